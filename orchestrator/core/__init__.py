@@ -1,0 +1,1 @@
+"""Value types that cross stages: frozen, hashable, free of effects."""

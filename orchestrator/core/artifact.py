@@ -1,0 +1,28 @@
+"""Files that stages make and measure."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GeneratedFile:
+    """A text file a stage wrote, by its POSIX path relative to the output folder."""
+
+    path: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the UTF-8 bytes, in hex."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Artifact:
+    """A file of the finished build, by its POSIX path relative to the output folder."""
+
+    path: str
+    sha256: str
+    size_bytes: int

@@ -1,0 +1,188 @@
+"""Operator names and op schemas."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OperatorName:
+    """`aten::add.out`: namespace, base name and overload ("" if it has none)."""
+
+    namespace: str
+    base: str
+    overload: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `namespace::base.overload`; without a namespace it is `aten`.
+
+        Raises:
+            ValueError: `text` is not an operator name.
+        """
+        match = _NAME.fullmatch(text)
+        if match is None:
+            raise ValueError(f'"{text}" is not an operator name like aten::add.out')
+        return cls(match[1] or "aten", match[2], match[3] or "")
+
+    @property
+    def identifier(self) -> str:
+        """Name as a C identifier: `aten__softmax_out`."""
+        parts = (self.namespace, self.base, self.overload)
+        return "_".join(p for p in parts if p)
+
+    def __str__(self) -> str:
+        overload = f".{self.overload}" if self.overload else ""
+        return f"{self.namespace}::{self.base}{overload}"
+
+
+_NAME = re.compile(r"(?:([A-Za-z_]\w*)::)?([A-Za-z_]\w*)(?:\.([A-Za-z_]\w*))?")
+
+
+class ArgKind(StrEnum):
+    """What an argument is; the value is its letter in a kernel signature.
+
+    A capital letter with `?` after it may also be None. `Scalar` takes Int, Double
+    or Bool. The device loader checks calls against these letters.
+    """
+
+    TENSOR = "T"
+    TENSOR_LIST = "L"
+    INT = "I"
+    FLOAT = "D"
+    BOOL = "B"
+    SCALAR = "S"
+    STRING = "C"
+    INT_LIST = "J"
+    FLOAT_LIST = "E"
+    BOOL_LIST = "A"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One argument or return of an op schema.
+
+    Args:
+        name: As in the schema; "" for an unnamed return.
+        kind: What it holds.
+        optional: May be None.
+        items_optional: Of a list: its items may be None.
+        is_out: Written by the kernel (`Tensor(a!)`).
+    """
+
+    name: str
+    kind: ArgKind
+    optional: bool = False
+    items_optional: bool = False
+    is_out: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpSchema:
+    """Typed signature of an operator."""
+
+    name: OperatorName
+    arguments: tuple[Argument, ...]
+    returns: tuple[Argument, ...]
+    text: str
+
+    @property
+    def signature(self) -> str:
+        """Kernel signature: one letter of `ArgKind` per argument, `?` = may be None.
+
+        An instruction has these arguments, then one per return.
+        """
+        return "".join(a.kind + "?" * a.optional for a in self.arguments)
+
+    @property
+    def tensor_arguments(self) -> tuple[Argument, ...]:
+        """Arguments that hold tensors, in order, then the tensor returns.
+
+        These are the entries of a kernel key (a missing optional tensor has none).
+        """
+        both = (*self.arguments, *self.returns)
+        return tuple(a for a in both if a.kind in (ArgKind.TENSOR, ArgKind.TENSOR_LIST))
+
+
+@lru_cache(maxsize=1024)
+def parse_schema(text: str) -> OpSchema:
+    """Read a schema such as `aten::relu.out(Tensor self, *, Tensor(a!) out) -> ...`.
+
+    Source: PyTorch `aten/src/ATen/native/README.md`, the "func" syntax.
+
+    Raises:
+        ValueError: The text is no schema, or has a type no kernel argument can have.
+    """
+    match = re.fullmatch(r"\s*([\w:.]+)\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
+    if match is None:
+        raise ValueError(f'"{text}" is not an op schema "name(arguments) -> returns"')
+    name, arguments, returns = match.groups()
+    if returns.startswith("("):
+        returns = returns[1:-1]
+    return OpSchema(
+        name=OperatorName.parse(name),
+        arguments=tuple(
+            _parse_argument(a) for a in _split(arguments) if a.strip() != "*"
+        ),
+        returns=tuple(_parse_argument(r) for r in _split(returns)),
+        text=" ".join(text.split()),
+    )
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas outside brackets."""
+    parts, depth, current = [], 0, ""
+    for char in text:
+        depth += char in "([{"
+        depth -= char in ")]}"
+        if char == "," and depth == 0:
+            parts.append(current)
+            current = ""
+        else:
+            current += char
+    return [p.strip() for p in (*parts, current) if p.strip()]
+
+
+_TYPES = {
+    "Tensor": ArgKind.TENSOR,
+    "int": ArgKind.INT,
+    "SymInt": ArgKind.INT,
+    "ScalarType": ArgKind.INT,
+    "Layout": ArgKind.INT,
+    "MemoryFormat": ArgKind.INT,
+    "float": ArgKind.FLOAT,
+    "bool": ArgKind.BOOL,
+    "Scalar": ArgKind.SCALAR,
+    "str": ArgKind.STRING,
+}
+_LISTS = {
+    ArgKind.TENSOR: ArgKind.TENSOR_LIST,
+    ArgKind.INT: ArgKind.INT_LIST,
+    ArgKind.FLOAT: ArgKind.FLOAT_LIST,
+    ArgKind.BOOL: ArgKind.BOOL_LIST,
+}
+_ARGUMENT = re.compile(
+    r"(\w+)(?:\((\w+)(!?)\))?(\?)?(\[\d*\])?(?:\((\w+)(!?)\))?(\?)?(?:\s+(\w+))?(?:\s*=.*)?",
+    re.DOTALL,
+)
+
+
+def _parse_argument(text: str) -> Argument:
+    match = _ARGUMENT.fullmatch(text)
+    if match is None or match[1] not in _TYPES:
+        raise ValueError(f'cannot read the schema argument "{text}"')
+    kind = _TYPES[match[1]]
+    is_list = match[5] is not None
+    if is_list and kind not in _LISTS:
+        raise ValueError(f'no kernel can take the list "{text}"')
+    return Argument(
+        name=match[9] or "",
+        kind=_LISTS[kind] if is_list else kind,
+        optional=bool(match[8] if is_list else match[4]),
+        items_optional=is_list and bool(match[4]),
+        is_out=bool(match[3] or match[7]),
+    )

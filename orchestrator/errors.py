@@ -1,0 +1,149 @@
+"""Diagnostics, the error tree and the exit codes.
+
+Every problem a user can cause is a `Diagnostic`; every stage collects all of its
+diagnostics and raises them once, in one `OrchestratorError`. Only `cli.py` turns
+errors into exit codes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import IntEnum
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line; stable and documented in docs/errors.md."""
+
+    OK = 0
+    USAGE = 2
+    PROFILE = 3
+    MODEL = 4
+    KERNEL = 5
+    MEMORY = 6
+    TOOLCHAIN = 7
+    LOCK = 8
+    COMPILE = 9
+    MISMATCH = 10
+    NOT_REPRODUCIBLE = 11
+    INCOMPATIBLE = 12
+    INTERNAL = 70
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpan:
+    """A place in a text file the user wrote.
+
+    Args:
+        file: As the user named it.
+        line: 1-based; 0 means the whole file.
+        text: The line itself, without its newline; empty if unknown.
+    """
+
+    file: str
+    line: int = 0
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One problem, in four parts: what, where, found against expected, what to do.
+
+    Args:
+        code: Stable kebab-case identifier, documented in docs/errors.md.
+        message: What is wrong, in one line, without a full stop.
+        where: Profile key or file that led here.
+        notes: (label, text) pairs such as ("found", "Half -> Half").
+        hint: What to do next, in one sentence without a full stop.
+    """
+
+    code: str
+    message: str
+    where: SourceSpan | None = None
+    notes: tuple[tuple[str, str], ...] = ()
+    hint: str = ""
+
+
+class OrchestratorError(Exception):
+    """All problems of one stage, raised once."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL
+
+    def __init__(self, diagnostics: Diagnostic | Sequence[Diagnostic]) -> None:
+        if isinstance(diagnostics, Diagnostic):
+            diagnostics = (diagnostics,)
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        super().__init__("; ".join(d.message for d in self.diagnostics))
+
+
+class UsageError(OrchestratorError):
+    """The command line cannot be carried out as written."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ProfileError(OrchestratorError):
+    """The profile, or a file it names, is wrong."""
+
+    exit_code = ExitCode.PROFILE
+
+
+class ModelError(OrchestratorError):
+    """A `.pte` program cannot be read or is damaged."""
+
+    exit_code = ExitCode.MODEL
+
+
+class KernelError(OrchestratorError):
+    """The selection is not closed: something has no kernel."""
+
+    exit_code = ExitCode.KERNEL
+
+
+class MemoryPlanError(OrchestratorError):
+    """A memory, a region or a budget is exceeded."""
+
+    exit_code = ExitCode.MEMORY
+
+
+class ToolchainError(OrchestratorError):
+    """A compiler, linker or emulator is missing or unusable."""
+
+    exit_code = ExitCode.TOOLCHAIN
+
+
+class LockError(OrchestratorError):
+    """The lock file is damaged, missing or would change."""
+
+    exit_code = ExitCode.LOCK
+
+
+class CompileError(OrchestratorError):
+    """Compiling or linking failed."""
+
+    exit_code = ExitCode.COMPILE
+
+
+class MismatchError(OrchestratorError):
+    """A run gave other outputs than expected, or failed on the device."""
+
+    exit_code = ExitCode.MISMATCH
+
+
+class ReproducibilityError(OrchestratorError):
+    """A second build gave other bytes."""
+
+    exit_code = ExitCode.NOT_REPRODUCIBLE
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint such as `did you mean "cortex-m55"?`, or "" when nothing is near."""
+    near = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return f'did you mean "{near[0]}"?' if near else ""

@@ -1,0 +1,55 @@
+// Error codes of the runtime. Codes are stable: new ones go to the end.
+#pragma once
+
+#include <stdint.h>
+
+namespace orch {
+
+/// What went wrong. Log text can be compiled out, codes cannot.
+enum class [[nodiscard]] Error : uint8_t {
+  Ok = 0,
+  /// The program is damaged: an offset, index, size or kind is out of range.
+  InvalidProgram,
+  /// The file is no ET12 program, or uses a feature this runtime has not.
+  UnsupportedProgram,
+  /// The program needs an operator that is not linked.
+  OperatorMissing,
+  /// The operator is linked without a dtype that the call needs.
+  DtypeNotSelected,
+  /// The program needs a delegate that is not linked.
+  DelegateMissing,
+  /// No such method, input or output.
+  NotFound,
+  /// The block given for the method state is too small.
+  StateTooSmall,
+  /// An arena is missing or smaller than the program's plan.
+  ArenaTooSmall,
+  /// A block is not aligned as required.
+  Misaligned,
+  /// A kernel refused its arguments: shape, stride, index or value.
+  InvalidArgument,
+  /// A tensor would grow past its planned size.
+  ShapeTooLarge,
+  /// The kernel has no code for this combination of arguments.
+  NotSupported,
+  /// More instructions ran than the caller allowed.
+  InstructionLimit,
+};
+
+/// Name of the code, "InvalidProgram". Never null.
+const char* to_string(Error error);
+
+}  // namespace orch
+
+/// Returns the error of `expression` from the enclosing function unless it is Ok.
+#define ORCH_TRY(expression)                                   \
+  do {                                                         \
+    const ::orch::Error orch_error_ = (expression);            \
+    if (orch_error_ != ::orch::Error::Ok) return orch_error_;  \
+  } while (false)
+
+/// Returns `error` from the enclosing function unless `condition` holds.
+#define ORCH_CHECK(condition, error)   \
+  do {                                 \
+    if (!(condition)) return (error);  \
+  } while (false)

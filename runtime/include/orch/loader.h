@@ -1,0 +1,65 @@
+// Turns the bytes of a .pte program into methods that can run.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "orch/error.h"
+#include "orch/kernel.h"
+#include "orch/method.h"
+#include "orch/span.h"
+
+namespace orch {
+
+/// Programs must lie at a multiple of this address, as their constants do within.
+inline constexpr size_t kProgramAlignment = 16;
+/// Arenas must lie at a multiple of this address.
+inline constexpr size_t kArenaAlignment = 16;
+/// The method state must lie at a multiple of this address.
+inline constexpr size_t kStateAlignment = 8;
+
+/// A program in memory; its bytes are used in place and must stay there.
+///
+/// The bytes are not trusted. Every offset, index and size is checked before use.
+class Program {
+ public:
+  /// Checks header, identifier and segment table.
+  /// Errors: Misaligned, InvalidProgram, UnsupportedProgram.
+  static Error open(Span<const uint8_t> bytes, Program& program);
+
+  uint32_t method_count() const;
+  /// Name of a method, not terminated; empty if `index` is out of range.
+  Span<const char> method_name(uint32_t index) const;
+  /// Index of the method with this name. Errors: NotFound.
+  Error find_method(const char* name, uint32_t& index) const;
+
+ private:
+  friend class MethodLoader;
+  Span<const uint8_t> bytes_;      // the whole file
+  uint32_t flatbuffer_size_ = 0;   // bytes before the first segment
+  uint32_t segment_base_ = 0;      // where segments begin; 0 if there are none
+  uint32_t root_ = 0;              // position of the Program table
+};
+
+/// RAM a method is given. Every block is the caller's and must outlive the method.
+struct MethodMemory {
+  /// Values, instructions and sizes of dynamic tensors.
+  Span<uint8_t> state;
+  /// arenas[n] serves memory id n + 1.
+  Span<const Span<uint8_t>> arenas;
+};
+
+/// Loads a method: checks all of it, resolves its kernels, lays its values out in
+/// `memory.state`, and copies the initial state of mutable buffers to the arenas.
+///
+/// On return `state_used` is the number of bytes of `memory.state` that the method
+/// needs (also with StateTooSmall, unless the program is damaged).
+///
+/// Errors: InvalidProgram, UnsupportedProgram, OperatorMissing, DtypeNotSelected,
+/// DelegateMissing, NotFound, StateTooSmall, ArenaTooSmall, Misaligned. Nothing
+/// outside `memory` is written.
+Error load_method(const Program& program, uint32_t method, KernelTable kernels,
+                  const MethodMemory& memory, MethodImage& image,
+                  size_t& state_used);
+
+}  // namespace orch

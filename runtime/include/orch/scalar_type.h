@@ -1,0 +1,137 @@
+// Element types: codes of the .pte format, their C++ types and sizes.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "orch/half.h"
+
+namespace orch {
+
+/// Element type of a tensor. Source: ExecuTorch schema/scalar_type.fbs (ET12).
+enum class ScalarType : uint8_t {
+  Byte = 0,
+  Char = 1,
+  Short = 2,
+  Int = 3,
+  Long = 4,
+  Half = 5,
+  Float = 6,
+  Double = 7,
+  Bool = 11,
+  BFloat16 = 15,
+  UInt16 = 27,
+  UInt32 = 28,
+  UInt64 = 29,
+};
+
+/// Size of one element in bytes; 0 for a type this runtime does not know.
+constexpr size_t item_bytes(ScalarType dtype) {
+  switch (dtype) {
+    case ScalarType::Byte:
+    case ScalarType::Char:
+    case ScalarType::Bool:
+      return 1;
+    case ScalarType::Short:
+    case ScalarType::Half:
+    case ScalarType::BFloat16:
+    case ScalarType::UInt16:
+      return 2;
+    case ScalarType::Int:
+    case ScalarType::Float:
+    case ScalarType::UInt32:
+      return 4;
+    case ScalarType::Long:
+    case ScalarType::Double:
+    case ScalarType::UInt64:
+      return 8;
+  }
+  return 0;
+}
+
+/// A set of dtypes as a bit mask: bit n stands for the dtype with code n.
+struct DtypeSet {
+  uint32_t bits = 0;
+
+  constexpr bool has(ScalarType dtype) const {
+    return static_cast<unsigned>(dtype) < 32 &&
+           ((bits >> static_cast<unsigned>(dtype)) & 1U) != 0;
+  }
+  /// At most one dtype: code that mixes dtypes is never needed.
+  constexpr bool single() const { return (bits & (bits - 1)) == 0; }
+};
+
+template <typename... T>
+constexpr DtypeSet dtype_set(T... dtypes) {
+  return DtypeSet{((uint32_t{1} << static_cast<unsigned>(dtypes)) | ... | 0U)};
+}
+
+constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) { return {a.bits | b.bits}; }
+constexpr DtypeSet operator&(DtypeSet a, DtypeSet b) { return {a.bits & b.bits}; }
+
+inline constexpr DtypeSet kIntegral =
+    dtype_set(ScalarType::Byte, ScalarType::Char, ScalarType::Short,
+              ScalarType::Int, ScalarType::Long);
+inline constexpr DtypeSet kFloating =
+    dtype_set(ScalarType::Half, ScalarType::BFloat16, ScalarType::Float,
+              ScalarType::Double);
+inline constexpr DtypeSet kReal = kIntegral | kFloating;
+inline constexpr DtypeSet kBool = dtype_set(ScalarType::Bool);
+
+/// The dtype of a C++ element type.
+template <typename T>
+struct DtypeOf;
+template <>
+struct DtypeOf<uint8_t> {
+  static constexpr ScalarType value = ScalarType::Byte;
+};
+template <>
+struct DtypeOf<int8_t> {
+  static constexpr ScalarType value = ScalarType::Char;
+};
+template <>
+struct DtypeOf<int16_t> {
+  static constexpr ScalarType value = ScalarType::Short;
+};
+template <>
+struct DtypeOf<int32_t> {
+  static constexpr ScalarType value = ScalarType::Int;
+};
+template <>
+struct DtypeOf<int64_t> {
+  static constexpr ScalarType value = ScalarType::Long;
+};
+template <>
+struct DtypeOf<Half> {
+  static constexpr ScalarType value = ScalarType::Half;
+};
+template <>
+struct DtypeOf<float> {
+  static constexpr ScalarType value = ScalarType::Float;
+};
+template <>
+struct DtypeOf<double> {
+  static constexpr ScalarType value = ScalarType::Double;
+};
+template <>
+struct DtypeOf<bool> {
+  static constexpr ScalarType value = ScalarType::Bool;
+};
+template <>
+struct DtypeOf<BFloat16> {
+  static constexpr ScalarType value = ScalarType::BFloat16;
+};
+template <>
+struct DtypeOf<uint16_t> {
+  static constexpr ScalarType value = ScalarType::UInt16;
+};
+template <>
+struct DtypeOf<uint32_t> {
+  static constexpr ScalarType value = ScalarType::UInt32;
+};
+template <>
+struct DtypeOf<uint64_t> {
+  static constexpr ScalarType value = ScalarType::UInt64;
+};
+
+}  // namespace orch
