@@ -64,11 +64,10 @@ class MethodMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelMemory:
-    """One model: its program in flash and the arenas its methods share."""
+    """One model: its program in flash and its methods."""
 
     model: str
     program_bytes: int
-    arenas: tuple[Arena, ...]
     methods: tuple[MethodMemory, ...]
 
 
@@ -81,7 +80,9 @@ class MemoryPlan:
     @property
     def arena_bytes(self) -> int:
         """All arenas together."""
-        return sum(a.size_bytes for m in self.models for a in m.arenas)
+        return sum(
+            a.size_bytes for m in self.models for x in m.methods for a in x.arenas
+        )
 
     @property
     def state_bytes(self) -> int:

@@ -46,8 +46,7 @@ _NAME = re.compile(r"(?:([A-Za-z_]\w*)::)?([A-Za-z_]\w*)(?:\.([A-Za-z_]\w*))?")
 class ArgKind(StrEnum):
     """What an argument is; the value is its letter in a kernel signature.
 
-    A capital letter with `?` after it may also be None. `Scalar` takes Int, Double
-    or Bool. The device loader checks calls against these letters.
+    `Scalar` takes Int, Double or Bool.
     """
 
     TENSOR = "T"
@@ -92,11 +91,16 @@ class OpSchema:
 
     @property
     def signature(self) -> str:
-        """Kernel signature: one letter of `ArgKind` per argument, `?` = may be None.
+        """Kernel signature, against which the device loader checks calls.
 
-        An instruction has these arguments, then one per return.
+        One letter of `ArgKind` per argument, small if the kernel writes it, with `?`
+        after it if it may be None. Returns that are no out arguments follow after
+        `>`. An instruction has these arguments, then one per return.
         """
-        return "".join(a.kind + "?" * a.optional for a in self.arguments)
+        text = "".join(_letter(a) for a in self.arguments)
+        if not any(a.is_out for a in self.arguments):
+            text += ">" + "".join(_letter(r) for r in self.returns)
+        return text
 
     @property
     def tensor_arguments(self) -> tuple[Argument, ...]:
@@ -106,6 +110,11 @@ class OpSchema:
         """
         both = (*self.arguments, *self.returns)
         return tuple(a for a in both if a.kind in (ArgKind.TENSOR, ArgKind.TENSOR_LIST))
+
+
+def _letter(argument: Argument) -> str:
+    letter = argument.kind.lower() if argument.is_out else str(argument.kind)
+    return letter + "?" * argument.optional
 
 
 @lru_cache(maxsize=1024)

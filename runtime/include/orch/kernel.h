@@ -19,7 +19,8 @@ struct Kernel {
   const char* name;
   /// One letter per argument of the op schema (T tensor, L tensor list, I int,
   /// D double, B bool, S scalar, C string, J int list, E double list, A bool list),
-  /// followed by `?` if it may be None. Returns are not part of it.
+  /// small if the kernel writes it, followed by `?` if it may be None. Returns that
+  /// are no out arguments follow after `>`.
   const char* signature;
   /// Kernel key it is specialised for, "v1/6;0,1|6;0,1"; null for a fallback kernel.
   const char* key;

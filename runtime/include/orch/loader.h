@@ -37,7 +37,8 @@ class Program {
   friend class MethodLoader;
   Span<const uint8_t> bytes_;      // the whole file
   uint32_t flatbuffer_size_ = 0;   // bytes before the first segment
-  uint32_t segment_base_ = 0;      // where segments begin; 0 if there are none
+  uint32_t segment_base_ = 0;      // where segments begin
+  uint32_t segment_bytes_ = 0;     // from there to the end of the last segment
   uint32_t root_ = 0;              // position of the Program table
 };
 

@@ -46,6 +46,8 @@ struct Tensor {
   static constexpr uint8_t kDynamic = 1;
   /// The dim order is 0, 1, 2, ...
   static constexpr uint8_t kContiguous = 2;
+  /// Must not be written: a constant of the program, or a value that may become one.
+  static constexpr uint8_t kReadOnly = 4;
 
   Span<const int32_t> sizes() const { return {dims, dim}; }
   int32_t size(int index) const { return dims[index]; }
