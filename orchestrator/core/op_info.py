@@ -19,10 +19,13 @@ class CallPattern:
         kinds: One letter of `ArgKind` per call argument, `N` for None.
         tensors: (argument position, meta) of every tensor argument that is not None,
             in order; a tensor list counts as its first tensor.
+        list_items: (argument position, meta) of the further tensors of tensor lists;
+            not part of the kernel key, but a kernel has to take them.
     """
 
     kinds: str
     tensors: tuple[tuple[int, TensorMeta], ...]
+    list_items: tuple[tuple[int, TensorMeta], ...] = ()
 
     @property
     def key(self) -> KernelKey:

@@ -95,7 +95,7 @@ class OpSchema:
 
         One letter of `ArgKind` per argument, small if the kernel writes it, with `?`
         after it if it may be None. Returns that are no out arguments follow after
-        `>`. An instruction has these arguments, then one per return.
+        `>`. An instruction has these arguments, then `result`.
         """
         text = "".join(_letter(a) for a in self.arguments)
         if not any(a.is_out for a in self.arguments):
@@ -103,12 +103,28 @@ class OpSchema:
         return text
 
     @property
+    def result(self) -> Argument | None:
+        """What follows the arguments in an instruction; None if nothing does.
+
+        Programs hold several returns, and the returns of an operator that writes a
+        list, as one tensor list. The out arguments occur again in it.
+        """
+        if len(self.returns) == 1:
+            return self.returns[0]
+        writes_list = any(
+            a.is_out and a.kind is ArgKind.TENSOR_LIST for a in self.arguments
+        )
+        if self.returns or writes_list:
+            return Argument(name="", kind=ArgKind.TENSOR_LIST)
+        return None
+
+    @property
     def tensor_arguments(self) -> tuple[Argument, ...]:
-        """Arguments that hold tensors, in order, then the tensor returns.
+        """Arguments that hold tensors, in order, then the result if it does.
 
         These are the entries of a kernel key (a missing optional tensor has none).
         """
-        both = (*self.arguments, *self.returns)
+        both = (*self.arguments, *((self.result,) if self.result else ()))
         return tuple(a for a in both if a.kind in (ArgKind.TENSOR, ArgKind.TENSOR_LIST))
 
 
@@ -130,13 +146,15 @@ def parse_schema(text: str) -> OpSchema:
     if match is None:
         raise ValueError(f'"{text}" is not an op schema "name(arguments) -> returns"')
     name, arguments, returns = match.groups()
-    if returns.startswith("("):
+    if returns.startswith("(") and returns.endswith(")"):
         returns = returns[1:-1]
+    parsed = tuple(_parse_argument(a) for a in _split(arguments) if a != "*")
+    names = [a.name for a in parsed]
+    if "" in names or len(set(names)) != len(names):
+        raise ValueError(f'"{text}" has an argument without a name of its own')
     return OpSchema(
         name=OperatorName.parse(name),
-        arguments=tuple(
-            _parse_argument(a) for a in _split(arguments) if a.strip() != "*"
-        ),
+        arguments=parsed,
         returns=tuple(_parse_argument(r) for r in _split(returns)),
         text=" ".join(text.split()),
     )
@@ -180,6 +198,7 @@ _ARGUMENT = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)
 def _parse_argument(text: str) -> Argument:
     match = _ARGUMENT.fullmatch(text)
     if match is None or match[1] not in _TYPES:

@@ -1,0 +1,1 @@
+"""Reader of `.pte` programs: bytes in, checked and frozen facts out."""

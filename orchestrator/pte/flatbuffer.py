@@ -1,0 +1,320 @@
+"""Bounds-checked access to a flatbuffer that nobody has verified.
+
+Built on `struct` and not on the `flatbuffers` package: that one trusts every offset,
+and importing it imports numpy where it is installed, which takes longer than reading
+the largest program. The tests hold both to the same bytes.
+
+Source: flatbuffers `docs/source/internals.md` (binary encoding).
+"""
+
+from __future__ import annotations
+
+from struct import Struct, unpack_from
+from typing import Final
+
+_INT8: Final = Struct("<b")
+_UINT16X2: Final = Struct("<HH")
+_INT32: Final = Struct("<i")
+_UINT32: Final = Struct("<I")
+_INT64: Final = Struct("<q")
+_UINT64: Final = Struct("<Q")
+_FLOAT64: Final = Struct("<d")
+
+_MOST_SLOTS: Final = 16
+"""Vtable entries kept; no table of the schema has more."""
+
+_MOST_READS: Final = 32
+"""How often, on average, a byte may be read again through shared offsets.
+
+Offsets may share what they point to, so that a small file could otherwise describe
+more tables and lists than memory can hold.
+"""
+
+
+class FlatbufferError(ValueError):
+    """The bytes are no flatbuffer of this schema.
+
+    Args:
+        message: What is wrong.
+        found: Value or place that shows it.
+        expected: What would be right; may be "".
+    """
+
+    def __init__(self, message: str, *, found: str, expected: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.found = found
+        self.expected = expected
+
+
+class Buffer:
+    """A flatbuffer: the first `size` bytes of `data`; nothing after is touched."""
+
+    __slots__ = ("_budget", "_strings", "_vtables", "data", "size")
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self.data = data
+        self.size = min(size, len(data))
+        self._budget = _MOST_READS * self.size + 4096
+        self._strings: dict[int, str] = {}
+        self._vtables: dict[int, tuple[tuple[int, ...], int]] = {}
+
+    def root(self) -> Table:
+        """The root table.
+
+        Raises:
+            FlatbufferError: Its offset points outside the buffer.
+        """
+        return self.entry(0)
+
+    def table_at(self, position: int) -> Table:
+        """The table at a byte position.
+
+        Raises:
+            FlatbufferError: The table or its vtable is not inside the buffer.
+        """
+        end = self.size
+        if position + 4 > end:
+            raise _outside("table", position)
+        vtable = position - _INT32.unpack_from(self.data, position)[0]
+        known = self._vtables.get(vtable)
+        if known is None:
+            known = self._vtables[vtable] = self._read_vtable(vtable)
+        fields, table_bytes = known
+        if position + table_bytes > end:
+            raise _outside("table", position)
+        self.charge(8)
+        return Table(self, position, fields, table_bytes)
+
+    def entry(self, position: int) -> Table:
+        """The table that the offset at a byte position leads to.
+
+        Raises:
+            FlatbufferError: The offset or the table is not inside the buffer.
+        """
+        return self.table_at(self.target(position))
+
+    def _read_vtable(self, position: int) -> tuple[tuple[int, ...], int]:
+        if position < 0 or position + 4 > self.size:
+            raise _outside("vtable", position)
+        vtable_bytes, table_bytes = _UINT16X2.unpack_from(self.data, position)
+        if vtable_bytes < 4 or vtable_bytes % 2 or position + vtable_bytes > self.size:
+            raise FlatbufferError(
+                "a vtable has an impossible size",
+                found=f"{vtable_bytes} bytes at byte {position}",
+            )
+        slots = min((vtable_bytes - 4) // 2, _MOST_SLOTS)
+        return unpack_from(f"<{slots}H", self.data, position + 4), max(table_bytes, 4)
+
+    def target(self, position: int) -> int:
+        """Where the offset at a byte position leads.
+
+        Raises:
+            FlatbufferError: The offset is zero or leads outside the buffer.
+        """
+        if position + 4 > self.size:
+            raise _outside("offset", position)
+        offset: int = _UINT32.unpack_from(self.data, position)[0]
+        if offset == 0 or position + offset >= self.size:
+            raise FlatbufferError(
+                "an offset points outside the program",
+                found=f"offset {offset} at byte {position}",
+                expected=f"1 to {self.size - position - 1}",
+            )
+        return position + offset
+
+    def vector(self, position: int, item_bytes: int) -> tuple[int, int]:
+        """(position of the first item, count of items) of the vector at `position`.
+
+        Raises:
+            FlatbufferError: It does not end inside the buffer.
+        """
+        start = position + 4
+        if start > self.size:
+            raise _outside("vector", position)
+        count: int = _UINT32.unpack_from(self.data, position)[0]
+        if count > (self.size - start) // item_bytes:
+            raise FlatbufferError(
+                "a vector runs past the end of the program",
+                found=f"{count} items of {item_bytes} bytes at byte {position}",
+                expected=f"at most {(self.size - start) // item_bytes} items",
+            )
+        return start, count
+
+    def charge(self, size_bytes: int) -> None:
+        """Count bytes as decoded.
+
+        Raises:
+            FlatbufferError: Far more was decoded than the buffer is long.
+        """
+        self._budget -= size_bytes
+        if self._budget < 0:
+            raise FlatbufferError(
+                "the program refers to the same bytes over and over",
+                found=f"more than {_MOST_READS} reads per byte",
+            )
+
+    def string_at(self, position: int) -> str:
+        """The string at a byte position.
+
+        Raises:
+            FlatbufferError: It leaves the buffer or is not UTF-8.
+        """
+        known = self._strings.get(position)
+        if known is not None:
+            return known
+        start, count = self.vector(position, 1)
+        self.charge(count)
+        try:
+            text = self.data[start : start + count].decode()
+        except UnicodeDecodeError as error:
+            raise FlatbufferError(
+                "a string is not UTF-8", found=f"{error.reason} at byte {position}"
+            ) from error
+        self._strings[position] = text
+        return text
+
+
+class Table:
+    """One table; fields are named by their slot, the position in the schema.
+
+    A union takes two slots: its type, then its value. Every method raises
+    FlatbufferError if the field does not lie inside the buffer. A missing scalar is
+    its default; a missing table, vector or string is None.
+    """
+
+    __slots__ = ("_buffer", "_fields", "_size", "position")
+
+    def __init__(
+        self, buffer: Buffer, position: int, fields: tuple[int, ...], size: int
+    ) -> None:
+        self._buffer = buffer
+        self.position = position
+        self._fields = fields
+        self._size = size
+
+    def _field(self, slot: int, width: int) -> int:
+        """Byte position of a field; 0 if it is missing."""
+        if slot >= len(self._fields):
+            return 0
+        offset = self._fields[slot]
+        if offset == 0:
+            return 0
+        if offset < 4 or offset + width > self._size:
+            raise FlatbufferError(
+                "a field lies outside its table",
+                found=f"offset {offset} in the table at byte {self.position}",
+                expected=f"4 to {self._size - width}",
+            )
+        return self.position + offset
+
+    def _target(self, slot: int) -> int:
+        """Byte position a reference leads to; 0 if it is missing."""
+        at = self._field(slot, 4)
+        return self._buffer.target(at) if at else 0
+
+    def uint8(self, slot: int) -> int:
+        """An unsigned byte, or an enum stored as one."""
+        at = self._field(slot, 1)
+        return self._buffer.data[at] if at else 0
+
+    def int8(self, slot: int) -> int:
+        """A signed byte."""
+        at = self._field(slot, 1)
+        return int(_INT8.unpack_from(self._buffer.data, at)[0]) if at else 0
+
+    def boolean(self, slot: int) -> bool:
+        """A truth value; every byte but zero is true."""
+        return self.uint8(slot) != 0
+
+    def int32(self, slot: int) -> int:
+        """A signed 32-bit integer."""
+        at = self._field(slot, 4)
+        return int(_INT32.unpack_from(self._buffer.data, at)[0]) if at else 0
+
+    def uint32(self, slot: int) -> int:
+        """An unsigned 32-bit integer."""
+        at = self._field(slot, 4)
+        return int(_UINT32.unpack_from(self._buffer.data, at)[0]) if at else 0
+
+    def int64(self, slot: int) -> int:
+        """A signed 64-bit integer."""
+        at = self._field(slot, 8)
+        return int(_INT64.unpack_from(self._buffer.data, at)[0]) if at else 0
+
+    def uint64(self, slot: int) -> int:
+        """An unsigned 64-bit integer."""
+        at = self._field(slot, 8)
+        return int(_UINT64.unpack_from(self._buffer.data, at)[0]) if at else 0
+
+    def float64(self, slot: int) -> float:
+        """A double."""
+        at = self._field(slot, 8)
+        return float(_FLOAT64.unpack_from(self._buffer.data, at)[0]) if at else 0.0
+
+    def string(self, slot: int) -> str | None:
+        """A string."""
+        at = self._target(slot)
+        return self._buffer.string_at(at) if at else None
+
+    def table(self, slot: int) -> Table | None:
+        """A table."""
+        at = self._target(slot)
+        return self._buffer.table_at(at) if at else None
+
+    def _numbers(self, slot: int, code: str, width: int) -> tuple[int, ...] | None:
+        at = self._target(slot)
+        if not at:
+            return None
+        start, count = self._buffer.vector(at, width)
+        self._buffer.charge(count * width)
+        return unpack_from(f"<{count}{code}", self._buffer.data, start)
+
+    def int32s(self, slot: int) -> tuple[int, ...] | None:
+        """A vector of signed 32-bit integers."""
+        return self._numbers(slot, "i", 4)
+
+    def int64s(self, slot: int) -> tuple[int, ...] | None:
+        """A vector of signed 64-bit integers."""
+        return self._numbers(slot, "q", 8)
+
+    def uint64s(self, slot: int) -> tuple[int, ...] | None:
+        """A vector of unsigned 64-bit integers."""
+        return self._numbers(slot, "Q", 8)
+
+    def float64s(self, slot: int) -> tuple[float, ...] | None:
+        """A vector of doubles."""
+        return self._numbers(slot, "d", 8)
+
+    def uint8s(self, slot: int) -> bytes | None:
+        """A vector of bytes, copied."""
+        span = self.span(slot)
+        if span is None:
+            return None
+        start, count = span
+        self._buffer.charge(count)
+        return self._buffer.data[start : start + count]
+
+    def span(self, slot: int) -> tuple[int, int] | None:
+        """(position of the first byte, count) of a vector of bytes, not copied."""
+        at = self._target(slot)
+        return self._buffer.vector(at, 1) if at else None
+
+    def entries(self, slot: int) -> range | None:
+        """Where the offsets of a vector of tables lie, for `Buffer.entry`.
+
+        The tables are not looked at, so that one damaged table does not hide the
+        others.
+        """
+        at = self._target(slot)
+        if not at:
+            return None
+        start, count = self._buffer.vector(at, 4)
+        self._buffer.charge(count * 4)
+        return range(start, start + 4 * count, 4)
+
+
+def _outside(what: str, position: int) -> FlatbufferError:
+    return FlatbufferError(
+        f"a {what} lies outside the program", found=f"byte {position}"
+    )

@@ -1,0 +1,231 @@
+"""Values of a method: what its slots hold when it is loaded.
+
+Source: ExecuTorch `schema/program.fbs` (ET12), union `KernelTypes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from math import prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.core.dtype import ScalarType
+
+
+class Dynamism(IntEnum):
+    """How a tensor's sizes may change; the values are the codes of the format.
+
+    The runtime treats UNBOUNDED like BOUNDED: memory for the stored sizes is all a
+    tensor ever gets.
+    """
+
+    STATIC = 0
+    BOUNDED = 1
+    UNBOUNDED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """Place of a planned tensor: an offset in the arena with this memory id (>= 1)."""
+
+    memory_id: int
+    offset_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraTensorInfo:
+    """What is said of few tensors only.
+
+    Args:
+        mutable_segment_index: Of `Program.mutable_segments`: holds the initial state.
+        qualified_name: Such as `encoder.weight`; "" if there is none.
+        is_external: The data lies outside the program, under `qualified_name`.
+        device_type: 0 is the CPU; the reader accepts nothing else.
+        device_index: Of the device of that type.
+    """
+
+    mutable_segment_index: int
+    qualified_name: str
+    is_external: bool
+    device_type: int
+    device_index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorValue:
+    """A tensor.
+
+    Args:
+        dtype: Element type.
+        sizes: Outermost dimension first; upper bounds unless the tensor is static.
+        dim_order: Dimensions from outermost to innermost in memory.
+        dynamism: Whether the sizes may change.
+        data_buffer_index: Into the offsets of the constant segment, or of a mutable
+            segment if the tensor is planned; 0 means no data.
+        allocation: Place in an arena; None for constants, and for tensors that get
+            their memory when the method runs.
+        extra: See `ExtraTensorInfo`.
+        requires_grad: Set by the exporter; means nothing here.
+    """
+
+    dtype: ScalarType
+    sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    dynamism: Dynamism
+    data_buffer_index: int
+    allocation: Allocation | None
+    extra: ExtraTensorInfo | None
+    requires_grad: bool
+
+    @property
+    def numel(self) -> int:
+        """Number of elements; the upper bound of it unless the tensor is static."""
+        return prod(self.sizes)
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the data; the upper bound of it unless the tensor is static."""
+        return prod(self.sizes) * self.dtype.item_bytes
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Its sizes may change when the method runs."""
+        return self.dynamism is not Dynamism.STATIC
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Its dim order is 0, 1, 2, ..."""
+        return self.dim_order == tuple(range(len(self.dim_order)))
+
+    @property
+    def is_planned(self) -> bool:
+        """It has a place in an arena."""
+        return self.allocation is not None
+
+    @property
+    def is_external(self) -> bool:
+        """Its data, or its initial state, lies outside the program."""
+        return self.extra is not None and self.extra.is_external
+
+    @property
+    def is_constant(self) -> bool:
+        """Its data lies in the program's constant segment."""
+        return (
+            self.data_buffer_index > 0
+            and self.allocation is None
+            and not self.is_external
+        )
+
+    @property
+    def is_mutable_state(self) -> bool:
+        """It lies in an arena and starts with data from the program."""
+        return (
+            self.data_buffer_index > 0
+            and self.allocation is not None
+            and not self.is_external
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoneValue:
+    """No value: a missing optional argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntValue:
+    """A signed 64-bit integer; also dtypes, layouts and memory formats."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoolValue:
+    """A truth value."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleValue:
+    """A double."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class StringValue:
+    """A string."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntListValue:
+    """A list of integers; `items` are indices of the values that hold them."""
+
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleListValue:
+    """A list of doubles."""
+
+    items: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoolListValue:
+    """A list of truth values."""
+
+    items: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorListValue:
+    """A list of tensors; `items` are their value indices."""
+
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalTensorListValue:
+    """A list of tensors or None; `items` are value indices, -1 is None as well."""
+
+    items: tuple[int, ...]
+
+
+Value = (
+    NoneValue
+    | IntValue
+    | BoolValue
+    | DoubleValue
+    | TensorValue
+    | StringValue
+    | IntListValue
+    | DoubleListValue
+    | BoolListValue
+    | TensorListValue
+    | OptionalTensorListValue
+)
+
+
+def kind_name(value: Value) -> str:
+    """The kind of a value as messages name it: `tensor`, `int list`."""
+    return _KIND_NAMES[type(value)]
+
+
+_KIND_NAMES: dict[type, str] = {
+    NoneValue: "None",
+    IntValue: "int",
+    BoolValue: "bool",
+    DoubleValue: "double",
+    TensorValue: "tensor",
+    StringValue: "string",
+    IntListValue: "int list",
+    DoubleListValue: "double list",
+    BoolListValue: "bool list",
+    TensorListValue: "tensor list",
+    OptionalTensorListValue: "list of optional tensors",
+}

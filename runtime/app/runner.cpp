@@ -1,0 +1,156 @@
+// The application of `orchestrator run`: carries out the calls of a request file and
+// writes what came out to a response file. docs/runner-protocol.md has the format.
+
+#include <stdint.h>
+
+#include "orch/model.h"
+#include "orch/platform.h"
+
+namespace orch {
+
+/// All methods of the product, in order of the build. Defined by generated code.
+extern const Span<const ModelMethod> kModelMethods;
+
+namespace {
+
+using platform::File;
+
+constexpr uint32_t kRequestMagic = 0x3151524FU;   // "ORQ1"
+constexpr uint32_t kResponseMagic = 0x3153524FU;  // "ORS1"
+constexpr uint32_t kFresh = 1;
+
+enum ExitCode : int { kDone = 0, kBadRequest = 3, kWriteFailed = 4 };
+
+bool read_word(File file, uint32_t& word) {
+  return platform::read(file, &word, sizeof word);
+}
+
+bool write_word(File file, uint32_t word) {
+  return platform::write(file, &word, sizeof word);
+}
+
+/// Reads one input from the request into its value. False: the request is wrong.
+bool read_input(File request, Value& value) {
+  uint32_t tag;
+  if (!read_word(request, tag) || tag != static_cast<uint32_t>(value.tag())) {
+    return false;
+  }
+  if (!value.is_tensor()) {
+    uint32_t words[2];
+    if (!value.is_scalar() || !platform::read(request, words, sizeof words)) {
+      return false;
+    }
+    Scalar scalar{value.tag(), {words[0], words[1]}};
+    if (scalar.is_floating()) {
+      value.set_double(scalar.to_double());
+    } else if (scalar.is_bool()) {
+      value.set_bool(scalar.bits() != 0);
+    } else {
+      value.set_int(scalar.bits());
+    }
+    return true;
+  }
+  Tensor& tensor = value.tensor();
+  uint32_t dim;
+  int32_t sizes[kMaxDim];
+  if (!read_word(request, dim) || dim != tensor.dim ||
+      !platform::read(request, sizes, dim * sizeof sizes[0])) {
+    return false;
+  }
+  if (resize(tensor, {sizes, dim}) != Error::Ok) return false;
+  const size_t bytes = tensor.nbytes();
+  return bytes == 0 || platform::read(request, tensor.memory, bytes);
+}
+
+bool write_output(File response, const Value& value) {
+  if (!write_word(response, static_cast<uint32_t>(value.tag()))) return false;
+  if (value.is_scalar()) {
+    return platform::write(response, value.scalar().words,
+                           sizeof value.scalar().words);
+  }
+  if (value.tag() == Tag::String) {
+    const List& text = value.list();
+    return write_word(response, text.count) &&
+           platform::write(response, text.items, text.count);
+  }
+  if (!value.is_tensor()) return true;
+  const Tensor& tensor = value.tensor();
+  const size_t bytes = tensor.nbytes();
+  return write_word(response, static_cast<uint32_t>(tensor.dtype)) &&
+         write_word(response, tensor.dim) &&
+         platform::write(response, tensor.dims, tensor.dim * sizeof(int32_t)) &&
+         (bytes == 0 || platform::write(response, tensor.memory, bytes));
+}
+
+/// Result of one call: error, instruction it stopped at, bytes of method state.
+bool write_status(File response, RunStatus status, uint32_t state_used) {
+  return write_word(response, static_cast<uint32_t>(status.error)) &&
+         write_word(response, status.instruction) &&
+         write_word(response, state_used);
+}
+
+/// Carries out one call. Sets `failed` when the method reported an error, which ends
+/// the run: later inputs in the request cannot be placed.
+int run_call(File request, File response, bool& failed) {
+  uint32_t index;
+  uint32_t flags;
+  uint32_t inputs;
+  if (!read_word(request, index) || !read_word(request, flags) ||
+      !read_word(request, inputs) || index >= kModelMethods.size()) {
+    return kBadRequest;
+  }
+  if ((flags & kFresh) != 0) {
+    for (const ModelMethod& method : kModelMethods) unload(method);
+  }
+  const ModelMethod& method = kModelMethods[index];
+  RunStatus status = {prepare(method), UINT32_MAX};
+  const uint32_t state_used = method.loaded->state_used;
+  uint32_t outputs = 0;
+  if (status.error == Error::Ok) {
+    const MethodImage& image = method.loaded->image;
+    if (inputs != image.inputs.size()) return kBadRequest;
+    for (uint32_t i = 0; i < inputs; ++i) {
+      if (!read_input(request, input(method, i))) return kBadRequest;
+    }
+    status = execute(image);
+    outputs = static_cast<uint32_t>(image.outputs.size());
+  }
+  if (!write_status(response, status, state_used)) return kWriteFailed;
+  if (status.error != Error::Ok) {
+    failed = true;
+    return kDone;
+  }
+  if (!write_word(response, outputs)) return kWriteFailed;
+  for (uint32_t i = 0; i < outputs; ++i) {
+    if (!write_output(response, output(method, i))) return kWriteFailed;
+  }
+  return kDone;
+}
+
+}  // namespace
+}  // namespace orch
+
+int orch_application(const char* request_path, const char* response_path) {
+  using namespace orch;
+  const File request = platform::open_for_reading(request_path);
+  const File response = platform::open_for_writing(response_path);
+  if (request < 0 || response < 0) {
+    platform::log("cannot open the request or the response file");
+    return kBadRequest;
+  }
+  uint32_t magic = 0;
+  uint32_t calls = 0;
+  if (!read_word(request, magic) || magic != kRequestMagic ||
+      !read_word(request, calls)) {
+    return kBadRequest;
+  }
+  if (!write_word(response, kResponseMagic)) return kWriteFailed;
+  int code = kDone;
+  bool failed = false;
+  for (uint32_t i = 0; i < calls && code == kDone && !failed; ++i) {
+    code = run_call(request, response, failed);
+  }
+  platform::close(request);
+  platform::close(response);
+  return code;
+}

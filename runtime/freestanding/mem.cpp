@@ -1,0 +1,70 @@
+// Memory functions for builds without a C library: small first, words where both
+// sides are aligned. Compiled with -fno-builtin, or the loops would call themselves.
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+namespace {
+
+// May alias any object.
+using Word __attribute__((may_alias)) = uint32_t;
+
+bool aligned(const void* a, const void* b) {
+  return ((reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b)) %
+          sizeof(Word)) == 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((weak)) void* memcpy(void* to, const void* from, size_t size) {
+  uint8_t* t = static_cast<uint8_t*>(to);
+  const uint8_t* f = static_cast<const uint8_t*>(from);
+  if (aligned(to, from)) {
+    for (; size >= sizeof(Word); size -= sizeof(Word)) {
+      *reinterpret_cast<Word*>(t) = *reinterpret_cast<const Word*>(f);
+      t += sizeof(Word);
+      f += sizeof(Word);
+    }
+  }
+  while (size-- != 0) *t++ = *f++;
+  return to;
+}
+
+__attribute__((weak)) void* memmove(void* to, const void* from, size_t size) {
+  uint8_t* t = static_cast<uint8_t*>(to);
+  const uint8_t* f = static_cast<const uint8_t*>(from);
+  // One comparison also covers `to` before `from`: the difference wraps around.
+  if (reinterpret_cast<uintptr_t>(t) - reinterpret_cast<uintptr_t>(f) >= size) {
+    return memcpy(to, from, size);
+  }
+  while (size-- != 0) t[size] = f[size];
+  return to;
+}
+
+__attribute__((weak)) void* memset(void* to, int byte, size_t size) {
+  uint8_t* t = static_cast<uint8_t*>(to);
+  const uint8_t value = static_cast<uint8_t>(byte);
+  if (aligned(to, to)) {
+    const uint32_t word = value * 0x01010101U;
+    for (; size >= sizeof(Word); size -= sizeof(Word)) {
+      *reinterpret_cast<Word*>(t) = word;
+      t += sizeof(Word);
+    }
+  }
+  while (size-- != 0) *t++ = value;
+  return to;
+}
+
+__attribute__((weak)) int memcmp(const void* a, const void* b, size_t size) {
+  const uint8_t* x = static_cast<const uint8_t*>(a);
+  const uint8_t* y = static_cast<const uint8_t*>(b);
+  for (; size != 0; --size, ++x, ++y) {
+    if (*x != *y) return *x - *y;
+  }
+  return 0;
+}
+
+}  // extern "C"

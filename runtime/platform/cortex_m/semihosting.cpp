@@ -1,0 +1,107 @@
+#include "semihosting.h"
+
+#include <stddef.h>
+
+#include "orch/platform.h"
+
+namespace orch {
+namespace {
+
+enum Operation : uint32_t {
+  kOpen = 0x01,
+  kClose = 0x02,
+  kWrite0 = 0x04,
+  kWrite = 0x05,
+  kRead = 0x06,
+  kGetCommandLine = 0x15,
+  kExitExtended = 0x20,
+};
+
+constexpr uint32_t kModeReadBinary = 1;
+constexpr uint32_t kModeWriteBinary = 5;
+constexpr uint32_t kApplicationExit = 0x20026;
+
+int32_t call(Operation operation, const void* block) {
+  register uint32_t r0 __asm__("r0") = operation;
+  register const void* r1 __asm__("r1") = block;
+  __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+  return static_cast<int32_t>(r0);
+}
+
+uint32_t address(const void* pointer) {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pointer));
+}
+
+platform::File open(const char* path, uint32_t mode) {
+  uint32_t length = 0;
+  while (path[length] != '\0') ++length;
+  const uint32_t block[] = {address(path), mode, length};
+  return call(kOpen, block);
+}
+
+/// Cuts the next word off a command line; null at its end.
+char* next_word(char*& rest) {
+  while (*rest == ' ') ++rest;
+  if (*rest == '\0') return nullptr;
+  char* const word = rest;
+  while (*rest != ' ' && *rest != '\0') ++rest;
+  if (*rest == ' ') *rest++ = '\0';
+  return word;
+}
+
+}  // namespace
+
+namespace platform {
+
+File open_for_reading(const char* path) { return open(path, kModeReadBinary); }
+File open_for_writing(const char* path) { return open(path, kModeWriteBinary); }
+
+bool read(File file, void* data, size_t size) {
+  const uint32_t block[] = {static_cast<uint32_t>(file), address(data),
+                            static_cast<uint32_t>(size)};
+  return call(kRead, block) == 0;  // bytes not read
+}
+
+bool write(File file, const void* data, size_t size) {
+  const uint32_t block[] = {static_cast<uint32_t>(file), address(data),
+                            static_cast<uint32_t>(size)};
+  return call(kWrite, block) == 0;  // bytes not written
+}
+
+void close(File file) {
+  const uint32_t block[] = {static_cast<uint32_t>(file)};
+  (void)call(kClose, block);
+}
+
+void log(const char* text) {
+  (void)call(kWrite0, text);
+  (void)call(kWrite0, "\n");
+}
+
+}  // namespace platform
+
+namespace semihosting {
+
+int run_application() {
+  // Program name and two short relative paths.
+  static char line[128];
+  const uint32_t block[] = {address(line), sizeof line};
+  if (call(kGetCommandLine, block) != 0) return 2;
+  char* rest = line;
+  (void)next_word(rest);
+  const char* const request = next_word(rest);
+  const char* const response = next_word(rest);
+  if (response == nullptr) {
+    platform::log("usage: firmware.elf REQUEST RESPONSE");
+    return 2;
+  }
+  return orch_application(request, response);
+}
+
+void exit(int code) {
+  const uint32_t block[] = {kApplicationExit, static_cast<uint32_t>(code)};
+  for (;;) (void)call(kExitExtended, block);
+}
+
+}  // namespace semihosting
+}  // namespace orch

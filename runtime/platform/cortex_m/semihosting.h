@@ -1,0 +1,17 @@
+// Semihosting: files, console and exit through the debugger or emulator.
+// Source: Arm, Semihosting for AArch32 and AArch64, release 2.0.
+#pragma once
+
+#include <stdint.h>
+
+namespace orch::semihosting {
+
+/// Exit code after a hardware fault.
+inline constexpr int kFaultExitCode = 99;
+
+/// Runs the application with the two paths of the command line.
+int run_application();
+
+[[noreturn]] void exit(int code);
+
+}  // namespace orch::semihosting

@@ -1,0 +1,82 @@
+// Vector table and reset of the Cortex-M boards.
+// Source: Armv7-M and Armv8-M Architecture Reference Manuals (exception model,
+// system control block).
+
+#include <stdint.h>
+#include <string.h>
+
+#include "semihosting.h"
+
+extern "C" {
+// From the linker script. Only their addresses mean something.
+extern uint8_t orch_stack_base[];
+extern uint8_t orch_stack_top[];
+extern uint8_t orch_data_load[];
+extern uint8_t orch_data_begin[];
+extern uint8_t orch_data_end[];
+extern uint8_t orch_bss_begin[];
+extern uint8_t orch_bss_end[];
+
+[[noreturn]] void orch_reset();
+[[noreturn]] void orch_fault();
+}
+
+namespace {
+
+using Vector = void (*)();
+using Register = volatile uint32_t;
+
+#if defined(__ARM_FP)
+constexpr uintptr_t kCoprocessorAccess = 0xE000ED88U;  // CPACR
+constexpr uint32_t kFullAccessCp10Cp11 = 0xFU << 20;
+#endif
+#if defined(__ARM_ARCH_8_1M_MAIN__)
+constexpr uintptr_t kConfiguration = 0xE000ED14U;  // CCR
+constexpr uint32_t kLowOverheadBranch = 1U << 19;
+#endif
+
+constexpr int kSystemVectors = 15;
+
+struct VectorTable {
+  uint8_t* stack;
+  Vector handlers[kSystemVectors];
+};
+
+/// Interrupts are never enabled, so only the system exceptions have entries.
+__attribute__((section(".vectors"), used)) const VectorTable kVectors = {
+    orch_stack_top,
+    {orch_reset, orch_fault, orch_fault, orch_fault, orch_fault, orch_fault,
+     orch_fault, orch_fault, orch_fault, orch_fault, orch_fault, orch_fault,
+     orch_fault, orch_fault, orch_fault}};
+
+size_t bytes_between(const uint8_t* begin, const uint8_t* end) {
+  return static_cast<size_t>(reinterpret_cast<uintptr_t>(end) -
+                             reinterpret_cast<uintptr_t>(begin));
+}
+
+}  // namespace
+
+extern "C" void orch_reset() {
+#if defined(__ARM_FP)
+  // Before the first floating-point instruction.
+  *reinterpret_cast<Register*>(kCoprocessorAccess) |= kFullAccessCp10Cp11;
+  __asm__ volatile("dsb\n isb" ::: "memory");
+#endif
+#if defined(__ARM_ARCH_8_1M_MAIN__)
+  *reinterpret_cast<Register*>(kConfiguration) |= kLowOverheadBranch;
+  __asm__ volatile("dsb\n isb" ::: "memory");
+#endif
+#if __ARM_ARCH >= 8
+  // A stack overflow becomes a fault instead of silent corruption.
+  __asm__ volatile("msr msplim, %0" ::"r"(orch_stack_base));
+#endif
+  memcpy(orch_data_begin, orch_data_load,
+         bytes_between(orch_data_begin, orch_data_end));
+  memset(orch_bss_begin, 0, bytes_between(orch_bss_begin, orch_bss_end));
+  orch::semihosting::exit(orch::semihosting::run_application());
+}
+
+extern "C" void orch_fault() {
+  // No stack is used on the way: it may be what failed.
+  orch::semihosting::exit(orch::semihosting::kFaultExitCode);
+}
