@@ -243,3 +243,47 @@ BOARDS: Mapping[str, Board] = _by_name(
         ),
     )
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a profile's `[target]` comes down to.
+
+    Args:
+        cpu: The core.
+        isa: Its instruction set variant.
+        board: Where firmware runs; None for hosts.
+        toolchain: `gnu` or `zig`.
+        optimize: `size`, `speed` or `debug`.
+    """
+
+    cpu: Cpu
+    isa: Isa
+    board: Board | None
+    toolchain: str
+    optimize: str
+
+    @property
+    def platform(self) -> str:
+        """Folder under runtime/platform/."""
+        return self.cpu.platform[self.toolchain]
+
+    @property
+    def freestanding(self) -> bool:
+        """Built without a C library."""
+        return self.toolchain in self.cpu.freestanding
+
+
+def resolve_target(
+    *, cpu: str, isa: str | None, board: str | None, toolchain: str | None, optimize: str
+) -> Target:
+    """The target of these names, which are known to fit each other."""
+    core = CPUS[cpu]
+    board_name = board or core.default_board
+    return Target(
+        cpu=core,
+        isa=core.isas[isa or core.default_isa],
+        board=BOARDS[board_name] if board_name else None,
+        toolchain=toolchain or core.toolchains[0],
+        optimize=optimize,
+    )

@@ -6,28 +6,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BufferUse:
-    """A planned tensor: its place in the arena and when it is live.
-
-    Args:
-        values: Indices of the values that share the storage (views).
-        memory_id: Arena of the program, from 1.
-        offset_bytes: Place in that arena.
-        size_bytes: Upper bound of its size.
-        first: Index of the first instruction that touches it; -1 for inputs and state.
-        last: Index of the last one, inclusive; `len(instructions)` for outputs and
-            state.
-    """
-
-    values: tuple[int, ...]
-    memory_id: int
-    offset_bytes: int
-    size_bytes: int
-    first: int
-    last: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Arena:
     """One static block that planned tensors of a method lie in."""
 
@@ -48,7 +26,7 @@ class MethodMemory:
     """What one method of one model needs in RAM, besides the stack.
 
     Args:
-        arenas: Planned arenas in order of their memory id.
+        arenas: Planned arenas in order of their memory id; empty ones included.
         state_bytes: Static block for values and instructions; exact.
         input_bytes: Per input, upper bound.
         output_bytes: Per output, upper bound.
@@ -71,11 +49,40 @@ class ModelMemory:
     methods: tuple[MethodMemory, ...]
 
 
+def model_section(model: str) -> str:
+    """Linker section of a model's program."""
+    return f".rodata.orch_model_{model}"
+
+
+def arena_section(model: str, method: str, memory_id: int) -> str:
+    """Linker section of an arena."""
+    return f".bss.orch_arena_{model}_{method}_{memory_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Which memory of the board a block lies in.
+
+    Args:
+        section: Linker section, `.rodata.orch_model_kws`.
+        region: Name of the board's region.
+        size_bytes: Of the block.
+    """
+
+    section: str
+    region: str
+    size_bytes: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPlan:
-    """Every byte of RAM the product needs besides the stack, and its program flash."""
+    """Every byte of RAM the product needs besides the stack, and its program flash.
+
+    `placements` is empty for hosts, which have no memory map.
+    """
 
     models: tuple[ModelMemory, ...]
+    placements: tuple[Placement, ...] = ()
 
     @property
     def arena_bytes(self) -> int:

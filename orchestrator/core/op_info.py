@@ -40,7 +40,8 @@ class Origin:
     Args:
         source: Model name, or the profile key such as `operators.include`.
         method: Method name; "" when it is not a model.
-        instruction: 0-based index in the method; -1 when it is not a model.
+        instruction: 0-based index in the method; -1 when the method only lists it,
+            and when it is not a model.
     """
 
     source: str
@@ -50,6 +51,8 @@ class Origin:
     def __str__(self) -> str:
         if not self.method:
             return self.source
+        if self.instruction < 0:
+            return f"{self.source}, method {self.method}"
         return f"{self.source}, method {self.method}, instruction {self.instruction}"
 
 
@@ -65,7 +68,10 @@ class OpCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelegateUse:
-    """One delegate call instruction and the backend it needs."""
+    """One delegate call instruction and the backend it needs.
+
+    A delegate that is not called is needed to load the method: instruction -1.
+    """
 
     backend: str
     method: str

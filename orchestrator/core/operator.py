@@ -160,18 +160,21 @@ def parse_schema(text: str) -> OpSchema:
     )
 
 
+_COMMA_OR_BRACKET = re.compile(r"""'[^']*'|"[^"]*"|[,()\[\]{}]""")
+
+
 def _split(text: str) -> list[str]:
-    """Split at commas outside brackets."""
-    parts, depth, current = [], 0, ""
-    for char in text:
-        depth += char in "([{"
-        depth -= char in ")]}"
-        if char == "," and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += char
-    return [p.strip() for p in (*parts, current) if p.strip()]
+    """Split at commas outside brackets and quotes."""
+    parts, depth, start = [], 0, 0
+    for match in _COMMA_OR_BRACKET.finditer(text):
+        if match[0] in "([{":
+            depth += 1
+        elif match[0] in ")]}":
+            depth -= 1
+        elif match[0] == "," and depth == 0:
+            parts.append(text[start : match.start()])
+            start = match.end()
+    return [p.strip() for p in (*parts, text[start:]) if p.strip()]
 
 
 _TYPES = {

@@ -12,6 +12,8 @@ from __future__ import annotations
 from struct import Struct, unpack_from
 from typing import Final
 
+from orchestrator.pte.problems import DecodeError
+
 _INT8: Final = Struct("<b")
 _UINT16X2: Final = Struct("<HH")
 _INT32: Final = Struct("<i")
@@ -20,31 +22,18 @@ _INT64: Final = Struct("<q")
 _UINT64: Final = Struct("<Q")
 _FLOAT64: Final = Struct("<d")
 
+_VTABLE_HEAD: Final = 4
+"""Bytes of a vtable before its entries, and of a table before its fields."""
+
 _MOST_SLOTS: Final = 16
 """Vtable entries kept; no table of the schema has more."""
 
-_MOST_READS: Final = 32
+_MOST_READS: Final = 8
 """How often, on average, a byte may be read again through shared offsets.
 
 Offsets may share what they point to, so that a small file could otherwise describe
 more tables and lists than memory can hold.
 """
-
-
-class FlatbufferError(ValueError):
-    """The bytes are no flatbuffer of this schema.
-
-    Args:
-        message: What is wrong.
-        found: Value or place that shows it.
-        expected: What would be right; may be "".
-    """
-
-    def __init__(self, message: str, *, found: str, expected: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.found = found
-        self.expected = expected
 
 
 class Buffer:
@@ -63,7 +52,7 @@ class Buffer:
         """The root table.
 
         Raises:
-            FlatbufferError: Its offset points outside the buffer.
+            DecodeError: Its offset points outside the buffer.
         """
         return self.entry(0)
 
@@ -71,18 +60,18 @@ class Buffer:
         """The table at a byte position.
 
         Raises:
-            FlatbufferError: The table or its vtable is not inside the buffer.
+            DecodeError: The table or its vtable is not inside the buffer.
         """
         end = self.size
         if position + 4 > end:
-            raise _outside("table", position)
+            raise _outside("a table", position)
         vtable = position - _INT32.unpack_from(self.data, position)[0]
         known = self._vtables.get(vtable)
         if known is None:
             known = self._vtables[vtable] = self._read_vtable(vtable)
         fields, table_bytes = known
         if position + table_bytes > end:
-            raise _outside("table", position)
+            raise _outside("a table", position)
         self.charge(8)
         return Table(self, position, fields, table_bytes)
 
@@ -90,33 +79,38 @@ class Buffer:
         """The table that the offset at a byte position leads to.
 
         Raises:
-            FlatbufferError: The offset or the table is not inside the buffer.
+            DecodeError: The offset or the table is not inside the buffer.
         """
         return self.table_at(self.target(position))
 
     def _read_vtable(self, position: int) -> tuple[tuple[int, ...], int]:
         if position < 0 or position + 4 > self.size:
-            raise _outside("vtable", position)
+            raise _outside("a vtable", position)
         vtable_bytes, table_bytes = _UINT16X2.unpack_from(self.data, position)
-        if vtable_bytes < 4 or vtable_bytes % 2 or position + vtable_bytes > self.size:
-            raise FlatbufferError(
+        if (
+            vtable_bytes < _VTABLE_HEAD
+            or vtable_bytes % 2
+            or position + vtable_bytes > self.size
+        ):
+            raise DecodeError(
                 "a vtable has an impossible size",
                 found=f"{vtable_bytes} bytes at byte {position}",
             )
-        slots = min((vtable_bytes - 4) // 2, _MOST_SLOTS)
-        return unpack_from(f"<{slots}H", self.data, position + 4), max(table_bytes, 4)
+        slots = min((vtable_bytes - _VTABLE_HEAD) // 2, _MOST_SLOTS)
+        fields = unpack_from(f"<{slots}H", self.data, position + _VTABLE_HEAD)
+        return fields, max(table_bytes, _VTABLE_HEAD)
 
     def target(self, position: int) -> int:
         """Where the offset at a byte position leads.
 
         Raises:
-            FlatbufferError: The offset is zero or leads outside the buffer.
+            DecodeError: The offset is zero or leads outside the buffer.
         """
         if position + 4 > self.size:
-            raise _outside("offset", position)
+            raise _outside("an offset", position)
         offset: int = _UINT32.unpack_from(self.data, position)[0]
         if offset == 0 or position + offset >= self.size:
-            raise FlatbufferError(
+            raise DecodeError(
                 "an offset points outside the program",
                 found=f"offset {offset} at byte {position}",
                 expected=f"1 to {self.size - position - 1}",
@@ -127,14 +121,14 @@ class Buffer:
         """(position of the first item, count of items) of the vector at `position`.
 
         Raises:
-            FlatbufferError: It does not end inside the buffer.
+            DecodeError: It does not end inside the buffer.
         """
         start = position + 4
         if start > self.size:
-            raise _outside("vector", position)
+            raise _outside("a vector", position)
         count: int = _UINT32.unpack_from(self.data, position)[0]
         if count > (self.size - start) // item_bytes:
-            raise FlatbufferError(
+            raise DecodeError(
                 "a vector runs past the end of the program",
                 found=f"{count} items of {item_bytes} bytes at byte {position}",
                 expected=f"at most {(self.size - start) // item_bytes} items",
@@ -145,11 +139,11 @@ class Buffer:
         """Count bytes as decoded.
 
         Raises:
-            FlatbufferError: Far more was decoded than the buffer is long.
+            DecodeError: Far more was decoded than the buffer is long.
         """
         self._budget -= size_bytes
         if self._budget < 0:
-            raise FlatbufferError(
+            raise DecodeError(
                 "the program refers to the same bytes over and over",
                 found=f"more than {_MOST_READS} reads per byte",
             )
@@ -158,7 +152,7 @@ class Buffer:
         """The string at a byte position.
 
         Raises:
-            FlatbufferError: It leaves the buffer or is not UTF-8.
+            DecodeError: It leaves the buffer or is not UTF-8.
         """
         known = self._strings.get(position)
         if known is not None:
@@ -168,7 +162,7 @@ class Buffer:
         try:
             text = self.data[start : start + count].decode()
         except UnicodeDecodeError as error:
-            raise FlatbufferError(
+            raise DecodeError(
                 "a string is not UTF-8", found=f"{error.reason} at byte {position}"
             ) from error
         self._strings[position] = text
@@ -179,7 +173,7 @@ class Table:
     """One table; fields are named by their slot, the position in the schema.
 
     A union takes two slots: its type, then its value. Every method raises
-    FlatbufferError if the field does not lie inside the buffer. A missing scalar is
+    DecodeError if the field does not lie inside the buffer. A missing scalar is
     its default; a missing table, vector or string is None.
     """
 
@@ -200,8 +194,8 @@ class Table:
         offset = self._fields[slot]
         if offset == 0:
             return 0
-        if offset < 4 or offset + width > self._size:
-            raise FlatbufferError(
+        if offset < _VTABLE_HEAD or offset + width > self._size:
+            raise DecodeError(
                 "a field lies outside its table",
                 found=f"offset {offset} in the table at byte {self.position}",
                 expected=f"4 to {self._size - width}",
@@ -267,6 +261,12 @@ class Table:
         if not at:
             return None
         start, count = self._buffer.vector(at, width)
+        if start % width and count:
+            # The device reads vectors in place.
+            raise DecodeError(
+                "a vector is not aligned to its items",
+                found=f"{width}-byte items at byte {start}",
+            )
         self._buffer.charge(count * width)
         return unpack_from(f"<{count}{code}", self._buffer.data, start)
 
@@ -314,7 +314,5 @@ class Table:
         return range(start, start + 4 * count, 4)
 
 
-def _outside(what: str, position: int) -> FlatbufferError:
-    return FlatbufferError(
-        f"a {what} lies outside the program", found=f"byte {position}"
-    )
+def _outside(what: str, position: int) -> DecodeError:
+    return DecodeError(f"{what} lies outside the program", found=f"byte {position}")

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-
-if TYPE_CHECKING:
-    from orchestrator.pte.flatbuffer import FlatbufferError
 
 _MOST: Final = 20
 """Diagnostics kept; damage at one place often shows at thousands."""
 
 _REEXPORT: Final = "export the model again, the file is damaged or was cut off"
+
+
+class DecodeError(ValueError):
+    """A part of the file cannot be decoded.
+
+    Args:
+        message: What is wrong.
+        found: Value or place that shows it.
+        expected: What would be right; may be "".
+    """
+
+    def __init__(self, message: str, *, found: str, expected: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.found = found
+        self.expected = expected
+
+
+class UnsupportedError(DecodeError):
+    """A part of the file is valid, but the runtime cannot do what it asks for.
+
+    Args:
+        message: What the program needs.
+        found: Value that shows it.
+        expected: What the runtime can do.
+        hint: What to do next.
+    """
+
+    def __init__(self, message: str, *, found: str, expected: str, hint: str) -> None:
+        super().__init__(message, found=found, expected=expected)
+        self.hint = hint
 
 
 class Problems:
@@ -23,48 +51,48 @@ class Problems:
         self._diagnostics: list[Diagnostic] = []
         self._left_out = 0
 
-    def add(  # noqa: PLR0913: the parts of a diagnostic
-        self,
-        message: str,
-        *,
-        place: str = "",
-        found: str = "",
-        expected: str = "",
-        code: str = "bad-program",
-        hint: str = _REEXPORT,
+    def damaged(
+        self, message: str, *, place: str = "", found: str = "", expected: str = ""
     ) -> None:
-        """Note a problem; `place` is such as `method "forward", value 3`."""
+        """Note that the file is damaged.
+
+        Args:
+            message: What is wrong.
+            place: Such as `method "forward", value 3`.
+            found: Value that shows it.
+            expected: What would be right.
+        """
+        self._add("bad-program", message, (place, found, expected), _REEXPORT)
+
+    def unsupported(
+        self, message: str, *, place: str = "", found: str, expected: str, hint: str
+    ) -> None:
+        """Note something that is valid and that the runtime cannot do."""
+        self._add("unsupported-program", message, (place, found, expected), hint)
+
+    def undecodable(self, error: DecodeError, place: str) -> None:
+        """Note that a part of the file could not be decoded."""
+        parts = (place, error.found, error.expected)
+        if isinstance(error, UnsupportedError):
+            self._add("unsupported-program", error.message, parts, error.hint)
+        else:
+            self._add("bad-program", error.message, parts, _REEXPORT)
+
+    def _add(
+        self, code: str, message: str, parts: tuple[str, str, str], hint: str
+    ) -> None:
         if len(self._diagnostics) >= _MOST:
             self._left_out += 1
             return
-        notes = (("at", place), ("found", found), ("expected", expected))
+        notes = zip(("at", "found", "expected"), parts, strict=True)
         self._diagnostics.append(
             Diagnostic(
                 code=code,
                 message=message,
                 where=self._where,
-                notes=tuple(note for note in notes if note[1]),
+                notes=tuple((label, text) for label, text in notes if text),
                 hint=hint,
             )
-        )
-
-    def add_error(self, error: FlatbufferError, place: str) -> None:
-        """Note that something could not be decoded."""
-        self.add(
-            error.message, place=place, found=error.found, expected=error.expected
-        )
-
-    def unsupported(
-        self, message: str, *, place: str, found: str, expected: str, hint: str
-    ) -> None:
-        """Note something that is valid and that the runtime cannot do."""
-        self.add(
-            message,
-            place=place,
-            found=found,
-            expected=expected,
-            code="unsupported-program",
-            hint=hint,
         )
 
     def raise_if_any(self) -> None:

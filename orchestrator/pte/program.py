@@ -70,19 +70,6 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
-    """A run of the method's instructions: `instruction_count` from `first` on.
-
-    Every known exporter writes one chain and leaves `inputs` and `outputs` empty.
-    """
-
-    first: int
-    instruction_count: int
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CompileSpec:
     """One setting a delegate was compiled with."""
 
@@ -133,11 +120,9 @@ class Method:
         values: Every slot of the method; instructions name them by index.
         inputs: Value indices.
         outputs: Value indices.
-        instructions: Of all chains, one after the other, which is the order they run
-            in. Jump destinations are indices into this tuple too (in the file they
-            count from the start of their chain), and never leave their chain except
-            to the instruction right after it.
-        chains: Which instructions belong to which chain.
+        instructions: In the order they run in. The format groups them into chains;
+            every known exporter writes one, and the reader refuses programs with
+            more, as the runtime does.
         operators: Named by the index in `KernelCall`; not all need be called.
         delegates: Named by the index in `DelegateCall`.
         arena_bytes: Size of the arena of each memory id; entry 0 is reserved.
@@ -151,7 +136,6 @@ class Method:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     instructions: tuple[Instruction, ...]
-    chains: tuple[Chain, ...]
     operators: tuple[OperatorName, ...]
     delegates: tuple[Delegate, ...]
     arena_bytes: tuple[int, ...]

@@ -211,12 +211,12 @@ Value = (
 )
 
 
-def kind_name(value: Value) -> str:
-    """The kind of a value as messages name it: `tensor`, `int list`."""
-    return _KIND_NAMES[type(value)]
+def kind_name(kind: type[Value]) -> str:
+    """A kind of value as messages name it: `tensor`, `int list`."""
+    return _KIND_NAMES[kind]
 
 
-_KIND_NAMES: dict[type, str] = {
+_KIND_NAMES: dict[type[Value], str] = {
     NoneValue: "None",
     IntValue: "int",
     BoolValue: "bool",

@@ -298,7 +298,7 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
   ORCH_CHECK(reader_.scalar<int32_t>(table, slot::kStorageOffset) == 0 &&
                  reader_.scalar<int8_t>(table, slot::kLayout) == 0,
              Error::UnsupportedProgram);
-  ORCH_CHECK(dynamism == 0 || dynamism == 1, Error::UnsupportedProgram);
+  ORCH_CHECK(dynamism >= 0 && dynamism <= 2, Error::InvalidProgram);
   tensor.dim = static_cast<uint8_t>(sizes.count);
 
   const size_t item = item_bytes(tensor.dtype);

@@ -1,0 +1,101 @@
+#include "orch_selected/op_add.h"
+
+#include "orch/kernel.h"
+#include "util/broadcast.h"
+#include "util/dtype.h"
+#include "util/promote.h"
+
+namespace orch::portable {
+namespace {
+
+constexpr DtypeSet kDtypes = selected::aten_add_out;
+
+template <typename T>
+T add(T a, T b, Compute<T> alpha) {
+  using C = Compute<T>;
+  return static_cast<T>(static_cast<C>(a) + alpha * static_cast<C>(b));
+}
+
+template <typename T>
+Error add_same(const Tensor& self, const Tensor& other, const Scalar& alpha,
+               Tensor& out) {
+  const auto factor = scalar_as<T>(alpha);
+  StridedLoop loop = loop_over(out, self, other);
+  for (; loop.valid(); loop.next()) {
+    T* to = out.mutable_data<T>() + loop.offset(0);
+    const T* a = self.data<T>() + loop.offset(1);
+    const T* b = other.data<T>() + loop.offset(2);
+    const int32_t to_step = loop.row_stride(0);
+    const int32_t a_step = loop.row_stride(1);
+    const int32_t b_step = loop.row_stride(2);
+    for (int32_t left = loop.row_size(); left > 0; --left) {
+      *to = add<T>(*a, *b, factor);
+      to += to_step;
+      a += a_step;
+      b += b_step;
+    }
+  }
+  return Error::Ok;
+}
+
+/// Arguments of different dtypes: T is the one they promote to.
+template <typename T>
+Error add_mixed(const Tensor& self, const Tensor& other, const Scalar& alpha,
+                Tensor& out) {
+  constexpr DtypeSet kT = dtype_set(DtypeOf<T>::value);
+  constexpr uint32_t kFrom = castable_from(kDtypes, kT).bits;
+  constexpr uint32_t kTo = castable_to(kDtypes, kT).bits;
+  const auto factor = scalar_as<T>(alpha);
+  StridedLoop loop = loop_over(out, self, other);
+  for (; loop.valid(); loop.next()) {
+    for (int32_t i = 0; i < loop.row_size(); ++i) {
+      const T a = load_as<T, kFrom>(self.dtype, self.memory,
+                                    loop.offset(1) + i * loop.row_stride(1));
+      const T b = load_as<T, kFrom>(other.dtype, other.memory,
+                                    loop.offset(2) + i * loop.row_stride(2));
+      store_as<kTo>(out.dtype, out.memory,
+                    loop.offset(0) + i * loop.row_stride(0),
+                    add<T>(a, b, factor));
+    }
+  }
+  return Error::Ok;
+}
+
+/// Whether `alpha` may multiply tensors of `dtype` without losing its kind.
+bool alpha_fits(const Scalar& alpha, ScalarType dtype) {
+  if (alpha.is_floating()) return kFloating.has(dtype);
+  return !alpha.is_bool() || dtype == ScalarType::Bool;
+}
+
+}  // namespace
+
+// aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)
+//   -> Tensor(a!)
+Error add_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const Tensor& other = args.tensor(1);
+  const Scalar& alpha = args.scalar(2);
+  Tensor& out = args.tensor(3);
+
+  ORCH_TRY(resize_broadcast(out, self, other));
+  if (self.dtype == other.dtype && self.dtype == out.dtype) {
+    ORCH_CHECK(alpha_fits(alpha, out.dtype), Error::InvalidArgument);
+    return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
+      return add_same<typename decltype(type)::type>(self, other, alpha, out);
+    });
+  }
+  if constexpr (!kDtypes.single()) {
+    const ScalarType common = result_type(self, other);
+    ORCH_CHECK(can_cast(common, out.dtype) && alpha_fits(alpha, common),
+               Error::InvalidArgument);
+    ORCH_CHECK(kDtypes.has(self.dtype) && kDtypes.has(other.dtype) &&
+                   kDtypes.has(out.dtype),
+               Error::DtypeNotSelected);
+    return switch_dtype<with_promoted(kDtypes).bits>(common, [&](auto type) {
+      return add_mixed<typename decltype(type)::type>(self, other, alpha, out);
+    });
+  }
+  return Error::DtypeNotSelected;
+}
+
+}  // namespace orch::portable

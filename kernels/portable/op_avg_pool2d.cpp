@@ -1,0 +1,103 @@
+#include "orch_selected/op_avg_pool2d.h"
+
+#include "orch/kernel.h"
+#include "util/dtype.h"
+#include "util/pool2d.h"
+
+namespace orch::portable {
+namespace {
+
+/// Window `o`: the positions from `first` below `last` that lie in the input,
+/// and how many lie in the padded input.
+struct Window {
+  int32_t first;
+  int32_t last;
+  int32_t padded_size;
+
+  Window(const PoolAxis& axis, int32_t o) {
+    first = o * axis.stride - axis.padding;
+    last = first + axis.kernel;
+    if (last > axis.in + axis.padding) last = axis.in + axis.padding;
+    padded_size = last - first;
+    if (first < 0) first = 0;
+    if (last > axis.in) last = axis.in;
+  }
+  int32_t size() const { return last > first ? last - first : 0; }
+};
+
+/// `sum` divided by `divisor`; integers, signed, truncate and wrap around.
+template <typename C>
+C divide(C sum, C divisor) {
+  if constexpr (kIsSame<C, uint64_t>) {
+    const int64_t by = static_cast<int64_t>(divisor);
+    if (by == -1) return 0 - sum;
+    return static_cast<C>(static_cast<int64_t>(sum) / by);
+  } else {
+    return sum / divisor;
+  }
+}
+
+template <typename T>
+void avg_pool(const Pool2d& pool, bool count_include_pad, int64_t divisor,
+              const Tensor& self, Tensor& out) {
+  using C = Compute<T>;
+  const Planes x(self, 0);
+  const Planes y(out, 0);
+  for (int32_t n = 0; n < y.size[0]; ++n) {
+    for (int32_t h = 0; h < y.size[2]; ++h) {
+      const Window rows(pool.axes[0], h);
+      for (int32_t w = 0; w < y.size[3]; ++w) {
+        const Window columns(pool.axes[1], w);
+        // A window without any input gives 0, not 0 / 0.
+        const bool empty = rows.size() == 0 || columns.size() == 0;
+        int64_t count = int64_t{rows.size()} * columns.size();
+        if (count_include_pad) {
+          count = int64_t{rows.padded_size} * columns.padded_size;
+        }
+        if (divisor != 0) count = divisor;
+        const C denominator = static_cast<C>(empty ? 1 : count);
+        for (int32_t c = 0; c < y.size[1]; ++c) {
+          const T* plane = self.data<T>() + n * x.stride[0] + c * x.stride[1];
+          C sum = 0;
+          for (int32_t i = rows.first; i < rows.last; ++i) {
+            for (int32_t j = columns.first; j < columns.last; ++j) {
+              sum += static_cast<C>(plane[i * x.stride[2] + j * x.stride[3]]);
+            }
+          }
+          out.mutable_data<T>()[n * y.stride[0] + c * y.stride[1] +
+                                h * y.stride[2] + w * y.stride[3]] =
+              static_cast<T>(divide(sum, denominator));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+// aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[],
+//   int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True,
+//   int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)
+Error avg_pool2d_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(7);
+
+  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
+  int64_t divisor = 0;
+  if (args.has(6)) {
+    divisor = args.integer(6);
+    ORCH_CHECK(divisor != 0, Error::InvalidArgument);
+  }
+  Pool2d pool;
+  ORCH_TRY(prepare_pool2d(self, args.int_list(1), args.int_list(2),
+                          args.int_list(3), nullptr, args.boolean(4), pool,
+                          out));
+  constexpr DtypeSet kDtypes = selected::aten_avg_pool2d_out;
+  return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
+    avg_pool<typename decltype(type)::type>(pool, args.boolean(5), divisor,
+                                            self, out);
+    return Error::Ok;
+  });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,69 @@
+// Checks of arguments: sizes, dimensions, lists of integers.
+#pragma once
+
+#include <stdint.h>
+
+#include "orch/error.h"
+#include "orch/tensor.h"
+#include "orch/value.h"
+#include "util/types.h"
+
+namespace orch {
+
+/// Gives `out` its sizes.
+///
+/// An input may be the same tensor as the output only if it keeps its sizes:
+/// what was checked of it before would not hold any more. Errors: those of
+/// `resize`; InvalidArgument.
+template <typename... Tensors>
+Error resize_output(Tensor& out, Span<const int32_t> sizes,
+                    const Tensors&... inputs) {
+  if (((&inputs == &out) || ... || false)) {
+    ORCH_CHECK(sizes.size() == out.dim, Error::InvalidArgument);
+    for (int i = 0; i < out.dim; ++i) {
+      ORCH_CHECK(sizes[static_cast<size_t>(i)] == out.dims[i],
+                 Error::InvalidArgument);
+    }
+  }
+  return resize(out, sizes);
+}
+
+/// An index of a dimension, counted from the end if negative. A tensor without
+/// dimensions has index 0. Errors: InvalidArgument.
+inline Error read_dim(int64_t value, int rank, int& dim) {
+  const int64_t count = rank == 0 ? 1 : rank;
+  ORCH_CHECK(value >= -count && value < count, Error::InvalidArgument);
+  dim = static_cast<int>(value < 0 ? value + count : value);
+  return Error::Ok;
+}
+
+/// Largest window parameter and padded extent: sums of two fit in 32 bits.
+inline constexpr int32_t kMaxExtent = 1 << 30;
+
+/// Copies a list of `count` integers; a single one stands for all. Each must be
+/// between `low` and kMaxExtent. Errors: InvalidArgument.
+inline Error read_ints(const IntList& list, int count, int32_t low,
+                       int32_t* values) {
+  ORCH_CHECK(list.size() == count || list.size() == 1, Error::InvalidArgument);
+  for (int i = 0; i < count; ++i) {
+    const int64_t value = list[list.size() == 1 ? 0 : i];
+    ORCH_CHECK(value >= low && value <= kMaxExtent, Error::InvalidArgument);
+    values[i] = static_cast<int32_t>(value);
+  }
+  return Error::Ok;
+}
+
+/// A scalar argument in the type that T is computed in. Integers truncate it;
+/// Bool has 0 and 1.
+template <typename T>
+Compute<T> scalar_as(const Scalar& scalar) {
+  if constexpr (kIsFloating<T>) {
+    return scalar.to<Compute<T>>();
+  } else if constexpr (kIsSame<T, bool>) {
+    return scalar.to_double() != 0;
+  } else {
+    return static_cast<Compute<T>>(scalar.to_int());
+  }
+}
+
+}  // namespace orch

@@ -1,0 +1,45 @@
+// Matrix products.
+#pragma once
+
+#include "orch/tensor.h"
+#include "util/dot.h"
+
+namespace orch {
+
+/// out[i][j] = finish(sum over k of a[i][k] * b[k][j], i, j), summed in order
+/// of k, starting from 0. a: [M, K], b: [K, N], out: [M, N], any dim orders.
+template <typename T, typename Finish>
+void matmul(const Tensor& a, const Tensor& b, Tensor& out, Finish finish) {
+  const Strides a_strides(a);
+  const Strides b_strides(b);
+  const Strides out_strides(out);
+  const int32_t columns = out.size(1);
+  const DotLoops loops = {
+      {1, 1, b.size(0)}, {0, 0, a_strides[1]}, {0, 0, b_strides[0]}};
+  for (int32_t i = 0; i < out.size(0); ++i) {
+    for (int32_t j = 0, block; j < columns; j += block) {
+      block = columns - j >= kDotBlock ? kDotBlock : 1;
+      Compute<T> sums[kDotBlock] = {};
+      dot(a.data<T>() + i * a_strides[0], b.data<T>() + j * b_strides[1],
+          b_strides[1], loops, static_cast<int>(block), sums);
+      T* to = out.mutable_data<T>() + i * out_strides[0];
+      for (int32_t c = 0; c < block; ++c) {
+        to[(j + c) * out_strides[1]] =
+            static_cast<T>(finish(sums[c], i, j + c));
+      }
+    }
+  }
+}
+
+/// Checks that a, b and out are matrices of one dtype that can be multiplied,
+/// and gives out its sizes. Errors: InvalidArgument, ShapeTooLarge.
+inline Error prepare_matmul(const Tensor& a, const Tensor& b, Tensor& out) {
+  ORCH_CHECK(a.dim == 2 && b.dim == 2 && a.size(1) == b.size(0),
+             Error::InvalidArgument);
+  ORCH_CHECK(a.dtype == out.dtype && b.dtype == out.dtype,
+             Error::InvalidArgument);
+  const int32_t sizes[] = {a.size(0), b.size(1)};
+  return resize_output(out, sizes, a, b);
+}
+
+}  // namespace orch

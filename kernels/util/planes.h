@@ -1,0 +1,29 @@
+// Tensors of images, seen with four dimensions.
+#pragma once
+
+#include "orch/tensor.h"
+
+namespace orch {
+
+/// Sizes and strides of a tensor as [N, C, H, W].
+struct Planes {
+  int32_t size[4];
+  int32_t stride[4];
+
+  /// A tensor of rank 4, or one of rank 3 with a dimension of size 1 added at
+  /// index `missing`: 0 for [C, H, W], 2 for [N, C, W].
+  Planes(const Tensor& tensor, int missing) {
+    const Strides strides(tensor);
+    for (int i = 0, d = 0; i < 4; ++i) {
+      if (tensor.dim == 3 && i == missing) {
+        size[i] = 1;
+        stride[i] = 0;
+      } else {
+        size[i] = tensor.size(d);
+        stride[i] = strides[d++];
+      }
+    }
+  }
+};
+
+}  // namespace orch

@@ -1,0 +1,100 @@
+// Iteration over tensors of different strides.
+#pragma once
+
+#include <stdint.h>
+
+#include "orch/tensor.h"
+#include "util/check.h"
+
+namespace orch {
+
+/// Walks up to three tensors at once, row by row.
+///
+///     StridedLoop loop;
+///     ... loop.add(size, {stride of tensor 0, of tensor 1, ...}) ...
+///     for (; loop.valid(); loop.next()) {
+///       for (int32_t i = 0; i < loop.row_size(); ++i)
+///         ... item loop.offset(0) + i * loop.row_stride(0) of tensor 0 ...
+///     }
+///
+/// Neighbouring dimensions that all tensors step through evenly become one, so
+/// tensors that are laid out alike are a single row.
+class StridedLoop {
+ public:
+  static constexpr int kTensors = 3;
+
+  StridedLoop() { dims_[0] = {1, 0, {}}; }
+
+  /// Adds a dimension inside of those added before. Strides in items; 0 repeats
+  /// an item, a tensor that is not there has 0 throughout.
+  void add(int32_t size, int32_t stride0, int32_t stride1, int32_t stride2 = 0);
+
+  bool valid() const { return valid_; }
+  /// Goes to the next row.
+  void next();
+  int32_t row_size() const { return dims_[last_].size; }
+  int32_t row_stride(int tensor) const { return dims_[last_].stride[tensor]; }
+  /// Of the first item of the row, in items.
+  int32_t offset(int tensor) const { return offset_[tensor]; }
+
+ private:
+  struct Dim {
+    int32_t size;
+    int32_t index;
+    int32_t stride[kTensors];
+  };
+
+  Dim dims_[kMaxDim];  // the first last_ + 1 are set
+  int last_ = 0;
+  int32_t offset_[kTensors] = {};
+  bool valid_ = true;
+};
+
+inline void StridedLoop::add(int32_t size, int32_t stride0, int32_t stride1,
+                             int32_t stride2) {
+  const Dim dim = {size, 0, {stride0, stride1, stride2}};
+  if (size == 0) valid_ = false;
+  if (size == 1 || !valid_) return;
+  Dim& outer = dims_[last_];
+  bool even = true;
+  for (int t = 0; t < kTensors; ++t) {
+    // No overflow: an item that far away exists, or is the one past the last.
+    even = even && outer.stride[t] == dim.stride[t] * size;
+  }
+  if (outer.size == 1) {
+    outer = dim;
+  } else if (even) {
+    const int32_t rows = outer.size;
+    outer = dim;
+    outer.size = rows * size;
+  } else {
+    dims_[++last_] = dim;
+  }
+}
+
+inline void StridedLoop::next() {
+  for (int d = last_; d-- > 0;) {
+    Dim& dim = dims_[d];
+    const bool wraps = ++dim.index == dim.size;
+    const int32_t steps = wraps ? 1 - dim.size : 1;
+    for (int t = 0; t < kTensors; ++t) offset_[t] += steps * dim.stride[t];
+    if (!wraps) return;
+    dim.index = 0;
+  }
+  valid_ = false;
+}
+
+/// A loop over the items of `out` in memory order and the items of `self` with
+/// the same indices. Both have the same sizes.
+inline StridedLoop loop_over(const Tensor& out, const Tensor& self) {
+  const Strides out_strides(out);
+  const Strides self_strides(self);
+  StridedLoop loop;
+  for (int i = 0; i < out.dim; ++i) {
+    const int d = out.order[i];
+    loop.add(out.size(d), out_strides[d], self_strides[d]);
+  }
+  return loop;
+}
+
+}  // namespace orch

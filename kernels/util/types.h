@@ -1,0 +1,84 @@
+// Element types: what they are, what they compute in, how they convert.
+#pragma once
+
+#include <stdint.h>
+
+#include "orch/half.h"
+
+namespace orch {
+
+/// A type as a value: what dtype dispatch hands to a generic lambda.
+template <typename T>
+struct Type {
+  using type = T;
+};
+
+template <typename A, typename B>
+inline constexpr bool kIsSame = false;
+template <typename A>
+inline constexpr bool kIsSame<A, A> = true;
+
+template <typename T>
+inline constexpr bool kIsHalf = kIsSame<T, Half> || kIsSame<T, BFloat16>;
+template <typename T>
+inline constexpr bool kIsFloating =
+    kIsHalf<T> || kIsSame<T, float> || kIsSame<T, double>;
+
+template <bool kCondition, typename A, typename B>
+struct Choose {
+  using type = A;
+};
+template <typename A, typename B>
+struct Choose<false, A, B> {
+  using type = B;
+};
+
+/// The type that sums and products of `T` are computed in. Integers wrap
+/// around, as PyTorch's do: unsigned arithmetic keeps that defined.
+template <typename T>
+using Compute = typename Choose<
+    kIsFloating<T>, typename Choose<kIsSame<T, double>, double, float>::type,
+    typename Choose<sizeof(T) == 8, uint64_t, uint32_t>::type>::type;
+
+/// The value that no other is below: minus infinity, or the smallest integer.
+template <typename T>
+constexpr T lowest() {
+  if constexpr (kIsFloating<T>) {
+    return -static_cast<T>(__builtin_inff());
+  } else if constexpr (static_cast<T>(-1) > T(0)) {
+    return 0;
+  } else {
+    return static_cast<T>(uint64_t{1} << (8 * sizeof(T) - 1));
+  }
+}
+
+/// Whether `value` is less than 0; false for NaN and for -0.
+template <typename T>
+bool is_negative(T value) {
+  if constexpr (kIsHalf<T>) {
+    return static_cast<float>(value) < 0;
+  } else {
+    return value < T(0);
+  }
+}
+
+/// `value` as another element type, rounded or wrapped as PyTorch does.
+///
+/// Conversions of floats to integers do not occur in type promotion; they are
+/// left out because out-of-range values need an operator's own rule.
+template <typename To, typename From>
+To convert(From value) {
+  static_assert(kIsFloating<To> || !kIsFloating<From> || kIsSame<To, bool>,
+                "floats to integers: decide what happens out of range");
+  if constexpr (kIsHalf<From> && !kIsSame<From, To>) {
+    return convert<To>(static_cast<float>(value));
+  } else if constexpr (kIsHalf<To> && !kIsSame<From, To>) {
+    return To(static_cast<float>(value));
+  } else if constexpr (kIsSame<To, bool>) {
+    return value != From{};
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+}  // namespace orch

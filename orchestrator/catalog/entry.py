@@ -1,0 +1,222 @@
+"""One entry of a `functions.yaml` to its kernels."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from yaml.nodes import SequenceNode
+
+from orchestrator.catalog.keys import KeyReader, tensor_arguments
+from orchestrator.catalog.nodes import is_null, line_of
+from orchestrator.core.dtype import ALL
+from orchestrator.core.kernel import Kernel
+from orchestrator.core.operator import OperatorName, parse_schema
+from orchestrator.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from yaml.nodes import Node
+
+    from orchestrator.catalog.keys import ArgumentDtypes
+    from orchestrator.catalog.nodes import YamlFile
+    from orchestrator.core.kernel import KernelKey
+    from orchestrator.core.operator import Argument, OpSchema
+
+# ExecuTorch's first. Those in the second line say nothing about our kernels.
+_ENTRY_KEYS = (
+    *("op", "func", "kernels", "type_alias", "dim_order_alias"),
+    *("variants", "tags", "dispatch", "cpp_no_default_args"),
+    *("sources", "dtypes", "dtype_arguments", "closure", "dim_orders"),
+)
+_KERNEL_KEYS = ("arg_meta", "kernel_name")
+_DIM_ORDERS = ("any", "same", "contiguous")
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+", re.ASCII)
+_SOURCE = re.compile(r"[^\\:/\s]+(?:/[^\\:/\s]+)*")
+
+
+class EntryReader:
+    """Reads the entries of one library; what is wrong is noted in its file.
+
+    Args:
+        file: Where problems are noted.
+        library: Name of the library.
+        schemas: For entries that give only the operator's name.
+    """
+
+    def __init__(
+        self, file: YamlFile, library: str, schemas: Mapping[OperatorName, OpSchema]
+    ) -> None:
+        self._file = file
+        self._library = library
+        self._schemas = schemas
+        self._keys = KeyReader(file)
+
+    def read(self, node: Node) -> list[Kernel]:
+        """Kernels of an entry."""
+        fields = self._file.mapping(node, "a kernel entry", _ENTRY_KEYS)
+        schema = self._schema(node, fields) if fields is not None else None
+        if fields is None or schema is None:
+            return []
+        tensors = tensor_arguments(schema)
+        sources = self._sources(fields.get("sources"))
+        dtypes = self._argument_dtypes(fields.get("dtypes"), tensors)
+        dtype_arguments = self._dtype_arguments(fields.get("dtype_arguments"), tensors)
+        closure = self._keys.dtypes(fields.get("closure"), "`closure`")
+        dim_orders = self._dim_orders(fields.get("dim_orders"))
+        return [
+            Kernel(
+                operator=schema.name,
+                schema=schema,
+                library=self._library,
+                function=function,
+                sources=sources,
+                keys=keys,
+                dtypes=of_keys or dtypes,
+                dtype_arguments=dtype_arguments,
+                closure=closure,
+                dim_orders=dim_orders,
+                entry=f"{self._file.file}:{line_of(node)}",
+            )
+            for function, keys, of_keys in self._kernels(node, fields, schema)
+        ]
+
+    def _schema(self, node: Node, fields: dict[str, Node]) -> OpSchema | None:
+        if ("op" in fields) == ("func" in fields):
+            self._file.problem(
+                "bad-entry",
+                "a kernel entry needs either `op` or `func`",
+                node,
+                hint="write `- func:` with the op schema",
+            )
+            return None
+        what = "func" if "func" in fields else "op"
+        text = self._file.scalar(fields[what], f"`{what}`")
+        if text is None:
+            return None
+        try:
+            if what == "func":
+                return parse_schema(text)
+            name = OperatorName.parse(text)
+        except ValueError as error:
+            hint = "write it as PyTorch's native_functions.yaml does"
+            self._file.problem("bad-schema", str(error), fields[what], hint=hint)
+            return None
+        schema = self._schemas.get(name)
+        if schema is None:
+            near = did_you_mean(str(name), map(str, self._schemas))
+            self._file.problem(
+                "missing-schema",
+                f"no kernel library gives the schema of {name}",
+                fields[what],
+                hint=near or f"write `- func: {name}(...) -> ...` with its schema",
+            )
+        return schema
+
+    def _sources(self, node: Node | None) -> tuple[str, ...]:
+        found = (self._file.scalars(node, "`sources`") if node else None) or []
+        for source, item in found:
+            if _SOURCE.fullmatch(source) is None or ".." in source.split("/"):
+                self._file.problem(
+                    "bad-source",
+                    f'"{source}" is not a file in the folder of the library',
+                    item,
+                    hint="write a path relative to this file, with / and without ..",
+                )
+        return tuple(dict.fromkeys(source for source, _ in found))
+
+    def _argument_dtypes(
+        self, node: Node | None, tensors: dict[str, Argument]
+    ) -> ArgumentDtypes:
+        """Dtypes per tensor argument; without `dtypes` the kernel takes all of them."""
+        if node is None:
+            return tuple((name, ALL) for name in tensors)
+        if isinstance(node, SequenceNode):
+            dtypes = self._keys.dtypes(node, "`dtypes`")
+            return tuple((name, dtypes) for name in tensors)
+        fields = self._file.mapping(node, "`dtypes`")
+        if fields is None:
+            return ()
+        for name, value in fields.items():
+            self._keys.argument(name, value, tensors)
+        for name in tensors:
+            if name not in fields:
+                self._file.problem(
+                    "missing-argument",
+                    f'`dtypes` says nothing about the argument "{name}"',
+                    node,
+                    hint="list every tensor argument, or write one list for all",
+                )
+        return tuple(
+            (name, self._keys.dtypes(fields.get(name), f"`dtypes` of {name}"))
+            for name in tensors
+        )
+
+    def _dtype_arguments(
+        self, node: Node | None, tensors: dict[str, Argument]
+    ) -> tuple[str, ...]:
+        if node is None:
+            return tuple(tensors)
+        found = self._file.scalars(node, "`dtype_arguments`") or []
+        for name, item in found:
+            self._keys.argument(name, item, tensors)
+        return tuple(dict.fromkeys(name for name, _ in found))
+
+    def _dim_orders(self, node: Node | None) -> str:
+        text = self._file.scalar(node, "`dim_orders`") if node else "any"
+        if node is not None and text is not None and text not in _DIM_ORDERS:
+            self._file.problem(
+                "bad-dim-orders",
+                f'`dim_orders` cannot be "{text}"',
+                node,
+                notes=(("known", ", ".join(_DIM_ORDERS)),),
+                hint=did_you_mean(text, _DIM_ORDERS) or "use one of these",
+            )
+        return text or "any"
+
+    def _kernels(
+        self, node: Node, fields: dict[str, Node], schema: OpSchema
+    ) -> list[tuple[str, tuple[KernelKey, ...], ArgumentDtypes]]:
+        """Function, keys and dtypes of the keys of each kernel of an entry."""
+        kernels = fields.get("kernels")
+        items = self._file.sequence(kernels, "`kernels`") if kernels else []
+        if items is not None and not items:
+            self._file.problem(
+                "bad-entry",
+                f"the entry of {schema.name} has no kernels",
+                node,
+                hint="list its `kernels`, each with a `kernel_name`",
+            )
+        aliases = self._keys.aliases(
+            fields.get("type_alias"), fields.get("dim_order_alias")
+        )
+        found = []
+        for item in items or ():
+            kernel = self._file.mapping(item, "a kernel", _KERNEL_KEYS)
+            if kernel is None:
+                continue
+            function = self._function(item, kernel.get("kernel_name"))
+            meta = kernel.get("arg_meta")
+            keyed: tuple[tuple[KernelKey, ...], ArgumentDtypes] | None = ((), ())
+            if meta is not None and not is_null(meta):
+                keyed = self._keys.keys(meta, schema, *aliases)
+            if function is not None and keyed is not None:
+                found.append((function, *keyed))
+        return found
+
+    def _function(self, kernel: Node, node: Node | None) -> str | None:
+        if node is None:
+            message = "a kernel needs a `kernel_name`"
+        else:
+            name = self._file.scalar(node, "`kernel_name`")
+            if name is None or _FUNCTION.fullmatch(name):
+                return name
+            message = f'"{name}" is not a qualified C++ function name'
+        self._file.problem(
+            "bad-kernel-name",
+            message,
+            node or kernel,
+            hint="write it with its namespaces, like my_kernels::add_out",
+        )
+        return None

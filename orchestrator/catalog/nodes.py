@@ -1,0 +1,161 @@
+"""YAML text to checked nodes; every problem is kept with its line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+# The base loader leaves scalars as text: `no` stays "no", 0 stays "0".
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+
+
+class YamlFile:
+    """A YAML file being read, and the problems found in it so far.
+
+    The readers below take a node and return its content, or None after noting what
+    is wrong with it.
+
+    Args:
+        file: Its path, for messages.
+        text: Its text.
+    """
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self.problems: list[Diagnostic] = []
+        self._text = text
+
+    def root(self) -> Node | None:
+        """The document; None if the file is empty or not YAML."""
+        try:
+            node: Node | None = yaml.compose(self._text, Loader=_LOADER)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+            self.problems.append(
+                Diagnostic(
+                    code="bad-yaml",
+                    message=f"{self.file} is not YAML: {problem}",
+                    where=self.span(mark.line + 1 if mark else 0),
+                    hint="correct the file at this line",
+                )
+            )
+            return None
+        return node
+
+    def span(self, line: int) -> SourceSpan:
+        """The place of a 1-based line, with its text."""
+        lines = self._text.split("\n")
+        text = lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else ""
+        return SourceSpan(file=self.file, line=line, text=text)
+
+    def problem(
+        self,
+        code: str,
+        message: str,
+        node: Node,
+        *,
+        notes: tuple[tuple[str, str], ...] = (),
+        hint: str = "",
+    ) -> None:
+        """Note a problem of a node."""
+        where = self.span(line_of(node))
+        self.problems.append(
+            Diagnostic(code=code, message=message, where=where, notes=notes, hint=hint)
+        )
+
+    def mapping(
+        self, node: Node, what: str, known: Collection[str] | None = None
+    ) -> dict[str, Node] | None:
+        """Keys and values of a mapping; `known` are the keys it may have."""
+        if not isinstance(node, MappingNode):
+            self._wrong(node, what, "a mapping")
+            return None
+        fields: dict[str, Node] = {}
+        for key_node, value in node.value:
+            key = self.scalar(key_node, f"a key of {what}")
+            if key is None:
+                continue
+            if known is not None and key not in known:
+                self.problem(
+                    "unknown-key",
+                    f'"{key}" is not a key of {what}',
+                    key_node,
+                    notes=(("known", ", ".join(known)),),
+                    hint=did_you_mean(key, known) or "remove it",
+                )
+            elif key in fields:
+                self.problem(
+                    "duplicate-key",
+                    f'"{key}" occurs twice in {what}',
+                    key_node,
+                    notes=(("first", f"{self.file}:{line_of(fields[key])}"),),
+                    hint="keep one of them",
+                )
+            else:
+                fields[key] = value
+        return fields
+
+    def sequence(self, node: Node, what: str) -> list[Node] | None:
+        """Items of a list."""
+        if not isinstance(node, SequenceNode):
+            self._wrong(node, what, "a list")
+            return None
+        items: list[Node] = node.value
+        return items
+
+    def scalar(self, node: Node, what: str) -> str | None:
+        """Text of a scalar that is not null."""
+        if not isinstance(node, ScalarNode) or is_null(node):
+            self._wrong(node, what, "a text")
+            return None
+        text: str = node.value
+        return text
+
+    def scalars(self, node: Node, what: str) -> list[tuple[str, Node]] | None:
+        """Texts of a list of scalars, each with its node."""
+        items = self.sequence(node, what)
+        if items is None:
+            return None
+        texts = [(self.scalar(item, f"an item of {what}"), item) for item in items]
+        good = [(text, item) for text, item in texts if text is not None]
+        return good if len(good) == len(items) else None
+
+    def _wrong(self, node: Node, what: str, expected: str) -> None:
+        self.problem(
+            "wrong-type",
+            f"{what} must be {expected}",
+            node,
+            notes=(("found", describe(node)),),
+            hint=f"write {expected} there",
+        )
+
+
+def line_of(node: Node) -> int:
+    """1-based line where a node begins."""
+    line: int = node.start_mark.line
+    return line + 1
+
+
+def is_null(node: Node) -> bool:
+    """Whether a node is a null, written or left out."""
+    return isinstance(node, ScalarNode) and not node.style and node.value in _NULLS
+
+
+def describe(node: Node) -> str:
+    """What a node is, for messages."""
+    match node:
+        case MappingNode():
+            return "a mapping"
+        case SequenceNode():
+            return "a list"
+        case _:
+            return "null" if is_null(node) else f'"{node.value}"'

@@ -1,0 +1,79 @@
+"""Which kernels a product links, and for what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.core.dtype import ScalarType
+    from orchestrator.core.kernel import Kernel, KernelKey
+    from orchestrator.core.op_info import Origin
+    from orchestrator.core.operator import OperatorName, OpSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableEntry:
+    """One entry of the kernel table.
+
+    Args:
+        operator: What it implements.
+        key: The only kernel key it is found by; None for any call.
+        function: Qualified C++ name.
+        signature: `OpSchema.signature` of the operator.
+        dtypes: Every dtype the tensor arguments of its calls may have.
+    """
+
+    operator: OperatorName
+    key: KernelKey | None
+    function: str
+    signature: str
+    dtypes: frozenset[ScalarType]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A kernel that is linked, and the calls it serves.
+
+    Args:
+        kernel: The kernel.
+        keys: Kernel keys of the calls bound to it, and the other keys it is found by;
+            sorted.
+        dtypes: Dtypes to instantiate its code for, its closure included.
+        table_dtypes: Every dtype the tensor arguments of its calls may have.
+        every_dtype: It has to take every dtype it can, not only those of known calls.
+        origins: Who needs it; sorted.
+    """
+
+    kernel: Kernel
+    keys: tuple[KernelKey, ...]
+    dtypes: frozenset[ScalarType]
+    table_dtypes: frozenset[ScalarType]
+    every_dtype: bool
+    origins: tuple[Origin, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedOperator:
+    """An operator and its kernels, in the order in which they are tried."""
+
+    name: OperatorName
+    schema: OpSchema
+    bindings: tuple[Binding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """Every kernel of the product.
+
+    Args:
+        operators: Sorted by the text of their name.
+        sources: (library, source files) of the libraries used, in the profile's
+            order; files are distinct, sorted, relative to the library's folder.
+        table_entries: What the kernel table holds: sorted by the text of the operator
+            name, then specialised entries by their key, the fallback last.
+    """
+
+    operators: tuple[ResolvedOperator, ...] = ()
+    sources: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    table_entries: tuple[TableEntry, ...] = ()

@@ -1,0 +1,183 @@
+"""The lock file: what shaped a build, and what came out, one fact per line.
+
+Pydantic is imported only to read a lock; writing one is plain text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, LockError, SourceSpan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orchestrator.core.artifact import Artifact
+
+SCHEMA = 1
+
+Facts = tuple[tuple[str, str], ...]
+"""Sorted (name, value) pairs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """All facts of one build.
+
+    Args:
+        profile: Name, file and digest of the profile (and of its base).
+        models: By name: digest of the program.
+        sources: By path relative to the folder of runtime/ and kernels/: digests of
+            every source, header and functions.yaml that was read.
+        generated: By path: digests of the generated files.
+        target: Core, ISA, board, and how it was optimised.
+        toolchain: Name, version, flags and digests of its programs.
+        python: Versions of the Python distributions that shaped the outputs.
+        outputs: By path: "sha256:<digest> <size in bytes>".
+    """
+
+    profile: Facts
+    models: Facts
+    sources: Facts
+    generated: Facts
+    target: Facts
+    toolchain: Facts
+    python: Facts
+    outputs: Facts
+
+    def inputs(self) -> Lock:
+        """The lock without what the build made: what must hold before it starts."""
+        return Lock(
+            **{f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]  # same fields
+            | {"outputs": (), "generated": ()}
+        )
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Facts:
+    """Pairs in canonical order."""
+    return tuple(sorted(pairs))
+
+
+def output_facts(artifacts: Iterable[Artifact]) -> Facts:
+    """Facts of output files."""
+    return facts((a.path, f"sha256:{a.sha256} {a.size_bytes}") for a in artifacts)
+
+
+def lock_text(lock: Lock) -> str:
+    """Canonical text: equal locks give equal bytes."""
+    lines = [
+        "# Written by Orchestrator: commit it, do not edit it.",
+        f"schema = {SCHEMA}",
+    ]
+    for field in fields(lock):
+        lines += ["", f"[{field.name}]"]
+        lines += [
+            f"{_quoted(name)} = {_quoted(value)}"
+            for name, value in getattr(lock, field.name)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    if any(ord(c) < 0x20 or ord(c) == 0x7F for c in escaped):
+        escaped = "".join(
+            f"\\u{ord(c):04x}" if ord(c) < 0x20 or ord(c) == 0x7F else c
+            for c in escaped
+        )
+    return f'"{escaped}"'
+
+
+def parse_lock(text: str, *, file: str) -> Lock:
+    """Read a lock.
+
+    Raises:
+        LockError: It is damaged, or of another schema version.
+    """
+    import tomli  # noqa: PLC0415  # only commands that read a lock need it
+    from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError  # noqa: PLC0415
+
+    class Document(BaseModel):
+        """Shape of the file."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        profile: dict[StrictStr, StrictStr]
+        models: dict[StrictStr, StrictStr]
+        sources: dict[StrictStr, StrictStr]
+        generated: dict[StrictStr, StrictStr]
+        target: dict[StrictStr, StrictStr]
+        toolchain: dict[StrictStr, StrictStr]
+        python: dict[StrictStr, StrictStr]
+        outputs: dict[StrictStr, StrictStr]
+
+    try:
+        data = tomli.loads(text)
+        schema = data.pop("schema", None)
+        if schema != SCHEMA or isinstance(schema, bool):
+            raise ValueError(f"schema is {schema!r}, not {SCHEMA}")
+        document = Document.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _damaged(file, f"{place}: {first['msg']}") from error
+    except ValueError as error:
+        raise _damaged(file, str(error)) from error
+    return Lock(
+        **{f.name: facts(getattr(document, f.name).items()) for f in fields(Lock)}
+    )
+
+
+def _damaged(file: str, found: str) -> LockError:
+    return LockError(
+        Diagnostic(
+            code="bad-lock",
+            message="the lock file is damaged or of another version",
+            where=SourceSpan(file=file),
+            notes=(("found", found),),
+            hint="write it anew with `orchestrator build` or `orchestrator lock`",
+        )
+    )
+
+
+def differences(old: Lock, new: Lock) -> tuple[str, ...]:
+    """What differs, one line each: `sources: kernels/portable/op_add.cpp changed`."""
+    lines: list[str] = []
+    for field in fields(Lock):
+        before = dict(getattr(old, field.name))
+        after = dict(getattr(new, field.name))
+        for name in sorted(before.keys() | after.keys()):
+            if name not in after:
+                lines.append(f"{field.name}: {name} is gone")
+            elif name not in before:
+                lines.append(f"{field.name}: {name} is new")
+            elif before[name] != after[name]:
+                change = f"{before[name]} -> {after[name]}"
+                shown = f" ({change})" if len(change) <= _MAX_SHOWN else ""
+                lines.append(f"{field.name}: {name} changed{shown}")
+    return tuple(lines)
+
+
+_MAX_SHOWN = 60
+
+
+def stale(file: str, lines: tuple[str, ...]) -> LockError:
+    """The error for a lock that does not hold."""
+    shown = lines[:_MOST_LINES]
+    rest = len(lines) - len(shown)
+    notes = [("changed", line) for line in shown]
+    if rest:
+        notes.append(("and", f"{rest} more"))
+    return LockError(
+        Diagnostic(
+            code="stale-lock",
+            message="the lock file does not match",
+            where=SourceSpan(file=file),
+            notes=tuple(notes),
+            hint="build without --locked to update it, and commit the result",
+        )
+    )
+
+
+_MOST_LINES = 12

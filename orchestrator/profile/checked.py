@@ -1,0 +1,174 @@
+"""A checked profile: what later stages get, free of pydantic.
+
+Every type here is frozen, picklable and cheap to construct.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from orchestrator.errors import SourceSpan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from orchestrator.core.dtype import ScalarType
+    from orchestrator.core.kernel import KernelKey
+    from orchestrator.core.operator import OperatorName
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""Keys and array indices from the top of a TOML file: `("models", 0, "path")`."""
+
+Spans: TypeAlias = tuple[tuple[KeyPath, SourceSpan], ...]
+
+
+class Optimize(StrEnum):
+    """What the compiler optimizes for."""
+
+    SIZE = "size"
+    SPEED = "speed"
+    DEBUG = "debug"
+
+
+class Load(StrEnum):
+    """How a model gets onto the device."""
+
+    PTE = "pte"
+
+
+class DtypeSelect(StrEnum):
+    """Which dtypes are compiled into the selected kernels."""
+
+    MODELS = "models"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetChoice:
+    """What is built for, with defaults filled in.
+
+    Args:
+        cpu: Key of `targets.CPUS`.
+        isa: Key of that cpu's ISAs.
+        board: Key of `targets.BOARDS`; None on a host.
+        toolchain: One of `targets.TOOLCHAINS`; None leaves it to what a host has.
+        optimize: What the compiler optimizes for.
+    """
+
+    cpu: str
+    isa: str
+    board: str | None = None
+    toolchain: str | None = None
+    optimize: Optimize = Optimize.SIZE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEntry:
+    """A model of the product.
+
+    Args:
+        name: Unique in the profile; a C identifier in small letters.
+        path: Where the program is, seen from where the user named the profile.
+        written: The path as the profile has it.
+        load: How it gets onto the device.
+    """
+
+    name: str
+    path: Path
+    written: str
+    load: Load = Load.PTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRequests:
+    """Operators wanted besides those of the models.
+
+    Args:
+        include: Sorted, distinct.
+        every: Select every operator the libraries have.
+    """
+
+    include: tuple[OperatorName, ...] = ()
+    every: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DtypeRequest:
+    """Dtypes and kernel keys wanted for one operator; sorted, at least one of them."""
+
+    operator: OperatorName
+    dtypes: tuple[ScalarType, ...] = ()
+    keys: tuple[KernelKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DtypeRequests:
+    """Which dtypes are compiled in; `operators` is sorted by operator."""
+
+    select: DtypeSelect = DtypeSelect.MODELS
+    operators: tuple[DtypeRequest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Upper bounds in bytes; None is no bound."""
+
+    flash_bytes: int | None = None
+    ram_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One product: checked, defaults filled in, every value's origin known.
+
+    Args:
+        file: The profile as the user named it.
+        files: Every file it was read from: the profile, then its base if it has one.
+        name: Of the product.
+        target: What is built for.
+        description: One line for people.
+        models: In the profile's order.
+        operators: Wanted besides those of the models.
+        dtypes: Which dtypes are compiled in.
+        libraries: Kernel libraries, first one that fits wins.
+        budget: Upper bounds.
+        spans: Where each key path was written; key paths are unique.
+    """
+
+    file: Path
+    files: tuple[Path, ...] = ()
+    name: str
+    target: TargetChoice
+    description: str = ""
+    models: tuple[ModelEntry, ...] = ()
+    operators: OperatorRequests = OperatorRequests()
+    dtypes: DtypeRequests = DtypeRequests()
+    libraries: tuple[str, ...] = ("portable",)
+    budget: Budget = Budget()
+    spans: Spans = ()
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the profile, from which its paths start."""
+        return self.file.parent
+
+    def span(self, *key_path: str | int) -> SourceSpan:
+        """Where the value of a key path was written, in the profile or its base.
+
+        A value nobody wrote (a default) has the span of the table it would be in,
+        and in the last resort that of the whole file.
+        """
+        return find_span(dict(self.spans), key_path) or SourceSpan(file=str(self.file))
+
+
+def find_span(
+    spans: Mapping[KeyPath, SourceSpan], key_path: KeyPath
+) -> SourceSpan | None:
+    """Span of the key path or of its nearest parent that has one."""
+    for length in range(len(key_path), 0, -1):
+        if span := spans.get(key_path[:length]):
+            return span
+    return None

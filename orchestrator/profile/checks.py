@@ -1,0 +1,214 @@
+"""What more than one value decides: cpu against its variants, names, files.
+
+The checks read the parsed file and not the pydantic model, so they also run when
+something else in the profile is wrong; values of a wrong type, which pydantic
+reports, they pass over.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.explain import key_text
+from orchestrator.profile.fields import (
+    is_model_name,
+    is_relative_path,
+    near_name,
+    shown,
+)
+from orchestrator.profile.model import ISAS, ProfileTable, keys_of
+from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from orchestrator.profile.checked import KeyPath
+    from orchestrator.profile.document import Document
+
+
+def check(
+    document: Document,
+    *,
+    known_libraries: Collection[str],
+    is_file: Callable[[Path], bool],
+) -> Iterator[Diagnostic]:
+    """Every problem that the shape of single values does not show.
+
+    Args:
+        document: The profile, merged with its base.
+        known_libraries: Names of kernel libraries that exist.
+        is_file: Whether a path is a file that can be opened.
+    """
+    yield from _check_target(document)
+    yield from _check_models(document, is_file)
+    yield from _check_libraries(document, known_libraries)
+    yield from _check_selects_something(document)
+
+
+def _table(document: Document, name: str) -> dict[str, object]:
+    table = document.data.get(name)
+    return table if isinstance(table, dict) else {}
+
+
+def _text(table: dict[str, object], key: str) -> str | None:
+    value = table.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _check_target(document: Document) -> Iterator[Diagnostic]:
+    target = _table(document, "target")
+    cpu = CPUS.get(_text(target, "cpu") or "")
+    isa, board = _text(target, "isa"), _text(target, "board")
+    isas = tuple(cpu.isas) if cpu else ISAS
+    if isa is not None and isa not in isas:
+        yield Diagnostic(
+            code="unknown-isa",
+            message=f"{cpu.name} has no isa {shown(isa)}"
+            if cpu
+            else f"target.isa cannot be {shown(isa)}",
+            where=document.span("target", "isa"),
+            notes=(("expected", ", ".join(isas)),),
+            hint=did_you_mean(isa, isas) or "leave it out for the default of the cpu",
+        )
+    if cpu and board and board in BOARDS and BOARDS[board].cpu != cpu.name:
+        boards = [b.name for b in BOARDS.values() if b.cpu == cpu.name]
+        yield Diagnostic(
+            code="board-mismatch",
+            message=f"the board {shown(board)} has no {cpu.name}",
+            where=document.span("target", "board"),
+            notes=(
+                ("found", f"{board} has a {BOARDS[board].cpu}"),
+                ("expected", ", ".join(boards) or f"no board for {cpu.name}"),
+            ),
+            hint=f'write board = "{boards[0]}", or change the cpu'
+            if boards
+            else "leave board out, or change the cpu",
+        )
+    toolchain = _text(target, "toolchain")
+    if cpu and toolchain in TOOLCHAINS and toolchain not in cpu.toolchains:
+        yield Diagnostic(
+            code="toolchain-mismatch",
+            message=f"the toolchain {shown(toolchain)} cannot build for {cpu.name}",
+            where=document.span("target", "toolchain"),
+            notes=(("expected", ", ".join(cpu.toolchains)),),
+            hint=f'write toolchain = "{cpu.toolchains[0]}"',
+        )
+
+
+def _check_models(
+    document: Document, is_file: Callable[[Path], bool]
+) -> Iterator[Diagnostic]:
+    models = document.data.get("models")
+    first_with: dict[str, KeyPath] = {}
+    for index, model in enumerate(models if isinstance(models, list) else ()):
+        if not isinstance(model, dict):
+            continue
+        path, name = _text(model, "path"), _text(model, "name")
+        where: KeyPath = ("models", index, "name")
+        if path is not None and is_relative_path(path):
+            if not is_file(document.models_folder / path):
+                yield _missing_model(document, index, path)
+            if "name" not in model:
+                where = ("models", index, "path")
+                name = PurePosixPath(path).stem
+                if not is_model_name(name):
+                    yield _unusable_stem(document, where, name)
+        if name is None:
+            continue
+        if name in first_with:
+            yield _duplicate(document, where, name, first_with[name])
+        else:
+            first_with[name] = where
+
+
+def _missing_model(document: Document, index: int, path: str) -> Diagnostic:
+    return Diagnostic(
+        code="missing-file",
+        message=f'there is no model file "{path}"',
+        where=document.span("models", index, "path"),
+        notes=(
+            ("found", f"nothing to read at {document.models_folder / path}"),
+            ("expected", "an exported program, a .pte file"),
+        ),
+        hint="check the path; it is sought from the folder of the profile that has it",
+    )
+
+
+def _unusable_stem(document: Document, where: KeyPath, stem: str) -> Diagnostic:
+    return Diagnostic(
+        code="missing-key",
+        message=f'{key_text(where[:2])} needs a name, its file name "{stem}" is none',
+        where=document.span(*where),
+        notes=(("expected", "a small letter, then small letters, digits or _"),),
+        hint=f'add name = "{near_name(stem, "_") or "model"}"',
+    )
+
+
+def _duplicate(
+    document: Document, where: KeyPath, name: str, first: KeyPath
+) -> Diagnostic:
+    verb = "write" if where[-1] == "name" else "add"
+    return Diagnostic(
+        code="duplicate-model",
+        message=f'two models are named "{name}"',
+        where=document.span(*where),
+        notes=(
+            (
+                "found",
+                f'{key_text(first[:2])} is "{name}" too, {document.span(*first)}',
+            ),
+            ("expected", "a name of its own for each model"),
+        ),
+        hint=f'{verb} name = "{name}_2", or whatever tells them apart',
+    )
+
+
+def _check_libraries(
+    document: Document, known_libraries: Collection[str]
+) -> Iterator[Diagnostic]:
+    libraries = _table(document, "kernels").get("libraries")
+    seen: dict[str, int] = {}
+    for index, library in enumerate(libraries if isinstance(libraries, list) else ()):
+        where = ("kernels", "libraries", index)
+        if not isinstance(library, str):
+            continue
+        if library in seen:
+            yield Diagnostic(
+                code="duplicate-library",
+                message=f"the kernel library {shown(library)} is named twice",
+                where=document.span(*where),
+                notes=(
+                    ("found", f"{key_text(where)} and item {seen[library]}"),
+                    ("expected", "each library once, in the order of preference"),
+                ),
+                hint="remove the second",
+            )
+        elif library not in known_libraries:
+            yield Diagnostic(
+                code="unknown-library",
+                message=f"there is no kernel library {shown(library)}",
+                where=document.span(*where),
+                notes=(("expected", ", ".join(sorted(known_libraries))),),
+                hint=did_you_mean(library, known_libraries) or "choose one of them",
+            )
+        seen.setdefault(library, index)
+
+
+def _check_selects_something(document: Document) -> Iterator[Diagnostic]:
+    data, operators = document.data, _table(document, "operators")
+    misspelt = any(
+        did_you_mean(key, ("models", "operators"))
+        for key in data.keys() - set(keys_of(ProfileTable))
+    )
+    asked = (data.get("models"), operators.get("include"), operators.get("all"))
+    if not misspelt and not any(asked):
+        yield Diagnostic(
+            code="nothing-selected",
+            message="the profile has no model and no operator",
+            where=document.span("models"),
+            notes=(("expected", "at least one [[models]] or one operator"),),
+            hint='add [[models]] and below it path = "model.pte"',
+        )

@@ -1,0 +1,176 @@
+"""A profile's file as parsed: values, and where each was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import tomli
+
+from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.profile.checked import find_span
+from orchestrator.profile.source_map import map_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from orchestrator.profile.checked import KeyPath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """Values of a profile, or of a profile merged with its base.
+
+    Args:
+        path: Of the profile.
+        data: As TOML parses it; not to be changed.
+        spans: Where each key path was written.
+        models_folder: Folder of the file the models come from.
+    """
+
+    path: Path
+    data: Mapping[str, Any]
+    spans: Mapping[KeyPath, SourceSpan]
+    models_folder: Path
+
+    def span(self, *key_path: str | int) -> SourceSpan:
+        """Where a key path, or else its nearest parent, was written."""
+        return find_span(self.spans, key_path) or SourceSpan(file=str(self.path))
+
+    def over(self, base: Document) -> Document:
+        """This profile on top of its base.
+
+        Tables are merged key by key; everything else, arrays too, is replaced.
+        `name` and `description` belong to one product and are not inherited.
+        """
+        inherited = {k: v for k, v in base.data.items() if k not in _OWN_KEYS}
+        spans = {p: s for p, s in base.spans.items() if _is_inherited(self.data, p)}
+        return Document(
+            path=self.path,
+            data=_merge(self.data, inherited),
+            spans={**spans, **self.spans},
+            models_folder=(self if "models" in self.data else base).models_folder,
+        )
+
+
+_OWN_KEYS = frozenset({"name", "description"})
+
+
+def _merge(table: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**base, **table}
+    for key in table.keys() & base.keys():
+        if isinstance(table[key], dict) and isinstance(base[key], dict):
+            merged[key] = _merge(table[key], base[key])
+    return merged
+
+
+def _is_inherited(table: object, base_path: KeyPath) -> bool:
+    """Whether what stands at the key path of the base is not overridden."""
+    if base_path[0] in _OWN_KEYS:
+        return False
+    for key in base_path:
+        if not isinstance(table, dict):
+            return False
+        if key not in table:
+            return True
+        table = table[key]
+    return False
+
+
+def read_document(
+    path: Path,
+    *,
+    text_of: Callable[[Path], str],
+    named_by: SourceSpan | None = None,
+) -> Document:
+    """Read and parse one file.
+
+    Args:
+        path: Of the file.
+        text_of: Gives a file's text; raises `OSError` or `UnicodeDecodeError`.
+        named_by: Where another file names this one.
+
+    Raises:
+        ProfileError: The file cannot be read or is not TOML.
+    """
+    text = _read_text(path, text_of, named_by).removeprefix("\ufeff")
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    file = str(path)
+    try:
+        data = tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        where = SourceSpan(file=file, line=error.lineno, text=lines[error.lineno - 1])
+        raise ProfileError(_syntax_error(error, where)) from error
+    except (RecursionError, ValueError) as error:
+        # The parser's own limits: 400 levels, 4300 digits of a number.
+        problem = Diagnostic(
+            code="toml-syntax",
+            message="a value is nested too deeply or has too many digits",
+            where=SourceSpan(file=file),
+            notes=(("found", str(error).partition(";")[0]),),
+            hint="see docs/profile.md for what a profile may hold",
+        )
+        raise ProfileError(problem) from error
+    spans = {
+        key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
+        for key_path, line in map_lines(text).items()
+    }
+    return Document(path=path, data=data, spans=spans, models_folder=path.parent)
+
+
+def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic:
+    return Diagnostic(
+        code="toml-syntax",
+        message=f"not TOML: {error.msg[:1].lower()}{error.msg[1:]}",
+        where=where,
+        notes=(
+            ("found", f"the error at column {error.colno}"),
+            ("expected", 'TOML 1.0, such as key = "text", key = 1, [table]'),
+        ),
+        hint="texts need quotes, and each key may occur once in its table",
+    )
+
+
+def _read_text(
+    path: Path, text_of: Callable[[Path], str], named_by: SourceSpan | None
+) -> str:
+    file = str(path)
+    try:
+        return text_of(path)
+    except FileNotFoundError as error:
+        problem = Diagnostic(
+            code="missing-file",
+            message=f'there is no profile "{file}"',
+            where=named_by or SourceSpan(file=file),
+            notes=(("expected", "a TOML file"),),
+            hint="check the path; a base is sought from the folder of its profile"
+            if named_by
+            else "check the path; it is sought from the current folder",
+        )
+        raise ProfileError(problem) from error
+    except UnicodeDecodeError as error:
+        before = bytes(error.object[: error.start])
+        problem = Diagnostic(
+            code="not-utf8",
+            message=f'"{file}" is not UTF-8 text',
+            where=SourceSpan(file=file, line=before.count(b"\n") + 1),
+            notes=(
+                ("found", f"byte 0x{error.object[error.start]:02x} at {error.start}"),
+                ("expected", "TOML, which is always UTF-8"),
+            ),
+            hint="save the file as UTF-8",
+        )
+        raise ProfileError(problem) from error
+    except OSError as error:
+        problem = Diagnostic(
+            code="unreadable-file",
+            message=f'cannot read the profile "{file}"',
+            where=named_by or SourceSpan(file=file),
+            notes=(
+                ("found", error.strerror or type(error).__name__),
+                ("expected", "a TOML file"),
+            ),
+            hint="name a file that you may read",
+        )
+        raise ProfileError(problem) from error

@@ -1,0 +1,191 @@
+"""pydantic's errors as diagnostics in the words of TOML."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.fields import shown
+from orchestrator.profile.model import (
+    PLANNED_KEYS,
+    field_of,
+    header_of,
+    keys_of,
+    tables,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pydantic_core import ErrorDetails
+
+    from orchestrator.profile.checked import KeyPath
+    from orchestrator.profile.document import Document
+
+_EXPECTED = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "bool_type": "a boolean",
+    "tuple_type": "an array",
+    "dict_type": "a table",
+    "model_type": "a table",
+}
+
+
+def explain(errors: Sequence[ErrorDetails], document: Document) -> Iterator[Diagnostic]:
+    """One diagnostic per error; keys missing because they are misspelt have none."""
+    unknown = [_key_path(e) for e in errors if e["type"] == "extra_forbidden"]
+    for error in errors:
+        path = _key_path(error)
+        match error["type"]:
+            case "extra_forbidden":
+                yield _unknown_key(path, document)
+            case "missing":
+                siblings = [str(u[-1]) for u in unknown if u[:-1] == path[:-1]]
+                if not did_you_mean(str(path[-1]), siblings):
+                    yield _missing_key(path, document)
+            case kind if kind in _EXPECTED:
+                yield _wrong_type(path, document, _EXPECTED[kind], error["input"])
+            case code:
+                yield _from_validator(path, document, code, error)
+
+
+def key_text(path: KeyPath) -> str:
+    """A key path as people write it: `models[0].path`."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            plain = re.fullmatch("[A-Za-z0-9_-]+", key)
+            text += ("." if text else "") + (key if plain else f'"{key}"')
+    return text
+
+
+def _key_path(error: ErrorDetails) -> KeyPath:
+    # An error about a key of [dtypes.operators], not about its value, ends in "[key]".
+    path = error["loc"]
+    return path[:3] if path[3:] == ("[key]",) else path
+
+
+def _table_of(path: KeyPath) -> tuple[str, ...]:
+    return tuple(key for key in path[:-1] if isinstance(key, str))
+
+
+def _unknown_key(path: KeyPath, document: Document) -> Diagnostic:
+    table, key = _table_of(path), str(path[-1])
+    known = keys_of(tables()[table])
+    place = f" in {header_of(table)}" if table else ""
+    if (*table, key) in PLANNED_KEYS:
+        message = f'this version does not support the key "{key}"{place}'
+        hint = "remove it; what it asks for would not be done"
+    else:
+        message = f'unknown key "{key}"{place}'
+        hint = _where_it_belongs(key) or did_you_mean(key, known) or "remove it"
+    return Diagnostic(
+        code="unknown-key",
+        message=message,
+        where=document.span(*path),
+        notes=(("expected", ", ".join(known)),),
+        hint=hint,
+    )
+
+
+def _where_it_belongs(key: str) -> str:
+    for table, model in tables().items():
+        if key in keys_of(model):
+            place = f"in {header_of(table)}" if table else "above the first [table]"
+            return f'"{key}" belongs {place}'
+    return ""
+
+
+def _missing_key(path: KeyPath, document: Document) -> Diagnostic:
+    table, key = _table_of(path), str(path[-1])
+    place = f" in {header_of(table)}" if table else ""
+    what, hint = f'the key "{key}"', f"add {_example(path)}"
+    if (*table, key) in tables():
+        what = header_of((key,))
+        hint = f"add {what} and below it {_example((key, 'cpu'))}"
+    description = field_of(path)[1].description or ""
+    return Diagnostic(
+        code="missing-key",
+        message=f"{what} is missing{place}",
+        where=document.span(*path[:-1]),
+        notes=(("expected", description.partition(". ")[0].rstrip(".")),),
+        hint=hint,
+    )
+
+
+def _example(path: KeyPath) -> str:
+    """An assignment that shows what the key takes, `cpu = "cortex-m55"`, or ""."""
+    key, field = field_of(path)
+    return f"{key} = {shown(field.examples[0])}" if field.examples else ""
+
+
+def _wrong_type(
+    path: KeyPath, document: Document, expected: str, value: object
+) -> Diagnostic:
+    return Diagnostic(
+        code="wrong-type",
+        message=f"{key_text(path)} must be {expected}",
+        where=document.span(*path),
+        notes=(
+            ("found", f"{_type_name(value)} {shown(value)}"),
+            ("expected", expected),
+        ),
+        hint=_type_hint(path, expected, value),
+    )
+
+
+def _type_hint(path: KeyPath, expected: str, value: object) -> str:
+    is_table = len(path) == 1 and path in tables()
+    example = _example(path)
+    hint = f"write it like {example}" if example else "see docs/profile.md"
+    match expected, value:
+        case "a string", bool() | int() | float():
+            hint = f'write "{shown(value)}", in quotes'
+        case "a boolean" | "an integer", "true" | "false" | "1":
+            hint = f"write {value}, without quotes"
+        case "an array", str():
+            hint = f"write [{shown(value)}]"
+        case "an array", dict() if is_table:
+            hint = "write [[models]], with two brackets"
+        case "a table", list() if is_table:
+            hint = f"write [{path[0]}], with one bracket"
+        case "a table", _ if path[0] == "models":
+            hint = f"write [[models]] and below it {_example(('models', 'path'))}"
+    return hint
+
+
+# A bool is an int to Python, and a datetime a date: the first that fits is meant.
+_TYPE_NAMES: tuple[tuple[type, str], ...] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "float"),
+    (str, "string"),
+    (list, "array"),
+    (dict, "table"),
+    (datetime, "date and time"),
+    (date, "date"),
+    (time, "time"),
+)
+
+
+def _type_name(value: object) -> str:
+    return next(name for type_, name in _TYPE_NAMES if isinstance(value, type_))
+
+
+def _from_validator(
+    path: KeyPath, document: Document, code: str, error: ErrorDetails
+) -> Diagnostic:
+    """The diagnostic that `fields.problem` describes."""
+    parts = error["ctx"]
+    return Diagnostic(
+        code=code,
+        message=parts["text"].replace("{key}", key_text(path), 1),
+        where=document.span(*path),
+        notes=(("expected", parts["expected"]),),
+        hint=parts["hint"] or "choose one of them",
+    )

@@ -1,0 +1,217 @@
+"""Profile text to `Profile`: parse, merge, validate, report everything at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey
+from orchestrator.core.operator import OperatorName
+from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.profile.checked import (
+    Budget,
+    DtypeRequest,
+    DtypeRequests,
+    DtypeSelect,
+    Load,
+    ModelEntry,
+    OperatorRequests,
+    Optimize,
+    Profile,
+    TargetChoice,
+)
+from orchestrator.profile.checks import check
+from orchestrator.profile.document import Document, read_document
+from orchestrator.profile.explain import explain
+from orchestrator.profile.fields import is_relative_path, parse_size
+from orchestrator.profile.model import SCHEMA_VERSION, ModelTable, ProfileTable
+from orchestrator.targets import CPUS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
+
+
+def load_profile(
+    path: Path,
+    *,
+    text_of: Callable[[Path], str],
+    is_file: Callable[[Path], bool],
+    known_libraries: Collection[str],
+) -> Profile:
+    """Read a profile and its base, and check everything in them.
+
+    Args:
+        path: Of the profile, as the user named it.
+        text_of: Gives a file's text; raises `OSError` or `UnicodeDecodeError`.
+        is_file: Whether a path is a file; asked for every model.
+        known_libraries: Names of the kernel libraries that exist.
+
+    Raises:
+        ProfileError: With every problem, in the order of the file.
+    """
+    document = read_document(path, text_of=text_of)
+    problems: list[Diagnostic] = []
+    files = [path]
+    base_path = _base_path(document)
+    lacks_base = False
+    if base_path is not None:
+        files.append(base_path)
+        try:
+            document = document.over(_read_base(document, base_path, text_of))
+        except ProfileError as error:
+            problems += error.diagnostics
+            lacks_base = True
+    table = None
+    try:
+        table = ProfileTable.model_validate(document.data)
+    except ValidationError as error:
+        problems += explain(error.errors(include_url=False), document)
+    problems += check(document, known_libraries=known_libraries, is_file=is_file)
+    if lacks_base:  # what seems to be missing may be in the base
+        problems = [p for p in problems if p.code not in _ABSENCES]
+    if problems or table is None:
+        raise ProfileError(_in_order(problems, path))
+    return _checked(table, document, tuple(files))
+
+
+_ABSENCES = frozenset({"missing-key", "nothing-selected"})
+
+
+def _in_order(problems: list[Diagnostic], path: Path) -> list[Diagnostic]:
+    """By place, what is wrong in the profile itself before its base."""
+
+    def place(problem: Diagnostic) -> tuple[bool, int, str]:
+        where = problem.where or SourceSpan(file="")
+        return where.file != str(path), where.line, problem.message
+
+    return sorted(problems, key=place)
+
+
+def _base_path(document: Document) -> Path | None:
+    extends = document.data.get("extends")
+    if isinstance(extends, str) and is_relative_path(extends):
+        return document.path.parent / extends
+    return None  # none, or one that the validator reports
+
+
+def _read_base(
+    document: Document, base_path: Path, text_of: Callable[[Path], str]
+) -> Document:
+    """The base of a profile.
+
+    Raises:
+        ProfileError: It cannot be read, has a base itself, or is of another schema.
+    """
+    named_by = document.span("extends")
+    if base_path == document.path:
+        raise ProfileError(
+            Diagnostic(
+                code="bad-extends",
+                message="the profile extends itself",
+                where=named_by,
+                notes=(("expected", "another profile"),),
+                hint="name the base, or remove extends",
+            )
+        )
+    base = read_document(base_path, text_of=text_of, named_by=named_by)
+    problems = []
+    if "extends" in base.data:
+        problems.append(
+            Diagnostic(
+                code="bad-extends",
+                message="the base extends another profile",
+                where=base.span("extends"),
+                notes=(
+                    ("found", f"{document.path} extends {base_path} ({named_by})"),
+                    ("expected", "one base at most"),
+                ),
+                hint="extend the last base directly, and repeat what is between",
+            )
+        )
+    version = base.data.get("schema", SCHEMA_VERSION)
+    if "schema" in document.data and version != SCHEMA_VERSION:
+        # The profile's own schema hides the base's from validation.
+        problems.append(
+            Diagnostic(
+                code="unknown-schema",
+                message="the base has another schema",
+                where=base.span("schema"),
+                notes=(("found", f"schema = {version}"), ("expected", "1")),
+                hint=f"write schema = {SCHEMA_VERSION}",
+            )
+        )
+    if problems:
+        raise ProfileError(problems)
+    return base
+
+
+def _checked(
+    table: ProfileTable, document: Document, files: tuple[Path, ...]
+) -> Profile:
+    cpu = CPUS[table.target.cpu]
+    is_host = cpu.default_board is None
+    return Profile(
+        file=document.path,
+        files=files,
+        name=table.name,
+        description=table.description,
+        target=TargetChoice(
+            cpu=cpu.name,
+            isa=table.target.isa or cpu.default_isa,
+            board=table.target.board or cpu.default_board,
+            toolchain=table.target.toolchain
+            or (None if is_host else cpu.toolchains[0]),
+            optimize=Optimize(table.target.optimize),
+        ),
+        models=tuple(_model(m, document.models_folder) for m in table.models),
+        operators=OperatorRequests(
+            include=tuple(
+                sorted(set(map(OperatorName.parse, table.operators.include)))
+            ),
+            every=table.operators.all,
+        ),
+        dtypes=DtypeRequests(
+            select=DtypeSelect(table.dtypes.select),
+            operators=_dtype_requests(table.dtypes.operators),
+        ),
+        libraries=table.kernels.libraries,
+        budget=Budget(
+            flash_bytes=parse_size(table.budget.flash or ""),
+            ram_bytes=parse_size(table.budget.ram or ""),
+        ),
+        spans=tuple(document.spans.items()),
+    )
+
+
+def _model(table: ModelTable, folder: Path) -> ModelEntry:
+    path = folder / table.path
+    return ModelEntry(
+        name=table.name or path.stem,
+        path=path,
+        written=table.path,
+        load=Load(table.load),
+    )
+
+
+def _dtype_requests(
+    wanted: Mapping[str, tuple[str, ...]],
+) -> tuple[DtypeRequest, ...]:
+    # Two spellings, with and without `aten::`, may name one operator.
+    texts: dict[OperatorName, set[str]] = {}
+    for operator, items in wanted.items():
+        texts.setdefault(OperatorName.parse(operator), set()).update(items)
+    return tuple(
+        DtypeRequest(
+            operator=operator,
+            dtypes=tuple(sorted(ScalarType[t] for t in items if not _is_key(t))),
+            keys=tuple(sorted(KernelKey.parse(t) for t in items if _is_key(t))),
+        )
+        for operator, items in sorted(texts.items())
+    )
+
+
+def _is_key(text: str) -> bool:
+    return text.startswith("v1")

@@ -1,0 +1,305 @@
+"""The profile as pydantic sees it: keys, types, defaults, meaning.
+
+The JSON Schema and the reference page are generated from these models. What needs
+more than one value (an ISA against its cpu, names against each other, files) is
+checked in `checks.py`, so that a wrong type in one place hides nothing in another.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
+
+from orchestrator.profile.checked import DtypeSelect, Load, Optimize
+from orchestrator.profile.fields import (
+    Dtype,
+    ModelName,
+    Operator,
+    ProductName,
+    RelativePath,
+    Size,
+    choice,
+    not_empty,
+    problem,
+    shown,
+)
+from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic.fields import FieldInfo
+
+    from orchestrator.profile.checked import KeyPath
+
+SCHEMA_VERSION = 1
+
+PLANNED_KEYS = frozenset(
+    {
+        ("scratch",),
+        ("memory",),
+        ("operators", "include_yaml"),
+        ("kernels", "custom"),
+        ("models", "data"),
+    }
+)
+"""Keys of later versions; a profile that has one is told so."""
+
+ISAS = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.isas))
+
+
+def _check_schema(value: int) -> int:
+    if value != SCHEMA_VERSION:
+        raise problem(
+            "unknown-schema",
+            f"{{key}} {shown(value)} is not known to this version",
+            expected=str(SCHEMA_VERSION),
+            hint=f"write schema = {SCHEMA_VERSION}"
+            if value < SCHEMA_VERSION
+            else "install the version of orchestrator the profile was written for",
+        )
+    return value
+
+
+def _choices_by_cpu(schema: dict[str, Any]) -> None:
+    """Narrow isa, board and toolchain to what the cpu has."""
+    schema["allOf"] = [
+        {
+            "if": {"properties": {"cpu": {"const": name}}, "required": ["cpu"]},
+            "then": {
+                "properties": {
+                    "isa": {"enum": list(cpu.isas)},
+                    "board": {"enum": boards} if boards else False,
+                    "toolchain": {"enum": list(cpu.toolchains)},
+                }
+            },
+        }
+        for name, cpu in CPUS.items()
+        for boards in [[b.name for b in BOARDS.values() if b.cpu == name]]
+    ]
+
+
+def _close_operators(schema: dict[str, Any]) -> None:
+    """Refuse what is no operator name, and empty arrays, as the validators do."""
+    schema["additionalProperties"] = False
+    for items in schema["patternProperties"].values():
+        items["minItems"] = 1
+
+
+class Table(BaseModel):
+    """A table of the profile: nothing unknown, nothing changed later."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TargetTable(Table):
+    """What is built for. `orchestrator targets` lists what there is."""
+
+    model_config = ConfigDict(json_schema_extra=_choices_by_cpu)
+
+    cpu: Annotated[StrictStr, *choice(CPUS, "unknown-cpu")] = Field(
+        description="Core the product runs on; `host` is the machine that builds.",
+        examples=["cortex-m55"],
+    )
+    # Which variants a cpu has is checked in checks.py.
+    isa: Annotated[StrictStr, choice(ISAS)[1]] | None = Field(
+        default=None,
+        description="Instruction set variant; each cpu has its own. "
+        "Default: the first the cpu has.",
+        examples=["mve"],
+    )
+    board: Annotated[StrictStr, *choice(BOARDS, "unknown-board")] | None = Field(
+        default=None,
+        description="Board that gives memory map, linker script and emulator; "
+        "none on `host`. Default: that of the cpu.",
+        examples=["mps3-an547"],
+    )
+    toolchain: Annotated[StrictStr, *choice(TOOLCHAINS, "unknown-toolchain")] | None = (
+        Field(
+            default=None,
+            description="`zig`: clang and lld of the PyPI package ziglang. "
+            "`gnu`: gcc of the system. "
+            "Default: `zig`; on `host` the compiler of the system if there is one.",
+            examples=["zig"],
+        )
+    )
+    optimize: Annotated[StrictStr, *choice(Optimize)] = Field(
+        default="size",
+        description="What the compiler optimizes for.",
+        examples=["size"],
+    )
+
+
+class ModelTable(Table):
+    """A model of the product; any number of them."""
+
+    name: ModelName | None = Field(
+        default=None,
+        description="Name in generated code and reports, unique in the profile. "
+        "Default: the file name without its suffix.",
+        examples=["person"],
+    )
+    path: RelativePath = Field(
+        description="The exported program, a `.pte` file.",
+        examples=["../models/vww_int8.pte"],
+    )
+    load: Annotated[StrictStr, *choice(Load)] = Field(
+        default="pte",
+        description="`pte`: the device loads the program, which lies in its flash.",
+        examples=["pte"],
+    )
+
+
+class OperatorsTable(Table):
+    """Operators besides those the models use; adds to them."""
+
+    include: tuple[Operator, ...] = Field(
+        default=(),
+        description="Names of operators.",
+        examples=[["aten::add.out"]],
+    )
+    all: StrictBool = Field(
+        default=False,
+        description="Select every operator the kernel libraries have.",
+        examples=[False],
+    )
+
+
+class DtypesTable(Table):
+    """Which dtypes are compiled into the selected kernels."""
+
+    select: Annotated[StrictStr, *choice(DtypeSelect)] = Field(
+        default="models",
+        description="`models`: per operator, those the models use. "
+        "`all`: every dtype a kernel has.",
+        examples=["models"],
+    )
+    operators: dict[
+        Operator, Annotated[tuple[Dtype, ...], AfterValidator(not_empty)]
+    ] = Field(
+        default={},
+        description="Dtypes or kernel keys of single operators; adds to `select`.",
+        examples=[{"aten::add.out": ["Float", "Int"]}],
+        json_schema_extra=_close_operators,
+    )
+
+
+class KernelsTable(Table):
+    """Where kernels come from."""
+
+    libraries: Annotated[tuple[StrictStr, ...], AfterValidator(not_empty)] = Field(
+        default=("portable",),
+        description="Kernel libraries; the first that has a fitting kernel wins.",
+        examples=[["portable"]],
+        json_schema_extra={"minItems": 1, "uniqueItems": True},
+    )
+
+
+class BudgetTable(Table):
+    """Bounds; a build that exceeds one fails and names the culprits."""
+
+    flash: Size | None = Field(
+        default=None,
+        description="Most flash the firmware may use. Default: no bound.",
+        examples=["96 KiB"],
+    )
+    ram: Size | None = Field(
+        default=None,
+        description="Most RAM the firmware may use. Default: no bound.",
+        examples=["64 KiB"],
+    )
+
+
+class ProfileTable(Table):
+    """One product: models, target, kernels and budget."""
+
+    schema_: Annotated[
+        StrictInt,
+        AfterValidator(_check_schema),
+        WithJsonSchema({"type": "integer", "const": SCHEMA_VERSION}),
+    ] = Field(
+        alias="schema",
+        description="Version of the profile's form.",
+        examples=[SCHEMA_VERSION],
+    )
+    name: ProductName = Field(
+        description="Name of the product, and of its outputs; never inherited.",
+        examples=["doorbell"],
+    )
+    description: StrictStr = Field(
+        default="",
+        description="One line for people; never inherited.",
+        examples=["Person detection, Cortex-M55"],
+    )
+    extends: RelativePath | None = Field(
+        default=None,
+        description="A base profile, which extends none itself. Its tables are merged "
+        "with those here, key by key; where both have a key, this profile wins; arrays "
+        "are replaced whole. Default: no base.",
+        examples=["base.toml"],
+    )
+    target: TargetTable = Field(description="What is built for.")
+    models: tuple[ModelTable, ...] = Field(
+        default=(), description="The models of the product."
+    )
+    operators: OperatorsTable = Field(
+        default=OperatorsTable(), description="Operators besides those of the models."
+    )
+    dtypes: DtypesTable = Field(
+        default=DtypesTable(), description="Which dtypes are compiled in."
+    )
+    kernels: KernelsTable = Field(
+        default=KernelsTable(), description="Where kernels come from."
+    )
+    budget: BudgetTable = Field(
+        default=BudgetTable(), description="Bounds a build must keep."
+    )
+
+
+@cache
+def tables() -> Mapping[tuple[str, ...], type[Table]]:
+    """Every table of the profile, by its keys from the top; `()` is the top."""
+    found: dict[tuple[str, ...], type[Table]] = {(): ProfileTable}
+    for name, field in ProfileTable.model_fields.items():
+        for candidate in (field.annotation, *get_args(field.annotation)):
+            if isinstance(candidate, type) and issubclass(candidate, Table):
+                found[(field.alias or name,)] = candidate
+    return MappingProxyType(found)
+
+
+def keys_of(table: type[Table]) -> tuple[str, ...]:
+    """Keys of a table as a profile writes them."""
+    return tuple(f.alias or name for name, f in table.model_fields.items())
+
+
+def field_of(path: KeyPath) -> tuple[str, FieldInfo]:
+    """Key and field that a key path means; deeper down, that it lies in.
+
+    Raises:
+        KeyError: No table has such a key.
+    """
+    keys = tuple(key for key in path if isinstance(key, str))
+    for table, key in ((keys[:1], keys[1:2]), ((), keys[:1])):
+        model = tables().get(table)
+        for name, field in model.model_fields.items() if model else ():
+            if (field.alias or name,) == key:
+                return key[0], field
+    raise KeyError(path)
+
+
+def header_of(table: tuple[str, ...]) -> str:
+    """How a profile opens the table: `[target]`, `[[models]]`."""
+    text = f"[{'.'.join(table)}]"
+    return f"[{text}]" if tables()[table] is ModelTable else text

@@ -1,0 +1,266 @@
+"""Decodes a flatbuffer into a `Program`; says nothing yet about its meaning.
+
+Slots and union numbers are those of ExecuTorch `schema/program.fbs` (ET12).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from orchestrator.core.operator import OperatorName
+from orchestrator.pte.decode_values import decode_value, required
+from orchestrator.pte.problems import DecodeError, UnsupportedError
+from orchestrator.pte.program import (
+    BufferDevice,
+    CompileSpec,
+    ContainerMetadata,
+    Delegate,
+    DelegateCall,
+    Frame,
+    FreeCall,
+    JumpFalseCall,
+    KernelCall,
+    Method,
+    MoveCall,
+    NamedData,
+    Program,
+    Segment,
+    SubsegmentOffsets,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orchestrator.pte.flatbuffer import Buffer, Table
+    from orchestrator.pte.problems import Problems
+    from orchestrator.pte.program import ExtendedHeader, Instruction
+
+T = TypeVar("T")
+
+
+def decode_program(
+    buffer: Buffer, *, header: ExtendedHeader | None, problems: Problems
+) -> Program:
+    """Decode the flatbuffer at the start of a file.
+
+    Everything is decoded, also what no method uses. What cannot be decoded is noted
+    in `problems` and left out, so the result must not be used if there are any.
+
+    Raises:
+        DecodeError: The root table is damaged.
+    """
+    return _Decoder(buffer, problems).program(buffer.root(), header)
+
+
+class _Decoder:
+    def __init__(self, buffer: Buffer, problems: Problems) -> None:
+        self._buffer = buffer
+        self._problems = problems
+
+    def program(self, root: Table, header: ExtendedHeader | None) -> Program:
+        self._refuse_inline_constants(root)
+        constants = root.table(5)
+        return Program(
+            version=root.uint32(0),
+            header=header,
+            methods=self._each(root, 1, "method", self._method),
+            inline_data=self._each(root, 3, "delegate data", _inline_data),
+            segments=self._each(root, 4, "segment", _segment),
+            constants=None if constants is None else _subsegments(constants),
+            mutable_segments=self._each(root, 6, "mutable segment", _subsegments),
+            named_data=self._each(root, 7, "named data", _named_data),
+            data=self._buffer.data,
+        )
+
+    def _refuse_inline_constants(self, root: Table) -> None:
+        inline_constants = root.entries(2)
+        if inline_constants:
+            self._problems.unsupported(
+                "the constants lie inside the flatbuffer",
+                found=f"{len(inline_constants)} entries in constant_buffer",
+                expected="constants in a segment after the flatbuffer",
+                hint="export the model again with ExecuTorch 0.7 or newer",
+            )
+
+    def _each(
+        self, table: Table, slot: int, place: str, decode: Callable[[Table], T]
+    ) -> tuple[T, ...]:
+        """Decode a vector of tables, noting the damaged ones."""
+        entries = table.entries(slot)
+        if entries is None:
+            return ()
+        buffer, decoded = self._buffer, []
+        for index, entry in enumerate(entries):
+            try:
+                decoded.append(decode(buffer.entry(entry)))
+            except DecodeError as error:
+                self._problems.undecodable(error, f"{place} {index}")
+        return tuple(decoded)
+
+    def _method(self, table: Table) -> Method:
+        name = required(table.string(0), "the name of a method")
+        place = f'method "{name}"'
+        try:
+            return self._method_body(table, name, place)
+        except DecodeError as error:
+            self._problems.undecodable(error, place)
+        return Method(
+            name=name,
+            values=(),
+            inputs=(),
+            outputs=(),
+            instructions=(),
+            operators=(),
+            delegates=(),
+            arena_bytes=(),
+        )
+
+    def _method_body(self, table: Table, name: str, place: str) -> Method:
+        required(table.entries(2), "the list of values")
+        required(table.entries(6), "the list of operators")
+        container, chain = table.table(1), self._chain(table)
+        return Method(
+            name=name,
+            container=None if container is None else _container(container),
+            values=self._each(table, 2, f"{place}, value", decode_value),
+            inputs=required(table.int32s(3), "the list of inputs"),
+            outputs=required(table.int32s(4), "the list of outputs"),
+            instructions=self._each(chain, 2, f"{place}, instruction", _instruction),
+            operators=self._each(table, 6, f"{place}, operator", _operator),
+            delegates=self._each(table, 7, f"{place}, delegate", self._delegate),
+            arena_bytes=required(table.int64s(8), "the list of arena sizes"),
+            arena_devices=self._each(table, 9, f"{place}, arena device", _device),
+            frames=self._each(chain, 3, f"{place}, frames", self._frames),
+        )
+
+    def _chain(self, table: Table) -> Table:
+        """The only chain of a method; its own inputs and outputs mean nothing."""
+        chains = required(table.entries(5), "the list of chains")
+        if len(chains) != 1:
+            raise UnsupportedError(
+                "a method has not exactly one chain of instructions",
+                found=f"{len(chains)} chains",
+                expected="1 chain",
+                hint="export the model again with ExecuTorch's own exporter",
+            )
+        chain = self._buffer.entry(chains[0])
+        required(chain.entries(2), "the list of instructions")
+        return chain
+
+    def _frames(self, table: Table) -> tuple[Frame, ...]:
+        return self._each(table, 0, "frame", _frame)
+
+    def _delegate(self, table: Table) -> Delegate:
+        data = required(table.table(1), "the data of a delegate")
+        location = data.int8(0)
+        if location not in (0, 1):
+            raise DecodeError(
+                "the data of a delegate is at an unknown location",
+                found=f"location {location}",
+                expected="0 (inline) or 1 (segment)",
+            )
+        return Delegate(
+            backend=required(table.string(0), "the backend of a delegate"),
+            is_inline=location == 0,
+            data_index=data.uint32(1),
+            compile_specs=self._each(table, 2, "compile spec", _compile_spec),
+        )
+
+
+def _instruction(table: Table) -> Instruction:
+    kind = table.uint8(0)
+    if not 1 <= kind <= _INSTRUCTION_KINDS:
+        raise DecodeError(
+            "an instruction is of an unknown kind",
+            found=f"kind {kind}",
+            expected=f"1 to {_INSTRUCTION_KINDS}",
+        )
+    body = required(table.table(1), "the content of an instruction")
+    match kind:
+        case 1:
+            args = required(body.int32s(1), "the list of arguments")
+            return KernelCall(operator=body.int32(0), args=args)
+        case 2:
+            args = required(body.int32s(1), "the list of arguments")
+            return DelegateCall(delegate=body.int32(0), args=args)
+        case 3:
+            return MoveCall(source=body.int32(0), target=body.int32(1))
+        case 4:
+            return JumpFalseCall(condition=body.int32(0), destination=body.int32(1))
+        case _:
+            return FreeCall(value=body.int32(0))
+
+
+_INSTRUCTION_KINDS: Final = 5
+
+
+def _operator(table: Table) -> OperatorName:
+    name = required(table.string(0), "the name of an operator")
+    overload = table.string(1) or ""
+    text = f"{name}.{overload}" if overload else name
+    try:
+        operator = OperatorName.parse(text)
+    except ValueError as error:
+        raise _bad_operator(text) from error
+    if str(operator) != text:  # no namespace, or a dot too many
+        raise _bad_operator(text)
+    return operator
+
+
+def _bad_operator(text: str) -> DecodeError:
+    return DecodeError(
+        "an operator has an impossible name",
+        found=f'"{text}"',
+        expected="namespace::name or namespace::name.overload",
+    )
+
+
+def _frame(table: Table) -> Frame:
+    return Frame(
+        filename=table.string(0) or "",
+        line=table.int32(1),
+        name=table.string(2) or "",
+        context=table.string(3) or "",
+    )
+
+
+def _container(table: Table) -> ContainerMetadata:
+    return ContainerMetadata(
+        inputs=table.string(0) or "", outputs=table.string(1) or ""
+    )
+
+
+def _device(table: Table) -> BufferDevice:
+    return BufferDevice(
+        buffer_index=table.int32(0),
+        device_type=table.int8(1),
+        device_index=table.int8(2),
+    )
+
+
+def _compile_spec(table: Table) -> CompileSpec:
+    return CompileSpec(
+        key=required(table.string(0), "the key of a compile spec"),
+        value=table.uint8s(1) or b"",
+    )
+
+
+def _inline_data(table: Table) -> tuple[int, int]:
+    return table.span(0) or (0, 0)
+
+
+def _segment(table: Table) -> Segment:
+    return Segment(offset=table.uint64(0), size_bytes=table.uint64(1))
+
+
+def _subsegments(table: Table) -> SubsegmentOffsets:
+    return SubsegmentOffsets(
+        segment_index=table.uint32(0), offsets=table.uint64s(1) or ()
+    )
+
+
+def _named_data(table: Table) -> NamedData:
+    return NamedData(
+        key=required(table.string(0), "the key of named data"),
+        segment_index=table.uint32(1),
+    )

@@ -1,0 +1,1 @@
+"""Effects: files, processes, toolchains on this machine, caches."""

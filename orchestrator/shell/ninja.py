@@ -1,0 +1,99 @@
+"""Running ninja: progress, and what a failed step said."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
+
+if TYPE_CHECKING:
+    from orchestrator.reporter import Reporter
+
+_STATUS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
+_OVERFLOW = re.compile(r"region [`']?(\w+)'? overflowed by (\d+) bytes")
+_SHOWN_CHARACTERS = 6000
+
+
+def ninja_program() -> Path:
+    """The ninja of the PyPI package."""
+    from ninja import BIN_DIR  # noqa: PLC0415  # only real builds need it
+
+    return Path(BIN_DIR) / "ninja"
+
+
+def run_ninja(folder: Path, *, jobs: int | None, reporter: Reporter) -> str:
+    """Bring everything in a folder up to date.
+
+    Args:
+        folder: Holds build.ninja.
+        jobs: Steps at a time; None lets ninja choose.
+        reporter: Hears of every step.
+
+    Returns:
+        What ninja and the compilers wrote, warnings included.
+
+    Raises:
+        CompileError: A step failed.
+        MemoryPlanError: A memory of the board overflowed at link time.
+    """
+    command = [str(ninja_program())]
+    if jobs is not None:
+        command += ["-j", str(jobs)]
+    # A relative working directory keeps the machine's paths out of debug information.
+    env = dict(os.environ, NINJA_STATUS="[%f/%t] ", PWD="/proc/self/cwd", LC_ALL="C")
+    output: list[str] = []
+    with subprocess.Popen(  # noqa: S603  # a list of arguments, no shell
+        command,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as ninja:
+        try:
+            for line in ninja.stdout or ():
+                if match := _STATUS.match(line):
+                    reporter.progress(int(match[1]), int(match[2]), match[3])
+                output.append(line)
+        except BaseException:
+            ninja.terminate()
+            raise
+    text = "".join(output)
+    if ninja.returncode != 0:
+        raise _failure(text, folder)
+    return text
+
+
+def _failure(text: str, folder: Path) -> CompileError | MemoryPlanError:
+    overflows = dict.fromkeys(_OVERFLOW.findall(text))
+    if overflows:
+        return MemoryPlanError(
+            tuple(
+                Diagnostic(
+                    code="region-overflow",
+                    message=f"the firmware does not fit memory {region}",
+                    notes=(("over", f"{size} bytes"),),
+                    hint="choose a board with more memory, a smaller model, or"
+                    ' optimize = "size"',
+                )
+                for region, size in overflows
+            )
+        )
+    start = text.find("FAILED:")
+    shown = text[max(start, 0) :].rstrip()
+    if len(shown) > _SHOWN_CHARACTERS:
+        shown = shown[:_SHOWN_CHARACTERS] + "\n[...]"
+    return CompileError(
+        Diagnostic(
+            code="compile-failed",
+            message="compiling or linking failed",
+            notes=(("output", shown),),
+            hint=f"the commands are in {folder / 'build.ninja'}",
+        )
+    )

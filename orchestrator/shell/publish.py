@@ -1,0 +1,83 @@
+"""Publishing outputs: a whole set becomes visible in one step.
+
+The build folder holds links `NAME -> current/NAME`, and `current` is a link to the
+folder of one finished build. Changing `current` is atomic, so whoever looks sees the
+previous set or the new one, also after a kill at any moment.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from orchestrator.shell.files import link_to, write_atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+CURRENT = "current"
+STORE = ".out"
+
+
+def publish(folder: Path, identity: str, files: Mapping[str, bytes]) -> None:
+    """Make a set of files the outputs of a build folder.
+
+    Args:
+        folder: The build folder.
+        identity: Digest of the set; an equal set is not written again.
+        files: Bytes by POSIX path relative to the folder.
+    """
+    store = folder / STORE
+    target = _free_or_equal(store, identity[:16], files)
+    # Only a set that is complete has its final name.
+    if not target.is_dir():
+        staging = store / f"{target.name}.tmp"
+        shutil.rmtree(staging, ignore_errors=True)
+        for name, data in files.items():
+            write_atomic(staging / name, data)
+        staging.replace(target)
+    link_to(folder / CURRENT, f"{STORE}/{target.name}")
+    names = {name.partition("/")[0] for name in files}
+    for name in sorted(names):
+        link_to(folder / name, f"{CURRENT}/{name}")
+    _forget(folder, keep=target.name, names=names)
+
+
+def _free_or_equal(store: Path, name: str, files: Mapping[str, bytes]) -> Path:
+    """A folder with just these bytes, or one that does not exist yet."""
+    number = 0
+    while True:
+        target = store / (f"{name}-{number}" if number else name)
+        if not target.is_dir() or _holds(target, files):
+            return target
+        number += 1
+
+
+def _holds(folder: Path, files: Mapping[str, bytes]) -> bool:
+    try:
+        return all((folder / n).read_bytes() == data for n, data in files.items())
+    except OSError:
+        return False
+
+
+def _forget(folder: Path, *, keep: str, names: set[str]) -> None:
+    """Remove sets that are no longer published, and links that lead nowhere."""
+    for path in (folder / STORE).iterdir():
+        if path.name != keep:
+            shutil.rmtree(path, ignore_errors=True)
+    for path in folder.iterdir():
+        if path.is_symlink() and path.name not in names and path.name != CURRENT:
+            with suppress(OSError):
+                path.unlink()
+
+
+def published_files(folder: Path) -> dict[str, bytes]:
+    """Every published file by its POSIX path."""
+    root = folder / CURRENT
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }

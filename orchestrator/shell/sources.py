@@ -1,0 +1,48 @@
+"""Where the C++ sources of runtime and kernels are, and what is in them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+PACKAGE_FOLDER = Path(__file__).resolve().parent.parent
+
+_SUFFIXES = {".cpp", ".h", ".yaml"}
+
+
+@cache
+def native_root() -> Path:
+    """Folder that holds runtime/ and kernels/: in a wheel inside the package, in a
+    checkout beside it.
+    """
+    inside = PACKAGE_FOLDER / "_native"
+    return inside if inside.is_dir() else PACKAGE_FOLDER.parent
+
+
+def library_names() -> tuple[str, ...]:
+    """Names of the kernel libraries that come with Orchestrator."""
+    folder = native_root() / "kernels"
+    return tuple(sorted(p.parent.name for p in folder.glob("*/functions.yaml")))
+
+
+def library_file(name: str) -> Path:
+    """The functions.yaml of a kernel library."""
+    return native_root() / "kernels" / name / "functions.yaml"
+
+
+def native_files() -> tuple[str, ...]:
+    """Every source, header and list of runtime and kernels, relative to the root."""
+    root = native_root()
+    return tuple(
+        sorted(
+            path.relative_to(root).as_posix()
+            for top in ("runtime", "kernels")
+            for path in (root / top).rglob("*")
+            if path.suffix in _SUFFIXES
+        )
+    )
+
+
+def package_files() -> tuple[Path, ...]:
+    """Every Python file of the package."""
+    return tuple(sorted(PACKAGE_FOLDER.rglob("*.py")))

@@ -1,0 +1,191 @@
+"""Finding compilers and emulators on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.core.toolchain import Toolchain
+from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.shell import process
+from orchestrator.shell.cache import cache_folder, program_digest
+
+if TYPE_CHECKING:
+    from orchestrator.targets import Target
+
+_PROBE_TIMEOUT_S = 60.0
+_BUILD_TIMEOUT_S = 300.0
+
+INSTALL_HINTS = {
+    "zig": 'pip install "orchestrator[zig]"',
+    "arm-none-eabi-g++": "apt-get install gcc-arm-none-eabi",
+    "g++": "apt-get install g++, or use toolchain = \"zig\"",
+    "qemu-system-arm": "apt-get install qemu-system-arm",
+}
+"""By program: how to get it."""
+
+
+def find_toolchain(target: Target) -> Toolchain:
+    """The toolchain a target names.
+
+    Raises:
+        ToolchainError: It is not installed, or does not work.
+    """
+    if target.toolchain == "zig":
+        return _zig()
+    return _gnu(target.cpu.gnu_prefix)
+
+
+def zig_program() -> Path | None:
+    """The zig executable of the ziglang package; None if it is not installed."""
+    spec = find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    program = Path(spec.submodule_search_locations[0]) / "zig"
+    return program if program.is_file() else None
+
+
+def _zig() -> Toolchain:
+    program = zig_program()
+    if program is None:
+        raise _missing("zig", "the Python package ziglang")
+    probe = _ask(program, "version")
+    clang = re.search(r"clang version ([\d.]+)", _ask(program, "clang", "--version"))
+    version = f"ziglang {probe.strip()}"
+    if clang:
+        version += f" (clang {clang[1]})"
+    zig = str(program)
+    return Toolchain(
+        name="zig",
+        version=version,
+        compiler=(zig, "clang"),
+        archiver=(zig, "ar"),
+        linker=(zig, "ld.lld"),
+        programs=(("zig", program_digest(program)),),
+    )
+
+
+def _gnu(prefix: str) -> Toolchain:
+    names = (f"{prefix}g++",) if prefix else ("g++", "clang++", "c++")
+    compiler = next((p for n in names if (p := shutil.which(n))), None)
+    if compiler is None:
+        raise _missing(names[0], f"no {' or '.join(names)} on the PATH")
+    driver = Path(compiler)
+    is_clang = "clang" in _ask(driver, "--version")
+    archiver = shutil.which(f"{prefix}ar")
+    if archiver is None:
+        raise _missing(f"{prefix}ar", "binutils is incomplete")
+    programs = {"compiler": program_digest(driver), "ar": program_digest(Path(archiver))}
+    for role in () if is_clang else ("cc1plus", "as", "ld"):
+        found = Path(_ask(driver, f"-print-prog-name={role}").strip())
+        located = shutil.which(str(found))
+        if located is None:
+            raise _missing(f"{prefix}g++", f"its program {role} is missing")
+        programs[role] = program_digest(Path(located))
+    version = _ask(driver, "-dumpfullversion", "-dumpversion").strip()
+    return Toolchain(
+        name="gnu",
+        version=f"{'clang' if is_clang else 'gcc'} {version}",
+        compiler=(compiler,),
+        archiver=(archiver,),
+        linker=(compiler,),
+        programs=tuple(sorted(programs.items())),
+    )
+
+
+def with_builtins(toolchain: Toolchain, target: Target) -> Toolchain:
+    """The toolchain with its support functions built for the target's core.
+
+    zig ships them as source: they are built once per core and kept in the cache.
+
+    Raises:
+        ToolchainError: They cannot be built.
+    """
+    if toolchain.name != "zig":
+        return toolchain
+    zig = Path(toolchain.compiler[0])
+    triple, cpu = target.cpu.zig_target[target.isa.name]
+    triple = triple.format(machine=platform.machine())
+    identity = f"{dict(toolchain.programs)['zig']}|{triple}|{cpu}"
+    key = hashlib.sha256(identity.encode()).hexdigest()[:16]
+    folder = cache_folder() / "compiler_rt"
+    built = folder / f"{target.cpu.name}-{target.isa.name}-{key}.o"
+    if not built.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = folder / f".{built.stem}.{os.getpid()}.o"
+        command = (
+            *(str(zig), "build-obj", str(zig.parent / "lib" / "compiler_rt.zig")),
+            *("-target", triple, f"-mcpu={cpu}", "-O", "ReleaseSmall"),
+            *("-ffunction-sections", "-fdata-sections", "-fstrip"),
+            *("--cache-dir", str(folder / "zig-cache")),
+            *("--global-cache-dir", str(folder / "zig-cache")),
+            f"-femit-bin={temporary}",
+        )
+        done = process.run(
+            command, cwd=folder, env=os.environ, timeout_s=_BUILD_TIMEOUT_S
+        )
+        if done.status != 0 or not temporary.is_file():
+            raise ToolchainError(
+                Diagnostic(
+                    code="builtins-failed",
+                    message="zig cannot build its support functions for"
+                    f" {target.cpu.name}",
+                    notes=(("found", done.stderr.strip()[-2000:]),),
+                    hint="reinstall the Python package ziglang",
+                )
+            )
+        temporary.replace(built)
+    return replace(toolchain, builtins=str(built))
+
+
+def _ask(program: Path, *arguments: str) -> str:
+    done = process.run(
+        (str(program), *arguments),
+        cwd=Path.cwd(),
+        env=os.environ,
+        timeout_s=_PROBE_TIMEOUT_S,
+    )
+    if done.status != 0:
+        raise ToolchainError(
+            Diagnostic(
+                code="toolchain-broken",
+                message=f"{program.name} does not work",
+                notes=(
+                    ("command", " ".join((str(program), *arguments))),
+                    ("found", done.stderr.strip()[-500:] or f"status {done.status}"),
+                ),
+                hint=f"reinstall it: {INSTALL_HINTS.get(program.name, 'see docs')}",
+            )
+        )
+    return done.stdout
+
+
+def _missing(program: str, found: str) -> ToolchainError:
+    return ToolchainError(
+        Diagnostic(
+            code="toolchain-missing",
+            message=f"{program} is not installed",
+            notes=(("found", found),),
+            hint=INSTALL_HINTS.get(program, f"install {program}")
+            + "; `orchestrator doctor` lists what is there",
+        )
+    )
+
+
+def find_emulator(command: tuple[str, ...]) -> tuple[str, ...]:
+    """An emulator's command with its program's absolute path.
+
+    Raises:
+        ToolchainError: It is not installed.
+    """
+    program = shutil.which(command[0])
+    if program is None:
+        raise _missing(command[0], "not on the PATH")
+    return (program, *command[1:])

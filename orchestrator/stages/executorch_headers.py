@@ -1,0 +1,112 @@
+"""Headers in ExecuTorch's form, for a user who builds ExecuTorch for the same models.
+
+They say what the models need, not what our kernels need inside: their dtype closures
+mean nothing to ExecuTorch's kernels.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from orchestrator.core.artifact import GeneratedFile
+
+if TYPE_CHECKING:
+    from orchestrator.core.op_info import SelectedOperator, Selection
+    from orchestrator.core.resolution import Resolution
+
+_FOLDER = "gen/include"
+
+
+def executorch_headers(
+    head: str, selection: Selection, resolution: Resolution
+) -> tuple[GeneratedFile, ...]:
+    """Every header in ExecuTorch's form, sorted by path.
+
+    Args:
+        head: Who generated them, for which profile, in one line.
+        selection: What models and profile ask for.
+        resolution: What is linked.
+
+    Source: ExecuTorch `codegen/tools/gen_selected_op_variants.py`,
+    `gen_selected_prim_ops.py` and `gen_max_kernel_num.py`, with the code that
+    includes them in `kernels/portable/cpu/selective_build.h`,
+    `kernels/prim_ops/register_prim_ops.cpp` and
+    `runtime/kernel/operator_registry.cpp`.
+    """
+    count = None if selection.every_operator else len(resolution.table_entries)
+    names = {str(selected.name) for selected in selection.operators}
+    names |= {str(operator.name) for operator in resolution.operators}
+    return (
+        GeneratedFile(f"{_FOLDER}/selected_max_kernel_num.h", _kernel_num(head, count)),
+        GeneratedFile(
+            f"{_FOLDER}/selected_op_variants.h", _variants(head, selection, resolution)
+        ),
+        GeneratedFile(f"{_FOLDER}/selected_prim_ops.h", _prim_ops(head, names)),
+    )
+
+
+def _variants(head: str, selection: Selection, resolution: Resolution) -> str:
+    """Which dtypes of which operators are instantiated.
+
+    The header includes nothing, like ExecuTorch's: the file that includes it has
+    <string_view> and executorch::aten::ScalarType already. With every operator
+    selected the answer is always true; with none it is always false, where
+    ExecuTorch's tool says true for want of a selection.
+    """
+    every_dtype = {
+        operator.name
+        for operator in resolution.operators
+        if any(binding.every_dtype for binding in operator.bindings)
+    }
+    conditions = [
+        _condition(selected, every_dtype=selected.name in every_dtype)
+        for selected in sorted(selection.operators, key=lambda s: str(s.name))
+        if selected.all_keys or selected.every_dtype
+    ]
+    body = "\n || ".join(conditions) or "false"
+    if selection.every_operator:
+        body = "true"
+    return (
+        f"#pragma once\n/**\n * {head}\n */\n\n"
+        "inline constexpr bool should_include_kernel_dtype(\n"
+        "  const char *operator_name,\n"
+        "  executorch::aten::ScalarType scalar_type\n"
+        ") {\n"
+        f"  return {body};\n"
+        "}\n"
+    )
+
+
+def _condition(selected: SelectedOperator, *, every_dtype: bool) -> str:
+    keys = selected.all_keys
+    dtypes = sorted({d.name for key in keys for d in key.dtypes})
+    checks = [f"scalar_type == executorch::aten::ScalarType::{d}" for d in dtypes]
+    # A key without tensors says nothing about dtypes, so it rules none out.
+    if every_dtype or not all(key.tensors for key in keys):
+        checks = ["true"]
+    # Portable kernels name aten operators without their namespace.
+    name = str(selected.name).removeprefix("aten::")
+    return (
+        f'((std::string_view(operator_name).compare("{name}") == 0)\n'
+        f"        && ({' || '.join(checks)}))"
+    )
+
+
+def _prim_ops(head: str, names: set[str]) -> str:
+    """A macro per selected operator; ExecuTorch looks for those of prim ops."""
+    macros = dict.fromkeys(
+        "INCLUDE_" + re.sub(r"[:._]+", "_", name).upper() for name in sorted(names)
+    )
+    defines = "".join(f"#define {macro}\n" for macro in macros)
+    return f"#pragma once\n/**\n * {head}\n */\n\n{defines}"
+
+
+def _kernel_num(head: str, count: int | None) -> str:
+    """How many kernels are registered; None lets ExecuTorch take its default."""
+    text = f"// {head}\n#pragma once\n"
+    if count is None:
+        return (
+            text + "// Every operator is selected: the registry has its default size.\n"
+        )
+    return text + f"#define EXECUTORCH_SELECTED_MAX_KERNEL_NUM {count}\n"

@@ -1,0 +1,117 @@
+"""Kernel table, dtype selection headers, and the models as assembly."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from orchestrator.core.artifact import GeneratedFile
+from orchestrator.core.memory import model_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.core.dtype import ScalarType
+    from orchestrator.core.kernel import Kernel
+    from orchestrator.core.resolution import Resolution
+    from orchestrator.pte.program import Program
+
+
+def dtype_set(dtypes: Iterable[ScalarType]) -> str:
+    """A `DtypeSet` in C++; `dtype_set()` if empty."""
+    return f"dtype_set({', '.join(f'ScalarType::{d.name}' for d in sorted(dtypes))})"
+
+
+def model_symbol(model: str) -> str:
+    """Symbol of a model's first byte."""
+    return f"orch_model_{model}"
+
+
+def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
+    """The kernel table: constant, sorted, exactly as long as what is linked."""
+    functions = sorted({e.function for e in resolution.table_entries})
+    declarations = "\n".join(_declaration(f) for f in functions)
+    entries = "\n".join(
+        f'    {{"{e.operator}", "{e.signature}",\n'
+        f"     {_string(e.key)}, {e.function},\n"
+        f"     {dtype_set(e.dtypes)}}},"
+        for e in resolution.table_entries
+    )
+    count = len(resolution.table_entries)
+    if count:
+        table = (
+            "/// Entry by entry what the models need; in flash, no start-up code.\n"
+            f"extern constexpr Kernel kKernelTable[{count}] = {{\n{entries}\n}};\n\n"
+            "extern constexpr KernelTable kRegisteredKernels{kKernelTable};\n"
+        )
+    else:
+        table = "extern constexpr KernelTable kRegisteredKernels{};\n"
+    text = (
+        f"// {head}\n\n"
+        '#include "orch/kernel.h"\n#include "orch/model.h"\n\n'
+        f"{declarations}\n\nnamespace orch {{\n\n{table}\n}}  // namespace orch\n"
+    )
+    return GeneratedFile("gen/src/registered_kernels.cpp", text)
+
+
+def _declaration(function: str) -> str:
+    namespace, _, name = function.rpartition("::")
+    return f"namespace {namespace} {{\norch::Error {name}(const orch::Args& args);\n}}"
+
+
+def _string(value: object) -> str:
+    return "nullptr" if value is None else f'"{value}"'
+
+
+def selected_headers(
+    head: str, resolution: Resolution, kernels: tuple[Kernel, ...]
+) -> list[GeneratedFile]:
+    """Per kernel source: the dtypes to instantiate for each of its operators.
+
+    A source names all of its operators, so those that are not selected get an empty
+    set. One header per source means that a selection that changes recompiles only
+    the kernels it concerns.
+    """
+    selected: dict[str, set[ScalarType]] = {}
+    for operator in resolution.operators:
+        for binding in operator.bindings:
+            name = operator.name.identifier
+            selected.setdefault(name, set()).update(binding.dtypes)
+    used = {(library, s) for library, sources in resolution.sources for s in sources}
+    operators: dict[str, set[str]] = {}
+    for kernel in kernels:
+        for source in kernel.sources:
+            if (kernel.library, source) in used:
+                stem = PurePosixPath(source).stem
+                operators.setdefault(stem, set()).add(kernel.operator.identifier)
+    return [
+        GeneratedFile(
+            f"gen/include/orch_selected/{stem}.h",
+            f'// {head}\n#pragma once\n\n#include "orch/scalar_type.h"\n\n'
+            "namespace orch::selected {\n"
+            + "".join(
+                f"inline constexpr DtypeSet {name} =\n"
+                f"    {dtype_set(selected.get(name, ()))};\n"
+                for name in sorted(names)
+            )
+            + "}  // namespace orch::selected\n",
+        )
+        for stem, names in operators.items()
+    ]
+
+
+def models_assembly(head: str, programs: Mapping[str, Program]) -> GeneratedFile:
+    """The programs, byte for byte, each in a section of its own."""
+    text = f"// {head}\n\n"
+    for name in programs:
+        symbol = model_symbol(name)
+        text += (
+            f'  .section {model_section(name)},"a"\n'
+            "  .balign 16\n"
+            f"  .globl {symbol}\n"
+            f"{symbol}:\n"
+            f'  .incbin "models/{name}.pte"\n\n'
+        )
+    text += '#if defined(__ELF__) && !defined(__arm__)\n  .section .note.GNU-stack,""\n'
+    text += "#endif\n"
+    return GeneratedFile("gen/src/models.S", text)

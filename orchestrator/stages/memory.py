@@ -1,0 +1,306 @@
+"""Stage `memory`: every byte of RAM and program flash, and where it lies.
+
+The offsets of planned tensors are those of the program; this stage computes what
+they need, how far that is from the lower bound, and where blocks go on the board.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.core.memory import (
+    Arena,
+    MemoryPlan,
+    MethodMemory,
+    ModelMemory,
+    Placement,
+    arena_section,
+    model_section,
+)
+from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
+from orchestrator.pte.program import KernelCall, MoveCall
+from orchestrator.pte.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.pte.program import Method, Program
+    from orchestrator.targets import Board, Region
+
+SCALAR_BYTES = 8
+CODE_RESERVE_BYTES = 48 * 1024
+"""Kept free in the first flash region for code when programs are placed."""
+RAM_RESERVE_BYTES = 1024
+"""Kept free in the first RAM region for the runtime's and runner's variables."""
+
+
+def plan_memory(
+    programs: Mapping[str, Program],
+    *,
+    pointer_bytes: int,
+    board: Board | None,
+    spans: Mapping[str, SourceSpan],
+) -> MemoryPlan:
+    """Compute the memory of every method of every model, and place it on the board.
+
+    Args:
+        programs: By model name, in the profile's order.
+        pointer_bytes: Of the target.
+        board: Memory map; None for hosts.
+        spans: By model name, the profile line that names it.
+
+    Raises:
+        ModelError: A program needs what the runtime does not offer.
+        MemoryPlanError: A block fits no region of the board.
+    """
+    problems = [
+        d
+        for name, program in programs.items()
+        for method in program.methods
+        for d in _unsupported(name, method, spans.get(name))
+    ]
+    if problems:
+        raise ModelError(problems)
+    models = tuple(
+        ModelMemory(
+            model=name,
+            program_bytes=program.size_bytes,
+            methods=tuple(
+                _method_memory(name, method, pointer_bytes)
+                for method in program.methods
+            ),
+        )
+        for name, program in programs.items()
+    )
+    plan = MemoryPlan(models=models)
+    if board is None:
+        return plan
+    return MemoryPlan(models=models, placements=_place(plan, board, spans))
+
+
+def method_state_bytes(method: Method, *, pointer_bytes: int) -> int:
+    """Size of the method state block the device loader needs, exactly.
+
+    Source: sizes of `Value` and `Instruction` in runtime/include/orch/value.h and
+    method.h, which assert them; layout in runtime/src/load_method.cpp.
+    """
+    value_bytes = 4 * pointer_bytes
+    instruction_bytes = 2 * pointer_bytes + max(4, pointer_bytes)
+    words = sum(
+        1 + len(v.sizes)
+        for v in method.values
+        if isinstance(v, TensorValue) and v.is_dynamic
+    )
+    return (
+        len(method.values) * value_bytes
+        + len(method.instructions) * instruction_bytes
+        + 4 * words
+    )
+
+
+def _unsupported(
+    model: str, method: Method, span: SourceSpan | None
+) -> Iterable[Diagnostic]:
+    def problem(message: str, hint: str) -> Diagnostic:
+        return Diagnostic(
+            code="unsupported-program",
+            message=f'model "{model}", method {method.name}: {message}',
+            where=span,
+            hint=hint,
+        )
+
+    if len(method.chains) > 1:
+        yield problem(
+            f"{len(method.chains)} instruction chains; the runtime runs one",
+            "export the model again with a current ExecuTorch",
+        )
+    for index, value in enumerate(method.values):
+        if not isinstance(value, TensorValue):
+            continue
+        if value.is_external:
+            yield problem(
+                f"value {index} has its data outside the program",
+                "export without external constants, so that they lie in the .pte",
+            )
+        elif not value.is_planned and not value.is_constant and value.numel != 0:
+            yield problem(
+                f"value {index} has no memory in the program's plan",
+                "export with memory-planned inputs and outputs"
+                " (MemoryPlanningPass(alloc_graph_input=True, alloc_graph_output=True))",
+            )
+
+
+def _method_memory(model: str, method: Method, pointer_bytes: int) -> MethodMemory:
+    return MethodMemory(
+        model=model,
+        method=method.name,
+        arenas=tuple(
+            Arena(
+                memory_id=memory_id,
+                size_bytes=method.arena_bytes[memory_id],
+                peak_live_bytes=peak_live_bytes(method, memory_id),
+            )
+            for memory_id in range(1, len(method.arena_bytes))
+        ),
+        state_bytes=method_state_bytes(method, pointer_bytes=pointer_bytes),
+        input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
+        output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
+    )
+
+
+def _value_bytes(method: Method, index: int) -> int:
+    value = method.values[index]
+    return value.size_bytes if isinstance(value, TensorValue) else SCALAR_BYTES
+
+
+def peak_live_bytes(method: Method, memory_id: int) -> int:
+    """Most bytes of an arena that are live at once: a lower bound of its size.
+
+    A value is live from the instruction that writes it to the last one that touches
+    it; inputs from the start, outputs to the end, state always. A value that is read
+    but never written is a view: it is live from the last write to its bytes.
+    """
+    lives = _lifetimes(method, memory_id)
+    marks = sorted({first for first, _, _, _ in lives})
+    return max(
+        (
+            _union_bytes((a, b) for first, last, a, b in lives if first <= t <= last)
+            for t in marks
+        ),
+        default=0,
+    )
+
+
+def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]]:
+    """(first, last instruction, begin, end in the arena) of every planned value."""
+    end_of_time = len(method.instructions)
+    touched: dict[int, list[int]] = {}
+    written: dict[int, int] = {}
+    for time, instruction in enumerate(method.instructions):
+        match instruction:
+            case KernelCall(args=args):
+                outs = {a for a in args if args.count(a) > 1} | set(args[-1:])
+            case MoveCall(source=source, target=target):
+                args, outs = (source, target), {target}
+            case _:
+                continue
+        for value in _with_items(method, args):
+            touched.setdefault(value, []).append(time)
+        for value in outs:
+            written.setdefault(value, time)
+    owners: list[tuple[int, int, int, int]] = []
+    views: list[tuple[int, int, int, int]] = []
+    for index, value in enumerate(method.values):
+        if not isinstance(value, TensorValue) or value.allocation is None:
+            continue
+        place = value.allocation
+        if place.memory_id != memory_id or value.size_bytes == 0:
+            continue
+        times = touched.get(index, [end_of_time])
+        starts_live = index in method.inputs or value.is_mutable_state
+        is_view = not starts_live and index not in written
+        first = -1 if starts_live else written.get(index, times[0])
+        last = max(times[-1], first) if index in touched else first
+        if index in method.outputs or value.is_mutable_state:
+            last = end_of_time
+        begin = place.offset_bytes
+        life = (first, last, begin, begin + value.size_bytes)
+        (views if is_view else owners).append(life)
+    return owners + [_extend_view(view, owners) for view in views]
+
+
+def _extend_view(
+    view: tuple[int, int, int, int], owners: list[tuple[int, int, int, int]]
+) -> tuple[int, int, int, int]:
+    """Start a view where the value whose bytes it shows was written."""
+    first, last, begin, end = view
+    sources = [x[0] for x in owners if x[0] < first and x[2] <= begin and end <= x[3]]
+    return (max(sources, default=first), last, begin, end)
+
+
+def _with_items(method: Method, args: tuple[int, ...]) -> Iterable[int]:
+    """The arguments, and the tensors of those that are lists."""
+    for index in args:
+        yield index
+        value = method.values[index]
+        if "TensorList" in type(value).__name__:
+            yield from (i for i in getattr(value, "items", ()) if i >= 0)
+
+
+def _union_bytes(spans: Iterable[tuple[int, int]]) -> int:
+    total, reach = 0, 0
+    for begin, end in sorted(spans):
+        total += max(0, end - max(begin, reach))
+        reach = max(reach, end)
+    return total
+
+
+def _place(
+    plan: MemoryPlan, board: Board, spans: Mapping[str, SourceSpan]
+) -> tuple[Placement, ...]:
+    """First fit in the board's order of regions."""
+    free = {r.name: r.size_bytes for r in board.regions}
+    flash = [r for r in board.regions if r.kind == "flash"]
+    ram = [r for r in board.regions if r.kind == "ram"]
+    free[flash[0].name] -= CODE_RESERVE_BYTES
+    free[ram[0].name] -= RAM_RESERVE_BYTES + board.stack_bytes + plan.state_bytes
+    placements: list[Placement] = []
+    problems: list[Diagnostic] = []
+
+    def place(
+        section: str, size_bytes: int, regions: list[Region], what: str, model: str
+    ) -> None:
+        for region in regions:
+            if size_bytes <= free[region.name]:
+                free[region.name] -= _aligned(size_bytes)
+                placements.append(
+                    Placement(
+                        section=section, region=region.name, size_bytes=size_bytes
+                    )
+                )
+                return
+        problems.append(
+            Diagnostic(
+                code="memory-too-small",
+                message=f"{what} does not fit {board.name}",
+                where=spans.get(model),
+                notes=(
+                    ("needs", f"{size_bytes} bytes"),
+                    *(
+                        (
+                            "region",
+                            f"{r.name}: {max(free[r.name], 0)} of"
+                            f" {r.size_bytes} bytes free",
+                        )
+                        for r in regions
+                    ),
+                ),
+                hint="choose a board with more memory, or a smaller model",
+            )
+        )
+
+    for model in plan.models:
+        place(
+            model_section(model.model),
+            model.program_bytes,
+            flash,
+            f'the program of model "{model.model}"',
+            model.model,
+        )
+        for method in model.methods:
+            for arena in method.arenas:
+                place(
+                    arena_section(model.model, method.method, arena.memory_id),
+                    arena.size_bytes,
+                    ram,
+                    f'arena {arena.memory_id} of model "{model.model}",'
+                    f" method {method.method}",
+                    model.model,
+                )
+    if problems:
+        raise MemoryPlanError(problems)
+    return tuple(placements)
+
+
+def _aligned(size_bytes: int) -> int:
+    return -(-size_bytes // 16) * 16

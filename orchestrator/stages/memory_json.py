@@ -1,0 +1,52 @@
+"""`memory_plan.json`: the memory plan for people and tools."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.core.memory import MemoryPlan
+
+
+def memory_plan_json(plan: MemoryPlan) -> str:
+    """Canonical JSON text, ending in a newline. All sizes are bytes."""
+    document = {
+        "schema": 1,
+        "arena_bytes": plan.arena_bytes,
+        "state_bytes": plan.state_bytes,
+        "models": [
+            {
+                "model": model.model,
+                "program_bytes": model.program_bytes,
+                "methods": [
+                    {
+                        "method": method.method,
+                        "state_bytes": method.state_bytes,
+                        "input_bytes": list(method.input_bytes),
+                        "output_bytes": list(method.output_bytes),
+                        "arenas": [
+                            {
+                                "memory_id": arena.memory_id,
+                                "size_bytes": arena.size_bytes,
+                                "lower_bound_bytes": arena.peak_live_bytes,
+                                "gap_percent": round(arena.gap_percent, 2),
+                            }
+                            for arena in method.arenas
+                        ],
+                    }
+                    for method in model.methods
+                ],
+            }
+            for model in plan.models
+        ],
+        "placements": [
+            {
+                "section": placement.section,
+                "region": placement.region,
+                "size_bytes": placement.size_bytes,
+            }
+            for placement in plan.placements
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"

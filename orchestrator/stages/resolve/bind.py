@@ -1,0 +1,294 @@
+"""Calls to kernels, library by library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from orchestrator.core.call import calls_of_key, misfit, takes, tensor_names
+from orchestrator.core.op_info import Origin, SelectedOperator
+from orchestrator.core.resolution import (
+    Binding,
+    Resolution,
+    ResolvedOperator,
+    TableEntry,
+)
+from orchestrator.errors import KernelError
+from orchestrator.stages.resolve.gaps import Gaps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from orchestrator.catalog.model import Catalog
+    from orchestrator.core.kernel import Kernel, KernelKey
+    from orchestrator.core.op_info import CallPattern, Selection
+    from orchestrator.errors import SourceSpan
+
+EVERY_OPERATOR = Origin(source="operators.all")
+"""Who asks for kernels that only `Selection.every_operator` selects."""
+
+
+def resolve(
+    selection: Selection,
+    catalog: Catalog,
+    *,
+    every_dtype: bool,
+    span_of: Callable[[Origin], SourceSpan | None],
+    elsewhere: Callable[[], Catalog] | None = None,
+) -> Resolution:
+    """Find a kernel for everything that is selected.
+
+    A call goes to the first library, in the catalog's order, that has a kernel
+    specialised for its kernel key or else a fallback kernel that takes its dtypes and
+    dim orders. All calls of one operator with one kernel key share a kernel, because
+    the key is all the device knows of them. An operator that a program lists but
+    never calls needs none.
+
+    Args:
+        selection: What models and profile ask for, in any order.
+        catalog: Kernels on offer.
+        every_dtype: Instantiate every dtype a chosen kernel has (`dtypes.select` is
+            "all"), not only those of known calls.
+        span_of: Where the profile asks for something.
+        elsewhere: Kernels of libraries the profile does not use, for hints; called
+            only if an operator is unknown.
+
+    Returns:
+        Kernels to link; on the device every call of `selection` finds the kernel it
+        was given here.
+
+    Raises:
+        KernelError: Every gap: `no-kernel`, `no-kernel-for-dtype`,
+            `no-kernel-for-dim-order`, `call-mismatch`, `ambiguous-kernel` and
+            `no-delegate`.
+    """
+    gaps = Gaps(catalog, span_of, elsewhere)
+    wanted = {selected.name: selected for selected in selection.operators}
+    if selection.every_operator:
+        for name in catalog.operators:
+            wanted.setdefault(name, SelectedOperator(name=name))
+    operators = []
+    entries: list[TableEntry] = []
+    for name in sorted(wanted, key=str):
+        linker = _Linker(
+            wanted[name],
+            catalog.offers(name),
+            every_kernel=selection.every_operator,
+            every_dtype=every_dtype,
+        )
+        bindings = linker.link(gaps)
+        if bindings:
+            schema = bindings[0].kernel.schema
+            operators.append(
+                ResolvedOperator(name=name, schema=schema, bindings=bindings)
+            )
+            entries += linker.entries(bindings)
+    for backend, origins in sorted(selection.delegates):
+        gaps.no_delegate(backend, origins)
+    if problems := gaps.diagnostics():
+        raise KernelError(problems)
+    used: dict[str, set[str]] = {}
+    for binding in (b for operator in operators for b in operator.bindings):
+        used.setdefault(binding.kernel.library, set()).update(binding.kernel.sources)
+    return Resolution(
+        operators=tuple(operators),
+        sources=tuple(
+            (name, tuple(sorted(used[name])))
+            for name, _ in catalog.libraries
+            if name in used
+        ),
+        table_entries=tuple(entries),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call, or one kernel key asked for outside models.
+
+    Args:
+        key: Its kernel key.
+        calls: The call; for a key, every call it can stand for.
+        origins: Who asks for it.
+    """
+
+    key: KernelKey
+    calls: tuple[CallPattern, ...]
+    origins: tuple[Origin, ...]
+
+    def taken_by(self, kernel: Kernel) -> list[CallPattern]:
+        """Calls that a kernel serves."""
+        return [call for call in self.calls if takes(kernel, call)]
+
+
+@dataclass(slots=True)
+class _Link:
+    """What a kernel is linked for."""
+
+    calls: list[CallPattern] = field(default_factory=list)
+    keys: set[KernelKey] = field(default_factory=set)
+    origins: set[Origin] = field(default_factory=set)
+
+
+class _Linker:
+    """Links kernels of one operator.
+
+    Kernels go by their index in the order in which they are tried.
+    """
+
+    def __init__(
+        self,
+        selected: SelectedOperator,
+        offers: tuple[tuple[Kernel, ...], ...],
+        *,
+        every_kernel: bool,
+        every_dtype: bool,
+    ) -> None:
+        self.selected = selected
+        self.kernels = [
+            kernel
+            for of_library in offers
+            for kernel in sorted(of_library, key=lambda k: (not k.keys, k.keys))
+        ]
+        self.every_kernel = every_kernel or selected.every_dtype
+        self.every_dtype = every_dtype or self.every_kernel
+        self.links: dict[int, _Link] = {}
+        # What the device finds: kernel by key, by None when no key fits.
+        self.slots: dict[KernelKey | None, int] = {}
+        outside = {o for o in selected.origins if not o.method}
+        self.outside = outside | ({EVERY_OPERATOR} if every_kernel else set())
+
+    def link(self, gaps: Gaps) -> tuple[Binding, ...]:
+        """Bind every call, or note the gaps."""
+        selected = self.selected
+        if not (selected.patterns or selected.keys or self.every_kernel):
+            return ()
+        if not self.kernels:
+            called = {o for _, origins in selected.patterns for o in origins}
+            gaps.no_kernel(selected.name, called | self.outside)
+            return ()
+        claims = self._bind(gaps)
+        self._fill_slots(claims)
+        return tuple(
+            self._binding(self.kernels[index], link)
+            for index, link in sorted(self.links.items())
+        )
+
+    def _requests(self, gaps: Gaps) -> dict[KernelKey, list[Request]]:
+        name = self.selected.name
+        kernel = self.kernels[0]
+        requests: dict[KernelKey, list[Request]] = {}
+        for call, origins in sorted(self.selected.patterns):
+            if reason := misfit(kernel.schema, call.kinds):
+                gaps.call_mismatch(name, kernel, reason, origins)
+            else:
+                request = Request(key=call.key, calls=(call,), origins=origins)
+                requests.setdefault(call.key, []).append(request)
+        for key in sorted(self.selected.keys):
+            origins = tuple(sorted(self.outside))
+            if calls := calls_of_key(kernel.schema, key):
+                request = Request(key=key, calls=calls, origins=origins)
+                requests.setdefault(key, []).append(request)
+            else:
+                reason = f"kernel key {key} does not have its tensors"
+                gaps.call_mismatch(name, kernel, reason, origins)
+        return requests
+
+    def _bind(self, gaps: Gaps) -> dict[KernelKey, int]:
+        """Kernel of each kernel key that is asked for."""
+        claims = {}
+        for key, requests in self._requests(gaps).items():
+            chosen = self._choose(requests)
+            if chosen is None:
+                alone = [r for r in requests if self._choose([r]) is None]
+                for request in alone:
+                    gaps.unserved(self.selected.name, self.kernels, request)
+                if not alone:
+                    gaps.ambiguous(self.selected.name, key, requests)
+                continue
+            claims[key] = chosen
+            link = self.links.setdefault(chosen, _Link())
+            link.keys.add(key)
+            for request in requests:
+                link.calls += request.taken_by(self.kernels[chosen])
+                link.origins.update(request.origins)
+        return claims
+
+    def _choose(self, requests: Sequence[Request]) -> int | None:
+        """The first kernel that serves all of them."""
+        for index, kernel in enumerate(self.kernels):
+            if all(request.taken_by(kernel) for request in requests):
+                return index
+        return None
+
+    def _fill_slots(self, claims: dict[KernelKey, int]) -> None:
+        """Decide by what the device finds each kernel.
+
+        Only the first fallback kernel is found without a key. The calls of another
+        one are found by their keys, since the first might take them as well as far
+        as the device can see.
+        """
+        kernels = self.kernels
+        fallbacks = [
+            index
+            for index, kernel in enumerate(kernels)
+            if not kernel.keys and (self.every_kernel or index in self.links)
+        ]
+        for key, index in claims.items():
+            if kernels[index].keys or index != fallbacks[0]:
+                self.slots[key] = index
+        for index, kernel in enumerate(kernels):
+            if self.every_kernel or (self.every_dtype and index in self.links):
+                taken = claims.keys() | self.slots.keys()
+                self._add(index, [key for key in kernel.keys if key not in taken])
+        if fallbacks:
+            self.slots[None] = fallbacks[0]
+            if self.every_kernel:
+                link = self.links.setdefault(fallbacks[0], _Link())
+                link.origins |= self.outside
+
+    def _add(self, index: int, keys: list[KernelKey]) -> None:
+        """Let the device find a kernel by more keys than those of known calls."""
+        for key in keys:
+            link = self.links.setdefault(index, _Link())
+            link.keys.add(key)
+            if self.every_kernel:
+                link.origins |= self.outside
+            self.slots[key] = index
+
+    def _binding(self, kernel: Kernel, link: _Link) -> Binding:
+        deciding = set(kernel.dtype_arguments)
+        dtypes = set(kernel.closure)
+        table_dtypes = set()
+        for call in link.calls:
+            metas = (*call.tensors, *call.list_items)
+            table_dtypes |= {meta.dtype for _, meta in metas}
+            named = tensor_names(kernel.schema, call)
+            dtypes |= {meta.dtype for name, meta in named if name in deciding}
+        if self.every_dtype:
+            for name, taken in kernel.dtypes:
+                table_dtypes |= taken
+                dtypes |= taken if name in deciding else set()
+        return Binding(
+            kernel=kernel,
+            keys=tuple(sorted(link.keys)),
+            dtypes=frozenset(dtypes),
+            table_dtypes=frozenset(table_dtypes),
+            every_dtype=self.every_dtype,
+            origins=tuple(sorted(link.origins)),
+        )
+
+    def entries(self, bindings: tuple[Binding, ...]) -> list[TableEntry]:
+        """Entries of the kernel table: by key in order, then the fallback."""
+        of_kernel = dict(zip(sorted(self.links), bindings, strict=True))
+        keys = sorted(key for key in self.slots if key is not None)
+        last: list[KernelKey | None] = [None] if None in self.slots else []
+        return [
+            TableEntry(
+                operator=self.selected.name,
+                key=key,
+                function=of_kernel[self.slots[key]].kernel.function,
+                signature=of_kernel[self.slots[key]].kernel.schema.signature,
+                dtypes=of_kernel[self.slots[key]].table_dtypes,
+            )
+            for key in (*keys, *last)
+        ]

@@ -1,0 +1,23 @@
+// Float math that gives the same bits on every target and compiler.
+//
+// Built from + - * / and integer operations only; needs no libm. The callers'
+// build must not contract a*b+c to a fused operation (-ffp-contract=off), which
+// the library cannot check.
+#pragma once
+
+namespace orch::math {
+
+/// e to the power of `x`, at most 1 ulp off; infinity above 88.72 (709.78 for
+/// double), 0 below -103.97 (-745.13). NaN gives NaN.
+float exp(float x);
+double exp(double x);
+
+/// Hyperbolic tangent of `x`, at most 1.5 ulp off. Keeps the sign of zero.
+float tanh(float x);
+double tanh(double x);
+
+/// Square root of `x`, correctly rounded; NaN for negative numbers, -0 for -0.
+float sqrt(float x);
+double sqrt(double x);
+
+}  // namespace orch::math

@@ -1,0 +1,19 @@
+#include "orch/status.h"
+
+#include "orch/error.h"
+
+namespace {
+
+constexpr bool same(orch_status status, orch::Error error) {
+  return static_cast<int>(status) == static_cast<int>(error);
+}
+static_assert(same(ORCH_OK, orch::Error::Ok) &&
+                  same(ORCH_INVALID_PROGRAM, orch::Error::InvalidProgram) &&
+                  same(ORCH_INSTRUCTION_LIMIT, orch::Error::InstructionLimit),
+              "status.h and error.h list the same codes");
+
+}  // namespace
+
+extern "C" const char* orch_status_text(orch_status status) {
+  return orch::to_string(static_cast<orch::Error>(status));
+}
