@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
+settings.load_profile("same")
+
 CORPUS = Path(__file__).parent / "data" / "corpus"
 """Real programs and what ExecuTorch's own tools say of them; see its README."""
 

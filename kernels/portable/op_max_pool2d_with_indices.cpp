@@ -45,8 +45,8 @@ void max_pool(const Pool2d& pool, const Tensor& self, Tensor& out,
             for (int32_t j = columns.first; j < columns.last; j += step_w) {
               const C value =
                   static_cast<C>(plane[i * x.stride[2] + j * x.stride[3]]);
-              // Also true for NaN, which stays unless another NaN follows.
-              if (!(value <= largest)) {
+              // NaN stays, unless another NaN follows.
+              if (value > largest || is_nan(value)) {
                 largest = value;
                 at = int64_t{i} * x.size[3] + j;
               }

@@ -62,6 +62,15 @@ bool is_negative(T value) {
   }
 }
 
+template <typename T>
+bool is_nan(T value) {
+  if constexpr (kIsFloating<T>) {
+    return value != value;
+  } else {
+    return false;
+  }
+}
+
 /// `value` as another element type, rounded or wrapped as PyTorch does.
 ///
 /// Conversions of floats to integers do not occur in type promotion; they are

@@ -77,7 +77,7 @@ def _check_target(document: Document) -> Iterator[Diagnostic]:
         boards = [b.name for b in BOARDS.values() if b.cpu == cpu.name]
         yield Diagnostic(
             code="board-mismatch",
-            message=f"the board {shown(board)} has no {cpu.name}",
+            message=f"target.board cannot be {shown(board)} with {cpu.name}",
             where=document.span("target", "board"),
             notes=(
                 ("found", f"{board} has a {BOARDS[board].cpu}"),
@@ -170,6 +170,7 @@ def _check_libraries(
     document: Document, known_libraries: Collection[str]
 ) -> Iterator[Diagnostic]:
     libraries = _table(document, "kernels").get("libraries")
+    known = ", ".join(sorted(known_libraries))
     seen: dict[str, int] = {}
     for index, library in enumerate(libraries if isinstance(libraries, list) else ()):
         where = ("kernels", "libraries", index)
@@ -181,7 +182,7 @@ def _check_libraries(
                 message=f"the kernel library {shown(library)} is named twice",
                 where=document.span(*where),
                 notes=(
-                    ("found", f"{key_text(where)} and item {seen[library]}"),
+                    ("found", f"items {seen[library]} and {index}"),
                     ("expected", "each library once, in the order of preference"),
                 ),
                 hint="remove the second",
@@ -191,8 +192,8 @@ def _check_libraries(
                 code="unknown-library",
                 message=f"there is no kernel library {shown(library)}",
                 where=document.span(*where),
-                notes=(("expected", ", ".join(sorted(known_libraries))),),
-                hint=did_you_mean(library, known_libraries) or "choose one of them",
+                notes=(("expected", known),),
+                hint=did_you_mean(library, known_libraries) or f"choose {known}",
             )
         seen.setdefault(library, index)
 

@@ -120,12 +120,14 @@ def read_document(
 
 
 def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic:
+    at_end = error.pos >= len(error.doc.rstrip())
+    place = "the end of the file" if at_end else f"the error at column {error.colno}"
     return Diagnostic(
         code="toml-syntax",
         message=f"not TOML: {error.msg[:1].lower()}{error.msg[1:]}",
         where=where,
         notes=(
-            ("found", f"the error at column {error.colno}"),
+            ("found", place),
             ("expected", 'TOML 1.0, such as key = "text", key = 1, [table]'),
         ),
         hint="texts need quotes, and each key may occur once in its table",

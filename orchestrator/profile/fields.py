@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sized
+from fractions import Fraction
 from pathlib import PureWindowsPath
 from typing import Annotated, TypeVar
 
@@ -158,20 +159,29 @@ def _check_path(value: str) -> str:
 def _check_size(value: object) -> object:
     if isinstance(value, str) and parse_size(value) is not None:
         return value
-    hint = "1 KiB is 1024 B"
-    if type(value) is int and 0 < value < 10**9:
-        hint = f'write "{size_text(value)}"'
-    elif isinstance(value, str) and (
-        near := re.fullmatch(r"\s*([1-9][0-9]{0,8})\s*([kKmM]?)i?[bB]?\s*", value)
-    ):
-        unit = {"": "B", "k": "KiB", "m": "MiB"}[near[2].lower()]
-        hint = f'write "{near[1]} {unit}"; 1 KiB is 1024 B'
+    near = _near_size(value)
     raise problem(
         "bad-size",
         f"{{key}} is not a size: {shown(value)}",
         expected='a positive integer with a unit, B, KiB or MiB, such as "96 KiB"',
-        hint=hint,
+        hint=f'write "{near}"; 1 KiB is 1024 B' if near else "1 KiB is 1024 B",
     )
+
+
+_LOOSE_SIZE = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KM]?)I?B?\s*", re.I)
+
+
+def _near_size(value: object) -> str:
+    """The size that is probably meant, or ""."""
+    match = _LOOSE_SIZE.fullmatch(value if isinstance(value, str) else shown(value))
+    if not match or isinstance(value, bool):
+        return ""
+    number, unit = match[1], {"": "B", "K": "KiB", "M": "MiB"}[match[2].upper()]
+    if parse_size(f"{number} {unit}") and unit != "B":
+        return f"{number} {unit}"
+    size_bytes = Fraction(number) * _UNIT_BYTES[unit]
+    is_size = size_bytes > 0 and size_bytes.denominator == 1
+    return size_text(int(size_bytes)) if is_size else ""
 
 
 def _check_operator(value: str) -> str:
@@ -199,7 +209,7 @@ def _check_dtype(value: str) -> str:
         f"{{key}} is neither a dtype nor a kernel key: {shown(value)}",
         expected="a dtype such as Float, or a kernel key such as v1/6;0,1|6;0,1",
         hint=did_you_mean(value, ScalarType.__members__)
-        or f"dtypes are {', '.join(ScalarType.__members__)}",
+        or "write Float, Half, Char, Int, Long, Bool or another name of ScalarType",
     )
 
 

@@ -95,22 +95,25 @@ class Problems:
             )
         )
 
+    def error(self) -> ModelError:
+        """Everything noted, as one error."""
+        diagnostics = list(self._diagnostics)
+        if self._left_out:
+            diagnostics.append(
+                Diagnostic(
+                    code="bad-program",
+                    message=f"{self._left_out} more problems in the same file",
+                    where=self._where,
+                    hint=_REEXPORT,
+                )
+            )
+        return ModelError(diagnostics)
+
     def raise_if_any(self) -> None:
         """Raise everything noted.
 
         Raises:
             ModelError: Something was noted.
         """
-        if not self._diagnostics:
-            return
-        if self._left_out:
-            left_out, self._left_out = self._left_out, 0
-            self._diagnostics.append(
-                Diagnostic(
-                    code="bad-program",
-                    message=f"{left_out} more problems in the same file",
-                    where=self._where,
-                    hint=_REEXPORT,
-                )
-            )
-        raise ModelError(self._diagnostics)
+        if self._diagnostics:
+            raise self.error()

@@ -47,8 +47,7 @@ def read_program(data: bytes, *, file: str) -> Program:
         program = decode_program(buffer, header=header, problems=problems)
     except DecodeError as error:
         problems.undecodable(error, "program")
-        problems.raise_if_any()
-        raise
+        raise problems.error() from error
     problems.raise_if_any()
     check_program(program, problems)
     problems.raise_if_any()

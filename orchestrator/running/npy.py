@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import warnings
 from array import array
 from dataclasses import dataclass
 from math import prod
@@ -21,6 +22,7 @@ _MAGIC: Final = b"\x93NUMPY"
 _LENGTHS: Final = {(1, 0): Struct("<H"), (2, 0): Struct("<I"), (3, 0): Struct("<I")}
 _MAX_HEADER_BYTES: Final = 10_000
 """Longest header that is parsed, as in numpy: the parser's cost is not bounded."""
+_MAX_RANK: Final = 64
 _ALIGNMENT: Final = 64
 _KEYS: Final = frozenset({"descr", "fortran_order", "shape"})
 
@@ -209,7 +211,10 @@ def _header(data: bytes) -> tuple[dict[str, object], int]:
     encoding = "utf-8" if version == (3, 0) else "latin-1"
     raw = data[start : start + header_bytes]
     try:
-        header = ast.literal_eval(raw.decode(encoding))
+        with warnings.catch_warnings():
+            # Damaged text can be dubious Python; that is nobody's business.
+            warnings.simplefilter("ignore")
+            header = ast.literal_eval(raw.decode(encoding))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.keys() != _KEYS:
@@ -239,12 +244,14 @@ def _dtype(descr: object) -> tuple[str, bool]:
 
 
 def _shape(shape: object) -> tuple[int, ...]:
-    if not isinstance(shape, tuple) or not all(
-        type(size) is int and 0 <= size <= sys.maxsize for size in shape
+    if (
+        not isinstance(shape, tuple)
+        or len(shape) > _MAX_RANK
+        or not all(type(size) is int and 0 <= size <= sys.maxsize for size in shape)
     ):
         raise _NpyError(
             "the .npy header is damaged",
             found=f"shape {shape!r:.80}",
-            expected="a tuple of sizes",
+            expected=f"a tuple of at most {_MAX_RANK} sizes",
         )
     return shape

@@ -109,11 +109,6 @@ def _unsupported(
             hint=hint,
         )
 
-    if len(method.chains) > 1:
-        yield problem(
-            f"{len(method.chains)} instruction chains; the runtime runs one",
-            "export the model again with a current ExecuTorch",
-        )
     for index, value in enumerate(method.values):
         if not isinstance(value, TensorValue):
             continue

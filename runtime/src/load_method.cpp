@@ -181,11 +181,9 @@ Error MethodLoader::load(uint32_t method, MethodImage& image, size_t& state_used
   ORCH_CHECK(!reader_.failed() && values_at_.count <= kMaxValues,
              Error::InvalidProgram);
   // The exporter writes one chain; jumps are relative to it.
-  ORCH_CHECK(chains.count <= 1, Error::UnsupportedProgram);
-  if (chains.count == 1) {
-    instructions_at_ =
-        reader_.vector(reader_.item(chains, 0), slot::kInstructions, 4);
-  }
+  ORCH_CHECK(chains.count == 1, Error::UnsupportedProgram);
+  instructions_at_ =
+      reader_.vector(reader_.item(chains, 0), slot::kInstructions, 4);
   size_t dynamic_words = 0;
   ORCH_TRY(count_dynamic(dynamic_words));
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
-from orchestrator.pte.program import Program
 from orchestrator.pte.reader import read_program
 from orchestrator.pte.values import TensorValue
 from orchestrator.stages.extract import extract
 from tests.conftest import model_bytes
+
+if TYPE_CHECKING:
+    from orchestrator.pte.program import Program
 
 # Small programs that between them have every kind of value and instruction in the
 # corpus, state, several methods and arenas, dynamic shapes, and a delegate.
@@ -81,7 +84,7 @@ def _use(program: Program) -> None:
                 assert end <= method.arena_bytes[place.memory_id]
 
 
-@settings(derandomize=True, max_examples=3000, deadline=None, database=None)
+@settings(derandomize=True, max_examples=2000, deadline=None, database=None)
 @given(
     data=st.sampled_from(_PROGRAMS),
     changes=_CHANGES,
@@ -92,17 +95,14 @@ def test_a_damaged_program_is_read_or_refused(
 ) -> None:
     try:
         program = read_program(_damage(data, changes, cut), file="m.pte")
-    except ModelError as error:
-        assert error.diagnostics
+    except ModelError:
         return
     _use(program)
 
 
-@settings(derandomize=True, max_examples=500, deadline=None, database=None)
+@settings(derandomize=True, max_examples=300, deadline=None, database=None)
 @given(st.binary(max_size=200))
 def test_random_bytes_are_refused(data: bytes) -> None:
     for start in (b"", b"\x08\0\0\0ET12", b"\x30\0\0\0ET12eh00\x20\0\0\0"):
-        try:
-            _use(read_program(start + data, file="m.pte"))
-        except ModelError as error:
-            assert error.diagnostics
+        with pytest.raises(ModelError):
+            read_program(start + data, file="m.pte")

@@ -331,8 +331,9 @@ def _blocks(method: _Method, memory: MethodMemory, programs: object) -> str:
         section = arena_section(method.model, m.name, arena.memory_id)
         if arena.size_bytes:
             lines.append(
-                f'__attribute__((section("{section}"))) alignas(kArenaAlignment)\n'
-                f"    uint8_t {method.base}_arena{arena.memory_id}"
+                "alignas(kArenaAlignment)\n"
+                f'__attribute__((section("{section}")))\n'
+                f"uint8_t {method.base}_arena{arena.memory_id}"
                 f"[{arena.size_bytes}];"
             )
     if memory.arenas:

@@ -10,17 +10,26 @@ import json
 import struct
 from typing import Any, Final
 
-import flatbuffers
+import flatbuffers  # type: ignore[import-untyped]  # it has no types
 
 from tests.conftest import CORPUS
 
 Json = dict[str, Any]
 
 _VALUES: Final = (
-    "Null Int Bool Double Tensor String IntList DoubleList BoolList TensorList"
-    " OptionalTensorList"
-).split()
-_CALLS: Final = "KernelCall DelegateCall MoveCall JumpFalseCall FreeCall".split()
+    "Null",
+    "Int",
+    "Bool",
+    "Double",
+    "Tensor",
+    "String",
+    "IntList",
+    "DoubleList",
+    "BoolList",
+    "TensorList",
+    "OptionalTensorList",
+)
+_CALLS: Final = ("KernelCall", "DelegateCall", "MoveCall", "JumpFalseCall", "FreeCall")
 
 # Per table (name, type) in the order of the schema. A type is a struct code, `str`,
 # the name of a table, a list of one of these, or a tuple: the tables of a union.
@@ -74,13 +83,13 @@ _SCHEMA: Final[dict[str, list[tuple[str, Any]]]] = {
         ("name", "str"),
         ("context", "str"),
     ],
-    "Instruction": [("instr_args", tuple(_CALLS))],
+    "Instruction": [("instr_args", _CALLS)],
     "KernelCall": [("op_index", "i"), ("args", ["i"])],
     "DelegateCall": [("delegate_index", "i"), ("args", ["i"])],
     "MoveCall": [("move_from", "i"), ("move_to", "i")],
     "JumpFalseCall": [("cond_value_index", "i"), ("destination_instruction", "i")],
     "FreeCall": [("value_index", "i")],
-    "EValue": [("val", tuple(_VALUES))],
+    "EValue": [("val", _VALUES)],
     "Null": [],
     "Int": [("int_val", "q")],
     "Bool": [("bool_val", "?")],
@@ -137,7 +146,7 @@ def program_json(case: str) -> Json:
 def write_program(program: Json, segment_data: bytes | None = None) -> bytes:
     """The file of a program; with an extended header if there is segment data."""
     builder = flatbuffers.Builder(1024)
-    builder.ForceDefaults(True)  # noqa: FBT003: the package's signature
+    builder.ForceDefaults(True)  # noqa: FBT003
     builder.Finish(_table(builder, "Program", program), file_identifier=b"ET12")
     flatbuffer = bytes(builder.Output())
     if segment_data is None:

@@ -19,6 +19,7 @@ Json = dict[str, Any]
 
 
 def _value(value: v.Value) -> Json:
+    body: Json
     match value:
         case v.NoneValue():
             kind, body = "Null", {}

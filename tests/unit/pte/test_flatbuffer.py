@@ -3,7 +3,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-import flatbuffers
+import flatbuffers  # type: ignore[import-untyped]  # it has no types
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -170,9 +170,10 @@ def test_bytes_after_the_flatbuffer_are_not_touched() -> None:
 def test_shared_offsets_cannot_blow_up_memory() -> None:
     data = _HEAD + struct.pack("<I", 4000) + bytes(16000)
     table = Buffer(data, len(data)).root()
+    for _ in range(8):
+        assert table.int32s(0) == (0,) * 4000
     with pytest.raises(DecodeError, match="over and over"):
-        for _ in range(100):
-            table.int32s(0)
+        table.int32s(0)
 
 
 def test_a_shared_string_is_decoded_once() -> None:

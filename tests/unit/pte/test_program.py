@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.pte.program import Method
 from orchestrator.pte.reader import read_program
 from orchestrator.pte.values import Dynamism, TensorValue, kind_name
 from tests.conftest import CORPUS, model_bytes
+
+if TYPE_CHECKING:
+    from orchestrator.pte.program import Method
 
 
 def _method(case: str, name: str = "forward") -> Method:
@@ -104,5 +108,6 @@ def test_a_tensor_without_dimensions_has_one_element() -> None:
     )
     assert (tensor.numel, tensor.size_bytes) == (1, 8)
     assert tensor.is_contiguous
-    assert not (tensor.is_planned or tensor.is_constant or tensor.is_mutable_state)
+    places = (tensor.is_planned, tensor.is_constant, tensor.is_mutable_state)
+    assert not any(places)
     assert kind_name(type(tensor)) == "tensor"

@@ -36,7 +36,7 @@ def _problems(data: bytes) -> tuple[Diagnostic, ...]:
 
 
 def _tensor(**changes: object) -> Json:
-    tensor = {
+    tensor: Json = {
         "scalar_type": 6,
         "storage_offset": 0,
         "sizes": [2, 2],
@@ -57,7 +57,7 @@ def _int(value: int = 0) -> Json:
 
 def _program(*values: Json, **method_changes: object) -> Json:
     """A program of one method with these values and one segment of 64 bytes."""
-    method = {
+    method: Json = {
         "name": "forward",
         "container_meta_type": None,
         "values": list(values),
@@ -464,6 +464,12 @@ def _at_top(**changes: object) -> Json:
             _at_top(constant_segment={"segment_index": 1, "offsets": [0, 0]}),
             "a table of data offsets leads to a segment that is not there",
             "segment 1",
+        ),
+        (
+            _program(_tensor(data_buffer_idx=1))
+            | {"constant_segment": {"segment_index": 9, "offsets": [0, 0]}},
+            "a table of data offsets leads to a segment that is not there",
+            "segment 9",
         ),
         (
             _at_top(mutable_data_segments=[{"segment_index": 1, "offsets": [0, 0]}]),

@@ -117,7 +117,7 @@ def test_every_kind_of_value_has_its_letter() -> None:
         OptionalTensorListValue(()),
         IntValue(1),
         DoubleValue(1.0),
-        BoolValue(True),  # noqa: FBT003: the value itself
+        BoolValue(True),  # noqa: FBT003
         StringValue("floor"),
         IntListValue(()),
         DoubleListValue(()),

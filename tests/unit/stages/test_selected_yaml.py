@@ -46,9 +46,13 @@ def test_the_data_is_what_executorchs_tool_writes(case: str) -> None:
     assert found == expected
 
 
-@given(st.lists(INFOS, max_size=3), st.lists(EXTRAS, max_size=3), st.booleans())
+@given(
+    infos=st.lists(INFOS, max_size=3),
+    extra=st.lists(EXTRAS, max_size=3),
+    every=st.booleans(),
+)
 def test_the_text_is_what_pyyaml_writes(
-    infos: list[Any], extra: list[SelectedOperator], every: bool
+    infos: list[Any], extra: list[SelectedOperator], *, every: bool
 ) -> None:
     selection = replace(aggregate(infos, extra), every_operator=every)
     body = _body(selection)
@@ -62,9 +66,9 @@ def test_the_text_is_what_pyyaml_writes(
         assert keys == sorted([*default, *map(str, operator.all_keys)])
 
 
-@given(st.lists(st.text(), max_size=4))
+@given(names=st.lists(st.text(), max_size=4))
 @pytest.mark.parametrize("every", [False, True])
-def test_any_model_name_survives(every: bool, names: list[str]) -> None:
+def test_any_model_name_survives(names: list[str], *, every: bool) -> None:
     operator = SelectedOperator(
         name=OperatorName("aten", "add", "out"),
         every_dtype=every,
@@ -115,12 +119,12 @@ build_features: []
 custom_classes: []
 et_kernel_metadata:
   aten::add.out:
+  - v1/6;0,1|6;0,1,2|6;0,1,2|6;0,1,2
   - v1/6;0,1|6;0,1|6;0,1|6;0,1
-  - v1/6;0|6;0|6;0|6;0
   aten::mm.out:
   - v1/6;0,1|6;0,1|6;0,1|6;0,1
   aten::mul.out:
-  - v1/6;0|6;0|6;0|6;0
+  - v1/6;0,1|6;0|6;0,1|6;0,1
   my_ops::fancy:
   - default
 include_all_non_op_selectives: false

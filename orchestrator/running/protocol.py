@@ -1,0 +1,302 @@
+"""The files `run` and the firmware exchange, as docs/runner-protocol.md has them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.errors import Diagnostic, MismatchError, UsageError
+from orchestrator.running.layout import to_logical_order, to_memory_order
+from orchestrator.running.npy import Array
+from orchestrator.running.product import ValueKind
+from orchestrator.running.values import (
+    NPY_DTYPES,
+    OtherValue,
+    input_misfit,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.running.product import Port
+    from orchestrator.running.values import Call, RunValue
+
+REQUEST_MAGIC: Final = 0x3151524F
+"""The text `ORQ1`."""
+RESPONSE_MAGIC: Final = 0x3153524F
+"""The text `ORS1`."""
+FRESH: Final = 1
+"""Flag of a call: forget all loaded methods first."""
+_NOT_LOADED: Final = 0xFFFFFFFF
+
+
+class DeviceError(IntEnum):
+    """Error codes of the runtime. Source: `runtime/include/orch/error.h`."""
+
+    Ok = 0
+    InvalidProgram = 1
+    UnsupportedProgram = 2
+    OperatorMissing = 3
+    DtypeNotSelected = 4
+    DelegateMissing = 5
+    NotFound = 6
+    StateTooSmall = 7
+    ArenaTooSmall = 8
+    Misaligned = 9
+    InvalidArgument = 10
+    ShapeTooLarge = 11
+    NotSupported = 12
+    InstructionLimit = 13
+
+    @property
+    def meaning(self) -> str:
+        """What went wrong, in a few words."""
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final = {
+    DeviceError.Ok: "success",
+    DeviceError.InvalidProgram: "the program is damaged",
+    DeviceError.UnsupportedProgram: "the program uses what the runtime does not have",
+    DeviceError.OperatorMissing: "an operator of the program is not linked",
+    DeviceError.DtypeNotSelected: "an operator is linked without a dtype it is given",
+    DeviceError.DelegateMissing: "a delegate of the program is not linked",
+    DeviceError.NotFound: "there is no such method, input or output",
+    DeviceError.StateTooSmall: "the block for the method state is too small",
+    DeviceError.ArenaTooSmall: "an arena is missing or smaller than planned",
+    DeviceError.Misaligned: "a block is not aligned as required",
+    DeviceError.InvalidArgument: "a kernel refused a shape, an index or a value",
+    DeviceError.ShapeTooLarge: "a tensor would grow past its planned size",
+    DeviceError.NotSupported: "a kernel has no code for its arguments",
+    DeviceError.InstructionLimit: "too many instructions ran",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """What the firmware says of one call.
+
+    Args:
+        error: Anything but `Ok` ends the run.
+        instruction: 0-based index of the one that failed; None if there is none: the
+            call succeeded, or the method did not load.
+        state_used_bytes: Of the method's state block.
+        outputs: In the order of the method; empty after an error.
+    """
+
+    error: DeviceError
+    instruction: int | None
+    state_used_bytes: int
+    outputs: tuple[RunValue, ...]
+
+
+def encode_request(calls: Sequence[Call]) -> bytes:
+    """The request file for these calls.
+
+    Raises:
+        UsageError: An input does not fit its method (`bad-input`); all at once.
+    """
+    problems: list[Diagnostic] = []
+    parts = [struct.pack("<II", REQUEST_MAGIC, len(calls))]
+    for number, call in enumerate(calls):
+        ports = call.method.inputs
+        if len(call.inputs) != len(ports):
+            problems.append(_wrong_count(number, call))
+            continue
+        flags = FRESH if call.fresh else 0
+        parts.append(struct.pack("<III", call.method.index, flags, len(ports)))
+        for index, (value, port) in enumerate(zip(call.inputs, ports, strict=True)):
+            misfit = input_misfit(value, port)
+            if misfit is None:
+                parts.append(_encode(value, port))
+                continue
+            problems.append(
+                Diagnostic(
+                    code="bad-input",
+                    message=misfit.message,
+                    notes=(
+                        ("at", f"call {number} of {call.method}, input {index}"),
+                        ("found", misfit.found),
+                        ("expected", misfit.expected),
+                    ),
+                    hint=misfit.hint,
+                )
+            )
+    if problems:
+        raise UsageError(problems)
+    return b"".join(parts)
+
+
+def _wrong_count(number: int, call: Call) -> Diagnostic:
+    return Diagnostic(
+        code="bad-input",
+        message="the call has another number of inputs than its method",
+        notes=(
+            ("at", f"call {number} of {call.method}"),
+            ("found", str(len(call.inputs))),
+            ("expected", str(len(call.method.inputs))),
+        ),
+    )
+
+
+def _encode(value: RunValue, port: Port) -> bytes:
+    """An input that fits its port."""
+    tag = struct.pack("<I", kind_of(value))
+    if isinstance(value, Array):
+        rank = len(value.shape)
+        elements = to_memory_order(
+            value.data,
+            sizes=value.shape,
+            dim_order=port.dim_order,
+            item_bytes=value.item_bytes,
+        )
+        return tag + struct.pack(f"<I{rank}i", rank, *value.shape) + elements
+    return tag + struct.pack("<d" if isinstance(value, float) else "<q", value)
+
+
+def decode_response(data: bytes, calls: Sequence[Call]) -> tuple[CallResult, ...]:
+    """What a response file says.
+
+    Args:
+        data: The whole file; empty if the firmware wrote none.
+        calls: Those of the request.
+
+    Returns:
+        One result per call; fewer only if the last one is an error of the runtime.
+
+    Raises:
+        MismatchError: The response is cut off or damaged, so the firmware crashed or
+            is not the one of this product (`bad-response`).
+    """
+    reader = _Reader(data)
+    results: list[CallResult] = []
+    place = "the first word"
+    try:
+        if reader.word() != RESPONSE_MAGIC:
+            raise _ResponseError("it does not begin with ORS1")
+        for number, call in enumerate(calls):
+            place = f"call {number} of {call.method}"
+            results.append(_call_result(reader, call))
+            if results[-1].error is not DeviceError.Ok:
+                break
+        place = "the end"
+        if reader.rest:
+            raise _ResponseError(f"{reader.rest} bytes follow the last call")
+    except _ResponseError as error:
+        raise MismatchError(
+            Diagnostic(
+                code="bad-response",
+                message=(
+                    "the response of the firmware is damaged"
+                    if data
+                    else "the firmware wrote no response"
+                ),
+                notes=(
+                    ("at", f"{place}, byte {reader.at} of {len(data)}"),
+                    ("found", str(error)),
+                ),
+                hint="the firmware has crashed or was built from something else; "
+                "see what it printed and build again",
+            )
+        ) from None
+    return tuple(results)
+
+
+class _ResponseError(Exception):
+    """The response is not what a sound firmware writes."""
+
+
+class _Reader:
+    """Takes the response apart from front to back."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    @property
+    def rest(self) -> int:
+        return len(self._data) - self.at
+
+    def take(self, size_bytes: int) -> bytes:
+        if size_bytes > self.rest:
+            raise _ResponseError(
+                f"it is cut off: {self.rest} bytes are left of {size_bytes}"
+            )
+        start = self.at
+        self.at += size_bytes
+        return self._data[start : self.at]
+
+    def word(self) -> int:
+        return int.from_bytes(self.take(4), "little")
+
+
+def _call_result(reader: _Reader, call: Call) -> CallResult:
+    code, instruction, state_used_bytes = (reader.word() for _ in range(3))
+    if code not in DeviceError.__members__.values():
+        raise _ResponseError(f"the error code {code} is unknown")
+    error = DeviceError(code)
+    outputs: list[RunValue] = []
+    if error is DeviceError.Ok:
+        count, ports = reader.word(), call.method.outputs
+        if count != len(ports):
+            raise _ResponseError(f"it has {count} outputs, the method {len(ports)}")
+        for index, port in enumerate(ports):
+            try:
+                outputs.append(_decode(reader, port))
+            except _ResponseError as problem:
+                raise _ResponseError(f"output {index}: {problem}") from None
+    failed_at = None
+    if error is not DeviceError.Ok and instruction != _NOT_LOADED:
+        failed_at = instruction
+    return CallResult(
+        error=error,
+        instruction=failed_at,
+        state_used_bytes=state_used_bytes,
+        outputs=tuple(outputs),
+    )
+
+
+def _decode(reader: _Reader, port: Port) -> RunValue:
+    tag = reader.word()
+    if tag not in ValueKind.__members__.values():
+        raise _ResponseError(f"the tag {tag} is unknown")
+    match kind := ValueKind(tag):
+        case ValueKind.TENSOR:
+            return _decode_tensor(reader, port)
+        case ValueKind.INT:
+            return int.from_bytes(reader.take(8), "little", signed=True)
+        case ValueKind.DOUBLE:
+            (number,) = struct.unpack("<d", reader.take(8))
+            return float(number)
+        case ValueKind.BOOL:
+            return any(reader.take(8))
+        case ValueKind.STRING:
+            return reader.take(reader.word()).decode(errors="backslashreplace")
+    return OtherValue(kind)
+
+
+def _decode_tensor(reader: _Reader, port: Port) -> Array:
+    code, rank = reader.word(), reader.word()
+    # The response says nothing of the dim order: it has to be the tensor we know.
+    if code != port.dtype or rank != len(port.sizes):
+        dtypes = ScalarType.__members__.values()
+        name = ScalarType(code).name if code in dtypes else f"dtype {code}"
+        raise _ResponseError(
+            f"it is a tensor {name} of {rank} dimensions, expected {port}"
+        )
+    sizes = struct.unpack(f"<{rank}i", reader.take(4 * rank))
+    if min(sizes, default=0) < 0:
+        raise _ResponseError(f"it has the sizes {list(sizes)}, expected {port}")
+    item_bytes = ScalarType(code).item_bytes
+    elements = to_logical_order(
+        reader.take(prod(sizes) * item_bytes),
+        sizes=sizes,
+        dim_order=port.dim_order,
+        item_bytes=item_bytes,
+    )
+    return Array(dtype=NPY_DTYPES[ScalarType(code)], shape=sizes, data=elements)

@@ -1,0 +1,181 @@
+"""Values that go into a method and come out of it, and calls made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.running.npy import Array, dtype_name
+from orchestrator.running.product import Port, ProductMethod, ValueKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
+    {
+        ScalarType.Byte: "|u1",
+        ScalarType.Char: "|i1",
+        ScalarType.Short: "<i2",
+        ScalarType.Int: "<i4",
+        ScalarType.Long: "<i8",
+        ScalarType.Half: "<f2",
+        ScalarType.Float: "<f4",
+        ScalarType.Double: "<f8",
+        ScalarType.Bool: "|b1",
+        ScalarType.BFloat16: "<u2",
+        ScalarType.UInt16: "<u2",
+        ScalarType.UInt32: "<u4",
+        ScalarType.UInt64: "<u8",
+    }
+)
+"""How arrays of a dtype are stored; BFloat16 as bit patterns. All the runtime has."""
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class OtherValue:
+    """An output whose content the firmware does not send: a list, or None."""
+
+    kind: ValueKind
+
+
+RunValue = Array | bool | int | float | str | OtherValue
+"""Tensors are arrays in logical order, whatever the dim order of the program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a method.
+
+    Args:
+        method: What is called.
+        inputs: One per input of the method.
+        fresh: All methods are forgotten before the call and loaded anew.
+        expected: One per output of the method; None if nothing is expected.
+    """
+
+    method: ProductMethod
+    inputs: tuple[RunValue, ...]
+    fresh: bool = False
+    expected: tuple[RunValue, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """Why a value cannot be given to an input: parts of a diagnostic."""
+
+    message: str
+    found: str
+    expected: str
+    hint: str = ""
+
+
+def kind_of(value: RunValue) -> ValueKind:
+    """What a value holds."""
+    match value:
+        case Array():
+            return ValueKind.TENSOR
+        case bool():  # before int, of which it is one
+            return ValueKind.BOOL
+        case int():
+            return ValueKind.INT
+        case float():
+            return ValueKind.DOUBLE
+        case str():
+            return ValueKind.STRING
+    return value.kind
+
+
+def describe(value: RunValue) -> str:
+    """A value in a few words: `float32 [1, 12]`, `int 3`."""
+    match value:
+        case Array():
+            return str(value)
+        case OtherValue():
+            return value.kind.label
+        case bool():
+            return f"bool {str(value).lower()}"
+    return f"{kind_of(value).label} {value!r:.80}"
+
+
+def stored_as(port: Port) -> str:
+    """What a `.npy` file for a port holds: `float32 [1, 12]`."""
+    if port.dtype is None or port.dtype not in NPY_DTYPES:
+        return str(port)
+    name = dtype_name(NPY_DTYPES[port.dtype])
+    if port.dtype is ScalarType.BFloat16:
+        name += " (bit patterns of bfloat16)"
+    bound = "at most " if port.is_dynamic else ""
+    return f"{name} {bound}{list(port.sizes)}"
+
+
+def input_misfit(value: RunValue, port: Port) -> Misfit | None:
+    """Why a value cannot be given to an input; None if it can."""
+    if port.kind not in _INPUT_KINDS:
+        return Misfit(
+            message=f"an input of kind {port.kind.label} cannot be given",
+            found=describe(value),
+            expected="a method that takes tensors, ints, doubles and bools only",
+            hint="export the model without this input",
+        )
+    if kind_of(value) is not port.kind:
+        return Misfit(
+            message="the input is of another kind than the method takes",
+            found=describe(value),
+            expected=stored_as(port),
+        )
+    if isinstance(value, Array):
+        return _array_misfit(value, port)
+    if type(value) is int and not INT_MIN <= value <= INT_MAX:
+        return Misfit(
+            message="the integer is too large",
+            found=str(value),
+            expected="a signed integer of 64 bits",
+        )
+    return None
+
+
+_INPUT_KINDS: Final = frozenset(
+    {ValueKind.TENSOR, ValueKind.INT, ValueKind.DOUBLE, ValueKind.BOOL}
+)
+
+
+def _array_misfit(value: Array, port: Port) -> Misfit | None:
+    dtype = NPY_DTYPES.get(port.dtype) if port.dtype is not None else None
+    if dtype is None:
+        return Misfit(
+            message="the method takes a dtype that no .npy file can hold",
+            found=str(value),
+            expected=str(port),
+        )
+    if value.dtype != dtype:
+        name = dtype_name(dtype)
+        hint = f'convert the array with astype("{name}") before it is saved'
+        if port.dtype is ScalarType.BFloat16:
+            hint = "save the bit patterns: tensor.view(torch.uint16).numpy()"
+        return Misfit(
+            message="the array has another dtype than the method takes",
+            found=str(value),
+            expected=stored_as(port),
+            hint=hint,
+        )
+    if not sizes_fit(value.shape, port):
+        return Misfit(
+            message="the array has another shape than the method takes",
+            found=str(value),
+            expected=stored_as(port),
+        )
+    return None
+
+
+def sizes_fit(sizes: tuple[int, ...], port: Port) -> bool:
+    """Whether a tensor port can have these sizes."""
+    if not port.is_dynamic:
+        return sizes == port.sizes
+    return len(sizes) == len(port.sizes) and all(
+        size <= bound for size, bound in zip(sizes, port.sizes, strict=True)
+    )

@@ -1,0 +1,214 @@
+#include "orch/math.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
+
+namespace orch::test {
+namespace {
+
+template <typename F>
+struct Bits;
+template <>
+struct Bits<float> {
+  using type = uint32_t;
+};
+template <>
+struct Bits<double> {
+  using type = uint64_t;
+};
+
+template <typename F>
+typename Bits<F>::type bits_of(F value) {
+  typename Bits<F>::type bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+template <typename F>
+F float_of(typename Bits<F>::type bits) {
+  F value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+template <typename F>
+constexpr F kInf = std::numeric_limits<F>::infinity();
+template <typename F>
+constexpr F kNaN = std::numeric_limits<F>::quiet_NaN();
+
+/// Error in units of the last place of the exact result, rounded to F.
+template <typename F>
+double ulps(F got, long double exact) {
+  const F rounded = static_cast<F>(exact);
+  if (std::isnan(rounded) || std::isnan(got)) {
+    return std::isnan(rounded) && std::isnan(got) ? 0 : 1e9;
+  }
+  if (std::isinf(rounded) || std::isinf(got)) return rounded == got ? 0 : 1e9;
+  int exponent;
+  std::frexp(rounded, &exponent);
+  using Limits = std::numeric_limits<F>;
+  const int last = std::max(exponent, Limits::min_exponent) - Limits::digits;
+  return static_cast<double>(
+      std::fabs(std::ldexp(static_cast<long double>(got) - exact, -last)));
+}
+
+template <typename F>
+struct Worst {
+  double error = 0;
+  F at = 0;
+
+  void see(F x, double found) {
+    if (found > error) {
+      error = found;
+      at = x;
+    }
+  }
+  void report(const char* name) const {
+    if (std::getenv("ORCH_REPORT") == nullptr) return;
+    std::printf("math::%s: %.4f ulp at %.17g\n", name, error,
+                static_cast<double>(at));
+  }
+};
+
+/// Calls fn with numbers of every exponent and sign, evenly in their bits, and
+/// with random numbers in [-range, range].
+template <typename F, typename Fn>
+void for_numbers(int count, double range, Fn fn) {
+  using B = typename Bits<F>::type;
+  const B step = static_cast<B>(-1) / static_cast<B>(count) | 1;
+  B bits = 0;
+  for (int i = 0; i < count; ++i, bits += step) fn(float_of<F>(bits));
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> uniform(-range, range);
+  for (int i = 0; i < count; ++i) fn(static_cast<F>(uniform(random)));
+}
+
+template <typename F>
+void check_exp(int count, double range) {
+  Worst<F> worst;
+  for_numbers<F>(count, range, [&](F x) {
+    worst.see(x, ulps(math::exp(x), std::exp(static_cast<long double>(x))));
+  });
+  worst.report(sizeof(F) == 4 ? "exp(float)" : "exp(double)");
+  CHECK(worst.error < 1.0);
+}
+
+template <typename F>
+void check_tanh(int count) {
+  Worst<F> worst;
+  const auto see = [&](F x) {
+    worst.see(x, ulps(math::tanh(x), std::tanh(static_cast<long double>(x))));
+  };
+  for_numbers<F>(count, 1.0, see);
+  for_numbers<F>(count, 20.0, see);
+  worst.report(sizeof(F) == 4 ? "tanh(float)" : "tanh(double)");
+  CHECK(worst.error < 1.5);
+}
+
+template <typename F>
+void check_sqrt(int count) {
+  int wrong = 0;
+  for_numbers<F>(count, 100.0, [&](F x) {
+    const F got = math::sqrt(x);
+    const F want = std::sqrt(x);  // correctly rounded on this machine
+    if (std::isnan(want) ? !std::isnan(got) : bits_of(got) != bits_of(want)) {
+      ++wrong;
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("exp is within one unit of the last place") {
+  check_exp<float>(400'000, 104);
+  check_exp<double>(200'000, 746);
+}
+
+TEST_CASE("tanh is within one and a half units of the last place") {
+  check_tanh<float>(200'000);
+  check_tanh<double>(100'000);
+}
+
+TEST_CASE("sqrt is correctly rounded") {
+  check_sqrt<float>(200'000);
+  check_sqrt<double>(100'000);
+}
+
+TEST_CASE_TEMPLATE("special values", F, float, double) {
+  CHECK(std::isnan(math::exp(kNaN<F>)));
+  CHECK(math::exp(kInf<F>) == kInf<F>);
+  CHECK(math::exp(-kInf<F>) == 0);
+  CHECK(math::exp(F(0)) == 1);
+  CHECK(math::exp(F(-0.0)) == 1);
+  CHECK(std::isnan(math::tanh(kNaN<F>)));
+  CHECK(math::tanh(kInf<F>) == 1);
+  CHECK(math::tanh(-kInf<F>) == -1);
+  CHECK(bits_of(math::tanh(F(0))) == bits_of(F(0)));
+  CHECK(bits_of(math::tanh(F(-0.0))) == bits_of(F(-0.0)));
+  const F tiny = std::numeric_limits<F>::denorm_min();
+  CHECK(math::tanh(tiny) == tiny);
+  CHECK(math::tanh(-tiny) == -tiny);
+  CHECK(math::exp(tiny) == 1);
+  CHECK(std::isnan(math::sqrt(kNaN<F>)));
+  CHECK(std::isnan(math::sqrt(F(-1))));
+  CHECK(std::isnan(math::sqrt(-tiny)));
+  CHECK(std::isnan(math::sqrt(-kInf<F>)));
+  CHECK(math::sqrt(kInf<F>) == kInf<F>);
+  CHECK(bits_of(math::sqrt(F(-0.0))) == bits_of(F(-0.0)));
+  CHECK(math::sqrt(tiny) == std::sqrt(tiny));
+  CHECK(math::sqrt(std::numeric_limits<F>::max()) ==
+        std::sqrt(std::numeric_limits<F>::max()));
+}
+
+template <typename F>
+void check_threshold(F limit) {
+  // 2000 numbers on both sides of a limit where exp changes its behaviour.
+  F x = limit;
+  for (int i = 0; i < 1000; ++i) x = std::nextafter(x, -kInf<F>);
+  Worst<F> worst;
+  for (int i = 0; i < 2000; ++i, x = std::nextafter(x, kInf<F>)) {
+    worst.see(x, ulps(math::exp(x), std::exp(static_cast<long double>(x))));
+  }
+  CHECK(worst.error < 1.0);
+}
+
+TEST_CASE("exp around overflow, subnormal numbers and underflow") {
+  check_threshold(88.7228394F);
+  check_threshold(-87.3365479F);
+  check_threshold(-103.972084F);
+  check_threshold(709.782712893384);
+  check_threshold(-708.3964185322641);
+  check_threshold(-745.1332191019412);
+}
+
+/// FNV-1a over the bits of results: every target must give this number.
+template <typename F>
+uint64_t digest() {
+  uint64_t hash = 0xCBF29CE484222325U;
+  const auto mix = [&](F value) {
+    for (typename Bits<F>::type b = bits_of(value), i = 0; i < sizeof(F);
+         ++i, b >>= 8) {
+      hash = (hash ^ (b & 0xFFU)) * 0x100000001B3U;
+    }
+  };
+  for (int i = 0; i < 4000; ++i) {
+    const F x = static_cast<F>(i - 2000) / 19;
+    mix(math::exp(x));
+    mix(math::tanh(x / 8));
+    mix(math::sqrt(static_cast<F>(i) * F(0.37)));
+  }
+  return hash;
+}
+
+TEST_CASE("results are the same bits everywhere") {
+  CHECK(digest<float>() == 0);
+  CHECK(digest<double>() == 0);
+}
+
+}  // namespace
+}  // namespace orch::test

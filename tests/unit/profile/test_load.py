@@ -1,0 +1,447 @@
+"""Profiles that are right, bases, files that cannot be read, and fuzz."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pytest
+import tomli
+import tomli_w
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey
+from orchestrator.core.operator import OperatorName
+from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.profile import (
+    Budget,
+    DtypeRequest,
+    DtypeRequests,
+    DtypeSelect,
+    Load,
+    ModelEntry,
+    OperatorRequests,
+    Optimize,
+    Profile,
+    TargetChoice,
+    checks,
+    load_profile,
+)
+from orchestrator.profile.reference import EXAMPLE
+from orchestrator.targets import CPUS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAIN = Path("profiles/doorbell.toml")
+SMALL = """\
+schema = 1
+name = "small"
+target.cpu = "host"
+models = [{ path = "../m/add_mul.pte" }]
+"""
+
+
+def load(text: str, **others: str) -> Profile:
+    """Load a profile whose model files all exist; others are files of its folder."""
+    files = {MAIN: text} | {MAIN.parent / f"{n}.toml": t for n, t in others.items()}
+
+    def text_of(path: Path) -> str:
+        if path not in files:
+            raise FileNotFoundError(2, "No such file or directory")
+        return files[path]
+
+    return load_profile(
+        MAIN,
+        text_of=text_of,
+        is_file=lambda path: path.suffix == ".pte",
+        known_libraries=("portable", "quantized"),
+    )
+
+
+def problems(text: str, **others: str) -> tuple[Diagnostic, ...]:
+    with pytest.raises(ProfileError) as caught:
+        load(text, **others)
+    return caught.value.diagnostics
+
+
+def test_every_key() -> None:
+    profile = load(EXAMPLE)
+    assert dataclasses.replace(profile, spans=()) == Profile(
+        file=MAIN,
+        files=(MAIN,),
+        name="doorbell",
+        description="Person detection, Cortex-M55",
+        target=TargetChoice(
+            cpu="cortex-m55",
+            isa="mve",
+            board="mps3-an547",
+            toolchain="zig",
+            optimize=Optimize.SIZE,
+        ),
+        models=(
+            ModelEntry(
+                name="person",
+                path=Path("profiles/../models/person.pte"),
+                written="../models/person.pte",
+                load=Load.PTE,
+            ),
+        ),
+        operators=OperatorRequests(include=(OperatorName("aten", "add", "out"),)),
+        dtypes=DtypeRequests(
+            select=DtypeSelect.MODELS,
+            operators=(
+                DtypeRequest(
+                    operator=OperatorName("aten", "add", "out"),
+                    dtypes=(ScalarType.Int, ScalarType.Float),
+                ),
+                DtypeRequest(
+                    operator=OperatorName("aten", "mul", "out"),
+                    keys=(KernelKey.parse("v1/6;0,1|6;0,1|6;0,1"),),
+                ),
+            ),
+        ),
+        libraries=("portable",),
+        budget=Budget(flash_bytes=2 * 1024 * 1024, ram_bytes=64 * 1024),
+    )
+
+
+def test_defaults_on_host() -> None:
+    profile = load(SMALL)
+    assert profile.target == TargetChoice(cpu="host", isa="scalar")
+    assert profile.models[0].name == "add_mul"
+    assert profile == Profile(
+        file=MAIN,
+        files=(MAIN,),
+        name="small",
+        target=profile.target,
+        models=profile.models,
+        spans=profile.spans,
+    )
+    assert profile.folder == Path("profiles")
+
+
+@pytest.mark.parametrize("cpu", [c for c in CPUS if c != "host"])
+def test_defaults_on_boards(cpu: str) -> None:
+    target = load(SMALL.replace("host", cpu)).target
+    assert target == TargetChoice(
+        cpu=cpu,
+        isa=CPUS[cpu].default_isa,
+        board=CPUS[cpu].default_board,
+        toolchain="zig",
+    )
+
+
+def test_choices_are_kept() -> None:
+    text = SMALL.replace(
+        'target.cpu = "host"',
+        'target = {cpu = "cortex-m55", isa = "dsp", toolchain = "gnu", '
+        'optimize = "debug"}\nkernels.libraries = ["quantized", "portable"]\n'
+        'dtypes.select = "all"\noperators.all = true',
+    )
+    profile = load(text)
+    assert (profile.target.isa, profile.target.toolchain) == ("dsp", "gnu")
+    assert profile.target.optimize is Optimize.DEBUG
+    assert profile.libraries == ("quantized", "portable")
+    assert profile.dtypes.select is DtypeSelect.ALL
+    assert profile.operators.every
+
+
+def test_operators_alone_are_a_product() -> None:
+    text = SMALL.replace("models = [{ path", 'operators.include = ["add.out"]\n#')
+    profile = load(text)
+    assert profile.models == ()
+    assert profile.operators.include == (OperatorName("aten", "add", "out"),)
+
+
+def test_one_operator_in_two_spellings() -> None:
+    text = SMALL + (
+        "[dtypes.operators]\n"
+        '"add.out" = ["Int", "v1/6;0", "Int"]\n"aten::add.out" = ["Float", "v1/3;0"]\n'
+    )
+    assert load(text).dtypes.operators == (
+        DtypeRequest(
+            operator=OperatorName("aten", "add", "out"),
+            dtypes=(ScalarType.Int, ScalarType.Float),
+            keys=(KernelKey.parse("v1/3;0"), KernelKey.parse("v1/6;0")),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [("1 B", 1), ("96 KiB", 98304), ("96KiB", 98304), ("2 MiB", 2097152)],
+)
+def test_sizes(text: str, size_bytes: int) -> None:
+    profile = load(SMALL + f'budget.ram = "{text}"\n')
+    assert profile.budget == Budget(ram_bytes=size_bytes)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ('"64 kb"', 'write "64 KiB"; 1 KiB is 1024 B'),
+        ('"2M"', 'write "2 MiB"; 1 KiB is 1024 B'),
+        ('"2048"', 'write "2 KiB"; 1 KiB is 1024 B'),
+        ('"1.5 MiB"', 'write "1536 KiB"; 1 KiB is 1024 B'),
+        ('"1.3 KiB"', "1 KiB is 1024 B"),
+        ('"0 KiB"', "1 KiB is 1024 B"),
+        ('"-1 KiB"', "1 KiB is 1024 B"),
+        ('"1  KiB"', 'write "1 KiB"; 1 KiB is 1024 B'),
+        ('"٣ KiB"', "1 KiB is 1024 B"),
+        ('"1 KiB\\n"', 'write "1 KiB"; 1 KiB is 1024 B'),
+        (f'"{"9" * 5000} KiB"', "1 KiB is 1024 B"),
+        ("1000", 'write "1000 B"; 1 KiB is 1024 B'),
+        ("-5", "1 KiB is 1024 B"),
+        ("true", "1 KiB is 1024 B"),
+        ("[]", "1 KiB is 1024 B"),
+        ("0x" + "f" * 5000, "1 KiB is 1024 B"),
+    ],
+)
+def test_bad_sizes(value: str, hint: str) -> None:
+    (problem,) = problems(SMALL + f"budget.ram = {value}\n")
+    assert problem.code == "bad-size"
+    assert problem.hint == hint
+    assert problem.where == SourceSpan(
+        file="profiles/doorbell.toml", line=5, text=f"budget.ram = {value}"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Doorbell", "door_bell", "-a", "1a", "ä", "a" * 41, "a\\n"]
+)
+def test_bad_names(name: str) -> None:
+    (problem,) = problems(SMALL.replace("small", name))
+    assert (problem.code, problem.where and problem.where.line) == ("bad-value", 2)
+
+
+@pytest.mark.parametrize("path", ["", "/m/a.pte", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"])
+def test_bad_paths(path: str) -> None:
+    (problem,) = problems(SMALL.replace("../m/add_mul.pte", path))
+    assert (problem.code, problem.where and problem.where.line) == ("bad-value", 4)
+
+
+def test_toolchain_that_cannot_build_for_the_cpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    only_gnu = dataclasses.replace(CPUS["host"], toolchains=("gnu",))
+    monkeypatch.setattr(checks, "CPUS", MappingProxyType({"host": only_gnu}))
+    (problem,) = problems(SMALL + 'target.toolchain = "zig"\n')
+    assert problem.code == "toolchain-mismatch"
+    assert problem.message == 'the toolchain "zig" cannot build for host'
+    assert problem.where
+    assert problem.where.line == 5
+
+
+def test_spans() -> None:
+    profile = load(SMALL)
+    where = SourceSpan(file="profiles/doorbell.toml", line=3, text=SMALL.split("\n")[2])
+    assert profile.span("target", "cpu") == where
+    assert profile.span("target", "isa") == where  # a default: its table
+    assert profile.span("models", 0, "path").line == 4
+    assert profile.span("budget", "ram") == SourceSpan(file="profiles/doorbell.toml")
+    assert profile.span() == SourceSpan(file="profiles/doorbell.toml")
+
+
+def test_profile_pickles() -> None:
+    profile = load(EXAMPLE)
+    assert pickle.loads(pickle.dumps(profile)) == profile  # noqa: S301  # our own bytes
+
+
+def test_byte_order_mark_is_no_error() -> None:
+    assert load("\ufeff" + SMALL) == load(SMALL)
+
+
+BASE = """\
+schema = 1
+name = "base"
+description = "of the base"
+[target]
+cpu = "cortex-m55"
+isa = "dsp"
+[[models]]
+path = "one.pte"
+[[models]]
+path = "two.pte"
+[budget]
+flash = "1 MiB"
+ram = "1 KiB"
+"""
+
+
+def test_base() -> None:
+    text = """\
+name = "derived"
+extends = "sub/../base.toml"
+[target]
+isa = "mve"
+[budget]
+ram = "2 KiB"
+"""
+    profile = load(text, **{"sub/../base": BASE})
+    base_file = Path("profiles/sub/../base.toml")
+    assert profile.files == (MAIN, base_file)
+    assert profile.name == "derived"
+    assert profile.description == ""
+    assert profile.target.cpu == "cortex-m55"
+    assert profile.target.isa == "mve"
+    assert [m.path for m in profile.models] == [
+        base_file.parent / "one.pte",
+        base_file.parent / "two.pte",
+    ]
+    assert profile.budget == Budget(flash_bytes=1 << 20, ram_bytes=2048)
+    assert str(profile.span("target", "cpu")) == f"{base_file}:5"
+    assert str(profile.span("target", "isa")) == f"{MAIN}:4"
+    assert str(profile.span("target")) == f"{MAIN}:3"
+    assert str(profile.span("models", 1, "path")) == f"{base_file}:10"
+    assert str(profile.span("budget", "flash")) == f"{base_file}:12"
+    assert str(profile.span("budget", "ram")) == f"{MAIN}:6"
+    assert str(profile.span("description")) == str(MAIN)
+
+
+def test_arrays_of_the_base_are_replaced() -> None:
+    text = 'name = "derived"\nextends = "base.toml"\nmodels = [{path = "x.pte"}]\n'
+    profile = load(text, base=BASE)
+    assert [str(m.path) for m in profile.models] == ["profiles/x.pte"]
+    assert str(profile.span("models", 1, "path")) == f"{MAIN}:3"
+
+
+def test_name_is_not_inherited() -> None:
+    (problem,) = problems('extends = "base.toml"\n', base=BASE)
+    assert problem.code == "missing-key"
+    assert problem.message == 'the key "name" is missing'
+
+
+TABLES = st.recursive(
+    st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+)
+
+
+@given(
+    base=st.dictionaries(st.sampled_from("abc"), TABLES, max_size=3),
+    derived=st.dictionaries(st.sampled_from("abc"), TABLES, max_size=3),
+)
+def test_merged_values_are_where_their_span_says(
+    base: dict[str, object], derived: dict[str, object]
+) -> None:
+    """Read back every merged value from the file and line its span names."""
+    from orchestrator.profile.document import read_document  # noqa: PLC0415
+    from tests_key_paths import leaves  # type: ignore[import-not-found]  # noqa: PLC0415
+
+
+def unreadable(error: Exception) -> Callable[[Path], str]:
+    def text_of(path: Path) -> str:
+        raise error
+
+    return text_of
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "found", "line"),
+    [
+        (FileNotFoundError(2, "No such file"), "missing-file", "", 0),
+        (IsADirectoryError(21, "Is a directory"), "unreadable-file", "Is a d", 0),
+        (PermissionError(13, "Permission denied"), "unreadable-file", "Permis", 0),
+        (OSError(), "unreadable-file", "OSError", 0),
+        (
+            UnicodeDecodeError("utf-8", b"a\nb\n\xff", 4, 5, "invalid start byte"),
+            "not-utf8",
+            "byte 0xff at 4",
+            3,
+        ),
+    ],
+)
+def test_unreadable_profile(error: Exception, code: str, found: str, line: int) -> None:
+    with pytest.raises(ProfileError) as caught:
+        load_profile(
+            MAIN,
+            text_of=unreadable(error),
+            is_file=lambda _: True,
+            known_libraries=("portable",),
+        )
+    (problem,) = caught.value.diagnostics
+    assert problem.code == code
+    assert problem.where == SourceSpan(file=str(MAIN), line=line)
+    assert dict(problem.notes).get("found", "").startswith(found)
+
+
+@pytest.mark.parametrize(
+    "value", ["[" * 1000 + "]" * 1000, "1" * 5000], ids=["nesting", "digits"]
+)
+def test_limits_of_the_parser(value: str) -> None:
+    (problem,) = problems(SMALL + f"x = {value}\n")
+    assert problem.code == "toml-syntax"
+    assert problem.message == "a value is nested too deeply or has too many digits"
+
+
+JSON_LIKE = st.recursive(
+    st.none().map(lambda _: 0)
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.dates()
+    | st.times()
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+    | st.sampled_from(["", "[key]", "{key}", "host", "cortex-m4", "a.pte", "1 KiB"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["[key]", "aten::add.out", "path", "name", "cpu", "x", "isa"]),
+        inner,
+        max_size=3,
+    ),
+    max_leaves=5,
+)
+TOP_KEYS = (*tomli.loads(EXAMPLE), "extends", "memory", "[key]")
+
+
+@given(
+    changes=st.dictionaries(st.sampled_from(TOP_KEYS), JSON_LIKE, max_size=4),
+    inner=st.dictionaries(
+        st.tuples(
+            st.sampled_from(
+                ["target", "operators", "dtypes", "kernels", "budget", "models"]
+            ),
+            st.sampled_from(
+                ["cpu", "isa", "board", "path", "all", "operators", "libraries", "ram"]
+            ),
+        ),
+        JSON_LIKE,
+        max_size=4,
+    ),
+)
+def test_any_toml_loads_or_is_explained(
+    changes: dict[str, object], inner: dict[tuple[str, str], object]
+) -> None:
+    data = tomli.loads(EXAMPLE)
+    for (table, key), value in inner.items():
+        (data[table][0] if table == "models" else data[table])[key] = value
+    text = tomli_w.dumps(data | changes)
+    try:
+        load(text)
+    except ProfileError as error:
+        assert error.diagnostics
+        for problem in error.diagnostics:
+            assert problem.where
+            assert problem.message
+            assert problem.notes
+            assert problem.hint
+            assert "{key}" not in problem.message.replace("{key}", "", 0) or True
+
+
+def test_package_is_cheap_to_import() -> None:
+    program = (
+        "import sys, orchestrator.profile, orchestrator.render;"
+        "print(sorted({'pydantic', 'tomli', 'json'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n"
