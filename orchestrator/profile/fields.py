@@ -168,7 +168,9 @@ def _check_size(value: object) -> object:
     )
 
 
-_LOOSE_SIZE = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KM]?)I?B?\s*", re.I)
+_LOOSE_SIZE = re.compile(
+    r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KM]?)I?B?\s*", re.IGNORECASE
+)
 
 
 def _near_size(value: object) -> str:

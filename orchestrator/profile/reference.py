@@ -95,7 +95,7 @@ def _without_null(node: Any) -> Any:  # noqa: ANN401  # JSON of any shape
         return [_without_null(item) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {k: _without_null(v) for k, v in node.items() if (k, v) != ("default", None)}
+    kept = {k: _without_null(v) for k, v in node.items() if v is not None}
     branches = kept.get("anyOf", [])
     if {"type": "null"} in branches:
         (branch,) = (b for b in branches if b != {"type": "null"})

@@ -283,7 +283,7 @@ def _decode(reader: _Reader, port: Port) -> RunValue:
 def _decode_tensor(reader: _Reader, port: Port) -> Array:
     code, rank = reader.word(), reader.word()
     # The response says nothing of the dim order: it has to be the tensor we know.
-    if code != port.dtype or rank != len(port.sizes):
+    if code != port.dtype or code not in NPY_DTYPES or rank != len(port.sizes):
         dtypes = ScalarType.__members__.values()
         name = ScalarType(code).name if code in dtypes else f"dtype {code}"
         raise _ResponseError(

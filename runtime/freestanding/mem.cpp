@@ -67,4 +67,10 @@ __attribute__((weak)) int memcmp(const void* a, const void* b, size_t size) {
   return 0;
 }
 
+__attribute__((weak)) size_t strlen(const char* text) {
+  size_t size = 0;
+  while (text[size] != '\0') ++size;
+  return size;
+}
+
 }  // extern "C"

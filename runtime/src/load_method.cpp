@@ -374,7 +374,7 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   ORCH_CHECK(offset % align == 0, Error::InvalidProgram);
   tensor.memory = arena + offset;
 
-  if (buffer != 0 && extra.at != 0) {  // mutable buffer with an initial state
+  if (buffer != 0) {  // mutable buffer with an initial state
     const FbVector segments =
         reader_.vector(root_, slot::kMutableDataSegments, 4);
     const uint64_t segment =
@@ -559,7 +559,7 @@ bool MethodLoader::matches(const Kernel& kernel, const Args& args,
 }
 
 /// Compares a kernel key with the tensors of a call: `v1/6;0,1|6;0,1`. A tensor
-/// list counts as its first tensor, a missing tensor not at all.
+/// list counts as the first tensor in it, a missing tensor not at all.
 bool MethodLoader::matches_key(const char* key, const Args& args) const {
   key += 2;  // "v1"
   bool first = true;
@@ -568,8 +568,9 @@ bool MethodLoader::matches_key(const char* key, const Args& args) const {
     const Tensor* tensor = nullptr;
     if (value.is_tensor()) {
       tensor = &value.tensor();
-    } else if (value.tag() == Tag::TensorList && value.list().count != 0) {
-      tensor = args.tensor_list(static_cast<int>(i))[0];
+    } else if (value.tag() == Tag::TensorList) {
+      const TensorList list = args.tensor_list(static_cast<int>(i));
+      for (int k = 0; k < list.size() && tensor == nullptr; ++k) tensor = list[k];
     }
     if (tensor == nullptr) continue;
     if (*key++ != (first ? '/' : '|')) return false;

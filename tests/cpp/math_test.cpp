@@ -206,8 +206,8 @@ uint64_t digest() {
 }
 
 TEST_CASE("results are the same bits everywhere") {
-  CHECK(digest<float>() == 0);
-  CHECK(digest<double>() == 0);
+  CHECK(digest<float>() == 16283983977610838358U);
+  CHECK(digest<double>() == 12597779474737001184U);
 }
 
 }  // namespace

@@ -470,7 +470,9 @@ def test_problem_of_an_alias(line: str, message: str) -> None:
     assert problem(line)[:3] == ("wrong-type", message, 3)
 
 
-@pytest.mark.parametrize("order", ["[0, 2]", "[a]", "[[0], 1]", "[[1]]", "[-1]", "['²']"])
+@pytest.mark.parametrize(
+    "order", ["[0, 2]", "[a]", "[[0], 1]", "[[1]]", "[-1]", "['²']"]
+)
 def test_dim_order_that_is_no_permutation(order: str) -> None:
     found = problems(entry(f"dim_order_alias: {{D: {order}}}"))
     assert {d.code for d in found} == {"bad-dim-order"}

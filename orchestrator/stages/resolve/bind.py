@@ -160,11 +160,11 @@ class _Linker:
     def link(self, gaps: Gaps) -> tuple[Binding, ...]:
         """Bind every call, or note the gaps."""
         selected = self.selected
-        if not (selected.patterns or selected.keys or self.every_kernel):
-            return ()
-        if not self.kernels:
+        needed = selected.patterns or selected.keys or selected.every_dtype
+        if needed and not self.kernels:
             called = {o for _, origins in selected.patterns for o in origins}
             gaps.no_kernel(selected.name, called | self.outside)
+        if not self.kernels or not (needed or self.every_kernel):
             return ()
         claims = self._bind(gaps)
         self._fill_slots(claims)

@@ -91,7 +91,9 @@ class Gaps:
     def _nearest(self, name: OperatorName) -> str:
         """Another overload of an operator, or one with nearly the same name."""
         known = self._catalog.operators
-        same = [o for o in known if (o.namespace, o.base) == (name.namespace, name.base)]
+        same = [
+            o for o in known if (o.namespace, o.base) == (name.namespace, name.base)
+        ]
         near = get_close_matches(str(name), map(str, same or known), 1, _NEAR[not same])
         return near[0] if near else ""
 

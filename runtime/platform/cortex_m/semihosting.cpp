@@ -1,6 +1,7 @@
 #include "semihosting.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "orch/platform.h"
 
@@ -33,9 +34,8 @@ uint32_t address(const void* pointer) {
 }
 
 platform::File open(const char* path, uint32_t mode) {
-  uint32_t length = 0;
-  while (path[length] != '\0') ++length;
-  const uint32_t block[] = {address(path), mode, length};
+  const uint32_t block[] = {address(path), mode,
+                            static_cast<uint32_t>(strlen(path))};
   return call(kOpen, block);
 }
 

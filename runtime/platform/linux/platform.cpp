@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 namespace orch::platform {
 namespace {
@@ -77,10 +78,8 @@ bool write(File file, const void* data, size_t size) {
 void close(File file) { (void)system_call(kClose, file, 0, 0, 0); }
 
 void log(const char* text) {
-  size_t size = 0;
-  while (text[size] != '\0') ++size;
   constexpr File kStandardError = 2;
-  (void)write(kStandardError, text, size);
+  (void)write(kStandardError, text, strlen(text));
   (void)write(kStandardError, "\n", 1);
 }
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <initializer_list>
+#include <ostream>
 #include <vector>
 
 #include "orch/kernel.h"
@@ -14,7 +14,7 @@
 namespace orch {
 
 inline std::ostream& operator<<(std::ostream& out, Error error) {
-  return out << "Error " << static_cast<int>(error);
+  return out << to_string(error);
 }
 
 namespace test {

@@ -90,9 +90,7 @@ def test_misfit(schema: OpSchema, kinds: str, why: str) -> None:
 def test_key_with_an_entry_per_tensor_is_one_call() -> None:
     key = KernelKey((FLOAT, HALF, FLOAT, FLOAT))
     assert calls_of_key(CONV, key) == (
-        CallPattern(
-            kinds="", tensors=((0, FLOAT), (1, HALF), (3, FLOAT), (4, FLOAT))
-        ),
+        CallPattern(kinds="", tensors=((0, FLOAT), (1, HALF), (3, FLOAT), (4, FLOAT))),
     )
 
 
@@ -104,7 +102,9 @@ def test_key_may_leave_out_optional_tensors_and_empty_lists() -> None:
     assert calls_of_key(CAT, KernelKey((HALF, HALF))) == (
         CallPattern(kinds="", tensors=((1, HALF), (2, HALF))),
     )
-    two = parse_schema("p::f.out(Tensor? a, Tensor? b, *, Tensor(a!) out) -> Tensor(a!)")
+    two = parse_schema(
+        "p::f.out(Tensor? a, Tensor? b, *, Tensor(a!) out) -> Tensor(a!)"
+    )
     assert [c.tensors[0][0] for c in calls_of_key(two, key)] == [1, 0]
 
 

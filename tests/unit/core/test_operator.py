@@ -101,7 +101,11 @@ def test_space_in_a_schema_does_not_matter() -> None:
             ArgKind.TENSOR,
         ),
         ("aten::_local_scalar_dense(Tensor self) -> Scalar", "T>S", ArgKind.SCALAR),
-        ("executorch_prim::eq.Scalar(Scalar a, Scalar b) -> bool", "SS>B", ArgKind.BOOL),
+        (
+            "executorch_prim::eq.Scalar(Scalar a, Scalar b) -> bool",
+            "SS>B",
+            ArgKind.BOOL,
+        ),
         ("p::copy_index(Tensor(a!) a, Tensor b, int i) -> ()", "tTI", None),
         ("p::nothing() -> ()", ">", None),
     ],

@@ -66,10 +66,13 @@ def load(text: str, **others: str) -> Profile:
     )
 
 
-def problems(text: str, **others: str) -> tuple[Diagnostic, ...]:
-    with pytest.raises(ProfileError) as caught:
+def problems_of(text: str, **others: str) -> tuple[Diagnostic, ...]:
+    """What is wrong with a profile; empty if nothing is."""
+    try:
         load(text, **others)
-    return caught.value.diagnostics
+    except ProfileError as error:
+        return error.diagnostics
+    return ()
 
 
 def test_every_key() -> None:
@@ -206,7 +209,7 @@ def test_sizes(text: str, size_bytes: int) -> None:
     ],
 )
 def test_bad_sizes(value: str, hint: str) -> None:
-    (problem,) = problems(SMALL + f"budget.ram = {value}\n")
+    (problem,) = problems_of(SMALL + f"budget.ram = {value}\n")
     assert problem.code == "bad-size"
     assert problem.hint == hint
     assert problem.where == SourceSpan(
@@ -218,13 +221,15 @@ def test_bad_sizes(value: str, hint: str) -> None:
     "name", ["", "Doorbell", "door_bell", "-a", "1a", "ä", "a" * 41, "a\\n"]
 )
 def test_bad_names(name: str) -> None:
-    (problem,) = problems(SMALL.replace("small", name))
+    (problem,) = problems_of(SMALL.replace("small", name))
     assert (problem.code, problem.where and problem.where.line) == ("bad-value", 2)
 
 
-@pytest.mark.parametrize("path", ["", "/m/a.pte", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"])
+@pytest.mark.parametrize(
+    "path", ["", "/m/a.pte", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"]
+)
 def test_bad_paths(path: str) -> None:
-    (problem,) = problems(SMALL.replace("../m/add_mul.pte", path))
+    (problem,) = problems_of(SMALL.replace("../m/add_mul.pte", path))
     assert (problem.code, problem.where and problem.where.line) == ("bad-value", 4)
 
 
@@ -233,11 +238,10 @@ def test_toolchain_that_cannot_build_for_the_cpu(
 ) -> None:
     only_gnu = dataclasses.replace(CPUS["host"], toolchains=("gnu",))
     monkeypatch.setattr(checks, "CPUS", MappingProxyType({"host": only_gnu}))
-    (problem,) = problems(SMALL + 'target.toolchain = "zig"\n')
+    (problem,) = problems_of(SMALL + 'target.toolchain = "zig"\n')
     assert problem.code == "toolchain-mismatch"
     assert problem.message == 'the toolchain "zig" cannot build for host'
-    assert problem.where
-    assert problem.where.line == 5
+    assert str(problem.where) == "profiles/doorbell.toml:5"
 
 
 def test_spans() -> None:
@@ -245,7 +249,7 @@ def test_spans() -> None:
     where = SourceSpan(file="profiles/doorbell.toml", line=3, text=SMALL.split("\n")[2])
     assert profile.span("target", "cpu") == where
     assert profile.span("target", "isa") == where  # a default: its table
-    assert profile.span("models", 0, "path").line == 4
+    assert str(profile.span("models", 0, "path")) == "profiles/doorbell.toml:4"
     assert profile.span("budget", "ram") == SourceSpan(file="profiles/doorbell.toml")
     assert profile.span() == SourceSpan(file="profiles/doorbell.toml")
 
@@ -314,31 +318,13 @@ def test_arrays_of_the_base_are_replaced() -> None:
 
 
 def test_name_is_not_inherited() -> None:
-    (problem,) = problems('extends = "base.toml"\n', base=BASE)
+    (problem,) = problems_of('extends = "base.toml"\n', base=BASE)
     assert problem.code == "missing-key"
     assert problem.message == 'the key "name" is missing'
 
 
-TABLES = st.recursive(
-    st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2),
-    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
-)
-
-
-@given(
-    base=st.dictionaries(st.sampled_from("abc"), TABLES, max_size=3),
-    derived=st.dictionaries(st.sampled_from("abc"), TABLES, max_size=3),
-)
-def test_merged_values_are_where_their_span_says(
-    base: dict[str, object], derived: dict[str, object]
-) -> None:
-    """Read back every merged value from the file and line its span names."""
-    from orchestrator.profile.document import read_document  # noqa: PLC0415
-    from tests_key_paths import leaves  # type: ignore[import-not-found]  # noqa: PLC0415
-
-
 def unreadable(error: Exception) -> Callable[[Path], str]:
-    def text_of(path: Path) -> str:
+    def text_of(_: Path) -> str:
         raise error
 
     return text_of
@@ -377,7 +363,7 @@ def test_unreadable_profile(error: Exception, code: str, found: str, line: int) 
     "value", ["[" * 1000 + "]" * 1000, "1" * 5000], ids=["nesting", "digits"]
 )
 def test_limits_of_the_parser(value: str) -> None:
-    (problem,) = problems(SMALL + f"x = {value}\n")
+    (problem,) = problems_of(SMALL + f"x = {value}\n")
     assert problem.code == "toml-syntax"
     assert problem.message == "a value is nested too deeply or has too many digits"
 
@@ -391,11 +377,15 @@ JSON_LIKE = st.recursive(
     | st.times()
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
     | st.sampled_from(["", "[key]", "{key}", "host", "cortex-m4", "a.pte", "1 KiB"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["[key]", "aten::add.out", "path", "name", "cpu", "x", "isa"]),
-        inner,
-        max_size=3,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["[key]", "aten::add.out", "path", "name", "cpu", "x", "isa"]
+            ),
+            inner,
+            max_size=3,
+        )
     ),
     max_leaves=5,
 )
@@ -424,16 +414,11 @@ def test_any_toml_loads_or_is_explained(
     for (table, key), value in inner.items():
         (data[table][0] if table == "models" else data[table])[key] = value
     text = tomli_w.dumps(data | changes)
-    try:
-        load(text)
-    except ProfileError as error:
-        assert error.diagnostics
-        for problem in error.diagnostics:
-            assert problem.where
-            assert problem.message
-            assert problem.notes
-            assert problem.hint
-            assert "{key}" not in problem.message.replace("{key}", "", 0) or True
+    for problem in problems_of(text):
+        assert problem.where
+        assert problem.message
+        assert problem.notes
+        assert problem.hint
 
 
 def test_package_is_cheap_to_import() -> None:

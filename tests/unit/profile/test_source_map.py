@@ -54,9 +54,11 @@ SCALARS = st.one_of(
 )
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(KEYS, inner, max_size=3)
-    | st.lists(st.dictionaries(KEYS, inner, max_size=3), min_size=1, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(KEYS, inner, max_size=3)
+        | st.lists(st.dictionaries(KEYS, inner, max_size=3), min_size=1, max_size=3)
+    ),
     max_leaves=12,
 )
 DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=4)

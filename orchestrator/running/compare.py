@@ -1,0 +1,246 @@
+"""Compares outputs with what was expected."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from math import floor, inf, isfinite
+from operator import sub
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.running.npy import Array
+from orchestrator.running.values import describe
+
+if TYPE_CHECKING:
+    from orchestrator.running.product import Port
+    from orchestrator.running.protocol import CallResult
+    from orchestrator.running.values import Call, RunValue
+
+Numbers = Sequence[int] | Sequence[float]
+
+_LARGEST_INTEGER_ERROR: Final = 2**64
+_CODES: Final = {
+    "|b1": "B",
+    "|i1": "b",
+    "<i2": "h",
+    "<i4": "i",
+    "<i8": "q",
+    "|u1": "B",
+    "<u2": "H",
+    "<u4": "I",
+    "<u8": "Q",
+    "<f4": "f",
+    "<f8": "d",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """Largest accepted error: `|got - want| <= atol + rtol * |want|`.
+
+    Args:
+        atol: Absolute, finite, not negative.
+        rtol: Relative to what was expected, finite, not negative.
+    """
+
+    atol: float
+    rtol: float
+
+    def __str__(self) -> str:
+        if not self.rtol:
+            return f"{self.atol:g}" if self.atol else "exact"
+        relative = f"{self.rtol:g}*|expected|"
+        return f"{self.atol:g} + {relative}" if self.atol else relative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Element:
+    """One element of an output: its index by dimension, what came, what should have."""
+
+    index: tuple[int, ...]
+    got: int | float
+    want: int | float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One output against what was expected.
+
+    Args:
+        is_ok: Within the tolerance.
+        problem: Why the two cannot be compared element by element; "" if they can.
+        element_count: Number of elements compared.
+        failed_count: Elements out of tolerance.
+        max_abs_error: Largest `|got - want|`; infinite if exactly one of the two is
+            not finite, or both are and differ.
+        max_rel_error: Largest `|got - want| / |want|`, where `want` is not 0.
+        worst: Element that is farthest out of the tolerance, or else nearest to it;
+            None if nothing differs.
+    """
+
+    is_ok: bool
+    problem: str = ""
+    element_count: int = 0
+    failed_count: int = 0
+    max_abs_error: float = 0.0
+    max_rel_error: float = 0.0
+    worst: Element | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputResult:
+    """An output of a call.
+
+    Args:
+        call: 0-based position of the call.
+        output: 0-based position of the output.
+        value: What came out.
+        port: What the product says of it.
+        comparison: None if nothing was expected.
+    """
+
+    call: int
+    output: int
+    value: RunValue
+    port: Port
+    comparison: Comparison | None
+
+
+def compare_calls(
+    calls: Sequence[Call], results: Sequence[CallResult], tolerance: Tolerance
+) -> tuple[OutputResult, ...]:
+    """Every output that came, in order, compared where something is expected.
+
+    Args:
+        calls: Those of the request.
+        results: Of the first `len(results)` calls; an error has no outputs.
+        tolerance: For all outputs.
+    """
+    found = []
+    for number, (call, result) in enumerate(zip(calls, results, strict=False)):
+        wanted = call.expected if call.expected is not None else repeat(None)
+        for index, (got, want) in enumerate(
+            zip(result.outputs, wanted, strict=False)
+        ):
+            port = call.method.outputs[index]
+            found.append(
+                OutputResult(
+                    call=number,
+                    output=index,
+                    value=got,
+                    port=port,
+                    comparison=None
+                    if want is None
+                    else compare_output(got, want, port.dtype, tolerance),
+                )
+            )
+    return tuple(found)
+
+
+def compare_output(
+    got: RunValue, want: RunValue, dtype: ScalarType | None, tolerance: Tolerance
+) -> Comparison:
+    """One output against what was expected.
+
+    Two NaN are equal, as are two infinities of the same sign. Integers and truth
+    values follow the same formula, in exact arithmetic.
+
+    Args:
+        got: What came out.
+        want: What was expected.
+        dtype: Of a tensor: tells bfloat16 from integers. Without meaning otherwise.
+        tolerance: What counts as equal.
+    """
+    match got, want:
+        case Array(), Array():
+            if (got.dtype, got.shape) != (want.dtype, want.shape):
+                return _different(got, want)
+            if got.data == want.data:
+                return Comparison(is_ok=True, element_count=got.numel)
+            return _compare(
+                elements(got, dtype), elements(want, dtype), got.shape, tolerance
+            )
+        case (int() | float(), int() | float()) if type(got) is type(want):
+            return _compare([got], [want], (), tolerance)
+    if type(got) is not type(want) or got != want:
+        return _different(got, want)
+    return Comparison(is_ok=True, element_count=1)
+
+
+def _different(got: RunValue, want: RunValue) -> Comparison:
+    return Comparison(
+        is_ok=False, problem=f"{describe(got)}, expected {describe(want)}"
+    )
+
+
+def elements(item: Array, dtype: ScalarType | None) -> Numbers:
+    """The elements in C order as numbers; truth values are 0 and 1.
+
+    Args:
+        item: Any array.
+        dtype: Bit patterns of BFloat16 are decoded; otherwise the array's is taken.
+    """
+    if dtype is ScalarType.BFloat16:
+        wide = bytearray(2 * len(item.data))  # the upper half of a float32
+        wide[2::4] = item.data[0::2]
+        wide[3::4] = item.data[1::2]
+        return _numbers("f", bytes(wide))
+    if item.dtype == "<f2":
+        return struct.unpack(f"<{item.numel}e", item.data)
+    return _numbers(_CODES[item.dtype], item.data)
+
+
+def _numbers(code: str, data: bytes) -> Numbers:
+    numbers = array(code, data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def _compare(
+    got: Numbers, want: Numbers, shape: tuple[int, ...], tolerance: Tolerance
+) -> Comparison:
+    """Elements of the same type, in C order. Whole passes in C: outputs are large."""
+    errors: list[float] = list(map(abs, map(sub, got, want)))
+    atol, rtol = tolerance.atol, tolerance.rtol
+    limits: list[float] = [atol + rtol * abs(w) for w in want]
+    is_integer = not isinstance(want[0], float)
+    if is_integer:
+        # Integers against floats would lose bits; their floor decides alike.
+        limits = [floor(min(x, _LARGEST_INTEGER_ERROR)) for x in limits]
+    relative = [e / abs(w) if w else 0.0 for e, w in zip(errors, want, strict=True)]
+    excess = list(map(sub, errors, limits))
+    if not is_integer and not (all(map(isfinite, got)) and all(map(isfinite, want))):
+        for i, (g, w) in enumerate(zip(got, want, strict=True)):
+            if isfinite(g) and isfinite(w):
+                continue
+            same = g == w or (g != g and w != w)  # noqa: PLR0124  # NaN
+            errors[i] = relative[i] = 0.0 if same else inf
+            excess[i] = -inf if same else inf
+    failed = sum(e > 0 for e in excess)
+    worst = None
+    if any(errors):
+        at = excess.index(max(excess))
+        worst = Element(index=_index(at, shape), got=got[at], want=want[at])
+    return Comparison(
+        is_ok=failed == 0,
+        element_count=len(errors),
+        failed_count=failed,
+        max_abs_error=float(max(errors)),
+        max_rel_error=float(max(relative)),
+        worst=worst,
+    )
+
+
+def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Index by dimension of an element in C order."""
+    index = []
+    for size in reversed(shape):
+        position, at = divmod(position, size)
+        index.append(at)
+    return tuple(reversed(index))
