@@ -193,7 +193,8 @@ def _check_libraries(
                 message=f"there is no kernel library {shown(library)}",
                 where=document.span(*where),
                 notes=(("expected", known),),
-                hint=did_you_mean(library, known_libraries) or f"choose {known}",
+                hint=did_you_mean(library, known_libraries)
+                or f"choose {known.replace(', ', ' or ')}",
             )
         seen.setdefault(library, index)
 

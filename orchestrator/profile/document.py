@@ -70,8 +70,8 @@ def _is_inherited(table: object, base_path: KeyPath) -> bool:
     if base_path[0] in _OWN_KEYS:
         return False
     for key in base_path:
-        if not isinstance(table, dict):
-            return False
+        if not isinstance(table, dict) or isinstance(key, int):
+            return False  # replaced whole
         if key not in table:
             return True
         table = table[key]

@@ -187,5 +187,5 @@ def _from_validator(
         message=parts["text"].replace("{key}", key_text(path), 1),
         where=document.span(*path),
         notes=(("expected", parts["expected"]),),
-        hint=parts["hint"] or f"choose {parts['expected']}",
+        hint=parts["hint"] or f"choose {parts['expected'].replace(', ', ' or ')}",
     )

@@ -124,9 +124,7 @@ def compare_calls(
     found = []
     for number, (call, result) in enumerate(zip(calls, results, strict=False)):
         wanted = call.expected if call.expected is not None else repeat(None)
-        for index, (got, want) in enumerate(
-            zip(result.outputs, wanted, strict=False)
-        ):
+        for index, (got, want) in enumerate(zip(result.outputs, wanted, strict=False)):
             port = call.method.outputs[index]
             found.append(
                 OutputResult(

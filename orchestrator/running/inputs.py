@@ -1,26 +1,273 @@
-"""Values and methods as the user names them: on the command line and in a scenario."""
+"""Values and methods as the user names them, and a call made from a command line."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy
 from orchestrator.running.product import ValueKind
-from orchestrator.running.values import (
-    Call,
-    describe,
-    input_misfit,
-    kind_of,
-    stored_as,
-)
+from orchestrator.running.values import Call, input_misfit, stored_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from orchestrator.running.product import Port, Product, ProductMethod
     from orchestrator.running.values import RunValue
 
-    ReadBytes = Callable[[str], bytes]
+ReadBytes = Callable[[str], bytes]
+"""Reads the file of a path; raises OSError as `open` does."""
+
+
+class Problems:
+    """Collects what is wrong with what the user gave, to be raised once."""
+
+    def __init__(self, *, code: str, file: str = "") -> None:
+        self._code = code
+        self._where = SourceSpan(file=file) if file else None
+        self._found: list[Diagnostic] = []
+
+    def add(
+        self, at: str, message: str, *, found: str = "", expected: str, hint: str = ""
+    ) -> None:
+        """Note one problem.
+
+        Args:
+            at: The option, or the place in the file: `runs[2].inputs[0]`.
+            message: What is wrong.
+            found: What was there; "" for nothing.
+            expected: What should have been.
+            hint: What to do.
+        """
+        notes = (("at", at), ("found", found), ("expected", expected))
+        self._found.append(
+            Diagnostic(
+                code=self._code,
+                message=message,
+                where=self._where,
+                notes=tuple(note for note in notes if note[1]),
+                hint=hint,
+            )
+        )
+
+    def add_error(self, at: str, error: UsageError) -> None:
+        """Note the problems of a file that is named at a place."""
+        self._found += [
+            replace(d, notes=(("at", at), *d.notes)) for d in error.diagnostics
+        ]
+
+    def raise_if_any(self) -> None:
+        """Raise everything noted as one UsageError."""
+        if self._found:
+            raise UsageError(self._found)
+
+
+def command_line_call(  # noqa: PLR0913  # one per option, all named
+    product: Product,
+    *,
+    model: str | None,
+    method: str,
+    inputs: Sequence[str],
+    read_bytes: ReadBytes,
+    expected: Sequence[str] | None = None,
+) -> Call:
+    """The call that `--model`, `--method` and `--input` stand for.
+
+    A tensor is a `.npy` file; an int, double or bool is such a file with one element,
+    or the value itself if there is no such file.
+
+    Args:
+        product: What was built.
+        model: May be None if only one model has the method.
+        method: Name of the method.
+        inputs: In the order of the method.
+        read_bytes: Reads the files that `inputs` and `expected` name.
+        expected: Likewise, one per output; None if nothing is expected.
+
+    Raises:
+        UsageError: All problems at once (`bad-input`, `bad-npy`).
+    """
+    problems = Problems(code="bad-input")
+    at = f"--method {method}" if model is None else f"--model {model} --method {method}"
+    found = find_method(product, model, method, at, problems)
+    if found is None:
+        problems.raise_if_any()
+        raise AssertionError("a method that is not found is a problem")
+    given = {"--input": (inputs, found.inputs)}
+    if expected is not None:
+        given["--expect"] = (expected, found.outputs)
+    values: dict[str, tuple[RunValue, ...]] = {}
+    for option, (texts, ports) in given.items():
+        if len(texts) != len(ports):
+            problems.add(
+                option,
+                f"the method {found} has another number of {_SIDES[option]}s",
+                found=str(len(texts)),
+                expected=str(len(ports)) + "".join(f", {stored_as(p)}" for p in ports),
+                hint=f"give {option} once for each, in the order of the method",
+            )
+        pairs = [
+            _read_value(text, port, f"{option} {text}", problems, read_bytes)
+            for text, port in zip(texts, ports, strict=False)
+        ]
+        values[option] = tuple(value for value in pairs if value is not None)
+        if option == "--input":
+            for text, value, port in zip(texts, pairs, ports, strict=False):
+                if value is not None:
+                    check_input(value, port, f"--input {text}", problems)
+    problems.raise_if_any()
+    return Call(method=found, inputs=values["--input"], expected=values.get("--expect"))
+
+
+_SIDES: Final = {"--input": "input", "--expect": "output"}
+
+
+def find_method(
+    product: Product,
+    model: str | None,
+    method: str,
+    at: str,
+    problems: Problems,
+) -> ProductMethod | None:
+    """The method of this name; None if there is none or more than one.
+
+    Args:
+        product: Whose methods.
+        model: None if any model's will do.
+        method: Name of the method.
+        at: Where it is named.
+        problems: Takes what is wrong.
+    """
+    if model is not None and model not in product.models:
+        problems.add(
+            at,
+            f'the product has no model "{model}"',
+            expected=", ".join(product.models) or "no model at all",
+            hint=did_you_mean(model, product.models),
+        )
+        return None
+    known = [m for m in product.methods if model in (None, m.model)]
+    found = [m for m in known if m.name == method]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        problems.add(
+            at,
+            f'several models have a method "{method}"',
+            expected="one of the models " + ", ".join(m.model for m in found),
+            hint='name the model: --model, or "model" in the call of a scenario',
+        )
+    else:
+        owner = f'the model "{model}"' if model else "the product"
+        names = dict.fromkeys(m.name for m in known)
+        problems.add(
+            at,
+            f'{owner} has no method "{method}"',
+            expected=", ".join(names) or "no method at all",
+            hint=did_you_mean(method, names),
+        )
+    return None
+
+
+def check_input(value: RunValue, port: Port, at: str, problems: Problems) -> None:
+    """Note whatever keeps a value from being given to an input."""
+    misfit = input_misfit(value, port)
+    if misfit is not None:
+        problems.add(
+            at,
+            misfit.message,
+            found=misfit.found,
+            expected=misfit.expected,
+            hint=misfit.hint,
+        )
+
+
+def read_array(
+    path: str, expected: str, at: str, problems: Problems, read_bytes: ReadBytes
+) -> Array | None:
+    """The array in a file; None if it cannot be read.
+
+    Args:
+        path: Of the `.npy` file.
+        expected: What it should hold, for messages.
+        at: Where it is named.
+        problems: Takes what is wrong.
+        read_bytes: Reads the file.
+    """
+    try:
+        return read_npy(read_bytes(path), file=path)
+    except UsageError as error:
+        problems.add_error(at, error)
+    except OSError as error:
+        problems.add(
+            at,
+            "the file cannot be read",
+            found=f"{path}: {error.strerror or error}",
+            expected=f"a .npy file with {expected}",
+        )
+    return None
+
+
+def _read_value(
+    text: str, port: Port, at: str, problems: Problems, read_bytes: ReadBytes
+) -> RunValue | None:
+    if port.kind is ValueKind.STRING:
+        return text
+    expected = stored_as(port)
+    if port.kind not in _NUMBERS:
+        return read_array(text, expected, at, problems, read_bytes)
+    try:
+        data = read_bytes(text)
+    except OSError:
+        number = _parse_number(text, port.kind)
+        if number is None:
+            problems.add(
+                at,
+                f"this is neither a file nor a value of kind {expected}",
+                found=text,
+                expected=f"{_NUMBERS[port.kind]}, or a .npy file with one element",
+            )
+        return number
+    try:
+        return _number_in(read_npy(data, file=text), port.kind)
+    except UsageError as error:
+        problems.add_error(at, error)
+        return None
+
+
+_NUMBERS: Final = {
+    ValueKind.INT: "an integer such as 3",
+    ValueKind.DOUBLE: "a number such as 2.5",
+    ValueKind.BOOL: "true or false",
+}
+_INTEGER: Final = re.compile(r"[+-]?\d{1,40}", re.ASCII)
+_FLOAT: Final = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE
+)
+_TRUTH: Final = {"true": True, "false": False}
+
+
+def _parse_number(text: str, kind: ValueKind) -> RunValue | None:
+    if kind is ValueKind.BOOL:
+        return _TRUTH.get(text.lower())
+    if kind is ValueKind.INT:
+        return int(text) if _INTEGER.fullmatch(text) else None
+    return float(text) if _FLOAT.fullmatch(text) else None
+
+
+def _number_in(item: Array, kind: ValueKind) -> RunValue:
+    """The only element of an array as a number of this kind; else the array."""
+    family = item.dtype[1]
+    if item.numel != 1 or family not in _FAMILIES[kind]:
+        return item
+    (number,) = elements(item, None)
+    if kind is ValueKind.BOOL:
+        return bool(number)
+    return float(number) if kind is ValueKind.DOUBLE else int(number)
+
+
+_FAMILIES: Final = {ValueKind.INT: "iu", ValueKind.DOUBLE: "fiu", ValueKind.BOOL: "b"}

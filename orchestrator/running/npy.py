@@ -70,7 +70,7 @@ class Array:
 
     @property
     def dtype_name(self) -> str:
-        """numpy's name of the dtype: `float32`."""
+        """Name of the dtype as numpy has it: `float32`."""
         return _NAMES[self.dtype]
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Array:
 
 
 def dtype_name(dtype: str) -> str:
-    """numpy's name of a dtype of `Array`: `float32` for `<f4`."""
+    """Name that numpy gives a dtype of `Array`: `float32` for `<f4`."""
     return _NAMES[dtype]
 
 

@@ -163,7 +163,9 @@ def product_json(
         for model in memory.models
         for method in model.methods
     }
-    methods = [(model, m) for model, program in programs.items() for m in program.methods]
+    methods = [
+        (model, m) for model, program in programs.items() for m in program.methods
+    ]
     document = {
         "version": _VERSION,
         "profile": profile,
@@ -212,16 +214,7 @@ def read_product(text: str, *, file: str = "product.json") -> Product:
         UsageError: The text was not written by this version (`bad-product`).
     """
     try:
-        document = json.loads(text)
-        if _get(document, "version", int) != _VERSION:
-            raise ValueError(f"version {document['version']}, expected {_VERSION}")
-        methods = _get(document, "methods", list)
-        return Product(
-            profile=_get(document, "profile", str),
-            emulator=_items(document, "emulator", str),
-            firmware=_get(document, "firmware", str),
-            methods=tuple(_read_method(m, index) for index, m in enumerate(methods)),
-        )
+        return _read(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise UsageError(
             Diagnostic(
@@ -232,6 +225,19 @@ def read_product(text: str, *, file: str = "product.json") -> Product:
                 hint="run `orchestrator build` for the profile again",
             )
         ) from None
+
+
+def _read(document: object) -> Product:
+    version = _get(document, "version", int)
+    if version != _VERSION:
+        raise ValueError(f"version {version}, expected {_VERSION}")
+    methods = _get(document, "methods", list)
+    return Product(
+        profile=_get(document, "profile", str),
+        emulator=_items(document, "emulator", str),
+        firmware=_get(document, "firmware", str),
+        methods=tuple(_read_method(m, index) for index, m in enumerate(methods)),
+    )
 
 
 _T = TypeVar("_T")

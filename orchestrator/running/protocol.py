@@ -174,19 +174,8 @@ def decode_response(data: bytes, calls: Sequence[Call]) -> tuple[CallResult, ...
             is not the one of this product (`bad-response`).
     """
     reader = _Reader(data)
-    results: list[CallResult] = []
-    place = "the first word"
     try:
-        if reader.word() != RESPONSE_MAGIC:
-            raise _ResponseError("it does not begin with ORS1")
-        for number, call in enumerate(calls):
-            place = f"call {number} of {call.method}"
-            results.append(_call_result(reader, call))
-            if results[-1].error is not DeviceError.Ok:
-                break
-        place = "the end"
-        if reader.rest:
-            raise _ResponseError(f"{reader.rest} bytes follow the last call")
+        return _results(reader, calls)
     except _ResponseError as error:
         raise MismatchError(
             Diagnostic(
@@ -197,14 +186,13 @@ def decode_response(data: bytes, calls: Sequence[Call]) -> tuple[CallResult, ...
                     else "the firmware wrote no response"
                 ),
                 notes=(
-                    ("at", f"{place}, byte {reader.at} of {len(data)}"),
+                    ("at", f"{reader.place}, byte {reader.at} of {len(data)}"),
                     ("found", str(error)),
                 ),
                 hint="the firmware has crashed or was built from something else; "
                 "see what it printed and build again",
             )
         ) from None
-    return tuple(results)
 
 
 class _ResponseError(Exception):
@@ -217,6 +205,7 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.at = 0
+        self.place = "the first word"
 
     @property
     def rest(self) -> int:
@@ -233,6 +222,21 @@ class _Reader:
 
     def word(self) -> int:
         return int.from_bytes(self.take(4), "little")
+
+
+def _results(reader: _Reader, calls: Sequence[Call]) -> tuple[CallResult, ...]:
+    if reader.word() != RESPONSE_MAGIC:
+        raise _ResponseError("it does not begin with ORS1")
+    results: list[CallResult] = []
+    for number, call in enumerate(calls):
+        reader.place = f"call {number} of {call.method}"
+        results.append(_call_result(reader, call))
+        if results[-1].error is not DeviceError.Ok:
+            break
+    reader.place = "the end"
+    if reader.rest:
+        raise _ResponseError(f"{reader.rest} bytes follow the last call")
+    return tuple(results)
 
 
 def _call_result(reader: _Reader, call: Call) -> CallResult:

@@ -221,9 +221,11 @@ def test_problem_in_full() -> None:
         notes=(
             (
                 "known",
-                "op, func, kernels, type_alias, dim_order_alias, variants, tags,"
-                " dispatch, cpp_no_default_args, sources, dtypes, dtype_arguments,"
-                " closure, dim_orders",
+                (
+                    "op, func, kernels, type_alias, dim_order_alias, variants, tags,"
+                    " dispatch, cpp_no_default_args, sources, dtypes, dtype_arguments,"
+                    " closure, dim_orders"
+                ),
             ),
         ),
         hint='did you mean "dim_orders"?',
@@ -579,14 +581,15 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_any_text_gives_kernels_or_problems(text: str) -> None:
     """Nothing but a ProfileError whose every problem has all of its parts."""
+    found: tuple[Diagnostic, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
     try:
         kernels = read_library(text, library="x", file="x.yaml")
     except ProfileError as error:
-        assert error.diagnostics
-        for found in error.diagnostics:
-            assert found.message
-            assert found.hint
-            assert found.where is not None
-            assert found.where.file == "x.yaml"
-    else:
-        assert all("::" in kernel.function for kernel in kernels)
+        found = error.diagnostics
+    assert all("::" in kernel.function for kernel in kernels)
+    for one in found:
+        assert one.message
+        assert one.hint
+        assert one.where is not None
+        assert one.where.file == "x.yaml"

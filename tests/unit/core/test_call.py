@@ -150,7 +150,9 @@ def test_dtypes_are_refused_by_argument() -> None:
     ],
 )
 def test_dim_orders(
-    dim_orders: str, metas: tuple[TensorMeta, ...], taken: bool
+    dim_orders: str,
+    metas: tuple[TensorMeta, ...],
+    taken: bool,  # noqa: FBT001
 ) -> None:
     fallback = kernel(CAT, dim_orders=dim_orders)
     tensors = CallPattern(kinds="", tensors=tuple((0, m) for m in metas))

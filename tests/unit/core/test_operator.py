@@ -68,35 +68,45 @@ def test_space_in_a_schema_does_not_matter() -> None:
     ("text", "signature", "result"),
     [
         (
-            "aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape,"
-            " Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0,"
-            " Tensor(b!) out1, Tensor(c!) out2)"
-            " -> (Tensor(a!), Tensor(b!), Tensor(c!))",
+            (
+                "aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape,"
+                " Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0,"
+                " Tensor(b!) out1, Tensor(c!) out2)"
+                " -> (Tensor(a!), Tensor(b!), Tensor(c!))"
+            ),
             "TJT?T?Dttt",
             ArgKind.TENSOR_LIST,
         ),
         (
-            "aten::split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes,"
-            " int dim=0, *, Tensor(a!)[] out) -> ()",
+            (
+                "aten::split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes,"
+                " int dim=0, *, Tensor(a!)[] out) -> ()"
+            ),
             "TJIl",
             ArgKind.TENSOR_LIST,
         ),
         (
-            "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *,"
-            " Tensor(a!) out) -> Tensor(a!)",
+            (
+                "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *,"
+                " Tensor(a!) out) -> Tensor(a!)"
+            ),
             "TLt",
             ArgKind.TENSOR,
         ),
         (
-            "aten::upsample_nearest2d.vec_out(Tensor input, SymInt[]? output_size,"
-            " float[]? scale_factors, *, Tensor(a!) out) -> Tensor(a!)",
+            (
+                "aten::upsample_nearest2d.vec_out(Tensor input, SymInt[]? output_size,"
+                " float[]? scale_factors, *, Tensor(a!) out) -> Tensor(a!)"
+            ),
             "TJ?E?t",
             ArgKind.TENSOR,
         ),
         (
-            "aten::to.out(Tensor self, *, ScalarType? dtype=None, Layout? layout=None,"
-            " MemoryFormat? memory_format=None, str mode='a,b', bool[3] mask,"
-            " Tensor(a!) out) -> Tensor(a!)",
+            (
+                "aten::to.out(Tensor self, *, ScalarType? dtype=None, Layout? layout=None,"
+                " MemoryFormat? memory_format=None, str mode='a,b', bool[3] mask,"
+                " Tensor(a!) out) -> Tensor(a!)"
+            ),
             "TI?I?I?CAt",
             ArgKind.TENSOR,
         ),

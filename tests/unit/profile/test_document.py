@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.profile.document import read_document
@@ -23,7 +23,7 @@ TABLES: st.SearchStrategy[Any] = st.recursive(
 DOCUMENTS = st.dictionaries(st.sampled_from("abc"), TABLES, max_size=3)
 
 
-def values(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:  # noqa: ANN401  # TOML of any shape
+def values(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Every key path and its value."""
     if path:
         yield path, value
@@ -33,6 +33,8 @@ def values(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:  # 
 
 
 @given(derived=DOCUMENTS, base=DOCUMENTS)
+@example(derived={"a": {}}, base={"a": [0]})
+@example(derived={"a": [0]}, base={"a": {"b": 1}})
 def test_every_value_is_where_its_span_says(
     derived: dict[str, Any], base: dict[str, Any]
 ) -> None:
@@ -54,7 +56,9 @@ def test_every_value_is_where_its_span_says(
     for path in parts["base.toml"].keys() - merged_values.keys():
         parents = [path[:n] for n in range(1, len(path))]
         assert any(
-            not isinstance(parts["derived.toml"].get(p, {}), dict) for p in parents
+            p in parts["derived.toml"]
+            and not all(isinstance(part[p], dict) for part in parts.values())
+            for p in parents
         )
 
 

@@ -233,6 +233,15 @@ def test_bad_paths(path: str) -> None:
     assert (problem.code, problem.where and problem.where.line) == ("bad-value", 4)
 
 
+def test_libraries_of_a_wrong_type_are_said_once() -> None:
+    found = problems_of(SMALL + 'kernels.libraries = [1, "portabel", [], "portable"]\n')
+    assert [(p.code, p.hint) for p in found] == [
+        ("wrong-type", 'write "1", in quotes'),
+        ("wrong-type", 'write it like libraries = ["portable"]'),
+        ("unknown-library", 'did you mean "portable"?'),
+    ]
+
+
 def test_toolchain_that_cannot_build_for_the_cpu(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

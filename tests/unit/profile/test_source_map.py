@@ -126,6 +126,10 @@ def test_never_raises(text: str) -> None:
     assert all(1 <= line <= text.count("\n") + 1 for line in lines.values())
 
 
+def test_escape_that_is_no_character_ends_the_map() -> None:
+    assert map_lines('a = 1\n"\\UFFFFFFFF" = 2\n') == {("a",): 1}
+
+
 def test_deep_nesting_loses_lines_only() -> None:
     text = "first = 1\na = " + "[" * 5000 + "]" * 5000
     assert map_lines(text)[("first",)] == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -38,6 +38,7 @@ SCHEMAS = (ADD, CAT, CLAMP, SUB)
 
 F, H, I = ScalarType.Float, ScalarType.Half, ScalarType.Int  # noqa: E741
 PLAIN, LAST = (0, 1), (1, 0)
+T = TypeVar("T")
 
 
 # --- by hand ---------------------------------------------------------------------
@@ -108,7 +109,7 @@ def span_of(origin: Origin) -> SourceSpan | None:
     return SourceSpan(file="p.toml", line=line) if line else None
 
 
-def run(
+def run(  # noqa: PLR0913
     operators: Iterable[SelectedOperator],
     offered: Catalog,
     *,
@@ -138,7 +139,7 @@ def gap(*operators: SelectedOperator, offered: Catalog) -> Diagnostic:
 
 def table(resolution: Resolution) -> list[tuple[str, str | None, str]]:
     return [
-        (str(e.operator), e.key and str(e.key), e.function)
+        (str(e.operator), str(e.key) if e.key else None, e.function)
         for e in resolution.table_entries
     ]
 
@@ -686,7 +687,7 @@ def device_finds(found: Resolution, name: OperatorName, call: CallPattern) -> st
         if entry.operator != name:
             continue
         for letter, kind in zip(letters, call.kinds, strict=False):
-            assert kind == letter or kind == "N" or (letter == "S" and kind in "IDB")
+            assert kind in (letter, "N") or (letter == "S" and kind in "IDB")
         metas = [m for _, m in (*call.tensors, *call.list_items)]
         if any(m.dtype not in entry.dtypes for m in metas):
             continue
@@ -806,7 +807,7 @@ def test_order_does_not_matter(
 ) -> None:
     selection, offered = case
 
-    def shuffled(items: tuple[object, ...]) -> tuple[object, ...]:
+    def shuffled(items: tuple[T, ...]) -> tuple[T, ...]:
         return tuple(random.sample(items, len(items)))
 
     def outcome(selection: Selection, offered: Catalog) -> object:
@@ -822,16 +823,14 @@ def test_order_does_not_matter(
         operators=tuple(
             SelectedOperator(
                 name=o.name,
-                patterns=shuffled(o.patterns),  # type: ignore[arg-type]
+                patterns=shuffled(o.patterns),
                 every_dtype=o.every_dtype,
             )
-            for o in shuffled(selection.operators)  # type: ignore[attr-defined]
+            for o in shuffled(selection.operators)
         ),
         every_operator=selection.every_operator,
     )
-    mixed = Catalog(
-        libraries=tuple((n, shuffled(ks)) for n, ks in offered.libraries)  # type: ignore[misc]
-    )
+    mixed = Catalog(libraries=tuple((n, shuffled(ks)) for n, ks in offered.libraries))
     assert outcome(selection, offered) == outcome(other, mixed)
 
 

@@ -1,0 +1,26 @@
+"""Entry point: sees an unchanged build in milliseconds, else starts the real program.
+
+Only what every Python process has loaded is imported here, because a build that has
+nothing to do is the command that is run most.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the command line; the result is the exit code."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["build"]:
+        from orchestrator.fastpath import unchanged_build  # noqa: PLC0415
+
+        if unchanged_build(arguments[1:]):
+            return 0
+    from orchestrator.cli import run  # noqa: PLC0415
+
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""The command line: arguments to one call, its result to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import orchestrator
+from orchestrator.console import Console
+from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ISSUES = "https://github.com/orchestrator-dev/orchestrator/issues"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports mistakes like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message=message,
+                hint=f"`{self.prog} --help` shows what can be written",
+            )
+        )
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their arguments."""
+    top = _Parser(prog="orchestrator", description=orchestrator.__doc__)
+    top.add_argument(
+        "--version", action="version", version=f"orchestrator {orchestrator.__version__}"
+    )
+    commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
+
+    def command(name: str, text: str, *, profile: bool = True) -> _Parser:
+        sub: _Parser = commands.add_parser(name, help=text, description=text)
+        sub.add_argument("--json", action="store_true", help="print data as JSON")
+        if profile:
+            sub.add_argument("profile", type=Path, metavar="PROFILE")
+            sub.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+        return sub
+
+    build = command("build", "build firmware, library and lock file", profile=False)
+    build.add_argument("profiles", type=Path, nargs="+", metavar="PROFILE")
+    build.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    build.add_argument("-j", "--jobs", type=_positive, metavar="N", help="parallel steps")
+    lock = build.add_mutually_exclusive_group()
+    lock.add_argument("--locked", action="store_true", help="the lock must not change")
+    lock.add_argument(
+        "--frozen", action="store_true", help="as --locked, inputs checked first"
+    )
+    build.add_argument("--explain", action="store_true", help="why each stage ran")
+
+    command("plan", "show what would be built and why; needs no compiler")
+    command("check", "check profile, models, kernels and memory; needs no compiler")
+
+    inspect = command("inspect", "show what is in a .pte program", profile=False)
+    inspect.add_argument("model", type=Path, metavar="MODEL")
+
+    run = command("run", "run the built firmware on .npy inputs")
+    run.add_argument("--model", metavar="NAME", help="model, if there are several")
+    run.add_argument("--method", default="forward", metavar="NAME")
+    run.add_argument("--input", action="append", default=[], metavar="FILE")
+    run.add_argument("--output-dir", type=Path, metavar="DIR")
+    run.add_argument("--scenario", type=Path, metavar="FILE", help="calls to compare")
+    run.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
+
+    size = command("size", "show flash and RAM of the last build")
+    size.add_argument("--diff", type=Path, metavar="REPORT", help="another report.json")
+
+    lock_command = command("lock", "write the lock file")
+    lock_command.add_argument("--check", action="store_true", help="only compare")
+    command("verify", "rebuild elsewhere and compare every byte")
+    command("clean", "remove the build folder")
+    command("targets", "list what can be built for", profile=False)
+    command("doctor", "list compilers and emulators, found and missing", profile=False)
+    command("schema", "print the JSON Schema of profiles", profile=False)
+    return top
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out a command line; the result is the exit code."""
+    console = Console(json="--json" in arguments)
+    try:
+        args = parser().parse_args(arguments)
+        module = import_module(f"orchestrator.commands.{args.command}")
+        code: ExitCode = module.run(args, console)
+        sys.stdout.flush()
+    except OrchestratorError as error:
+        console.failure(error)
+        return int(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep Python from complaining.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.OK)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    except Exception as error:  # noqa: BLE001  # the last resort: never a traceback
+        console.bug(error, ISSUES)
+        return int(ExitCode.INTERNAL)
+    return int(code)

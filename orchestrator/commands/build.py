@@ -1,0 +1,74 @@
+"""`orchestrator build`: the pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.pipeline import BuildOptions, BuildReport, Pipeline, load
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Build every profile, one after the other; the first failure ends it."""
+    if args.out is not None and len(args.profiles) > 1:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--out takes one profile",
+                notes=(("found", f"{len(args.profiles)} profiles"),),
+                hint="build them one by one, or without --out",
+            )
+        )
+    options = BuildOptions(
+        out=args.out,
+        jobs=args.jobs,
+        locked=args.locked or args.frozen,
+        frozen=args.frozen,
+    )
+    documents = []
+    for path in args.profiles:
+        reporter = console.reporter(explain=args.explain)
+        try:
+            report = Pipeline(load(path), options).build(reporter)
+        finally:
+            reporter.close()
+        console.talk(_summary(report))
+        documents.append(_document(report))
+    console.document({"builds": documents})
+    return ExitCode.OK
+
+
+def _summary(report: BuildReport) -> str:
+    totals = report.report
+    if report.plan.is_current and not report.lock_changed:
+        done = f"{report.profile}: up to date"
+    else:
+        done = f"{report.profile}: built"
+    return (
+        f"{done}, {totals.flash_bytes:,} bytes of flash"
+        f" ({totals.flash_bytes_without_models:,} without models),"
+        f" {totals.ram_bytes:,} bytes of RAM; outputs in {report.folder},"
+        f" lock {report.lock_file}{' written' if report.lock_changed else ''}"
+    )
+
+
+def _document(report: BuildReport) -> dict[str, object]:
+    return {
+        "profile": report.profile,
+        "folder": str(report.folder),
+        "lock": str(report.lock_file),
+        "lock_changed": report.lock_changed,
+        "stages": [
+            {"stage": s.label, "ran": bool(s.reason), "reason": s.reason}
+            for s in report.plan.stages
+        ],
+        "flash_bytes": report.report.flash_bytes,
+        "flash_bytes_without_models": report.report.flash_bytes_without_models,
+        "ram_bytes": report.report.ram_bytes,
+        "outputs": dict(report.lock.outputs),
+    }

@@ -1,0 +1,36 @@
+"""`orchestrator check`: everything short of compiling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import ExitCode
+from orchestrator.pipeline import BuildOptions, Pipeline, load
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Check profile, models, selection, kernels, dtypes and memory."""
+    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    plan = pipeline.check()
+    kernels = len(pipeline.resolution(plan).table_entries)
+    memory = pipeline.memory(plan)
+    ram = memory.arena_bytes + memory.state_bytes
+    console.document(
+        {
+            "profile": pipeline.profile.name,
+            "ok": True,
+            "kernels": kernels,
+            "arena_bytes": memory.arena_bytes,
+            "state_bytes": memory.state_bytes,
+        }
+    )
+    console.data(
+        f"{pipeline.profile.name}: everything fits: {kernels} kernels,"
+        f" {ram:,} bytes of RAM for arenas and states"
+    )
+    return ExitCode.OK

@@ -1,0 +1,86 @@
+"""`orchestrator doctor`: what is installed, and how to get the rest."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import ExitCode, ToolchainError
+from orchestrator.shell.toolchain import INSTALL_HINTS, find_emulator, find_toolchain
+from orchestrator.targets import BOARDS, CPUS, resolve_target
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.console import Console
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """One program: what it is for, what was found, how to get it."""
+
+    purpose: str
+    found: str
+    hint: str
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Probe every toolchain and emulator. A missing one is no failure."""
+    del args
+    findings = [*_toolchains(), *_emulators(), _ninja()]
+    console.document(
+        [
+            {"for": f.purpose, "found": f.found or None, "install": f.hint or None}
+            for f in findings
+        ]
+    )
+    lines = []
+    for finding in findings:
+        state = finding.found or f"missing; {finding.hint}"
+        lines.append(f"{'ok ' if finding.found else '-- '} {finding.purpose:<30} {state}")
+    console.data("\n".join(lines))
+    return ExitCode.OK
+
+
+def _toolchains() -> list[_Finding]:
+    findings = []
+    for cpu in CPUS.values():
+        for toolchain in cpu.toolchains:
+            target = resolve_target(
+                cpu=cpu.name, isa=None, board=None, toolchain=toolchain, optimize="size"
+            )
+            purpose = f"{cpu.name}, {toolchain}"
+            try:
+                version = find_toolchain(target).version
+                findings.append(_Finding(purpose=purpose, found=version, hint=""))
+            except ToolchainError as error:
+                hint = error.diagnostics[0].hint.partition(";")[0]
+                findings.append(_Finding(purpose=purpose, found="", hint=hint))
+    return findings
+
+
+def _emulators() -> list[_Finding]:
+    findings = []
+    for program in sorted({b.emulator[0] for b in BOARDS.values()}):
+        boards = ", ".join(b.name for b in BOARDS.values() if b.emulator[0] == program)
+        try:
+            (path, *_) = find_emulator((program,))
+            findings.append(_Finding(purpose=f"run on {boards}", found=path, hint=""))
+        except ToolchainError:
+            findings.append(
+                _Finding(
+                    purpose=f"run on {boards}",
+                    found="",
+                    hint=INSTALL_HINTS.get(program, program),
+                )
+            )
+    return findings
+
+
+def _ninja() -> _Finding:
+    from orchestrator.shell.ninja import ninja_program  # noqa: PLC0415
+
+    program = ninja_program()
+    found = str(program) if shutil.which(program) else ""
+    return _Finding(purpose="ninja", found=found, hint="pip install ninja")

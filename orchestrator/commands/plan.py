@@ -1,0 +1,87 @@
+"""`orchestrator plan`: what would be built, and why; no compiler is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import ExitCode, ToolchainError
+from orchestrator.pipeline import BuildOptions, Pipeline, load
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Print target, models, kernels, memory and stages."""
+    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    plan = pipeline.check()
+    toolchain = f"{pipeline.target.toolchain} (not installed)"
+    try:
+        toolchain = pipeline.toolchain.version
+        plan = pipeline.plan(with_toolchain=True)
+    except ToolchainError:
+        pass  # the plan says so
+    target = pipeline.target
+    resolution = pipeline.resolution(plan)
+    memory = pipeline.memory(plan)
+    stages = [
+        {"stage": s.label, "runs": bool(s.reason), "reason": s.reason}
+        for s in plan.stages
+    ]
+    console.document(
+        {
+            "profile": pipeline.profile.name,
+            "cpu": target.cpu.name,
+            "isa": target.isa.name,
+            "board": target.board.name if target.board else None,
+            "toolchain": toolchain,
+            "optimize": target.optimize,
+            "models": [m.name for m in pipeline.profile.models],
+            "kernels": [
+                {
+                    "operator": str(operator.name),
+                    "function": binding.kernel.function,
+                    "library": binding.kernel.library,
+                    "dtypes": sorted(d.name for d in binding.dtypes),
+                }
+                for operator in resolution.operators
+                for binding in operator.bindings
+            ],
+            "arena_bytes": memory.arena_bytes,
+            "state_bytes": memory.state_bytes,
+            "stages": stages,
+        }
+    )
+    board = f" on {target.board.name}" if target.board else ""
+    lines = [
+        f"profile    {pipeline.profile.name}",
+        f"target     {target.cpu.name} ({target.isa.name}){board},"
+        f" optimized for {target.optimize}",
+        f"toolchain  {toolchain}",
+        f"outputs    {pipeline.folder}",
+        "",
+        "models",
+    ]
+    for model in memory.models:
+        lines.append(f"  {model.model:<24} {model.program_bytes:>9,} bytes of program")
+        lines += [
+            f"    {method.method:<22} {sum(a.size_bytes for a in method.arenas):>9,}"
+            f" bytes of arena, {method.state_bytes:,} of state"
+            for method in model.methods
+        ]
+    lines += ["", "kernels"]
+    lines += [
+        f"  {operator.name!s:<46} {binding.kernel.library},"
+        f" {' '.join(sorted(d.name for d in binding.dtypes))}"
+        for operator in resolution.operators
+        for binding in operator.bindings
+    ]
+    lines += ["", "stages"]
+    lines += [
+        f"  {s.label:<24} {'runs: ' + s.reason if s.reason else 'known'}"
+        for s in plan.stages
+    ]
+    console.data("\n".join(lines))
+    return ExitCode.OK

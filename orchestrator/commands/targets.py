@@ -1,0 +1,60 @@
+"""`orchestrator targets`: what can be built for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import ExitCode
+from orchestrator.targets import BOARDS, CPUS
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """List cores, their instruction sets, toolchains and boards."""
+    del args
+    boards = {
+        cpu: [b for b in BOARDS.values() if b.cpu == cpu] for cpu in CPUS
+    }
+    console.document(
+        {
+            name: {
+                "isas": list(cpu.isas),
+                "default_isa": cpu.default_isa,
+                "float_abi": cpu.float_abi,
+                "toolchains": list(cpu.toolchains),
+                "boards": {
+                    b.name: {
+                        r.name: {
+                            "kind": r.kind,
+                            "origin": r.origin,
+                            "size_bytes": r.size_bytes,
+                        }
+                        for r in b.regions
+                    }
+                    for b in boards[name]
+                },
+            }
+            for name, cpu in CPUS.items()
+        }
+    )
+    lines = []
+    for name, cpu in CPUS.items():
+        isas = ", ".join(
+            f"{isa} (default)" if isa == cpu.default_isa else isa for isa in cpu.isas
+        )
+        lines.append(f"{name}")
+        lines.append(f"  isa        {isas}")
+        lines.append(f"  toolchain  {', '.join(cpu.toolchains)}")
+        for board in boards[name]:
+            lines.append(f"  board      {board.name}")
+            lines += [
+                f"    {r.kind:<5} {r.name:<10} {r.size_bytes // 1024:>6,} KiB"
+                f" at {r.origin:#010x}"
+                for r in board.regions
+            ]
+    console.data("\n".join(lines))
+    return ExitCode.OK

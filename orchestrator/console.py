@@ -1,0 +1,80 @@
+"""What commands say: data on stdout, talk on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, OrchestratorError
+
+if TYPE_CHECKING:
+    from orchestrator.reporter import Reporter
+
+
+class Console:
+    """Standard output and error of one command."""
+
+    def __init__(self, *, json: bool) -> None:
+        self.json = json
+        self.color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+    def data(self, text: str) -> None:
+        """Print data for people; nothing with --json."""
+        if not self.json:
+            sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+    def document(self, document: object) -> None:
+        """Print data for programs; nothing without --json."""
+        if self.json:
+            import json  # noqa: PLC0415  # only --json needs it
+
+            sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+    def talk(self, text: str) -> None:
+        """Tell what happens."""
+        sys.stderr.write(f"{text}\n")
+
+    def failure(self, error: OrchestratorError) -> None:
+        """Show every problem of an error."""
+        from orchestrator.render import (  # noqa: PLC0415  # only errors need it
+            diagnostic_to_json,
+            render_diagnostics,
+        )
+
+        self.document(
+            {
+                "exit_code": int(error.exit_code),
+                "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics],
+            }
+        )
+        sys.stderr.write(render_diagnostics(error.diagnostics, color=self.color))
+
+    def bug(self, error: Exception, issues: str) -> None:
+        """Admit a mistake of ours, with the trace in a file."""
+        import tempfile  # noqa: PLC0415
+        import traceback  # noqa: PLC0415
+
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="orchestrator-", suffix=".log", delete=False
+        ) as file:
+            file.write("".join(traceback.format_exception(error)))
+        bug = OrchestratorError(
+            Diagnostic(
+                code="internal-error",
+                message=f"this is a bug of ours: {type(error).__name__}: {error}",
+                notes=(("trace", file.name),),
+                hint=f"please report it with that file: {issues}",
+            )
+        )
+        self.failure(bug)
+
+    def reporter(self, *, explain: bool) -> Reporter:
+        """Progress: a bar on a terminal, plain lines elsewhere."""
+        if sys.stderr.isatty():
+            from orchestrator.progress import Bar  # noqa: PLC0415  # imports rich
+
+            return Bar(explain=explain)
+        from orchestrator.progress_lines import Lines  # noqa: PLC0415
+
+        return Lines(explain=explain)

@@ -1,0 +1,234 @@
+"""What came out of a run: a table for people, data for programs, diagnostics."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.errors import Diagnostic
+from orchestrator.running.npy import Array
+from orchestrator.running.protocol import DeviceError
+from orchestrator.running.values import OtherValue, describe, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.running.compare import Comparison, OutputResult, Tolerance
+    from orchestrator.running.protocol import CallResult
+    from orchestrator.running.values import Call, RunValue
+
+_HEAD: Final = (
+    "call",
+    "method",
+    "output",
+    "value",
+    "largest error",
+    "tolerance",
+    "result",
+)
+
+
+def render_table(
+    calls: Sequence[Call],
+    outputs: Sequence[OutputResult],
+    tolerance: Tolerance | None,
+) -> str:
+    """A plain table with a line per output, and a newline at the end.
+
+    Args:
+        calls: Those of the request.
+        outputs: Of `compare_calls`.
+        tolerance: None if nothing was compared.
+    """
+    rows = [_HEAD]
+    for item in outputs:
+        error, limit, result = "-", "-", "-"
+        comparison = item.comparison
+        if comparison is not None:
+            error = "-" if comparison.problem else f"{comparison.max_abs_error:.3g}"
+            limit = str(tolerance)
+            result = "ok" if comparison.is_ok else "FAIL"
+        method = str(calls[item.call].method)
+        value = _value_text(item)
+        rows.append(
+            (str(item.call), method, str(item.output), value, error, limit, result)
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        + "\n"
+        for row in rows
+    )
+
+
+def _value_text(item: OutputResult) -> str:
+    """`Float [1, 12]` for a tensor, else the value."""
+    if isinstance(item.value, Array) and item.port.dtype is not None:
+        return f"{item.port.dtype.name} {list(item.value.shape)}"
+    return describe(item.value)
+
+
+def report_data(
+    calls: Sequence[Call],
+    results: Sequence[CallResult],
+    outputs: Sequence[OutputResult],
+    tolerance: Tolerance | None,
+) -> dict[str, object]:
+    """The same and more as JSON data; the keys are stable.
+
+    Numbers that are not finite are the texts `inf`, `-inf` and `nan`. `ok` is true if
+    every call was carried out and no output is out of tolerance.
+
+    Args:
+        calls: Those of the request.
+        results: Of `decode_response`.
+        outputs: Of `compare_calls`.
+        tolerance: None if nothing was compared.
+    """
+    return {
+        "ok": not failures(calls, results, outputs, tolerance),
+        "tolerance": tolerance and {"atol": tolerance.atol, "rtol": tolerance.rtol},
+        "calls": [
+            {
+                "model": call.method.model,
+                "method": call.method.name,
+                "fresh": call.fresh,
+                "error": result.error.name,
+                "instruction": result.instruction,
+                "state_bytes": call.method.state_bytes,
+                "state_used_bytes": result.state_used_bytes,
+                "outputs": [_output_data(o) for o in outputs if o.call == number],
+            }
+            for number, (call, result) in enumerate(zip(calls, results, strict=False))
+        ],
+    }
+
+
+def _output_data(item: OutputResult) -> dict[str, object]:
+    data: dict[str, object] = {"kind": kind_of(item.value).label}
+    if isinstance(item.value, Array):
+        data["dtype"] = item.port.dtype.name if item.port.dtype is not None else None
+        data["sizes"] = list(item.value.shape)
+    elif not isinstance(item.value, OtherValue):
+        data["value"] = _json_value(item.value)
+    data["comparison"] = item.comparison and _comparison_data(item.comparison)
+    return data
+
+
+def _comparison_data(comparison: Comparison) -> dict[str, object]:
+    worst = comparison.worst
+    return {
+        "ok": comparison.is_ok,
+        "problem": comparison.problem,
+        "elements": comparison.element_count,
+        "failed": comparison.failed_count,
+        "max_abs_error": _json_value(comparison.max_abs_error),
+        "max_rel_error": _json_value(comparison.max_rel_error),
+        "worst": worst
+        and {
+            "index": list(worst.index),
+            "got": _json_value(worst.got),
+            "expected": _json_value(worst.want),
+        },
+    }
+
+
+def _json_value(value: RunValue) -> object:
+    """JSON has no numbers that are not finite."""
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return value
+
+
+def failures(
+    calls: Sequence[Call],
+    results: Sequence[CallResult],
+    outputs: Sequence[OutputResult],
+    tolerance: Tolerance | None,
+) -> tuple[Diagnostic, ...]:
+    """What to raise as a MismatchError; empty if the run is right.
+
+    Args:
+        calls: Those of the request.
+        results: Of `decode_response`.
+        outputs: Of `compare_calls`.
+        tolerance: None if nothing was compared.
+    """
+    found = [
+        _mismatch(calls[item.call], item, item.comparison, tolerance)
+        for item in outputs
+        if item.comparison is not None and not item.comparison.is_ok
+    ]
+    found += [
+        _device_error(number, calls[number], result)
+        for number, result in enumerate(results)
+        if result.error is not DeviceError.Ok
+    ]
+    return tuple(found)
+
+
+def _mismatch(
+    call: Call,
+    item: OutputResult,
+    comparison: Comparison,
+    tolerance: Tolerance | None,
+) -> Diagnostic:
+    notes = [("at", f"call {item.call} of {call.method}, output {item.output}")]
+    if comparison.problem:
+        notes.append(("found", comparison.problem))
+        hint = "the expected output was made for another model"
+    else:
+        count = f"{comparison.failed_count} of {comparison.element_count} elements"
+        notes.append(("found", f"{count} differ by more than {tolerance}"))
+        hint = "compare the model file with the one the expected outputs were made with"
+    if comparison.worst is not None:
+        worst = comparison.worst
+        place = f"element {list(worst.index)}: " if worst.index else ""
+        got, want = _number_text(worst.got), _number_text(worst.want)
+        notes.append(("worst", f"{place}{got}, expected {want}"))
+        notes.append(("largest error", f"{comparison.max_abs_error:.6g}"))
+    return Diagnostic(
+        code="run-mismatch",
+        message=f"output {item.output} of {call.method} is not what was expected",
+        notes=tuple(notes),
+        hint=hint,
+    )
+
+
+def _number_text(number: float) -> str:
+    return f"{number:.9g}" if isinstance(number, float) else str(number)
+
+
+def _device_error(number: int, call: Call, result: CallResult) -> Diagnostic:
+    error, method = result.error, call.method
+    if result.instruction is None:
+        stage, notes = "could not be loaded", []
+    else:
+        stage = "stopped"
+        notes = [("instruction", str(result.instruction))]
+    return Diagnostic(
+        code="device-error",
+        message=f"{method} {stage} on the device: {error.name}",
+        notes=(
+            ("at", f"call {number}"),
+            ("model", method.model),
+            ("method", method.name),
+            *notes,
+            ("error", f"{error.name} ({int(error)}): {error.meaning}"),
+            (
+                "method state",
+                f"{result.state_used_bytes} of {method.state_bytes} bytes used",
+            ),
+        ),
+        hint=_HINTS.get(
+            error, "build the profile again, and see what the firmware printed"
+        ),
+    )
+
+
+_HINTS: Final = {
+    DeviceError.InvalidArgument: "check sizes and values of the inputs",
+    DeviceError.ShapeTooLarge: "give smaller inputs, or export the model with larger "
+    "upper bounds",
+    DeviceError.InstructionLimit: "check whether the program ends for these inputs",
+}
