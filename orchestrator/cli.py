@@ -23,6 +23,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports mistakes like every other error."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise UsageError instead of printing and exiting."""
         raise UsageError(
             Diagnostic(
                 code="usage",
@@ -69,9 +70,12 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--model", metavar="NAME", help="model, if there are several")
     run.add_argument("--method", default="forward", metavar="NAME")
     run.add_argument("--input", action="append", default=[], metavar="FILE")
+    run.add_argument("--expect", action="append", default=[], metavar="FILE")
+    run.add_argument("--atol", type=_size, metavar="X", help="absolute tolerance")
+    run.add_argument("--rtol", type=_size, metavar="X", help="relative tolerance")
     run.add_argument("--output-dir", type=Path, metavar="DIR")
     run.add_argument("--scenario", type=Path, metavar="FILE", help="calls to compare")
-    run.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
+    run.add_argument("--timeout", type=_size, default=600.0, metavar="SECONDS")
 
     size = command("size", "show flash and RAM of the last build")
     size.add_argument("--diff", type=Path, metavar="REPORT", help="another report.json")
@@ -84,6 +88,13 @@ def parser() -> argparse.ArgumentParser:
     command("doctor", "list compilers and emulators, found and missing", profile=False)
     command("schema", "print the JSON Schema of profiles", profile=False)
     return top
+
+
+def _size(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number from 0 on")
+    return number
 
 
 def _positive(text: str) -> int:

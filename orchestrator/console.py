@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import Diagnostic, OrchestratorError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from orchestrator.reporter import Reporter
 
 
@@ -49,6 +51,12 @@ class Console:
             }
         )
         sys.stderr.write(render_diagnostics(error.diagnostics, color=self.color))
+
+    def problems(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Show problems on stderr only."""
+        from orchestrator.render import render_diagnostics  # noqa: PLC0415
+
+        sys.stderr.write(render_diagnostics(diagnostics, color=self.color))
 
     def bug(self, error: Exception, issues: str) -> None:
         """Admit a mistake of ours, with the trace in a file."""

@@ -46,7 +46,7 @@ Error addmm_out(const Args& args) {
   const Tensor& mat2 = args.tensor(2);
   Tensor& out = args.tensor(5);
 
-  ORCH_TRY(prepare_matmul(mat1, mat2, out));
+  ORCH_TRY(prepare_matmul(mat1, mat2, out, self));
   ORCH_CHECK(self.dtype == out.dtype && broadcasts_to(self, out),
              Error::InvalidArgument);
   constexpr DtypeSet kDtypes = selected::aten_addmm_out;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "orch/tensor.h"
+#include "util/check.h"
 #include "util/dot.h"
 
 namespace orch {
@@ -32,14 +33,17 @@ void matmul(const Tensor& a, const Tensor& b, Tensor& out, Finish finish) {
 }
 
 /// Checks that a, b and out are matrices of one dtype that can be multiplied,
-/// and gives out its sizes. Errors: InvalidArgument, ShapeTooLarge.
-inline Error prepare_matmul(const Tensor& a, const Tensor& b, Tensor& out) {
+/// and gives out its sizes; `others` are further inputs. Errors:
+/// InvalidArgument, ShapeTooLarge.
+template <typename... Tensors>
+Error prepare_matmul(const Tensor& a, const Tensor& b, Tensor& out,
+                     const Tensors&... others) {
   ORCH_CHECK(a.dim == 2 && b.dim == 2 && a.size(1) == b.size(0),
              Error::InvalidArgument);
   ORCH_CHECK(a.dtype == out.dtype && b.dtype == out.dtype,
              Error::InvalidArgument);
   const int32_t sizes[] = {a.size(0), b.size(1)};
-  return resize_output(out, sizes, a, b);
+  return resize_output(out, sizes, a, b, others...);
 }
 
 }  // namespace orch

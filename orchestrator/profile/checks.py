@@ -40,7 +40,7 @@ def check(
     Args:
         document: The profile, merged with its base.
         known_libraries: Names of kernel libraries that exist.
-        is_file: Whether a path is a file that can be opened.
+        is_file: Whether a path is a file; may raise `OSError`.
     """
     yield from _check_target(document)
     yield from _check_models(document, is_file)
@@ -109,7 +109,7 @@ def _check_models(
         path, name = _text(model, "path"), _text(model, "name")
         where: KeyPath = ("models", index, "name")
         if path is not None and is_relative_path(path):
-            if not is_file(document.models_folder / path):
+            if not _is_there(document.models_folder / path, is_file):
                 yield _missing_model(document, index, path)
             if "name" not in model:
                 where = ("models", index, "path")
@@ -122,6 +122,13 @@ def _check_models(
             yield _duplicate(document, where, name, first_with[name])
         else:
             first_with[name] = where
+
+
+def _is_there(path: Path, is_file: Callable[[Path], bool]) -> bool:
+    try:
+        return is_file(path)
+    except OSError:  # a name that the file system cannot have
+        return False
 
 
 def _missing_model(document: Document, index: int, path: str) -> Diagnostic:

@@ -46,7 +46,7 @@ def load_profile(
     Args:
         path: Of the profile, as the user named it.
         text_of: Gives a file's text; raises `OSError` or `UnicodeDecodeError`.
-        is_file: Whether a path is a file; asked for every model.
+        is_file: Whether a path is a file, asked for every model; may raise `OSError`.
         known_libraries: Names of the kernel libraries that exist.
 
     Raises:

@@ -60,7 +60,7 @@ TEST_CASE_TEMPLATE("every 16-bit number becomes the float of its value", H,
 TEST_CASE_TEMPLATE("floats between two numbers round to nearest, ties to even",
                    H, Half, BFloat16) {
   int wrong = 0;
-  const uint32_t infinity = 0x7FFFU & ~((1U << kFraction<H>) - 1);
+  const uint32_t infinity = 0x7FFFU & ~((1U << kFraction<H>)-1);
   for (uint32_t bits = 0; bits < infinity; ++bits) {
     for (const uint32_t sign : {0U, 0x8000U}) {
       const H low = from_bits<H>(bits | sign);

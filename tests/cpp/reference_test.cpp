@@ -88,8 +88,8 @@ double last_place(double value) {
                      : kIsSame<T, Half>     ? 11
                      : kIsSame<T, BFloat16> ? 8
                                             : 1024;
-  const int smallest = kIsSame<T, double> ? -1074
-                       : kIsSame<T, Half> ? -24
+  const int smallest = kIsSame<T, double>     ? -1074
+                       : kIsSame<T, Half>     ? -24
                        : kIsSame<T, BFloat16> ? -133
                                               : -149;
   int exponent;

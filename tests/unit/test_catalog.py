@@ -240,6 +240,7 @@ def test_problem_in_full() -> None:
         ("dtypes: Float", "wrong-type", "`dtypes` must be a mapping", ""),
         ("dtypes: [[Float]]", "wrong-type", "an item of `dtypes` must be a text", ""),
         ("dtypes: [~]", "wrong-type", "an item of `dtypes` must be a text", ""),
+        ("dtypes: ['null']", "unknown-dtype", 'unknown dtype "null"', ""),
         (
             "dtypes: [flaoting]",
             "unknown-dtype",

@@ -5,19 +5,18 @@
 
 #include <cstdint>
 #include <deque>
-#include <ostream>
 #include <vector>
 
 #include "orch/kernel.h"
 #include "support/test_tensor.h"
 
-namespace orch {
+/// Prints the code's name in messages.
+template <>
+struct doctest::StringMaker<orch::Error> {
+  static String convert(orch::Error error) { return orch::to_string(error); }
+};
 
-inline std::ostream& operator<<(std::ostream& out, Error error) {
-  return out << to_string(error);
-}
-
-namespace test {
+namespace orch::test {
 
 /// Builds the arguments of one call:
 ///
@@ -102,5 +101,4 @@ class Call {
   std::vector<int32_t> tensor_values_;
 };
 
-}  // namespace test
-}  // namespace orch
+}  // namespace orch::test

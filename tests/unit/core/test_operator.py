@@ -103,8 +103,9 @@ def test_space_in_a_schema_does_not_matter() -> None:
         ),
         (
             (
-                "aten::to.out(Tensor self, *, ScalarType? dtype=None, Layout? layout=None,"
-                " MemoryFormat? memory_format=None, str mode='a,b', bool[3] mask,"
+                "aten::to.out(Tensor self, *, ScalarType? dtype=None,"
+                " Layout? layout=None, MemoryFormat? memory_format=None,"
+                " str mode='a,b', bool[3] mask,"
                 " Tensor(a!) out) -> Tensor(a!)"
             ),
             "TI?I?I?CAt",

@@ -332,6 +332,17 @@ def test_name_is_not_inherited() -> None:
     assert problem.message == 'the key "name" is missing'
 
 
+def test_model_name_that_no_file_system_has() -> None:
+    with pytest.raises(ProfileError) as caught:
+        load_profile(
+            MAIN,
+            text_of=lambda _: SMALL.replace("add_mul", "a/" + "x" * 5000),
+            is_file=Path.is_file,
+            known_libraries=("portable",),
+        )
+    assert "missing-file" in {p.code for p in caught.value.diagnostics}
+
+
 def unreadable(error: Exception) -> Callable[[Path], str]:
     def text_of(_: Path) -> str:
         raise error

@@ -1,0 +1,109 @@
+/* QEMU TCG plugin: counts the guest instructions between two addresses.
+ *
+ * gcc -O2 -fPIC -shared icount.c -o icount.so
+ * qemu-system-arm ... -plugin ./icount.so,begin=0xADDR,end=0xADDR,out=FILE
+ *
+ * Counting starts whenever `begin` is executed and stops at `end`; both may repeat.
+ * FILE gets the count of each such region, one per line, then "total N".
+ *
+ * Debian ships no qemu-plugin.h. The declarations below are written after QEMU's
+ * documentation of TCG plugins (docs/devel/tcg-plugins, API version 1).
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint64_t qemu_plugin_id_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+typedef struct qemu_info_t qemu_info_t;
+
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
+
+typedef void (*tb_trans_cb)(qemu_plugin_id_t, struct qemu_plugin_tb*);
+typedef void (*vcpu_cb)(unsigned int, void*);
+typedef void (*exit_cb)(qemu_plugin_id_t, void*);
+
+extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, tb_trans_cb);
+extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn*, vcpu_cb,
+                                                   enum qemu_plugin_cb_flags, void*);
+extern void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn*,
+                                                       enum qemu_plugin_op, void*,
+                                                       uint64_t);
+extern void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, exit_cb, void*);
+extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb*);
+extern struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb*,
+                                                        size_t);
+extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn*);
+
+__attribute__((visibility("default"))) int qemu_plugin_version = 1;
+
+static uint64_t executed;
+static uint64_t begin_at, end_at, started_with;
+static bool inside;
+static uint64_t total;
+static FILE* out;
+
+static void on_begin(unsigned int cpu, void* data) {
+  (void)cpu;
+  (void)data;
+  inside = true;
+  started_with = executed;
+}
+
+static void on_end(unsigned int cpu, void* data) {
+  (void)cpu;
+  (void)data;
+  if (!inside) return;
+  inside = false;
+  const uint64_t region = executed - started_with;
+  total += region;
+  fprintf(out, "%" PRIu64 "\n", region);
+}
+
+static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
+  (void)id;
+  const size_t count = qemu_plugin_tb_n_insns(block);
+  for (size_t i = 0; i < count; ++i) {
+    struct qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(block, i);
+    const uint64_t at = qemu_plugin_insn_vaddr(insn);
+    if (at == begin_at) {
+      qemu_plugin_register_vcpu_insn_exec_cb(insn, on_begin, QEMU_PLUGIN_CB_NO_REGS,
+                                             NULL);
+    }
+    if (at == end_at) {
+      qemu_plugin_register_vcpu_insn_exec_cb(insn, on_end, QEMU_PLUGIN_CB_NO_REGS,
+                                             NULL);
+    }
+    qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64,
+                                               &executed, 1);
+  }
+}
+
+static void on_exit_(qemu_plugin_id_t id, void* data) {
+  (void)id;
+  (void)data;
+  fprintf(out, "total %" PRIu64 "\n", begin_at == 0 ? executed : total);
+  fclose(out);
+}
+
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id,
+                                                               const qemu_info_t* info,
+                                                               int argc, char** argv) {
+  (void)info;
+  const char* path = NULL;
+  for (int i = 0; i < argc; ++i) {
+    if (strncmp(argv[i], "begin=", 6) == 0) begin_at = strtoull(argv[i] + 6, NULL, 0);
+    if (strncmp(argv[i], "end=", 4) == 0) end_at = strtoull(argv[i] + 4, NULL, 0);
+    if (strncmp(argv[i], "out=", 4) == 0) path = argv[i] + 4;
+  }
+  out = path != NULL ? fopen(path, "w") : stderr;
+  if (out == NULL) return 1;
+  qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+  qemu_plugin_register_atexit_cb(id, on_exit_, NULL);
+  return 0;
+}

@@ -1,0 +1,145 @@
+"""`orchestrator inspect`: what is in a .pte program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, ExitCode, ModelError
+from orchestrator.pte.reader import read_program
+from orchestrator.pte.values import TensorValue, kind_name
+from orchestrator.stages.extract import extract
+from orchestrator.stages.memory import peak_live_bytes
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from pathlib import Path
+
+    from orchestrator.console import Console
+    from orchestrator.core.op_info import OpInfo
+    from orchestrator.pte.program import Method, Program
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Print methods, operators with kernel keys, memory, constants and delegates."""
+    program = read_program(_read(args.model), file=str(args.model))
+    info = extract(program, model=args.model.stem)
+    methods = [_method(m, info, program) for m in program.methods]
+    document = {
+        "file": args.model.name,
+        "size_bytes": program.size_bytes,
+        "sha256": program.sha256,
+        "schema_version": program.version,
+        "extended_header": program.header is not None,
+        "segments": [
+            {"offset": s.offset, "size_bytes": s.size_bytes} for s in program.segments
+        ],
+        "named_data": [n.key for n in program.named_data],
+        "methods": methods,
+    }
+    console.document(document)
+    console.data(_text(program, args.model.name, methods))
+    return ExitCode.OK
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelError(
+            Diagnostic(
+                code="unreadable-model",
+                message=f"{path} cannot be read",
+                notes=(("found", error.strerror or str(error)),),
+                hint="name a .pte file",
+            )
+        ) from error
+
+
+def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]:
+    calls = [c for c in info.calls if c.method == method.name]
+    counts = Counter(str(c.operator) for c in calls)
+    keys: dict[str, set[str]] = {}
+    for call in calls:
+        keys.setdefault(str(call.operator), set()).add(str(call.pattern.key))
+    tensors = [v for v in method.values if isinstance(v, TensorValue)]
+    return {
+        "name": method.name,
+        "inputs": [_value(method, i) for i in method.inputs],
+        "outputs": [_value(method, i) for i in method.outputs],
+        "values": len(method.values),
+        "instructions": len(method.instructions),
+        "operators": [
+            {"name": name, "calls": counts[name], "kernel_keys": sorted(keys[name])}
+            for name in sorted(counts)
+        ],
+        "delegates": [
+            {"backend": d.backend, "size_bytes": len(program.delegate_bytes(d))}
+            for d in method.delegates
+        ],
+        "arenas": [
+            {
+                "memory_id": i,
+                "size_bytes": method.arena_bytes[i],
+                "lower_bound_bytes": peak_live_bytes(method, i),
+            }
+            for i in range(1, len(method.arena_bytes))
+        ],
+        "constant_bytes": sum(t.size_bytes for t in tensors if t.is_constant),
+        "mutable_state_bytes": sum(t.size_bytes for t in tensors if t.is_mutable_state),
+    }
+
+
+def _value(method: Method, index: int) -> dict[str, object]:
+    value = method.values[index]
+    if not isinstance(value, TensorValue):
+        return {"kind": kind_name(type(value))}
+    return {
+        "kind": "tensor",
+        "dtype": value.dtype.name,
+        "sizes": list(value.sizes),
+        "dim_order": list(value.dim_order),
+        "dynamic": value.is_dynamic,
+    }
+
+
+def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
+    lines = [f"{name}: {program.size_bytes:,} bytes, sha256 {program.sha256}"]
+    for method in methods:
+        lines += ["", f"method {method['name']}"]
+        for side in ("inputs", "outputs"):
+            values = method[side]
+            assert isinstance(values, list)  # noqa: S101  # built above
+            lines += [
+                f"  {side[:-1]} {i}   {_describe(v)}" for i, v in enumerate(values)
+            ]
+        lines.append(
+            f"  {method['values']} values, {method['instructions']} instructions,"
+            f" {method['constant_bytes']:,} bytes of constants"
+        )
+        arenas, operators = method["arenas"], method["operators"]
+        delegates = method["delegates"]
+        assert isinstance(arenas, list)  # noqa: S101  # built above
+        assert isinstance(operators, list)  # noqa: S101  # built above
+        assert isinstance(delegates, list)  # noqa: S101  # built above
+        lines += [
+            f"  arena {a['memory_id']}   {a['size_bytes']:,} bytes,"
+            f" at least {a['lower_bound_bytes']:,} are live at once"
+            for a in arenas
+        ]
+        for operator in operators:
+            lines.append(f"  {operator['name']}, {operator['calls']} calls")
+            lines += [f"    {key}" for key in operator["kernel_keys"]]
+        lines += [
+            f"  delegate {d['backend']}, {d['size_bytes']:,} bytes" for d in delegates
+        ]
+    return "\n".join(lines)
+
+
+def _describe(value: dict[str, object]) -> str:
+    if value["kind"] != "tensor":
+        return str(value["kind"])
+    text = f"{value['dtype']} {value['sizes']}"
+    if value["dynamic"]:
+        text += ", sizes are upper bounds"
+    return text

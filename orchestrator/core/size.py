@@ -1,0 +1,203 @@
+"""What a built firmware costs in flash and RAM, and what each byte is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ContributorKind(StrEnum):
+    """What bytes are for; in the order in which reports list it."""
+
+    MODEL = "model"
+    KERNEL = "kernel"
+    KERNEL_TABLE = "kernel_table"
+    RUNTIME = "runtime"
+    API = "api"
+    APPLICATION = "application"
+    PLATFORM = "platform"
+    MEMORY_FUNCTIONS = "memory_functions"
+    TOOLCHAIN = "toolchain"
+    CONSTANTS = "constants"
+    ARENA = "arena"
+    METHOD_STATE = "method_state"
+    STACK = "stack"
+    OTHER = "other"
+    PADDING = "padding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contributor:
+    """One part of the product.
+
+    Args:
+        kind: What it is.
+        name: Unique within its kind: a model, `portable/op_add`, `sum.forward`.
+        flash_bytes: Code, constants, and the load image of initialised variables.
+        ram_bytes: Static RAM.
+    """
+
+    kind: ContributorKind
+    name: str
+    flash_bytes: int
+    ram_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeTarget:
+    """What was built for; `board` is "" for hosts."""
+
+    cpu: str
+    isa: str
+    board: str
+    toolchain: str
+    optimize: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeTotals:
+    """Everything the firmware occupies, in bytes.
+
+    On a host, "flash" is what is loaded from the file.
+
+    Args:
+        flash_bytes: Code, constants, models, load image of initialised variables.
+        model_bytes: The models' programs, part of `flash_bytes`.
+        ram_bytes: All static RAM: the four below together.
+        arena_bytes: Planned tensors.
+        state_bytes: Method states.
+        data_bytes: All other variables, and padding.
+        stack_bytes: Reserved for the stack; 0 on hosts.
+    """
+
+    flash_bytes: int
+    model_bytes: int
+    ram_bytes: int
+    arena_bytes: int
+    state_bytes: int
+    data_bytes: int
+    stack_bytes: int
+
+    @property
+    def flash_bytes_without_models(self) -> int:
+        """Flash of everything but the models' programs."""
+        return self.flash_bytes - self.model_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionUse:
+    """How full a memory of the board is, gaps included; `kind` is flash or ram."""
+
+    name: str
+    kind: str
+    size_bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeSection:
+    """An output section of the ELF that occupies memory.
+
+    Args:
+        name: As the linker script has it.
+        address: Where the program sees it.
+        size_bytes: Without the gap before it.
+        region: Memory it lies in; "" on hosts.
+        load_region: Memory its initial contents lie in if that is another one, or "".
+        in_flash: Counts as flash.
+        in_ram: Counts as RAM.
+    """
+
+    name: str
+    address: int
+    size_bytes: int
+    region: str
+    load_region: str
+    in_flash: bool
+    in_ram: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeSymbol:
+    """A function or object of the ELF.
+
+    Args:
+        name: Qualified name without parameters, or the symbol itself.
+        symbol: As in the symbol table.
+        aliases: Other symbols of the same bytes, sorted.
+        is_function: Function or object.
+        address: Of its first byte.
+        size_bytes: As the compiler says.
+        section: Output section.
+        object: What it was compiled from: `kernels/portable/op_add.cpp`,
+            `libgcc.a(_divdi3.o)`; "" if the map does not say.
+        kind: Of the contributor it counts for.
+        contributor: Name of that contributor.
+    """
+
+    name: str
+    symbol: str
+    aliases: tuple[str, ...]
+    is_function: bool
+    address: int
+    size_bytes: int
+    section: str
+    object: str
+    kind: ContributorKind
+    contributor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackPart:
+    """Bytes of stack that one part of the firmware may use at once."""
+
+    name: str
+    stack_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackEstimate:
+    """Worst stack use, estimated from above out of the compiler's frame sizes.
+
+    Args:
+        stack_bytes: The parts together.
+        reserve_bytes: What the linker script reserves; 0 on hosts.
+        parts: Who is on the stack in the worst case, outermost first.
+        dynamic: Functions whose frame the compiler cannot bound, as `object: function`.
+        unknown: Linked functions without known frame (of the toolchain's libraries);
+            they are not part of the estimate.
+    """
+
+    stack_bytes: int
+    reserve_bytes: int
+    parts: tuple[StackPart, ...]
+    dynamic: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeReport:
+    """What a built firmware costs.
+
+    The contributors' flash and RAM add up to the totals exactly; so do the used bytes
+    of the regions on a board.
+
+    Args:
+        profile: Name of the profile.
+        target: What was built for.
+        totals: Everything.
+        regions: Memories of the board in its order; empty on hosts.
+        sections: By address; empty sections are left out.
+        contributors: By kind, then by size, the largest first.
+        symbols: The largest first.
+        stack: Worst stack use.
+    """
+
+    profile: str
+    target: SizeTarget
+    totals: SizeTotals
+    regions: tuple[RegionUse, ...]
+    sections: tuple[SizeSection, ...]
+    contributors: tuple[Contributor, ...]
+    symbols: tuple[SizeSymbol, ...]
+    stack: StackEstimate

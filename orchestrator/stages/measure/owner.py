@@ -1,0 +1,157 @@
+"""Whose bytes these are: from an input file and section to a contributor."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.memory import arena_section, model_section
+from orchestrator.core.size import ContributorKind as Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orchestrator.core.memory import MemoryPlan
+
+_ARCHIVE_MEMBER: Final = re.compile(r"^(.*)\(([^()]+)\)$")
+_MERGEABLE: Final = re.compile(r"\.(str\d+\.\d+|cst\d+)$")
+"""Ends of the names compilers give to sections whose equal items are merged."""
+_OBJECTS: Final = "obj/"
+"""Folder of the objects; below it they are named after their sources."""
+_BUILTINS: Final = "obj/compiler_rt.o"
+_FOLDERS: Final = (
+    ("runtime/src/", Kind.RUNTIME),
+    ("runtime/app/", Kind.APPLICATION),
+    ("runtime/platform/", Kind.PLATFORM),
+    ("runtime/freestanding/", Kind.MEMORY_FUNCTIONS),
+    ("kernels/", Kind.KERNEL),
+)
+_GENERATED: Final = {
+    "gen/src/api.cpp": (Kind.API, "api"),
+    "gen/src/registered_kernels.cpp": (Kind.KERNEL_TABLE, "kernel table"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A contributor, and what the bytes were compiled from ("" if nobody knows)."""
+
+    kind: Kind
+    name: str
+    object: str = ""
+
+
+PADDING: Final = Owner(Kind.PADDING, "alignment")
+STACK: Final = Owner(Kind.STACK, "stack")
+
+
+class Owners:
+    """Knows the parts of one product.
+
+    Args:
+        profile: Its name.
+        objects: Paths of its objects from ninja's folder, `obj/runtime/src/model.cpp.o`.
+        memory: Names its models, methods and arenas.
+    """
+
+    def __init__(
+        self, profile: str, objects: Iterable[str], memory: MemoryPlan
+    ) -> None:
+        self._library = f"lib{profile}.a"
+        self._members: dict[str, list[str]] = {}
+        for path in sorted(objects):
+            self._members.setdefault(PurePosixPath(path).name, []).append(path)
+        self._sections: dict[str, Owner] = {}
+        self._variables: dict[str, Owner] = {}
+        for model in memory.models:
+            self._sections[model_section(model.model)] = Owner(Kind.MODEL, model.model)
+            for method in model.methods:
+                name = f"{model.model}.{method.method}"
+                for arena in method.arenas:
+                    section = arena_section(
+                        model.model, method.method, arena.memory_id
+                    )
+                    owner = Owner(Kind.ARENA, f"{name} arena {arena.memory_id}")
+                    self._sections[section] = owner
+                base = "_".join(
+                    (_identifier(profile), model.model, _identifier(method.method))
+                )
+                for what in ("state", "loaded"):
+                    owner = Owner(Kind.METHOD_STATE, name)
+                    self._variables[f"{base}_{what}"] = owner
+
+    def of_variable(self, name: str) -> Owner | None:
+        """Owner of a variable that counts on its own; `name` is demangled."""
+        return self._variables.get(name.rpartition("::")[2])
+
+    @staticmethod
+    def unlisted(section: str) -> Owner:
+        """Owner of bytes of an output section that the map says nothing about."""
+        return Owner(Kind.OTHER, f"unlisted in {section}")
+
+    def of_piece(self, section: str, file: str) -> Owner:
+        """Owner of an input section.
+
+        Args:
+            section: Name of the input section.
+            file: As in the linker's map.
+        """
+        known = self._sections.get(section)
+        if known is not None:
+            return Owner(known.kind, known.name, self._object(file))
+        if file.startswith("<") or " " in file:  # `<internal>`, `linker stubs`
+            if found := _MERGEABLE.search(section):
+                what = "strings" if found[1].startswith("str") else "numbers"
+                return Owner(Kind.CONSTANTS, f"merged {what}")
+            return Owner(Kind.OTHER, f"linker {section}")
+        return self._of_object(self._object(file))
+
+    def _of_object(self, name: str) -> Owner:
+        if name in _GENERATED:
+            return Owner(*_GENERATED[name], name)
+        for folder, kind in _FOLDERS:
+            if name.startswith(folder):
+                path = PurePosixPath(name).relative_to(folder)
+                return Owner(kind, str(path.with_suffix("")), name)
+        if found := _ARCHIVE_MEMBER.match(name):
+            library = found[1].removesuffix(".a")
+            return Owner(Kind.TOOLCHAIN, library, name)
+        path = PurePosixPath(name)
+        if name == "compiler_rt.o":
+            return Owner(Kind.TOOLCHAIN, "compiler_rt", name)
+        if len(path.parts) == 1:
+            return Owner(Kind.TOOLCHAIN, "start-up files", name)
+        return Owner(Kind.OTHER, name, name)
+
+    def _object(self, file: str) -> str:
+        """Source of an object of ours; a base name for the toolchain's files.
+
+        Paths of the toolchain are the machine's, and do not belong in a report.
+        """
+        if file == _BUILTINS:
+            return PurePosixPath(file).name
+        if file.startswith(_OBJECTS):
+            return source_of(file)
+        found = _ARCHIVE_MEMBER.match(file)
+        if not found:
+            return PurePosixPath(file).name
+        archive, member = PurePosixPath(found[1]).name, found[2]
+        if archive != self._library:
+            return f"{archive}({member})"
+        paths = self._members.get(member, [])
+        if len(paths) == 1:
+            return source_of(paths[0])
+        # Two libraries can have a kernel of one name; the map does not say which.
+        folder = "kernels/" if member.startswith("op_") else "gen/src/"
+        return folder + member.removesuffix(".o")
+
+
+def source_of(path: str) -> str:
+    return path.removeprefix(_OBJECTS).removesuffix(".o")
+
+
+def _identifier(name: str) -> str:
+    """A name as part of a C identifier, as in the generated API."""
+    return "".join(c if c.isalnum() else "_" for c in name)

@@ -1,0 +1,50 @@
+"""Profiles for tests: a corpus case on a target, built by the real command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.cli import run
+from tests.conftest import CORPUS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A profile in a folder of its own; outputs go to `out`."""
+
+    profile: Path
+    out: Path
+
+    @property
+    def lock(self) -> Path:
+        """The lock beside the profile."""
+        return self.profile.with_suffix(".lock")
+
+    def run(self, command: str, *arguments: str) -> int:
+        """Exit code of `orchestrator COMMAND PROFILE --out OUT ARGUMENTS`."""
+        return run([command, str(self.profile), "--out", str(self.out), *arguments])
+
+    def report(self) -> dict[str, object]:
+        """The report of the last build."""
+        report = json.loads((self.out / "report.json").read_text())
+        assert isinstance(report, dict)
+        return report
+
+
+def make_product(
+    folder: Path, case: str, *, cpu: str, toolchain: str, extra: str = ""
+) -> Product:
+    """Write a profile for a corpus case, with a copy of its model."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(CORPUS / case / "model.pte", folder / "model.pte")
+    name = f"{case.replace('_', '-')}-{cpu.replace('.', '')}-{toolchain}"
+    profile = folder / f"{name}.toml"
+    profile.write_text(
+        f'schema = 1\nname = "{name}"\n{extra}\n'
+        f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n\n'
+        '[[models]]\nname = "model"\npath = "model.pte"\n'
+    )
+    return Product(profile=profile, out=folder / "out")
