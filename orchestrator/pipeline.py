@@ -329,7 +329,6 @@ class Pipeline:
         """Stage resolve. Raises KernelError with every gap."""
         from orchestrator.stages.resolve import resolve  # noqa: PLC0415
 
-        others = tuple(n for n in sources.library_names())
         return self._memo(
             plan.stage("resolve"),
             lambda: resolve(
@@ -337,9 +336,18 @@ class Pipeline:
                 self.catalog,
                 every_dtype=self.profile.dtypes.select.value == "all",
                 span_of=self._span_of,
-                elsewhere=lambda: self._catalog_of(others),
+                elsewhere=self._every_library,
             ),
         )
+
+    def _every_library(self) -> Catalog:
+        """Kernels of all libraries, for hints: one that is broken has none."""
+        from orchestrator.catalog import Catalog  # noqa: PLC0415
+
+        try:
+            return self._catalog_of(sources.library_names())
+        except ProfileError:
+            return Catalog()
 
     def _span_of(self, origin: Origin) -> SourceSpan | None:
         if origin.method or origin.source in self.model_spans:
@@ -549,7 +557,7 @@ class Pipeline:
             return measure(
                 elf=(self.work / "firmware.elf").read_bytes(),
                 map_text=(self.work / "firmware.map").read_text(errors="replace"),
-                stacks=stacks,
+                stack_usage=stacks,
                 memory=self.memory(plan),
                 target=self.target,
                 profile=self.profile.name,
@@ -560,7 +568,7 @@ class Pipeline:
             report,
             flash_bytes=self.profile.budget.flash_bytes,
             ram_bytes=self.profile.budget.ram_bytes,
-            span_of=lambda key: self.profile.span("budget", key),
+            span_of=self.profile.span,
         )
         return report
 

@@ -153,12 +153,21 @@ void convolve(const Convolution& conv, const Tensor& input,
   const Planes w(weight, 2);
   const Planes y(out, 2);
   const int32_t in_channels = x.size[1] / conv.groups;
-  const int32_t out_channels = y.size[1] / conv.groups;
+  int32_t out_channels = y.size[1] / conv.groups;
+  int32_t groups = conv.groups;
   // Strides of the weights by input and by output channel, and by group.
   const int32_t w_in = w.stride[conv.transposed ? 0 : 1];
-  const int32_t w_out = w.stride[conv.transposed ? 1 : 0];
+  int32_t w_next = w.stride[conv.transposed ? 1 : 0];
   const int32_t w_group =
       w.stride[0] * (conv.transposed ? in_channels : out_channels);
+  // Depthwise: seen as one group, where every output has an input of its own.
+  int32_t x_next = 0;
+  if (in_channels == 1 && out_channels == 1) {
+    x_next = x.stride[1];
+    w_next = w_group;
+    out_channels = groups;
+    groups = 1;
+  }
 
   // The innermost loop should be long: loops that a kernel of size 1 makes
   // trivial go outside, which leaves the order of the products as it is.
@@ -190,8 +199,9 @@ void convolve(const Convolution& conv, const Tensor& input,
         T* to = out.mutable_data<T>() + n * y.stride[0] + h * y.stride[2] +
                 v * y.stride[3];
         const T* start = bias == nullptr ? nullptr : bias->data<T>();
-        for (int32_t g = 0; g < conv.groups; ++g) {
-          const T* w_channel = w_first + g * w_group;
+        for (int32_t g = 0; g < groups; ++g) {
+          DotFactors<T> factors = {x_group, w_first + g * w_group, x_next,
+                                   w_next};
           for (int32_t left = out_channels; left > 0;) {
             const int block = left >= kDotBlock ? kDotBlock : 1;
             Compute<T> sums[kDotBlock] = {};
@@ -200,12 +210,13 @@ void convolve(const Convolution& conv, const Tensor& input,
                 sums[i] = static_cast<Compute<T>>(*start++);
               }
             }
-            dot(x_group, w_channel, w_out, loops, block, sums);
+            dot(factors, loops, block, sums);
             for (int i = 0; i < block; ++i) {
               *to = static_cast<T>(sums[i]);
               to += y.stride[1];
             }
-            w_channel += block * w_out;
+            factors.x += block * x_next;
+            factors.w += block * w_next;
             left -= block;
           }
           x_group += in_channels * x.stride[1];

@@ -21,8 +21,14 @@ void matmul(const Tensor& a, const Tensor& b, Tensor& out, Finish finish) {
     for (int32_t j = 0, block; j < columns; j += block) {
       block = columns - j >= kDotBlock ? kDotBlock : 1;
       Compute<T> sums[kDotBlock] = {};
-      dot(a.data<T>() + i * a_strides[0], b.data<T>() + j * b_strides[1],
-          b_strides[1], loops, static_cast<int>(block), sums);
+      const DotFactors<T> factors = {a.data<T>() + i * a_strides[0],
+                                     b.data<T>() + j * b_strides[1], 0,
+                                     b_strides[1]};
+      if (block == kDotBlock) {
+        dot4<T, true>(factors, loops, sums);
+      } else {
+        dot1(factors, loops, sums);
+      }
       T* to = out.mutable_data<T>() + i * out_strides[0];
       for (int32_t c = 0; c < block; ++c) {
         to[(j + c) * out_strides[1]] =

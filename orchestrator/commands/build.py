@@ -44,7 +44,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _summary(report: BuildReport) -> str:
-    totals = report.report
+    totals = report.report.totals
     if report.plan.is_current and not report.lock_changed:
         done = f"{report.profile}: up to date"
     else:
@@ -67,8 +67,8 @@ def _document(report: BuildReport) -> dict[str, object]:
             {"stage": s.label, "ran": bool(s.reason), "reason": s.reason}
             for s in report.plan.stages
         ],
-        "flash_bytes": report.report.flash_bytes,
-        "flash_bytes_without_models": report.report.flash_bytes_without_models,
-        "ram_bytes": report.report.ram_bytes,
+        "flash_bytes": report.report.totals.flash_bytes,
+        "flash_bytes_without_models": report.report.totals.flash_bytes_without_models,
+        "ram_bytes": report.report.totals.ram_bytes,
         "outputs": dict(report.lock.outputs),
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.kernel import KernelKey, TensorMeta
 
 if TYPE_CHECKING:
+    from orchestrator.core.dtype import ScalarType
     from orchestrator.core.operator import OperatorName
 
 
@@ -99,6 +100,7 @@ class SelectedOperator:
         name: The operator.
         patterns: Every distinct call of it, with who makes it; both sorted.
         keys: Kernel keys asked for outside models; sorted.
+        dtypes: Dtypes asked for outside models, whatever the dim orders; sorted.
         every_dtype: Asked for without a key: all dtypes the kernel has.
         origins: Who lists it; sorted.
     """
@@ -106,6 +108,7 @@ class SelectedOperator:
     name: OperatorName
     patterns: tuple[tuple[CallPattern, tuple[Origin, ...]], ...] = ()
     keys: tuple[KernelKey, ...] = ()
+    dtypes: tuple[ScalarType, ...] = ()
     every_dtype: bool = False
     origins: tuple[Origin, ...] = ()
 

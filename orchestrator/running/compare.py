@@ -79,8 +79,8 @@ class Comparison:
         max_abs_error: Largest `|got - want|`; infinite if exactly one of the two is
             not finite, or both are and differ.
         max_rel_error: Largest `|got - want| / |want|`, where `want` is not 0.
-        worst: Element that is farthest out of the tolerance, or else nearest to it;
-            None if nothing differs.
+        worst: Element farthest out of tolerance; if none is, that with the largest
+            absolute error; None if nothing differs.
     """
 
     is_ok: bool
@@ -223,7 +223,8 @@ def _compare(
     failed = sum(e > 0 for e in excess)
     worst = None
     if any(errors):
-        at = excess.index(max(excess))
+        measure = excess if failed else errors
+        at = measure.index(max(measure))
         worst = Element(index=_index(at, shape), got=got[at], want=want[at])
     return Comparison(
         is_ok=failed == 0,

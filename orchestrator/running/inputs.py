@@ -60,10 +60,12 @@ class Problems:
             replace(d, notes=(("at", at), *d.notes)) for d in error.diagnostics
         ]
 
-    def raise_if_any(self) -> None:
-        """Raise everything noted as one UsageError."""
-        if self._found:
-            raise UsageError(self._found)
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def error(self) -> UsageError:
+        """Everything noted, to be raised."""
+        return UsageError(self._found)
 
 
 def command_line_call(  # noqa: PLR0913  # one per option, all named
@@ -95,8 +97,7 @@ def command_line_call(  # noqa: PLR0913  # one per option, all named
     at = f"--method {method}" if model is None else f"--model {model} --method {method}"
     found = find_method(product, model, method, at, problems)
     if found is None:
-        problems.raise_if_any()
-        raise AssertionError("a method that is not found is a problem")
+        raise problems.error()
     given = {"--input": (inputs, found.inputs)}
     if expected is not None:
         given["--expect"] = (expected, found.outputs)
@@ -119,7 +120,8 @@ def command_line_call(  # noqa: PLR0913  # one per option, all named
             for text, value, port in zip(texts, pairs, ports, strict=False):
                 if value is not None:
                     check_input(value, port, f"--input {text}", problems)
-    problems.raise_if_any()
+    if problems:
+        raise problems.error()
     return Call(method=found, inputs=values["--input"], expected=values.get("--expect"))
 
 

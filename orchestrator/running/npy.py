@@ -98,15 +98,12 @@ def read_npy(data: bytes, *, file: str) -> Array:
     try:
         return _read(data)
     except _NpyError as error:
-        notes = [("found", error.found)]
-        if error.expected:
-            notes.append(("expected", error.expected))
         raise UsageError(
             Diagnostic(
                 code="bad-npy",
                 message=error.message,
                 where=SourceSpan(file=file),
-                notes=tuple(notes),
+                notes=(("found", error.found), ("expected", error.expected)),
                 hint=error.hint,
             )
         ) from None
@@ -128,7 +125,7 @@ _SAVE_HINT: Final = "write it with numpy.save"
 
 class _NpyError(Exception):
     def __init__(
-        self, message: str, *, found: str, expected: str = "", hint: str = _SAVE_HINT
+        self, message: str, *, found: str, expected: str, hint: str = _SAVE_HINT
     ) -> None:
         super().__init__(message)
         self.message = message

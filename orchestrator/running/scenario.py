@@ -69,9 +69,8 @@ def read_scenario(
         ) from None
     reader = _Reader(file, product, read_bytes)
     scenario = reader.scenario(document)
-    reader.problems.raise_if_any()
-    if scenario is None:
-        raise AssertionError("a scenario without problems is complete")
+    if scenario is None or reader.problems:
+        raise reader.problems.error()
     return scenario
 
 
@@ -181,8 +180,8 @@ class _Reader:
             case "string" if isinstance(value, str):
                 number = value
         if number is None:
-            if kind in _KINDS:
-                self._wrong(f"{at}.value", value, _KINDS[str(kind)])
+            if isinstance(kind, str) and kind in _KINDS:
+                self._wrong(f"{at}.value", value, _KINDS[kind])
             else:
                 hint = did_you_mean(kind, _KINDS) if isinstance(kind, str) else ""
                 self._wrong(f"{at}.kind", kind, ", ".join(_KINDS), hint=hint)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
     """Replace a file in one step: readers see the old bytes or the new ones."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -15,6 +15,10 @@ def write_atomic(path: Path, data: bytes) -> None:
         with temporary.open("wb") as file:
             file.write(data)
             file.flush()
+            if executable:
+                mode = os.fstat(file.fileno()).st_mode
+                # Whoever may read it may run it.
+                os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)
             os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CURRENT = "current"
 STORE = ".out"
+_ELF = b"\x7fELF"
 
 
 def publish(folder: Path, identity: str, files: Mapping[str, bytes]) -> None:
@@ -36,7 +37,8 @@ def publish(folder: Path, identity: str, files: Mapping[str, bytes]) -> None:
         staging = store / f"{target.name}.tmp"
         shutil.rmtree(staging, ignore_errors=True)
         for name, data in files.items():
-            write_atomic(staging / name, data)
+            is_program = data.startswith(_ELF)
+            write_atomic(staging / name, data, executable=is_program)
         staging.replace(target)
     link_to(folder / CURRENT, f"{STORE}/{target.name}")
     names = {name.partition("/")[0] for name in files}

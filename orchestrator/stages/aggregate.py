@@ -9,6 +9,7 @@ from orchestrator.core.op_info import Origin, SelectedOperator, Selection
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import KernelKey
     from orchestrator.core.op_info import CallPattern, OpInfo
     from orchestrator.core.operator import OperatorName
@@ -52,11 +53,12 @@ def union(a: Selection, b: Selection) -> Selection:
 class _Entry:
     """An operator while the union grows."""
 
-    __slots__ = ("every_dtype", "keys", "origins", "patterns")
+    __slots__ = ("dtypes", "every_dtype", "keys", "origins", "patterns")
 
     def __init__(self) -> None:
         self.patterns: dict[CallPattern, set[Origin]] = {}
         self.keys: set[KernelKey] = set()
+        self.dtypes: set[ScalarType] = set()
         self.origins: set[Origin] = set()
         self.every_dtype = False
 
@@ -66,6 +68,7 @@ class _Entry:
             name=name,
             patterns=tuple((p, tuple(sorted(origins))) for p, origins in patterns),
             keys=tuple(sorted(self.keys)),
+            dtypes=tuple(sorted(self.dtypes)),
             every_dtype=self.every_dtype,
             origins=tuple(sorted(self.origins)),
         )
@@ -99,6 +102,7 @@ class _Union:
         for pattern, origins in operator.patterns:
             entry.patterns.setdefault(pattern, set()).update(origins)
         entry.keys.update(operator.keys)
+        entry.dtypes.update(operator.dtypes)
         entry.origins.update(operator.origins)
         entry.every_dtype |= operator.every_dtype
 

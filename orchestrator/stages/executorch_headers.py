@@ -80,7 +80,8 @@ def _variants(head: str, selection: Selection, resolution: Resolution) -> str:
 
 def _condition(selected: SelectedOperator, *, every_dtype: bool) -> str:
     keys = selected.all_keys
-    dtypes = sorted({d.name for key in keys for d in key.dtypes})
+    found = {dtype for key in keys for dtype in key.dtypes} | set(selected.dtypes)
+    dtypes = sorted(dtype.name for dtype in found)
     checks = [f"scalar_type == executorch::aten::ScalarType::{d}" for d in dtypes]
     # A key without tensors says nothing about dtypes, so it rules none out.
     if every_dtype or not all(key.tensors for key in keys):

@@ -106,14 +106,14 @@ class _Shapes:
             else None
             for value in values
         ]
+        self._further: dict[int, tuple[TensorMeta, ...]] = {}
         for index, value in enumerate(values):
             if isinstance(value, TensorListValue | OptionalTensorListValue):
-                self._metas[index] = self._first_meta(value.items)
-
-    def _first_meta(self, items: tuple[int, ...]) -> TensorMeta | None:
-        """Meta of the first tensor in a list; None if there is none."""
-        metas = (self._metas[item] for item in items if item >= 0)
-        return next((meta for meta in metas if meta is not None), None)
+                metas = [self._metas[item] for item in value.items if item >= 0]
+                found = [meta for meta in metas if meta is not None]
+                # The first tensor of a list stands for it in the kernel key.
+                self._metas[index] = found[0] if found else None
+                self._further[index] = tuple(found[1:])
 
     def pattern(self, args: tuple[int, ...]) -> CallPattern:
         metas = self._metas
@@ -123,6 +123,13 @@ class _Shapes:
             if (meta := metas[arg]) is not None
         ]
         letters = self._letters
+        further = [
+            (position, meta)
+            for position, arg in enumerate(args)
+            for meta in self._further.get(arg, ())
+        ]
         return CallPattern(
-            kinds="".join([letters[arg] for arg in args]), tensors=tuple(tensors)
+            kinds="".join([letters[arg] for arg in args]),
+            tensors=tuple(tensors),
+            list_items=tuple(further),
         )

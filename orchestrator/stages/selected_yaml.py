@@ -62,7 +62,9 @@ def selected_operators_yaml(selection: Selection, *, generator: str) -> str:
 
 def _kernel_keys(operator: SelectedOperator) -> list[str]:
     default = ["default"] if operator.every_dtype else []
-    return sorted([*default, *map(str, operator.all_keys)])
+    # ExecuTorch's own spelling of a dtype without dim orders.
+    dtypes = [f"v1/{int(dtype)};" for dtype in operator.dtypes]
+    return sorted([*default, *dtypes, *map(str, operator.all_keys)])
 
 
 def _sources(operator: SelectedOperator) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -364,10 +365,8 @@ def _functions(index: int, method: _Method) -> str:
     ports = [p for p in method.ports if _is_data(p)]
     inputs = [p for p in ports if p.is_input]
     outputs = [p for p in ports if not p.is_input]
-    parameters = _c_parameters(method).replace("ORCH_AT_LEAST", "")
-    parameters = "" if parameters == "void" else parameters
-    run_parameters = _run_parameters(method).replace("ORCH_AT_LEAST", "")
-    run_parameters = "" if run_parameters == "void" else run_parameters
+    parameters = _defined(_c_parameters(method))
+    run_parameters = _defined(_run_parameters(method))
     body = [
         f"orch_status {method.base}({parameters}) {{",
         f"  const orch::ModelMethod& method = {entry};",
@@ -449,6 +448,11 @@ def _functions(index: int, method: _Method) -> str:
         "}",
     ]
     return "\n".join(body)
+
+
+def _defined(parameters: str) -> str:
+    """Parameters of a declaration as those of its definition in C++."""
+    return "" if parameters == "void" else re.sub(r"ORCH_AT_LEAST\((\d+)\)", r"\1", parameters)
 
 
 def _set_scalar(port: _Port) -> str:

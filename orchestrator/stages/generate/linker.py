@@ -24,7 +24,6 @@ SECTIONS {{
   .text : {{ *(.text .text.*) }} > {flash}
 {models}
   .rodata : {{ *(.rodata .rodata.*) . = ALIGN(4); }} > {flash}
-  .ARM.exidx : {{ *(.ARM.exidx .ARM.exidx.*) }} > {flash}
 
   /* At the bottom of the memory: an overflow leaves it and faults, or is caught by
      the stack limit register. */
@@ -52,7 +51,7 @@ SECTIONS {{
   .init_array : {{ *(.init_array .init_array.* .ctors .ctors.*) }} > {flash}
   ASSERT(SIZEOF(.init_array) == 0, "static constructors are not supported")
 
-  /DISCARD/ : {{ *(.ARM.extab* .comment .note.* .ARM.attributes) }}
+  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .comment .note.* .ARM.attributes) }}
 }}
 """
 

@@ -149,6 +149,7 @@ class Owners:
 
 
 def source_of(path: str) -> str:
+    """Source of an object of ours: objects are named after their sources."""
     return path.removeprefix(_OBJECTS).removesuffix(".o")
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _PLACE: Final = re.compile(r"^(.*?:\d+(?::\d+)?):(.*)$")
 _CLONE: Final = re.compile(r"\.(?:part|constprop|isra|cold|lto_priv)\b.*$")
 _FUNCTION: Final = re.compile(r"([A-Za-z_]\w*)(?:\(|$)")
+_UNSURE: Final = re.compile(r"\b(?:operator|decltype|noexcept)\b|\(\*")
+"""Declarations whose first parenthesis need not follow the function's name."""
 _COLUMNS: Final = 3
 """Place and function, bytes, qualifiers; separated by tabs."""
 
@@ -142,7 +144,8 @@ def _frames(text: str) -> Iterable[_Frame]:
             place=place + (clone[0] if clone else ""),
             function=function,
             size_bytes=int(columns[1]),
-            is_dynamic=columns[2].startswith("dynamic"),
+            # "dynamic,bounded": the number is the bound.
+            is_dynamic=columns[2] == "dynamic",
         )
 
 
@@ -162,6 +165,8 @@ def _linked_names(symbols: Sequence[SizeSymbol]) -> Callable[[str], bool]:
             return False
         plain = function.replace("{anonymous}", "").replace("(anonymous namespace)", "")
         found = _FUNCTION.search(plain)
-        return found is None or "operator" in plain or found[1] in everything
+        if found is None or _UNSURE.search(plain):
+            return True
+        return found[1] in everything
 
     return linked

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from orchestrator.core.call import calls_of_key, misfit, takes, tensor_names
-from orchestrator.core.op_info import Origin, SelectedOperator
+from orchestrator.core.kernel import TensorMeta
+from orchestrator.core.op_info import CallPattern, Origin, SelectedOperator
 from orchestrator.core.resolution import (
     Binding,
     Resolution,
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from orchestrator.catalog.model import Catalog
+    from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel, KernelKey
-    from orchestrator.core.op_info import CallPattern, Selection
+    from orchestrator.core.op_info import Selection
     from orchestrator.errors import SourceSpan
 
 EVERY_OPERATOR = Origin(source="operators.all")
@@ -129,6 +131,25 @@ class _Link:
     origins: set[Origin] = field(default_factory=set)
 
 
+def _call_with(kernel: Kernel, dtype: ScalarType) -> CallPattern:
+    """A call with a dtype wherever it decides, and all others where it does not."""
+    taken = dict(kernel.dtypes)
+    arguments = enumerate(kernel.schema.arguments)
+    named = [(i, a.name) for i, a in arguments if a.name in taken]
+    return CallPattern(
+        kinds="",
+        tensors=tuple(
+            (i, TensorMeta(dtype, ())) for i, n in named if n in kernel.dtype_arguments
+        ),
+        list_items=tuple(
+            (i, TensorMeta(other, ()))
+            for i, n in named
+            if n not in kernel.dtype_arguments
+            for other in sorted(taken[n])
+        ),
+    )
+
+
 class _Linker:
     """Links kernels of one operator.
 
@@ -160,7 +181,12 @@ class _Linker:
     def link(self, gaps: Gaps) -> tuple[Binding, ...]:
         """Bind every call, or note the gaps."""
         selected = self.selected
-        needed = selected.patterns or selected.keys or selected.every_dtype
+        needed = bool(
+            selected.patterns
+            or selected.keys
+            or selected.dtypes
+            or selected.every_dtype
+        )
         if needed and not self.kernels:
             called = {o for _, origins in selected.patterns for o in origins}
             gaps.no_kernel(selected.name, called | self.outside)
@@ -211,7 +237,23 @@ class _Linker:
             for request in requests:
                 link.calls += request.taken_by(self.kernels[chosen])
                 link.origins.update(request.origins)
+        for dtype in self.selected.dtypes:
+            self._bind_dtype(dtype, gaps)
         return claims
+
+    def _bind_dtype(self, dtype: ScalarType, gaps: Gaps) -> None:
+        """Link the first fallback kernel that takes a dtype, whatever the dim orders."""
+        origins = tuple(sorted(self.outside))
+        for index, kernel in enumerate(self.kernels):
+            call = _call_with(kernel, dtype)
+            if not kernel.keys and takes(kernel, call):
+                link = self.links.setdefault(index, _Link())
+                link.calls.append(call)
+                link.origins.update(origins)
+                return
+        call = _call_with(self.kernels[0], dtype)
+        request = Request(key=call.key, calls=(call,), origins=origins)
+        gaps.unserved(self.selected.name, self.kernels, request)
 
     def _choose(self, requests: Sequence[Request]) -> int | None:
         """The first kernel that serves all of them."""

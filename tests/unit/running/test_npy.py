@@ -14,7 +14,7 @@ from orchestrator.errors import ExitCode, UsageError
 from orchestrator.running.npy import Array, dtype_name, read_npy, write_npy
 from tests.conftest import CORPUS
 
-DTYPES: Final = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8".split()
+DTYPES: Final = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]
 ORDERS: Final = [">" + d for d in DTYPES] + ["<" + d for d in DTYPES]
 
 
@@ -120,7 +120,7 @@ def test_reads_headers_of_other_writers() -> None:
         (
             b"PK\3\4 and on",
             "the file is no .npy file",
-            "10 bytes, beginning with b'PK\\x03\\x04 a'",
+            "11 bytes, beginning with b'PK\\x03\\x04 a'",
             "b'\\x93NUMPY'",
         ),
         (
@@ -140,6 +140,12 @@ def test_reads_headers_of_other_writers() -> None:
             "the .npy header is cut off",
             "12 bytes",
             "at least 4294967307",
+        ),
+        (
+            b"\x93NUMPY\x01\x00\xff",
+            "the .npy header is cut off",
+            "9 bytes",
+            "at least 10",
         ),
         (
             with_header(b" " * 10_001),

@@ -41,7 +41,7 @@ def enum_codes(header: str, name: str) -> dict[str, int]:
     """Names and codes of a C++ enum, counted as a compiler does."""
     text = (INCLUDE / header).read_text()
     body = re.search(
-        rf"enum class (?:\[\[\w+\]\] )?{name} : \w+ \{{(.*?)\}};", text, re.S
+        rf"enum class (?:\[\[\w+\]\] )?{name} : \w+ \{{(.*?)\}};", text, re.DOTALL
     )
     assert body is not None
     codes: dict[str, int] = {}
@@ -222,8 +222,10 @@ def patched(at: int, word: int) -> bytes:
         ),
         (
             patched(28, 0xFFFFFFFF),
-            "output 0: it is a tensor Short of 4294967295 dimensions,"
-            " expected Short [2, 3]",
+            (
+                "output 0: it is a tensor Short of 4294967295 dimensions,"
+                " expected Short [2, 3]"
+            ),
         ),
         (
             patched(32, 0xFFFFFFFF),

@@ -146,6 +146,10 @@ def test_a_list_counts_as_its_first_tensor() -> None:
             (3, TensorMeta(ScalarType.Int, (0,))),
             (5, TensorMeta(ScalarType.Float, ())),
         ),
+        list_items=(
+            (1, TensorMeta(ScalarType.Int, (0,))),
+            (3, TensorMeta(ScalarType.Float, ())),
+        ),
     )
     assert str(pattern.key) == "v1/3;0|6;|3;0|6;"
 

@@ -1,0 +1,90 @@
+"""Budgets: upper bounds of the profile for flash and RAM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.size import ContributorKind
+from orchestrator.errors import Diagnostic, MemoryPlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orchestrator.core.size import Contributor, SizeReport
+    from orchestrator.errors import SourceSpan
+
+_CULPRITS: Final = 5
+_KIB: Final = 1024
+
+
+def check_budget(
+    report: SizeReport,
+    *,
+    flash_bytes: int | None,
+    ram_bytes: int | None,
+    span_of: Callable[..., SourceSpan | None],
+) -> None:
+    """Compare a firmware with its budget.
+
+    Args:
+        report: What it costs.
+        flash_bytes: Upper bound, inclusive; None is no bound.
+        ram_bytes: Of static RAM with the reserved stack, inclusive; None is no bound.
+        span_of: Where the profile says so: called with "budget", then "flash" or "ram".
+
+    Raises:
+        MemoryPlanError: A bound is exceeded (`over-budget`): numbers and the largest
+            contributors, for each.
+    """
+    totals = report.totals
+    problems = []
+    if flash_bytes is not None and totals.flash_bytes > flash_bytes:
+        flash = [(c, c.flash_bytes) for c in report.contributors]
+        hint = "choose smaller models, fewer operators or dtypes, or raise budget.flash"
+        problems.append(
+            _over("flash", totals.flash_bytes, flash_bytes, flash, hint, span_of)
+        )
+    if ram_bytes is not None and totals.ram_bytes > ram_bytes:
+        ram = [(c, c.ram_bytes) for c in report.contributors]
+        hint = "choose models with smaller activations, or raise budget.ram"
+        problems.append(_over("ram", totals.ram_bytes, ram_bytes, ram, hint, span_of))
+    if problems:
+        raise MemoryPlanError(problems)
+
+
+def _over(  # noqa: PLR0913, PLR0917  # the parts of one message
+    memory: str,
+    needed: int,
+    allowed: int,
+    costs: list[tuple[Contributor, int]],
+    hint: str,
+    span_of: Callable[..., SourceSpan | None],
+) -> Diagnostic:
+    largest = sorted(
+        ((c, n) for c, n in costs if n and c.kind is not ContributorKind.PADDING),
+        key=lambda cost: (-cost[1], cost[0].kind, cost[0].name),
+    )
+    return Diagnostic(
+        code="over-budget",
+        message=f"the firmware needs {needed - allowed:,} bytes more"
+        f" {memory if memory == 'flash' else memory.upper()} than its budget",
+        where=span_of("budget", memory),
+        notes=(
+            ("needed", _bytes(needed)),
+            ("allowed", _bytes(allowed)),
+            ("over", _bytes(needed - allowed)),
+            *(
+                (
+                    "largest",
+                    f"{c.kind.replace('_', ' ')} {c.name}: {n:,} bytes"
+                    f" ({100 * n / needed:.1f} %)",
+                )
+                for c, n in largest[:_CULPRITS]
+            ),
+        ),
+        hint=hint,
+    )
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} bytes ({count / _KIB:.1f} KiB)"

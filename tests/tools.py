@@ -1,0 +1,73 @@
+"""Programs that tests need besides Python.
+
+A test whose tool is missing is skipped by the tool's name, so that a machine without
+root can run all the others. With ORCHESTRATOR_REQUIRE_TOOLS=1 (or CI=true, which
+services for continuous integration set) it fails instead: there, nothing may pass by
+being left out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from orchestrator.errors import ToolchainError
+from orchestrator.shell.toolchain import find_emulator, find_toolchain
+from orchestrator.targets import resolve_target
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+
+
+def tools_required() -> bool:
+    """Whether a missing tool is a failure."""
+    names = ("ORCHESTRATOR_REQUIRE_TOOLS", "CI")
+    return any(os.environ.get(name, "").lower() in _TRUE for name in names)
+
+
+def need_tool(*names: str) -> str:
+    """Path of the first of these programs that is installed; else skip or fail."""
+    path = next((p for name in names if (p := shutil.which(name))), None)
+    if path is None:
+        _missing(" or ".join(names))
+    return path
+
+
+def need_file(path: str, package: str) -> str:
+    """A file that a system package brings, such as a header; else skip or fail."""
+    if not Path(path).is_file():
+        _missing(f"{path} ({package})")
+    return path
+
+
+def need_toolchain(cpu: str, toolchain: str) -> None:
+    """Skip or fail unless this toolchain for this core is installed and works."""
+    target = resolve_target(
+        cpu=cpu, isa=None, board=None, toolchain=toolchain, optimize="size"
+    )
+    try:
+        find_toolchain(target)
+    except ToolchainError as error:
+        _missing(f"toolchain {toolchain} for {cpu}", str(error))
+
+
+def need_emulator(cpu: str) -> None:
+    """Skip or fail unless the emulator of the core's default board is installed."""
+    target = resolve_target(
+        cpu=cpu, isa=None, board=None, toolchain=None, optimize="size"
+    )
+    if target.board is None:
+        return  # a host runs its own programs
+    try:
+        find_emulator(target.board.emulator)
+    except ToolchainError as error:
+        _missing(target.board.emulator[0], str(error))
+
+
+def _missing(tool: str, found: str = "not installed") -> NoReturn:
+    if tools_required():
+        pytest.fail(f"{tool} is needed here: {found}", pytrace=False)
+    pytest.skip(f"needs {tool}: {found}")
