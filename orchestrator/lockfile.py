@@ -49,7 +49,7 @@ class Lock:
     def inputs(self) -> Lock:
         """The lock without what the build made: what must hold before it starts."""
         return Lock(
-            **{f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]  # same fields
+            **{f.name: getattr(self, f.name) for f in fields(self)}
             | {"outputs": (), "generated": ()}
         )
 

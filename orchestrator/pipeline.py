@@ -429,7 +429,7 @@ class Pipeline:
         from orchestrator.stages.compile import plan_compile  # noqa: PLC0415
 
         platform = f"platform/{self.target.platform}/"
-        tops = ("src/", "app/", platform)
+        tops: tuple[str, ...] = ("src/", "app/", platform)
         if self.target.freestanding:
             tops = (*tops, "freestanding/")
         runtime = tuple(

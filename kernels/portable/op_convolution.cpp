@@ -191,6 +191,7 @@ void convolve(const Convolution& conv, const Tensor& input,
         loops.count[at_w] = columns.count;
         loops.x_step[at_w] = columns.in_step * x.stride[3];
         loops.w_step[at_w] = columns.kernel_step * w.stride[3];
+        const DotLoops relative = loops.relative();
 
         const T* x_group = input.data<T>() + n * x.stride[0] +
                            rows.in * x.stride[2] + columns.in * x.stride[3];
@@ -200,25 +201,26 @@ void convolve(const Convolution& conv, const Tensor& input,
                 v * y.stride[3];
         const T* start = bias == nullptr ? nullptr : bias->data<T>();
         for (int32_t g = 0; g < groups; ++g) {
-          DotFactors<T> factors = {x_group, w_first + g * w_group, x_next,
-                                   w_next};
-          for (int32_t left = out_channels; left > 0;) {
-            const int block = left >= kDotBlock ? kDotBlock : 1;
-            Compute<T> sums[kDotBlock] = {};
-            if (start != nullptr) {
-              for (int i = 0; i < block; ++i) {
-                sums[i] = static_cast<Compute<T>>(*start++);
-              }
+          Dot<T> dot = {x_group, w_first + g * w_group, start, x_next, w_next};
+          for (int32_t left = out_channels, block; left > 0; left -= block) {
+            block = left >= kDotBlock ? kDotBlock : 1;
+            Compute<T> sums[kDotBlock];
+            if (block == 1) {
+              dot1(dot, &relative, sums);
+            } else if (x_next == 0) {
+              dot4<T, true>(dot, &relative, sums);
+            } else {
+              dot4<T, false>(dot, &relative, sums);
             }
-            dot(factors, loops, block, sums);
-            for (int i = 0; i < block; ++i) {
+            for (int32_t i = 0; i < block; ++i) {
               *to = static_cast<T>(sums[i]);
               to += y.stride[1];
             }
-            factors.x += block * x_next;
-            factors.w += block * w_next;
-            left -= block;
+            dot.x += block * x_next;
+            dot.w += block * w_next;
+            if (dot.start != nullptr) dot.start += block;
           }
+          start = dot.start;
           x_group += in_channels * x.stride[1];
         }
       }

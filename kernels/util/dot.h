@@ -7,80 +7,108 @@
 
 namespace orch {
 
-/// Three nested loops over the products of one sum, outermost first. Steps are
-/// in items, of the two factors x and w.
+/// Three nested loops over the products of one sum, outermost first.
 struct DotLoops {
   int32_t count[3];
-  int32_t x_step[3];
+  int32_t x_step[3];  // to the next turn, in items of the factor x
   int32_t w_step[3];
+
+  /// What dot1 and dot4 want: steps of the outer loops count from where the
+  /// inner ones end, and the outermost count is 0 if any is.
+  DotLoops relative() const {
+    DotLoops loops = *this;
+    for (int i = 0; i < 2; ++i) {
+      loops.x_step[i] -= count[i + 1] * x_step[i + 1];
+      loops.w_step[i] -= count[i + 1] * w_step[i + 1];
+      if (count[i + 1] == 0) loops.count[0] = 0;
+    }
+    return loops;
+  }
 };
 
 /// Sums that are computed side by side, where so many are left.
 inline constexpr int kDotBlock = 4;
 
-/// Where the factors of a sum begin, and how far away those of the sum beside it
-/// do; an x_next of 0 means that all share x.
+/// Where a sum starts: `start` is added to first, unless it is null. In a
+/// block, the next sum has the next start and factors x_next and w_next further
+/// on; an x_next of 0 means that all share x.
 template <typename T>
-struct DotFactors {
+struct Dot {
   const T* x;
   const T* w;
+  const T* start;
   int32_t x_next;
   int32_t w_next;
 };
 
-/// Hides from the compiler where a pointer came from: pointers that move in step
-/// are then kept in a register each, instead of added up again in every turn.
+/// Hides from the compiler how a pointer was computed. It would keep pointers
+/// that move in step as one index and add them up again in every turn, or load
+/// everything before the loops and then run out of registers.
 template <typename T>
 void keep_apart(const T*& pointer) {
   asm("" : "+r"(pointer));
 }
 
+/// One sum. The loops are relative.
 template <typename T>
-__attribute__((noinline)) void dot1(const DotFactors<T>& factors,
-                                    const DotLoops& loops, Compute<T>* sums) {
+__attribute__((noinline)) void dot1(const Dot<T>& dot, const DotLoops* loops,
+                                    Compute<T>* sums) {
   using C = Compute<T>;
-  C sum = sums[0];
-  const T* x = factors.x;
-  const T* w = factors.w;
-  // What is left to go to the next turn of a loop after those inside of it.
-  const int32_t x_jump = loops.x_step[1] - loops.count[2] * loops.x_step[2];
-  const int32_t w_jump = loops.w_step[1] - loops.count[2] * loops.w_step[2];
-  for (int32_t i = loops.count[0]; i > 0; --i) {
-    for (int32_t j = loops.count[1]; j > 0; --j) {
-      for (int32_t k = loops.count[2]; k > 0; --k) {
+  C sum = 0;
+  if (dot.start != nullptr) sum = static_cast<C>(*dot.start);
+  const T* x = dot.x;
+  const T* w = dot.w;
+  for (int32_t i = loops->count[0]; i != 0; --i) {
+    int32_t j = loops->count[1];
+    do {
+      const int32_t x_step = loops->x_step[2];
+      const int32_t w_step = loops->w_step[2];
+      int32_t k = loops->count[2];
+      do {
         sum += static_cast<C>(*x) * static_cast<C>(*w);
-        x += loops.x_step[2];
-        w += loops.w_step[2];
-      }
-      x += x_jump;
-      w += w_jump;
-    }
-    x += loops.x_step[0] - loops.count[1] * loops.x_step[1];
-    w += loops.w_step[0] - loops.count[1] * loops.w_step[1];
+        x += x_step;
+        w += w_step;
+        keep_apart(x);
+        keep_apart(w);
+      } while (--k != 0);
+      keep_apart(loops);
+      x += loops->x_step[1];
+      w += loops->w_step[1];
+    } while (--j != 0);
+    x += loops->x_step[0];
+    w += loops->w_step[0];
   }
   sums[0] = sum;
 }
 
-/// kDotBlock sums.
+/// kDotBlock sums. The loops are relative.
 template <typename T, bool kSharedX>
-__attribute__((noinline)) void dot4(const DotFactors<T>& factors,
-                                    const DotLoops& loops, Compute<T>* sums) {
+__attribute__((noinline)) void dot4(const Dot<T>& dot, const DotLoops* loops,
+                                    Compute<T>* sums) {
   using C = Compute<T>;
-  C sum0 = sums[0];
-  C sum1 = sums[1];
-  C sum2 = sums[2];
-  C sum3 = sums[3];
-  const T* x = factors.x;
-  const int32_t x_next = factors.x_next;
-  const T* w0 = factors.w;
-  const T* w1 = w0 + factors.w_next;
-  const T* w2 = w1 + factors.w_next;
-  const T* w3 = w2 + factors.w_next;
-  for (int32_t i = loops.count[0]; i > 0; --i) {
-    for (int32_t j = loops.count[1]; j > 0; --j) {
-      const int32_t x_step = loops.x_step[2];
-      const int32_t w_step = loops.w_step[2];
-      for (int32_t k = loops.count[2]; k > 0; --k) {
+  C sum0 = 0;
+  C sum1 = 0;
+  C sum2 = 0;
+  C sum3 = 0;
+  if (dot.start != nullptr) {
+    sum0 = static_cast<C>(dot.start[0]);
+    sum1 = static_cast<C>(dot.start[1]);
+    sum2 = static_cast<C>(dot.start[2]);
+    sum3 = static_cast<C>(dot.start[3]);
+  }
+  const T* x = dot.x;
+  const int32_t x_next = dot.x_next;
+  const T* w0 = dot.w;
+  const T* w1 = w0 + dot.w_next;
+  const T* w2 = w1 + dot.w_next;
+  const T* w3 = w2 + dot.w_next;
+  for (int32_t i = loops->count[0]; i != 0; --i) {
+    int32_t j = loops->count[1];
+    do {
+      const int32_t x_step = loops->x_step[2];
+      const int32_t w_step = loops->w_step[2];
+      int32_t k = loops->count[2];
+      do {
         if constexpr (kSharedX) {
           const C value = static_cast<C>(*x);
           sum0 += value * static_cast<C>(*w0);
@@ -102,43 +130,31 @@ __attribute__((noinline)) void dot4(const DotFactors<T>& factors,
         w1 += w_step;
         w2 += w_step;
         w3 += w_step;
+        keep_apart(x);
         keep_apart(w0);
         keep_apart(w1);
         keep_apart(w2);
         keep_apart(w3);
-      }
-      x += loops.x_step[1] - loops.count[2] * x_step;
-      const int32_t w_jump = loops.w_step[1] - loops.count[2] * w_step;
-      w0 += w_jump;
-      w1 += w_jump;
-      w2 += w_jump;
-      w3 += w_jump;
-    }
-    x += loops.x_step[0] - loops.count[1] * loops.x_step[1];
-    const int32_t w_jump = loops.w_step[0] - loops.count[1] * loops.w_step[1];
-    w0 += w_jump;
-    w1 += w_jump;
-    w2 += w_jump;
-    w3 += w_jump;
+      } while (--k != 0);
+      keep_apart(loops);
+      const int32_t w_row = loops->w_step[1];
+      x += loops->x_step[1];
+      w0 += w_row;
+      w1 += w_row;
+      w2 += w_row;
+      w3 += w_row;
+    } while (--j != 0);
+    const int32_t w_plane = loops->w_step[0];
+    x += loops->x_step[0];
+    w0 += w_plane;
+    w1 += w_plane;
+    w2 += w_plane;
+    w3 += w_plane;
   }
   sums[0] = sum0;
   sums[1] = sum1;
   sums[2] = sum2;
   sums[3] = sum3;
-}
-
-/// Adds all products to `sums`: to four of them if `block` is kDotBlock, else to
-/// one. The order of each sum is that of the loops, whatever the block.
-template <typename T>
-void dot(const DotFactors<T>& factors, const DotLoops& loops, int block,
-         Compute<T>* sums) {
-  if (block != kDotBlock) {
-    dot1(factors, loops, sums);
-  } else if (factors.x_next == 0) {
-    dot4<T, true>(factors, loops, sums);
-  } else {
-    dot4<T, false>(factors, loops, sums);
-  }
 }
 
 }  // namespace orch

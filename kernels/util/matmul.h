@@ -15,19 +15,20 @@ void matmul(const Tensor& a, const Tensor& b, Tensor& out, Finish finish) {
   const Strides b_strides(b);
   const Strides out_strides(out);
   const int32_t columns = out.size(1);
-  const DotLoops loops = {
+  const DotLoops nested = {
       {1, 1, b.size(0)}, {0, 0, a_strides[1]}, {0, 0, b_strides[0]}};
+  const DotLoops loops = nested.relative();
   for (int32_t i = 0; i < out.size(0); ++i) {
     for (int32_t j = 0, block; j < columns; j += block) {
       block = columns - j >= kDotBlock ? kDotBlock : 1;
-      Compute<T> sums[kDotBlock] = {};
-      const DotFactors<T> factors = {a.data<T>() + i * a_strides[0],
-                                     b.data<T>() + j * b_strides[1], 0,
-                                     b_strides[1]};
+      Compute<T> sums[kDotBlock];
+      const Dot<T> dot = {a.data<T>() + i * a_strides[0],
+                          b.data<T>() + j * b_strides[1], nullptr, 0,
+                          b_strides[1]};
       if (block == kDotBlock) {
-        dot4<T, true>(factors, loops, sums);
+        dot4<T, true>(dot, &loops, sums);
       } else {
-        dot1(factors, loops, sums);
+        dot1(dot, &loops, sums);
       }
       T* to = out.mutable_data<T>() + i * out_strides[0];
       for (int32_t c = 0; c < block; ++c) {

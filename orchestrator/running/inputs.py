@@ -68,7 +68,7 @@ class Problems:
         return UsageError(self._found)
 
 
-def command_line_call(  # noqa: PLR0913  # one per option, all named
+def command_line_call(  # one per option, all named
     product: Product,
     *,
     model: str | None,

@@ -26,7 +26,7 @@ _BUILD_TIMEOUT_S = 300.0
 INSTALL_HINTS = {
     "zig": 'pip install "orchestrator[zig]"',
     "arm-none-eabi-g++": "apt-get install gcc-arm-none-eabi",
-    "g++": "apt-get install g++, or use toolchain = \"zig\"",
+    "g++": 'apt-get install g++, or use toolchain = "zig"',
     "qemu-system-arm": "apt-get install qemu-system-arm",
 }
 """By program: how to get it."""

@@ -176,7 +176,7 @@ def _unit(
     source: str, flags: tuple[str, ...], target: Target, toolchain: Toolchain
 ) -> CompileUnit:
     path = PurePosixPath(source)
-    includes = _INCLUDES
+    includes: tuple[str, ...] = _INCLUDES
     if target.freestanding:
         includes = (*includes, _FREESTANDING_INCLUDE)
     if source.startswith("runtime/freestanding/"):
@@ -189,7 +189,7 @@ def _unit(
 
 
 def _generated_unit(name: str, flags: tuple[str, ...], target: Target) -> CompileUnit:
-    includes = _INCLUDES
+    includes: tuple[str, ...] = _INCLUDES
     if target.freestanding:
         includes = (*includes, _FREESTANDING_INCLUDE)
     return CompileUnit(
@@ -233,7 +233,7 @@ def _ninja(
     from ninja.ninja_syntax import Writer  # noqa: PLC0415  # only real builds need it
 
     out = StringIO()
-    n = Writer(out, width=1000)
+    n = Writer(out, width=1000)  # type: ignore[arg-type]  # takes any text file
     n.comment(f"Build of profile {profile}. Do not edit.")
     n.variable("ninja_required_version", "1.10")
     n.variable("cxx", _command(toolchain.compiler))
@@ -253,18 +253,18 @@ def _ninja(
     n.newline()
     for unit in (*library_units, *firmware_units):
         n.build(
-            unit.object,
+            [unit.object],
             "as" if unit.source.endswith(".S") else "cxx",
-            unit.source,
+            [unit.source],
             implicit=list(unit.inputs),
             variables={"flags": " ".join(unit.flags)},
         )
     n.newline()
-    n.build(library, "ar", [u.object for u in library_units])
+    n.build([library], "ar", [u.object for u in library_units])
     builtins = ["obj/compiler_rt.o"] if toolchain.builtins else []
     script = ["gen/firmware.ld"] if "gen/firmware.ld" in link_flags else []
     n.build(
-        "firmware.elf",
+        ["firmware.elf"],
         "link",
         [u.object for u in firmware_units] + [library, *builtins],
         implicit=script,

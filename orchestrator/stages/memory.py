@@ -179,10 +179,10 @@ def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]
                 args, outs = (source, target), {target}
             case _:
                 continue
-        for value in _with_items(method, args):
-            touched.setdefault(value, []).append(time)
-        for value in outs:
-            written.setdefault(value, time)
+        for index in _with_items(method, args):
+            touched.setdefault(index, []).append(time)
+        for index in outs:
+            written.setdefault(index, time)
     owners: list[tuple[int, int, int, int]] = []
     views: list[tuple[int, int, int, int]] = []
     for index, value in enumerate(method.values):

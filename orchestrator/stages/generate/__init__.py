@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.stages.generate.api import api_header, api_source
+from orchestrator.stages.generate.api_header import api_header
+from orchestrator.stages.generate.api_source import api_source
 from orchestrator.stages.generate.linker import linker_script
 from orchestrator.stages.generate.tables import (
     models_assembly,

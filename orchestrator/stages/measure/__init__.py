@@ -47,7 +47,7 @@ __all__ = [
 _KINDS = {kind: place for place, kind in enumerate(ContributorKind)}
 
 
-def measure(
+def measure(  # what a build leaves behind
     *,
     profile: str,
     target: Target,
@@ -141,9 +141,7 @@ def _totals(contributors: tuple[Contributor, ...]) -> SizeTotals:
     )
 
 
-def _symbols(
-    symbols: Iterable[ElfSymbol], accounts: Account
-) -> tuple[SizeSymbol, ...]:
+def _symbols(symbols: Iterable[ElfSymbol], accounts: Account) -> tuple[SizeSymbol, ...]:
     """Functions and objects, symbols of the same bytes as one."""
     places: dict[tuple[int, int, bool], list[ElfSymbol]] = {}
     for symbol in symbols:

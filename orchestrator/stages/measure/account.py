@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.size import RegionUse, SizeSection
@@ -224,7 +225,7 @@ def _use(region: Region, uses: list[tuple[int, int]], result: Account) -> Region
 
 def _pad_host(sections: list[ElfSection], result: Account) -> None:
     """Gaps for alignment between sections; rests of pages cost no file and no RAM."""
-    for before, after in zip(sections, sections[1:], strict=False):
+    for before, after in pairwise(sections):
         gap = after.address - before.end
         if 0 < gap < after.align_bytes:
             result.add(

@@ -52,7 +52,7 @@ def check_budget(
         raise MemoryPlanError(problems)
 
 
-def _over(  # noqa: PLR0913, PLR0917  # the parts of one message
+def _over(  # noqa: PLR0917  # the parts of one message
     memory: str,
     needed: int,
     allowed: int,
@@ -73,17 +73,16 @@ def _over(  # noqa: PLR0913, PLR0917  # the parts of one message
             ("needed", _bytes(needed)),
             ("allowed", _bytes(allowed)),
             ("over", _bytes(needed - allowed)),
-            *(
-                (
-                    "largest",
-                    f"{c.kind.replace('_', ' ')} {c.name}: {n:,} bytes"
-                    f" ({100 * n / needed:.1f} %)",
-                )
-                for c, n in largest[:_CULPRITS]
-            ),
+            *(("largest", _culprit(c, n, needed)) for c, n in largest[:_CULPRITS]),
         ),
         hint=hint,
     )
+
+
+def _culprit(contributor: Contributor, count: int, needed: int) -> str:
+    kind = contributor.kind.replace("_", " ")
+    share = 100 * count / needed
+    return f"{kind} {contributor.name}: {count:,} bytes ({share:.1f} %)"
 
 
 def _bytes(count: int) -> str:

@@ -149,12 +149,13 @@ class _Reader:
 
     def _literal(self) -> str:
         kind = self._type()
-        end = self._text.index("E", self._at) if "E" in self._text[self._at :] else -1
+        end = self._text.find("E", self._at)
         if end < 0:
             raise _Unknown
         value, self._at = self._text[self._at : end], end + 1
-        value = value.replace("n", "-")
-        return {"0": "false", "1": "true"}.get(value, value) if kind == "bool" else value
+        if kind == "bool":
+            return "false" if value == "0" else "true"
+        return value.replace("n", "-")
 
     def _type(self) -> str:
         for code, mark in (("P", "*"), ("R", "&"), ("O", "&&")):
@@ -171,6 +172,10 @@ class _Reader:
         if code == "S":
             name = self._substitution()
             return name + self._arguments() if self._peek("I") else name
+        return self._parameter()
+
+    def _parameter(self) -> str:
+        """A parameter of the template around, or a type inside a function."""
         if self._take("T"):
             self._match(_SEQUENCE)
             return "…"

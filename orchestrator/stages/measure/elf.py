@@ -71,11 +71,12 @@ def read_elf(data: bytes) -> Elf:
     from elftools.common.exceptions import ELFError  # noqa: PLC0415
     from elftools.elf.elffile import ELFFile  # noqa: PLC0415
 
+    # pyelftools checks little: damage shows as errors of many kinds.
+    damage = (ELFError, ArithmeticError, AttributeError, LookupError, ValueError)
     try:
         elf = ELFFile(BytesIO(data))
         return Elf(sections=_sections(elf), symbols=_symbols(elf))
-    except (ELFError, ArithmeticError, AttributeError, LookupError, ValueError) as error:
-        # pyelftools checks little: damage shows as errors of many kinds.
+    except damage as error:
         raise CompileError(
             Diagnostic(
                 code="elf-unreadable",
@@ -122,9 +123,11 @@ def _load_address(section: Any, segments: list[Any]) -> int:  # noqa: ANN401  # 
 
 
 def _symbols(elf: ELFFile) -> tuple[ElfSymbol, ...]:
+    from elftools.elf.sections import SymbolTableSection  # noqa: PLC0415
+
     table = elf.get_section_by_name(".symtab")
-    if table is None:
-        return ()
+    if not isinstance(table, SymbolTableSection):
+        return ()  # stripped
     # On Arm, bit 0 of a function's value says that it is Thumb code.
     thumb = 1 if elf["e_machine"] == "EM_ARM" else 0
     found = []
@@ -135,11 +138,11 @@ def _symbols(elf: ELFFile) -> tuple[ElfSymbol, ...]:
         if symbol["st_shndx"] == "SHN_UNDEF":
             continue
         is_function = kind == "STT_FUNC"
+        value = symbol["st_value"]
         found.append(
             ElfSymbol(
                 name=symbol.name,
-                address=symbol["st_value"] & ~thumb if is_function
-                else symbol["st_value"],
+                address=value & ~thumb if is_function else value,
                 size_bytes=symbol["st_size"],
                 is_function=is_function,
                 is_local=symbol["st_info"]["bind"] == "STB_LOCAL",

@@ -13,9 +13,7 @@ from typing import Final
 from orchestrator.stages.measure.map_types import MapPiece, MapSection
 
 _HEADING: Final = re.compile(r"^ *VMA +LMA +Size Align Out +In +Symbol *$")
-_LINE: Final = re.compile(
-    r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ ( *)(\S.*)$"
-)
+_LINE: Final = re.compile(r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ ( *)(\S.*)$")
 _INPUT: Final = re.compile(r"^(.+):\((.+)\)$")
 _OUTPUT_INDENT: Final = 0
 _INPUT_INDENT: Final = 8

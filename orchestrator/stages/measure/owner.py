@@ -52,7 +52,8 @@ class Owners:
 
     Args:
         profile: Its name.
-        objects: Paths of its objects from ninja's folder, `obj/runtime/src/model.cpp.o`.
+        objects: Paths of its objects from ninja's folder,
+            `obj/runtime/src/model.cpp.o`.
         memory: Names its models, methods and arenas.
     """
 
@@ -70,9 +71,7 @@ class Owners:
             for method in model.methods:
                 name = f"{model.model}.{method.method}"
                 for arena in method.arenas:
-                    section = arena_section(
-                        model.model, method.method, arena.memory_id
-                    )
+                    section = arena_section(model.model, method.method, arena.memory_id)
                     owner = Owner(Kind.ARENA, f"{name} arena {arena.memory_id}")
                     self._sections[section] = owner
                 base = "_".join(

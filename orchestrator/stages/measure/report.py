@@ -11,7 +11,7 @@ from orchestrator.core.size import SizeReport
 from orchestrator.errors import Diagnostic, UsageError
 
 SCHEMA: Final = 1
-"""Version of the form; rises when a reader would misunderstand an older or newer one."""
+"""Version of the form; rises when readers would misunderstand another one."""
 
 _T = TypeVar("_T")
 
@@ -85,7 +85,7 @@ def _build(kind: type[_T], document: object, place: str) -> _T:
 
 
 def _value(kind: Any, value: object, place: str) -> object:  # noqa: ANN401  # a type hint
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         return _build(kind, value, place)
     if get_origin(kind) is tuple:
         if not isinstance(value, list):

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.size import ContributorKind as Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from orchestrator.core.size import Contributor, SizeReport, StackEstimate
 
 WIDTH: Final = 80
@@ -189,4 +187,4 @@ def _cut(text: str, width: int) -> str:
     if len(text) <= width:
         return text
     left = (width - 1) // 2
-    return f"{text[:left]}…{text[len(text) - (width - 1 - left):]}"
+    return f"{text[:left]}…{text[len(text) - (width - 1 - left) :]}"

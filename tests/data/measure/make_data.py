@@ -1,9 +1,14 @@
 """Makes the linked programs in this folder: ELF, map, stack usage, memory plan.
 
 Each case is one small firmware, built by the stages themselves: two models of the
-corpus on every target and toolchain. Needs ninja, zig (the package ziglang) and GNU
-compilers; run it from the top of the repository: `python -m
-tests.data.measure.make_data [CASE...]`. It rewrites the cases and `digests.txt`.
+corpus on every target and toolchain. For boards, facts.json also has what others say:
+`used_bytes`, by memory, from the linker itself (--print-memory-usage), and
+`deepest_stack_bytes`, from QEMU, which logs the stack pointer before each instruction
+while both models run once.
+
+Needs ninja, zig (the package ziglang), GNU compilers, qemu-system-arm and numpy; run it
+from the top of the repository: `python -m tests.data.measure.make_data [CASE...]`. It
+rewrites the cases and `digests.txt`.
 """
 
 from __future__ import annotations
@@ -11,6 +16,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
+import shlex
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ninja
+import numpy as np
 
 from orchestrator.catalog.model import LibraryText
 from orchestrator.catalog.read import read_catalog
@@ -34,6 +43,7 @@ from orchestrator.targets import Target, resolve_target
 
 if TYPE_CHECKING:
     from orchestrator.core.toolchain import Toolchain
+    from orchestrator.targets import Board
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -71,7 +81,7 @@ def make_case(case: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         memory = write_build(work, target)
-        subprocess.run(  # noqa: S603  # our own build
+        subprocess.run(
             [Path(ninja.BIN_DIR) / "ninja", "-j1", "--quiet"], cwd=work, check=True
         )
         out = HERE / case
@@ -82,7 +92,10 @@ def make_case(case: str) -> None:
         }
         store(out / "firmware.elf.gz", (work / "firmware.elf").read_bytes())
         store(out / "firmware.map.gz", (work / "firmware.map").read_bytes())
-        facts = {"memory": memory, "stack_usage": stack_usage}
+        facts: dict[str, object] = {"memory": memory, "stack_usage": stack_usage}
+        if target.board is not None:
+            facts["used_bytes"] = linker_memory_usage(work, name)
+            facts["deepest_stack_bytes"] = deepest_stack(work, target.board)
         text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
         store(out / "facts.json.gz", text.encode())
 
@@ -95,9 +108,7 @@ def write_build(work: Path, target: Target) -> dict[str, object]:
     library = LibraryText(name="portable", file=str(yaml), text=yaml.read_text())
     catalog = read_catalog([library])
     selection = aggregate(extract(p, model=m) for m, p in programs.items())
-    resolution = resolve(
-        selection, catalog, every_dtype=False, span_of=lambda _: None
-    )
+    resolution = resolve(selection, catalog, every_dtype=False, span_of=lambda _: None)
     memory = plan_memory(
         programs,
         pointer_bytes=target.cpu.pointer_bytes,
@@ -149,6 +160,56 @@ def builtins_link(work: Path, toolchain: Toolchain) -> None:
     if toolchain.builtins:
         (work / "obj").mkdir()
         (work / "obj/compiler_rt.o").symlink_to(toolchain.builtins)
+
+
+def linker_memory_usage(work: Path, toolchain: str) -> dict[str, int]:
+    """Bytes used of each memory, as the linker counts them."""
+    ninja_program = Path(ninja.BIN_DIR) / "ninja"
+    commands = subprocess.check_output(
+        [ninja_program, "-t", "commands", "firmware.elf"], cwd=work, text=True
+    )
+    flag = {"gnu": "-Wl,--print-memory-usage", "zig": "--print-memory-usage"}
+    command = [*shlex.split(commands.splitlines()[-1]), flag[toolchain]]
+    table = subprocess.check_output(command, cwd=work, text=True)
+    rows = re.findall(r"^ *(\w+): +(\d+) (B|KB|GB) ", table, re.MULTILINE)
+    units = {"B": 1, "KB": 1024, "GB": 1 << 30}
+    return {region: int(count) * units[unit] for region, count, unit in rows}
+
+
+def deepest_stack(work: Path, board: Board) -> int:
+    """Bytes of stack in use at the deepest point of one run of each model."""
+    calls = b"".join(
+        request_call(i, CORPUS / case) for i, case in enumerate(MODELS.values())
+    )
+    (work / "request").write_bytes(struct.pack("<4sI", b"ORQ1", len(MODELS)) + calls)
+    semihosting = "enable=on,target=native,arg=firmware,arg=request,arg=response"
+    subprocess.run(
+        [
+            *board.emulator,
+            *("-singlestep", "-d", "cpu,nochain", "-D", "registers.log"),
+            *("-semihosting-config", semihosting, "-kernel", "firmware.elf"),
+        ],
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        check=True,
+        timeout=300,
+    )
+    ram = next(r for r in board.regions if r.kind == "ram")
+    top = ram.origin + board.stack_bytes
+    log = (work / "registers.log").read_text()
+    pointers = [int(x, 16) for x in re.findall(r"R13=([0-9a-f]{8})", log)]
+    return top - min(p for p in pointers if ram.origin <= p <= top)
+
+
+def request_call(index: int, case: Path) -> bytes:
+    """One call of the runner protocol, with the inputs of a case."""
+    paths = sorted(case.glob("in*.npy"))
+    call = struct.pack("<III", index, 1, len(paths))
+    for path in paths:
+        array = np.load(path)
+        call += struct.pack("<II", 1, array.ndim)
+        call += struct.pack(f"<{array.ndim}i", *array.shape) + array.tobytes()
+    return call
 
 
 def store(path: Path, data: bytes) -> None:

@@ -1,0 +1,112 @@
+"""Tasks of the project; `nox -l` lists them, docs/testing.md explains them.
+
+Sessions keep their environments between runs. With `nox --no-venv` they install
+nothing and use the tools of the environment nox runs in.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from shutil import which
+
+import nox
+from nox.virtualenv import PassthroughEnv
+
+nox.needs_version = ">=2024.4.15"
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "unit"]
+
+ROOT = Path(__file__).parent
+TARGETS = ("host", "cortex-m4", "cortex-m55")
+"""Cores of orchestrator/targets.py; a test holds the two equal."""
+
+CLANG_FORMAT = "clang-format-14"
+"""Other versions format in other ways."""
+
+
+def _install(session: nox.Session, *arguments: str) -> None:
+    if not isinstance(session.virtualenv, PassthroughEnv):
+        session.install(*arguments)
+
+
+def _pytest(session: nox.Session, *arguments: str) -> None:
+    _install(session, "-e", ".[zig,test]")
+    session.run("python", "-m", "pytest", *arguments, *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Rules of ruff for Python; the format of C++ where clang-format 14 is there."""
+    _install(session, "-e", ".[dev]")
+    session.run("ruff", "check")
+    if which(CLANG_FORMAT):
+        sources = sorted(
+            str(path.relative_to(ROOT))
+            for folder in ("runtime", "kernels")
+            for path in (ROOT / folder).rglob("*")
+            if path.suffix in (".cpp", ".h")
+        )
+        session.run(CLANG_FORMAT, "--dry-run", "--Werror", *sources, external=True)
+    else:
+        session.warn(f"{CLANG_FORMAT} is not installed: C++ is not checked")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Strict mypy over package, tests, benchmarks and this file."""
+    _install(session, "-e", ".[test,dev]")
+    session.run("mypy")
+
+
+@nox.session
+def unit(session: nox.Session) -> None:
+    """Tests of single modules, goldens and fuzzing; no compiler is needed."""
+    _pytest(session, "tests", "-m", "not toolchain and not qemu and not slow")
+
+
+@nox.session
+def integration(session: nox.Session) -> None:
+    """The command line with real compilers, and the C++ tests."""
+    _pytest(session, "tests/integration", "tests/cpp", "tests/unit", "-m", "toolchain")
+
+
+def _target_session(name: str) -> None:
+    @nox.session(name=f"target-{name}")
+    def target(session: nox.Session) -> None:
+        _pytest(session, "tests/qemu/test_cases.py", "-k", name)
+
+    target.func.__doc__ = f"Every case on {name}, with every toolchain it has."
+
+
+for _name in TARGETS:
+    _target_session(_name)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Speed and size of the project itself; see benchmarks/."""
+    _install(session, "-e", ".[zig,test]")
+    session.run("python", "benchmarks/run.py", *session.posargs)
+
+
+@nox.session
+def minimums(session: nox.Session) -> None:
+    """Tests without a compiler, on the lowest versions pyproject.toml allows."""
+    project = nox.project.load_toml("pyproject.toml")["project"]
+    lowest = [re.sub(r">=", "==", r) for r in project["dependencies"]]
+    _install(session, "-e", ".[test]", *lowest)
+    session.run(
+        *("python", "-m", "pytest", "tests/unit", "tests/fuzz"),
+        *("-m", "not toolchain and not qemu and not slow", *session.posargs),
+    )
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Branch coverage of all tests; value types and stages must be covered fully."""
+    _pytest(session, "--cov", "--cov-branch", "--cov-report=")
+    covered = "orchestrator/core/*,orchestrator/stages/*"
+    session.run("coverage", "report", "--skip-covered")
+    session.run("coverage", "report", f"--include={covered}", "--fail-under=100")

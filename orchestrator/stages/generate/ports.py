@@ -1,0 +1,184 @@
+"""Inputs and outputs of methods as parameters of C functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.pte.values import (
+    BoolValue,
+    DoubleValue,
+    IntValue,
+    StringValue,
+    TensorValue,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.core.memory import MemoryPlan, MethodMemory
+    from orchestrator.pte.program import Method, Program
+
+C_TYPES = {
+    ScalarType.Byte: "uint8_t",
+    ScalarType.Char: "int8_t",
+    ScalarType.Short: "int16_t",
+    ScalarType.Int: "int32_t",
+    ScalarType.Long: "int64_t",
+    ScalarType.Half: "uint16_t",
+    ScalarType.Float: "float",
+    ScalarType.Double: "double",
+    ScalarType.Bool: "uint8_t",
+    ScalarType.BFloat16: "uint16_t",
+    ScalarType.UInt16: "uint16_t",
+    ScalarType.UInt32: "uint32_t",
+    ScalarType.UInt64: "uint64_t",
+}
+"""C type of a tensor's elements. Half and BFloat16 are bit patterns, Bool is 0 or 1."""
+
+_SCALARS: Mapping[type[Value], tuple[str, str]] = {
+    IntValue: ("int64_t", "int"),
+    DoubleValue: ("double", "double"),
+    BoolValue: ("uint8_t", "bool"),
+}
+"""C type of a number, and the end of the names of its accessors."""
+
+
+def c_scalar(value: Value) -> str:
+    """C type of a number."""
+    return _SCALARS[type(value)][0]
+
+
+def accessor(value: Value) -> str:
+    """`int` for `Value::to_int` and `Value::set_int`."""
+    return _SCALARS[type(value)][1]
+
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of a method."""
+
+    index: int
+    value: Value
+    is_input: bool
+
+    @property
+    def name(self) -> str:
+        """Name of its parameter."""
+        return f"{'input' if self.is_input else 'output'}{self.index}"
+
+    @property
+    def comment(self) -> str:
+        """`float32-like [1, 12]`, with what else a caller must know."""
+        if not isinstance(self.value, TensorValue):
+            return type(self.value).__name__.removesuffix("Value").lower()
+        text = f"{self.value.dtype.name} {list(self.value.sizes)}"
+        if not self.value.is_contiguous:
+            text += f", in memory in dim order {list(self.value.dim_order)}"
+        if self.value.is_dynamic:
+            text += ", sizes are upper bounds"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class ApiMethod:
+    """A method with the names its functions go by."""
+
+    model: str
+    method: Method
+    base: str
+    index: int
+
+    @property
+    def ports(self) -> list[Port]:
+        """Inputs, then outputs; None is no port."""
+        m = self.method
+        ports = [Port(index=i, value=m.values[v], is_input=True) for i, v in enumerate(m.inputs)]
+        ports += [Port(index=i, value=m.values[v], is_input=False) for i, v in enumerate(m.outputs)]
+        return [p for p in ports if _is_port(p.value)]
+
+
+def _is_port(value: Value) -> bool:
+    return isinstance(value, TensorValue | StringValue) or type(value) in _SCALARS
+
+
+def identifier(name: str) -> str:
+    """A profile, model or method name as part of a C identifier."""
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def api_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod]:
+    """Every method of every model, in order of the method table."""
+    return [
+        ApiMethod(
+            model,
+            method,
+            f"{identifier(profile)}_{model}_{identifier(method.name)}",
+            index,
+        )
+        for model, program in programs.items()
+        for index, method in enumerate(program.methods)
+    ]
+
+
+def memory_of(memory: MemoryPlan, method: ApiMethod) -> MethodMemory:
+    """What the plan gives a method."""
+    return next(
+        x
+        for model in memory.models
+        for x in model.methods
+        if x.model == method.model and x.method == method.method.name
+    )
+
+
+def parameter(port: Port, *, bound: str) -> Iterable[str]:
+    """Declarations of a port's parameters; `bound` formats an array length."""
+    value, name = port.value, port.name
+    if isinstance(value, TensorValue):
+        const = "const " if port.is_input else ""
+        length = bound.format(max(value.numel, 1))
+        array = f"(&{name})[{length}]" if bound == "{}" else f"{name}[{length}]"
+        if bound == "{}" and value.is_dynamic:
+            array = f"*{name}"  # the caller has what the sizes say
+        yield f"{const}{C_TYPES[value.dtype]} {array}"
+        if value.is_dynamic:
+            rank = bound.format(max(len(value.sizes), 1))
+            sizes = f"(&{name}_sizes)" if bound == "{}" else f"{name}_sizes"
+            yield f"{const}int32_t {sizes}[{rank}]"
+    elif isinstance(value, StringValue):
+        yield f"const char** {name}"
+        yield f"uint32_t* {name}_length"
+    else:
+        star = "" if port.is_input else "*"
+        yield f"{c_scalar(value)}{star} {name}"
+
+
+def is_data(port: Port) -> bool:
+    """Whether it has parameters: a string cannot be given to a method."""
+    return not (port.is_input and isinstance(port.value, StringValue))
+
+
+def c_parameters(method: ApiMethod) -> str:
+    """Parameters of the function that copies inputs and outputs."""
+    parameters = [
+        text
+        for port in method.ports
+        if is_data(port)
+        for text in parameter(port, bound="ORCH_AT_LEAST({})")
+    ]
+    return ", ".join(parameters) or "void"
+
+
+def run_parameters(method: ApiMethod) -> str:
+    """Run takes what is not written through a pointer: scalars and changing sizes."""
+    parameters = []
+    for port in method.ports:
+        if not port.is_input or not is_data(port):
+            continue
+        declarations = list(parameter(port, bound="ORCH_AT_LEAST({})"))
+        is_tensor = isinstance(port.value, TensorValue)
+        parameters += declarations[1:] if is_tensor else declarations
+    return ", ".join(parameters) or "void"

@@ -1,0 +1,105 @@
+"""The documentation says what the program does: codes, commands, targets, links."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli import parser
+from orchestrator.errors import ExitCode
+from orchestrator.targets import BOARDS, CPUS
+from tests.unit.source_codes import codes_in_source
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md")
+    for path in ROOT.glob(pattern)
+)
+
+
+def _doc(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def _documented_codes() -> list[str]:
+    return re.findall(r"^\| `([a-z-]+)` \|", _doc("errors.md"), re.MULTILINE)
+
+
+def test_codes_are_found_in_the_source() -> None:
+    assert {"usage", "stale-lock", "unknown-cpu", "bad-value", "bad-arg-meta"} <= (
+        codes_in_source()
+    )
+
+
+def test_every_diagnostic_code_is_documented() -> None:
+    documented = _documented_codes()
+    assert len(documented) == len(set(documented))
+    assert sorted(codes_in_source() - set(documented)) == []
+    assert sorted(set(documented) - codes_in_source()) == []
+
+
+def test_every_exit_code_is_documented() -> None:
+    documented = re.findall(r"^\| (\d+) \|", _doc("errors.md"), re.MULTILINE)
+    assert sorted(map(int, documented)) == sorted(code.value for code in ExitCode)
+
+
+def _commands() -> dict[str, argparse.ArgumentParser]:
+    for action in parser()._actions:  # noqa: SLF001  # argparse has no public way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            return dict(action.choices)
+    raise AssertionError("no commands")
+
+
+@pytest.mark.parametrize("name", _commands())
+def test_every_command_and_option_is_documented(name: str) -> None:
+    section = rf"^## `{name}.*?`\n(.*?)(?=^## |\Z)"
+    match = re.search(section, _doc("commands.md"), re.MULTILINE | re.DOTALL)
+    assert match, f"docs/commands.md has no section on {name}"
+    options = {
+        option
+        for action in _commands()[name]._actions  # noqa: SLF001
+        for option in action.option_strings
+        if option not in ("-h", "--help", "--json")
+    }
+    written = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", match[0]))
+    assert options - written == set()
+    assert written - options - {"--json"} == set()
+
+
+def test_every_target_and_board_is_documented() -> None:
+    text = _doc("targets.md")
+    for cpu in CPUS.values():
+        row = re.search(rf"^\| `{cpu.name}` \|.*$", text, re.MULTILINE)
+        assert row, f"docs/targets.md has no row for {cpu.name}"
+        for name in (*cpu.isas, *cpu.toolchains):
+            assert f"`{name}`" in row[0]
+    for board in BOARDS.values():
+        assert f"`{board.name}`" in text
+        for region in board.regions:
+            assert f"`{region.name}` {region.size_bytes // 1024:,} KiB" in text
+
+
+def test_links_in_the_documentation_lead_somewhere() -> None:
+    broken = [
+        f"{path.relative_to(ROOT)}: {target}"
+        for path in PAGES
+        for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
+        if not target.startswith(("http", "#"))
+        and not path.parent.joinpath(target.partition("#")[0]).exists()
+    ]
+    assert broken == []
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    pages = {
+        p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")
+    }
+    linked = set(re.findall(r"\]\(([^)#\s]+\.md)\)", _doc("README.md")))
+    assert pages - linked == {"README.md"}
+
+
