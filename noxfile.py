@@ -6,7 +6,6 @@ nothing and use the tools of the environment nox runs in.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from shutil import which
 
@@ -73,11 +72,11 @@ def integration(session: nox.Session) -> None:
 
 
 def _target_session(name: str) -> None:
-    @nox.session(name=f"target-{name}")
     def target(session: nox.Session) -> None:
         _pytest(session, "tests/qemu/test_cases.py", "-k", name)
 
-    target.func.__doc__ = f"Every case on {name}, with every toolchain it has."
+    target.__doc__ = f"Every case on {name}, with every toolchain it has."
+    nox.session(name=f"target-{name}")(target)
 
 
 for _name in TARGETS:
@@ -95,7 +94,7 @@ def bench(session: nox.Session) -> None:
 def minimums(session: nox.Session) -> None:
     """Tests without a compiler, on the lowest versions pyproject.toml allows."""
     project = nox.project.load_toml("pyproject.toml")["project"]
-    lowest = [re.sub(r">=", "==", r) for r in project["dependencies"]]
+    lowest = [r.replace(">=", "==") for r in project["dependencies"]]
     _install(session, "-e", ".[test]", *lowest)
     session.run(
         *("python", "-m", "pytest", "tests/unit", "tests/fuzz"),

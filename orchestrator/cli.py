@@ -37,7 +37,9 @@ def parser() -> argparse.ArgumentParser:
     """All commands and their arguments."""
     top = _Parser(prog="orchestrator", description=orchestrator.__doc__)
     top.add_argument(
-        "--version", action="version", version=f"orchestrator {orchestrator.__version__}"
+        "--version",
+        action="version",
+        version=f"orchestrator {orchestrator.__version__}",
     )
     commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
 
@@ -52,7 +54,9 @@ def parser() -> argparse.ArgumentParser:
     build = command("build", "build firmware, library and lock file", profile=False)
     build.add_argument("profiles", type=Path, nargs="+", metavar="PROFILE")
     build.add_argument("--out", type=Path, metavar="DIR", help="build folder")
-    build.add_argument("-j", "--jobs", type=_positive, metavar="N", help="parallel steps")
+    build.add_argument(
+        "-j", "--jobs", type=_positive, metavar="N", help="parallel steps"
+    )
     lock = build.add_mutually_exclusive_group()
     lock.add_argument("--locked", action="store_true", help="the lock must not change")
     lock.add_argument(

@@ -33,9 +33,10 @@ def unchanged_build(arguments: list[str]) -> bool:
     lines = []
     for profile in profiles:
         folder = out or _folder_of(profile)
-        if folder is None or is_current(
-            f"{folder}/.work/{STAMP_NAME}", profile=profile
-        ) is None:
+        if (
+            folder is None
+            or is_current(f"{folder}/.work/{STAMP_NAME}", profile=profile) is None
+        ):
             return False
         lines.append(up_to_date(profile, folder))
     sys.stderr.write("".join(f"{line}\n" for line in lines))

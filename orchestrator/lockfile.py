@@ -5,6 +5,7 @@ Pydantic is imported only to read a lock; writing one is plain text.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -80,13 +81,9 @@ def lock_text(lock: Lock) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    if any(ord(c) < 0x20 or ord(c) == 0x7F for c in escaped):
-        escaped = "".join(
-            f"\\u{ord(c):04x}" if ord(c) < 0x20 or ord(c) == 0x7F else c
-            for c in escaped
-        )
-    return f'"{escaped}"'
+    """A TOML basic string; JSON escapes the same characters the same way."""
+    # JSON leaves DEL as it is, TOML does not allow that.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_lock(text: str, *, file: str) -> Lock:
@@ -116,7 +113,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
         data = tomli.loads(text)
         schema = data.pop("schema", None)
         if schema != SCHEMA or isinstance(schema, bool):
-            raise ValueError(f"schema is {schema!r}, not {SCHEMA}")
+            raise ValueError(f"schema is {schema!r}, not {SCHEMA}")  # noqa: TRY301
         document = Document.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]

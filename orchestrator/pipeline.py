@@ -667,9 +667,7 @@ class Pipeline:
 
     def _headers(self, compile_plan: CompilePlan) -> set[str]:
         """Headers the compiled sources can reach by their includes."""
-        return _reachable(
-            set(compile_plan.sources), self.native, sources.native_root()
-        )
+        return _reachable(set(compile_plan.sources), self.native, sources.native_root())
 
     def _old_lock(self) -> lockfile.Lock | None:
         text = self._current_lock_text()
@@ -722,7 +720,9 @@ class Pipeline:
         for path in (*map(str, made), *programs):
             absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
             files[absolute] = stamp.state_of(absolute)
-        folders = stamp.folders_of([f for f in files if f.endswith((".cpp", ".h", ".py"))])
+        folders = stamp.folders_of(
+            [f for f in files if f.endswith((".cpp", ".h", ".py"))]
+        )
         for path in folders:
             # Compiled Python files come and go; they say nothing.
             if not path.endswith("__pycache__"):
@@ -786,9 +786,7 @@ def _requested(profile: Profile) -> list[SelectedOperator]:
     return wanted
 
 
-def _reachable(
-    start: set[str], native: Mapping[str, str], root: Path
-) -> set[str]:
+def _reachable(start: set[str], native: Mapping[str, str], root: Path) -> set[str]:
     """Headers that sources include, directly or not, among the known files."""
     import re  # noqa: PLC0415
 

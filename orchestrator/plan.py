@@ -118,7 +118,9 @@ def plan_build(
         f"extract {name}": add("extract", name, model={name: digest})
         for name, digest in models.items()
     }
-    aggregate = add("aggregate", stage=extracts, profile=settings("operators", "dtypes"))
+    aggregate = add(
+        "aggregate", stage=extracts, profile=settings("operators", "dtypes")
+    )
     resolve = add(
         "resolve",
         stage={"aggregate": aggregate},

@@ -207,9 +207,7 @@ BOARDS: Mapping[str, Board] = _by_name(
             cpu="cortex-m4",
             regions=(
                 Region(name="flash", origin=0, size_bytes=4 * MIB, kind="flash"),
-                Region(
-                    name="sram", origin=0x20000000, size_bytes=4 * MIB, kind="ram"
-                ),
+                Region(name="sram", origin=0x20000000, size_bytes=4 * MIB, kind="ram"),
                 Region(
                     name="psram", origin=0x21000000, size_bytes=16 * MIB, kind="ram"
                 ),
@@ -234,9 +232,7 @@ BOARDS: Mapping[str, Board] = _by_name(
                 Region(
                     name="dtcm", origin=0x30000000, size_bytes=512 * KIB, kind="ram"
                 ),
-                Region(
-                    name="sram", origin=0x31000000, size_bytes=4 * MIB, kind="ram"
-                ),
+                Region(name="sram", origin=0x31000000, size_bytes=4 * MIB, kind="ram"),
             ),
             stack_bytes=4 * KIB,
             emulator=(*_QEMU_ARM, "-M", "mps3-an547"),
@@ -275,7 +271,12 @@ class Target:
 
 
 def resolve_target(
-    *, cpu: str, isa: str | None, board: str | None, toolchain: str | None, optimize: str
+    *,
+    cpu: str,
+    isa: str | None,
+    board: str | None,
+    toolchain: str | None,
+    optimize: str,
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]

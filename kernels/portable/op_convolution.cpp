@@ -67,19 +67,18 @@ struct Convolution {
 Error set_output(Axis& axis, int32_t output_padding) {
   // Below 2^62: every factor is at most 2^31.
   const int64_t window = int64_t{axis.dilation} * (axis.kernel - 1) + 1;
-  int64_t out;
+  const int64_t padded = axis.in + 2 * int64_t{axis.padding};
+  ORCH_CHECK(window <= kMaxExtent, Error::InvalidArgument);
   if (axis.transposed) {
-    out = int64_t{axis.in - 1} * axis.stride - 2 * int64_t{axis.padding} +
-          window + output_padding;
+    const int64_t out = int64_t{axis.in - 1} * axis.stride -
+                        2 * int64_t{axis.padding} + window + output_padding;
+    ORCH_CHECK(out > 0 && out <= kMaxExtent, Error::InvalidArgument);
+    axis.out = static_cast<int32_t>(out);
   } else {
-    const int64_t padded = axis.in + 2 * int64_t{axis.padding};
     ORCH_CHECK(padded >= window && padded <= kMaxExtent,
                Error::InvalidArgument);
-    out = (padded - window) / axis.stride + 1;
+    axis.out = static_cast<int32_t>(padded - window) / axis.stride + 1;
   }
-  ORCH_CHECK(out > 0 && out <= kMaxExtent && window <= kMaxExtent,
-             Error::InvalidArgument);
-  axis.out = static_cast<int32_t>(out);
   return Error::Ok;
 }
 

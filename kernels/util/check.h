@@ -40,6 +40,13 @@ inline Error read_dim(int64_t value, int rank, int& dim) {
 /// Largest window parameter and padded extent: sums of two fit in 32 bits.
 inline constexpr int32_t kMaxExtent = 1 << 30;
 
+/// An integer between `low` and kMaxExtent. Errors: InvalidArgument.
+inline Error read_int(int64_t value, int32_t low, int32_t& out) {
+  ORCH_CHECK(value >= low && value <= kMaxExtent, Error::InvalidArgument);
+  out = static_cast<int32_t>(value);
+  return Error::Ok;
+}
+
 /// Copies a list of `count` integers; a single one stands for all. Each must be
 /// between `low` and kMaxExtent. Errors: InvalidArgument.
 inline Error read_ints(const IntList& list, int count, int32_t low,
@@ -47,8 +54,7 @@ inline Error read_ints(const IntList& list, int count, int32_t low,
   ORCH_CHECK(list.size() == count || list.size() == 1, Error::InvalidArgument);
   for (int i = 0; i < count; ++i) {
     const int64_t value = list[list.size() == 1 ? 0 : i];
-    ORCH_CHECK(value >= low && value <= kMaxExtent, Error::InvalidArgument);
-    values[i] = static_cast<int32_t>(value);
+    ORCH_TRY(read_int(value, low, values[i]));
   }
   return Error::Ok;
 }

@@ -38,7 +38,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
     lines = []
     for finding in findings:
         state = finding.found or f"missing; {finding.hint}"
-        lines.append(f"{'ok ' if finding.found else '-- '} {finding.purpose:<30} {state}")
+        lines.append(
+            f"{'ok ' if finding.found else '-- '} {finding.purpose:<30} {state}"
+        )
     console.data("\n".join(lines))
     return ExitCode.OK
 

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """List cores, their instruction sets, toolchains and boards."""
     del args
-    boards = {
-        cpu: [b for b in BOARDS.values() if b.cpu == cpu] for cpu in CPUS
-    }
+    boards = {cpu: [b for b in BOARDS.values() if b.cpu == cpu] for cpu in CPUS}
     console.document(
         {
             name: {

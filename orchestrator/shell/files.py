@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:

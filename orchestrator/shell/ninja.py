@@ -44,7 +44,12 @@ def run_ninja(folder: Path, *, jobs: int | None, reporter: Reporter) -> str:
     if jobs is not None:
         command += ["-j", str(jobs)]
     # A relative working directory keeps the machine's paths out of debug information.
-    env = dict(os.environ, NINJA_STATUS="[%f/%t] ", PWD="/proc/self/cwd", LC_ALL="C")
+    env = {
+        **os.environ,
+        "NINJA_STATUS": "[%f/%t] ",
+        "PWD": "/proc/self/cwd",
+        "LC_ALL": "C",
+    }
     output: list[str] = []
     with subprocess.Popen(  # noqa: S603  # a list of arguments, no shell
         command,

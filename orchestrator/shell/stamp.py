@@ -1,5 +1,6 @@
-"""The stamp of a finished build: lets the next one see in milliseconds that nothing
-changed. Imports nothing that is slow to import.
+"""The stamp of a finished build: shows in milliseconds that nothing changed.
+
+Imports nothing that is slow to import.
 """
 
 from __future__ import annotations

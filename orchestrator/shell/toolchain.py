@@ -82,7 +82,10 @@ def _gnu(prefix: str) -> Toolchain:
     archiver = shutil.which(f"{prefix}ar")
     if archiver is None:
         raise _missing(f"{prefix}ar", "binutils is incomplete")
-    programs = {"compiler": program_digest(driver), "ar": program_digest(Path(archiver))}
+    programs = {
+        "compiler": program_digest(driver),
+        "ar": program_digest(Path(archiver)),
+    }
     for role in () if is_clang else ("cc1plus", "as", "ld"):
         found = Path(_ask(driver, f"-print-prog-name={role}").strip())
         located = shutil.which(str(found))

@@ -160,7 +160,12 @@ def plan_compile(
         flags=flags,
         link_flags=link_flags,
         ninja=_ninja(
-            profile, toolchain, library, library_units, firmware_units, link_flags
+            profile,
+            toolchain,
+            library,
+            library_units=library_units,
+            firmware_units=firmware_units,
+            link_flags=link_flags,
         ),
         sources=tuple(sorted({*library_sources, *firmware_sources})),
     )
@@ -192,9 +197,7 @@ def _generated_unit(name: str, flags: tuple[str, ...], target: Target) -> Compil
     includes: tuple[str, ...] = _INCLUDES
     if target.freestanding:
         includes = (*includes, _FREESTANDING_INCLUDE)
-    return CompileUnit(
-        f"gen/src/{name}", f"obj/gen/src/{name}.o", (*flags, *includes)
-    )
+    return CompileUnit(f"gen/src/{name}", f"obj/gen/src/{name}.o", (*flags, *includes))
 
 
 def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
@@ -226,6 +229,7 @@ def _ninja(
     profile: str,
     toolchain: Toolchain,
     library: str,
+    *,
     library_units: list[CompileUnit],
     firmware_units: list[CompileUnit],
     link_flags: tuple[str, ...],
@@ -283,7 +287,9 @@ def _command(words: tuple[str, ...]) -> str:
     return " ".join(w.replace("$", "$$").replace(" ", "$ ") for w in words)
 
 
-def compile_commands(plan: CompilePlan, *, compiler: tuple[str, ...], folder: str) -> str:
+def compile_commands(
+    plan: CompilePlan, *, compiler: tuple[str, ...], folder: str
+) -> str:
     """The compilation database for editors; it names the machine's folder."""
     entries = [
         {

@@ -121,7 +121,7 @@ def _unsupported(
             yield problem(
                 f"value {index} has no memory in the program's plan",
                 "export with memory-planned inputs and outputs"
-                " (MemoryPlanningPass(alloc_graph_input=True, alloc_graph_output=True))",
+                " (alloc_graph_input and alloc_graph_output of MemoryPlanningPass)",
             )
 
 

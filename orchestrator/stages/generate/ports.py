@@ -56,7 +56,6 @@ def accessor(value: Value) -> str:
     return _SCALARS[type(value)][1]
 
 
-
 @dataclass(frozen=True, slots=True)
 class Port:
     """An input or output of a method."""
@@ -96,8 +95,14 @@ class ApiMethod:
     def ports(self) -> list[Port]:
         """Inputs, then outputs; None is no port."""
         m = self.method
-        ports = [Port(index=i, value=m.values[v], is_input=True) for i, v in enumerate(m.inputs)]
-        ports += [Port(index=i, value=m.values[v], is_input=False) for i, v in enumerate(m.outputs)]
+        ports = [
+            Port(index=i, value=m.values[v], is_input=True)
+            for i, v in enumerate(m.inputs)
+        ]
+        ports += [
+            Port(index=i, value=m.values[v], is_input=False)
+            for i, v in enumerate(m.outputs)
+        ]
         return [p for p in ports if _is_port(p.value)]
 
 

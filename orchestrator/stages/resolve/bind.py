@@ -242,7 +242,7 @@ class _Linker:
         return claims
 
     def _bind_dtype(self, dtype: ScalarType, gaps: Gaps) -> None:
-        """Link the first fallback kernel that takes a dtype, whatever the dim orders."""
+        """Link the first fallback kernel that takes a dtype, in any dim order."""
         origins = tuple(sorted(self.outside))
         for index, kernel in enumerate(self.kernels):
             call = _call_with(kernel, dtype)
