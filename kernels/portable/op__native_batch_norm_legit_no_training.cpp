@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "orch/math.h"
 #include "util/dtype.h"
+#include "util/scalar.h"
 #include "util/unary.h"
 
 namespace orch::portable {
@@ -25,7 +26,8 @@ Error check_parameter(const Tensor& tensor, const Tensor& input) {
 
 template <typename T>
 void normalize(const Tensor& input, const Tensor* weight, const Tensor* bias,
-               const Tensor& mean, const Tensor& var, double eps, Tensor& out) {
+               const Tensor& mean, const Tensor& var, const Scalar& eps,
+               Tensor& out) {
   using C = Compute<T>;
   constexpr DtypeSet kT = dtype_set(DtypeOf<T>::value);
   constexpr uint32_t kParameter =
@@ -43,7 +45,7 @@ void normalize(const Tensor& input, const Tensor* weight, const Tensor* bias,
   }
   for (int32_t c = 0; c < out.size(1); ++c) {
     // out = input * scale + shift, as PyTorch computes it.
-    C scale = 1 / math::sqrt(load(var, c) + static_cast<C>(eps));
+    C scale = 1 / math::sqrt(load(var, c) + scalar_as<T>(eps));
     if (weight != nullptr) scale = load(*weight, c) * scale;
     const C product = load(mean, c) * scale;
     const C shift = (bias == nullptr ? C(0) : load(*bias, c)) - product;
@@ -86,7 +88,7 @@ Error _native_batch_norm_legit_no_training_out(const Args& args) {
   }
   return switch_dtype<kDtypes.bits>(input.dtype, [&](auto type) {
     normalize<typename decltype(type)::type>(input, weight, bias, mean, var,
-                                             args.number(6), out);
+                                             args.scalar(6), out);
     return Error::Ok;
   });
 }

@@ -4,6 +4,7 @@
 #include "util/broadcast.h"
 #include "util/dtype.h"
 #include "util/promote.h"
+#include "util/scalar.h"
 
 namespace orch::portable {
 namespace {

@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/dtype.h"
 #include "util/pool2d.h"
+#include "util/scalar.h"
 
 namespace orch::portable {
 namespace {
@@ -55,7 +56,7 @@ void avg_pool(const Pool2d& pool, bool count_include_pad, int64_t divisor,
           count = int64_t{rows.padded_size} * columns.padded_size;
         }
         if (divisor != 0) count = divisor;
-        const C denominator = static_cast<C>(empty ? 1 : count);
+        const C denominator = from_int<C>(empty ? 1 : count);
         for (int32_t c = 0; c < y.size[1]; ++c) {
           const T* plane = self.data<T>() + n * x.stride[0] + c * x.stride[1];
           C sum = 0;

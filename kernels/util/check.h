@@ -6,7 +6,6 @@
 #include "orch/error.h"
 #include "orch/tensor.h"
 #include "orch/value.h"
-#include "util/types.h"
 
 namespace orch {
 
@@ -49,27 +48,14 @@ inline Error read_int(int64_t value, int32_t low, int32_t& out) {
 
 /// Copies a list of `count` integers; a single one stands for all. Each must be
 /// between `low` and kMaxExtent. Errors: InvalidArgument.
-inline Error read_ints(const IntList& list, int count, int32_t low,
-                       int32_t* values) {
+__attribute__((noinline)) inline Error read_ints(const IntList& list, int count,
+                                                 int32_t low, int32_t* values) {
   ORCH_CHECK(list.size() == count || list.size() == 1, Error::InvalidArgument);
   for (int i = 0; i < count; ++i) {
     const int64_t value = list[list.size() == 1 ? 0 : i];
     ORCH_TRY(read_int(value, low, values[i]));
   }
   return Error::Ok;
-}
-
-/// A scalar argument in the type that T is computed in. Integers truncate it;
-/// Bool has 0 and 1.
-template <typename T>
-Compute<T> scalar_as(const Scalar& scalar) {
-  if constexpr (kIsFloating<T>) {
-    return scalar.to<Compute<T>>();
-  } else if constexpr (kIsSame<T, bool>) {
-    return scalar.to_double() != 0;
-  } else {
-    return static_cast<Compute<T>>(scalar.to_int());
-  }
 }
 
 }  // namespace orch

@@ -12,7 +12,7 @@ struct Planes {
 
   /// A tensor of rank 4, or one of rank 3 with a dimension of size 1 added at
   /// index `missing`: 0 for [C, H, W], 2 for [N, C, W].
-  Planes(const Tensor& tensor, int missing) {
+  __attribute__((noinline)) Planes(const Tensor& tensor, int missing) {
     const Strides strides(tensor);
     for (int i = 0, d = 0; i < 4; ++i) {
       if (tensor.dim == 3 && i == missing) {

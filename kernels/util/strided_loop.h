@@ -8,6 +8,8 @@
 
 namespace orch {
 
+// Functions are not inlined here: one copy serves all kernels of a program.
+
 /// Walks up to three tensors at once, row by row.
 ///
 ///     StridedLoop loop;
@@ -50,8 +52,10 @@ class StridedLoop {
   bool valid_ = true;
 };
 
-inline void StridedLoop::add(int32_t size, int32_t stride0, int32_t stride1,
-                             int32_t stride2) {
+__attribute__((noinline)) inline void StridedLoop::add(int32_t size,
+                                                       int32_t stride0,
+                                                       int32_t stride1,
+                                                       int32_t stride2) {
   const Dim dim = {size, 0, {stride0, stride1, stride2}};
   if (size == 0) valid_ = false;
   if (size == 1 || !valid_) return;
@@ -72,7 +76,7 @@ inline void StridedLoop::add(int32_t size, int32_t stride0, int32_t stride1,
   }
 }
 
-inline void StridedLoop::next() {
+__attribute__((noinline)) inline void StridedLoop::next() {
   for (int d = last_; d-- > 0;) {
     Dim& dim = dims_[d];
     const bool wraps = ++dim.index == dim.size;
@@ -86,7 +90,8 @@ inline void StridedLoop::next() {
 
 /// A loop over the items of `out` in memory order and the items of `self` with
 /// the same indices. Both have the same sizes.
-inline StridedLoop loop_over(const Tensor& out, const Tensor& self) {
+__attribute__((noinline)) inline StridedLoop loop_over(const Tensor& out,
+                                                       const Tensor& self) {
   const Strides out_strides(out);
   const Strides self_strides(self);
   StridedLoop loop;

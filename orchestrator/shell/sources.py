@@ -12,7 +12,7 @@ _SUFFIXES = {".cpp", ".h", ".yaml"}
 
 @cache
 def native_root() -> Path:
-    """Folder of runtime/ and kernels/: inside the package in a wheel, else beside it."""
+    """Folder of runtime/ and kernels/: in a wheel inside the package, or beside it."""
     inside = PACKAGE_FOLDER / "_native"
     return inside if inside.is_dir() else PACKAGE_FOLDER.parent
 

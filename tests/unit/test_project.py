@@ -25,7 +25,6 @@ NOT_OURS = ("tests/data/corpus/",)
 
 MAX_LINES = 400
 LONG_FILES: dict[str, str] = {
-    "orchestrator/pipeline.py": "the one loop that performs effects, stage by stage",
     "orchestrator/stages/generate/api.py": "header and source mirror each other",
     "runtime/src/load_method.cpp": "one class checks and builds a method, in order",
 }

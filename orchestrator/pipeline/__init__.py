@@ -1,0 +1,9 @@
+"""The pipeline: a profile in, firmware, library, reports and a lock out.
+
+`Inputs` reads, `Stages` computes what is pure, `Pipeline` compiles and publishes.
+"""
+
+from orchestrator.pipeline.build import BuildReport, Pipeline
+from orchestrator.pipeline.inputs import WORK, BuildOptions, load
+
+__all__ = ["WORK", "BuildOptions", "BuildReport", "Pipeline", "load"]

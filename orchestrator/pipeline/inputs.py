@@ -1,0 +1,224 @@
+"""What a build reads: profile, models, sources, compiler. Each thing once."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
+from orchestrator.shell import sources, stamp
+from orchestrator.targets import Target, resolve_target
+
+if TYPE_CHECKING:
+    from orchestrator.catalog import Catalog
+    from orchestrator.core.op_info import Origin
+    from orchestrator.core.toolchain import Toolchain
+    from orchestrator.profile import Profile
+    from orchestrator.pte.program import Program
+
+WORK = ".work"
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOptions:
+    """How to build.
+
+    Args:
+        out: Build folder; None for build/<profile name>.
+        jobs: Compile steps at a time; None lets ninja choose.
+        locked: The lock must not change.
+        frozen: Its inputs must be those of the lock before anything runs.
+        write_lock: Write the lock beside the profile.
+    """
+
+    out: Path | None = None
+    jobs: int | None = None
+    locked: bool = False
+    frozen: bool = False
+    write_lock: bool = True
+
+
+def load(path: Path) -> Profile:
+    """The profile of a file.
+
+    Raises:
+        ProfileError: Whatever is wrong with it.
+    """
+    from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
+
+    return load_profile(
+        path,
+        text_of=lambda p: p.read_text(encoding="utf-8"),
+        is_file=Path.is_file,
+        known_libraries=sources.library_names(),
+    )
+
+
+class Inputs:
+    """A profile and everything it leads to, read when asked for, and only once."""
+
+    def __init__(self, profile: Profile, options: BuildOptions) -> None:
+        self.profile = profile
+        self.options = options
+        self.folder = options.out or Path("build") / profile.name
+        self.work = self.folder / WORK
+        self.lock_file = profile.file.with_suffix(".lock")
+        self.states: dict[str, stamp.State] = {}
+
+    def read(self, path: Path) -> bytes:
+        """Bytes of an input; its state is noted first, for the stamp."""
+        absolute = str(path.absolute())
+        self.states.setdefault(absolute, stamp.state_of(absolute))
+        return path.read_bytes()
+
+    @cached_property
+    def target(self) -> Target:
+        """What is built for."""
+        choice = self.profile.target
+        return resolve_target(
+            cpu=choice.cpu,
+            isa=choice.isa,
+            board=choice.board,
+            toolchain=choice.toolchain or self._host_toolchain(),
+            optimize=choice.optimize.value,
+        )
+
+    def _host_toolchain(self) -> str:
+        """The system's compiler where there is one, else zig."""
+        import shutil  # noqa: PLC0415  # slow to import, rarely needed
+
+        found = any(shutil.which(n) for n in ("g++", "clang++", "c++"))
+        return "gnu" if found else "zig"
+
+    @cached_property
+    def model_bytes(self) -> dict[str, bytes]:
+        """Programs by model name."""
+        problems: list[Diagnostic] = []
+        data: dict[str, bytes] = {}
+        for index, model in enumerate(self.profile.models):
+            try:
+                data[model.name] = self.read(model.path)
+            except OSError as error:
+                problems.append(
+                    Diagnostic(
+                        code="unreadable-model",
+                        message=f'model "{model.name}" cannot be read',
+                        where=self.profile.span("models", index, "path"),
+                        notes=(("found", error.strerror or str(error)),),
+                        hint="check the file's permissions",
+                    )
+                )
+        if problems:
+            raise ModelError(problems)
+        return data
+
+    @cached_property
+    def programs(self) -> dict[str, Program]:
+        """Decoded programs by model name. Raises ModelError with every problem."""
+        from orchestrator.pte.reader import read_program  # noqa: PLC0415
+
+        programs: dict[str, Program] = {}
+        problems: list[Diagnostic] = []
+        for model in self.profile.models:
+            try:
+                programs[model.name] = read_program(
+                    self.model_bytes[model.name], file=str(model.path)
+                )
+            except ModelError as error:
+                problems += error.diagnostics
+        if problems:
+            raise ModelError(problems)
+        return programs
+
+    @cached_property
+    def model_spans(self) -> dict[str, SourceSpan]:
+        """Profile line of each model."""
+        return {
+            model.name: self.profile.span("models", index, "path")
+            for index, model in enumerate(self.profile.models)
+        }
+
+    @cached_property
+    def native(self) -> dict[str, str]:
+        """Digests of runtime and of the kernel libraries, by path."""
+        root = sources.native_root()
+        wanted = {"util", *self.profile.libraries}
+        return {
+            name: hashlib.sha256(self.read(root / name)).hexdigest()
+            for name in sources.native_files()
+            if not name.startswith("kernels/") or name.split("/")[1] in wanted
+        }
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Kernels of the profile's libraries."""
+        return self.catalog_of(self.profile.libraries)
+
+    def catalog_of(self, names: tuple[str, ...]) -> Catalog:
+        """Kernels of these libraries, in this order."""
+        from orchestrator.catalog import LibraryText, read_catalog  # noqa: PLC0415
+
+        return read_catalog(
+            [
+                LibraryText(
+                    name=name,
+                    file=f"kernels/{name}/functions.yaml",
+                    text=self.read(sources.library_file(name)).decode(),
+                )
+                for name in names
+            ]
+        )
+
+    @cached_property
+    def toolchain(self) -> Toolchain:
+        """The compiler. Raises ToolchainError."""
+        from orchestrator.shell.toolchain import find_toolchain  # noqa: PLC0415
+
+        return find_toolchain(self.target)
+
+    @cached_property
+    def program_digest(self) -> str:
+        """Digest of Orchestrator itself: its results hold only for this code."""
+        whole = hashlib.sha256()
+        for path in sources.package_files():
+            whole.update(self.read(path))
+        return whole.hexdigest()
+
+    @cached_property
+    def sections(self) -> dict[str, str]:
+        """Digests of the profile's tables, by name."""
+        p = self.profile
+        return {
+            name: digest(repr(value).encode())
+            for name, value in {
+                "name": p.name,
+                "target": (p.target, self.target.toolchain),
+                "operators": p.operators,
+                "dtypes": p.dtypes,
+                "kernels": p.libraries,
+                "budget": p.budget,
+            }.items()
+        }
+
+    def span_of(self, origin: Origin) -> SourceSpan | None:
+        """The profile line that asks for an operator."""
+        if origin.method or origin.source in self.model_spans:
+            return self.model_spans.get(origin.source)
+        return self.profile.span(*origin.source.split("."))
+
+    def every_library(self) -> Catalog:
+        """Kernels of all libraries, for hints: one that is broken has none."""
+        from orchestrator.catalog import Catalog  # noqa: PLC0415
+
+        try:
+            return self.catalog_of(sources.library_names())
+        except ProfileError:
+            return Catalog()

@@ -1,0 +1,128 @@
+"""What a lock says of a build."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orchestrator
+from orchestrator import lockfile
+from orchestrator.core.artifact import Artifact, GeneratedFile
+from orchestrator.pipeline.inputs import Inputs, digest
+from orchestrator.shell import sources
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.core.toolchain import Toolchain
+    from orchestrator.profile import Profile
+    from orchestrator.stages.compile import CompilePlan
+
+
+def lock_of(
+    inputs: Inputs,
+    compile_plan: CompilePlan,
+    *,
+    generated: tuple[GeneratedFile, ...],
+    outputs: Mapping[str, bytes],
+) -> lockfile.Lock:
+    """The lock of a finished build.
+
+    Args:
+        inputs: What was read.
+        compile_plan: What was compiled.
+        generated: Generated files.
+        outputs: Every published file by path.
+    """
+    return replace(
+        lock_inputs(inputs, compile_plan),
+        generated=lockfile.facts((f.path, f.sha256) for f in generated),
+        outputs=lockfile.output_facts(
+            Artifact(path=path, sha256=digest(data), size_bytes=len(data))
+            for path, data in outputs.items()
+            if path in ("firmware.elf", compile_plan.library, "report.json")
+        ),
+    )
+
+
+def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
+    """The part of a lock that is known before anything is compiled."""
+    profile, target, toolchain = inputs.profile, inputs.target, inputs.toolchain
+    native = inputs.native
+    used = {
+        *compile_plan.sources,
+        *_reachable(set(compile_plan.sources), native, sources.native_root()),
+        *(f"kernels/{name}/functions.yaml" for name in profile.libraries),
+    }
+    return lockfile.Lock(
+        profile=lockfile.facts(
+            [
+                ("name", profile.name),
+                *(
+                    (_file_label(profile, f), digest(inputs.read(f)))
+                    for f in profile.files
+                ),
+            ]
+        ),
+        models=lockfile.facts((n, digest(d)) for n, d in inputs.model_bytes.items()),
+        sources=lockfile.facts((name, native[name]) for name in used),
+        generated=(),
+        target=lockfile.facts(
+            [
+                ("cpu", target.cpu.name),
+                ("isa", target.isa.name),
+                ("board", target.board.name if target.board else ""),
+                ("optimize", target.optimize),
+            ]
+        ),
+        toolchain=lockfile.facts(
+            [
+                ("name", toolchain.name),
+                ("version", toolchain.version),
+                ("flags", " ".join(compile_plan.flags)),
+                ("link flags", " ".join(compile_plan.link_flags)),
+                *((f"sha256 {role}", found) for role, found in toolchain.programs),
+            ]
+        ),
+        python=lockfile.facts(_distributions(toolchain).items()),
+        outputs=(),
+    )
+
+
+def _file_label(profile: Profile, file: Path) -> str:
+    relative = os.path.relpath(file, profile.folder)
+    return f"file {Path(relative).as_posix()}"
+
+
+def _distributions(toolchain: Toolchain) -> dict[str, str]:
+    """Versions of the Python distributions that shape bytes of the outputs."""
+    found = {"orchestrator": orchestrator.__version__}
+    if toolchain.name == "zig":
+        with suppress(PackageNotFoundError):
+            found["ziglang"] = version("ziglang")
+    return found
+
+
+_INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+_ROOTS = ("runtime/include", "runtime/src", "runtime/freestanding", "kernels")
+
+
+def _reachable(start: set[str], native: Mapping[str, str], root: Path) -> set[str]:
+    """Headers that sources include, directly or not, among the known files."""
+    found: set[str] = set()
+    queue = sorted(start)
+    while queue:
+        name = queue.pop()
+        folder = name.rpartition("/")[0]
+        for text in _INCLUDE.findall((root / name).read_bytes()):
+            for base in (folder, *_ROOTS):
+                header = f"{base}/{text.decode()}"
+                if header in native and header not in found:
+                    found.add(header)
+                    queue.append(header)
+    return found

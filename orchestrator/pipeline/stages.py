@@ -1,0 +1,266 @@
+"""The stages up to the compiler: results made when asked for, or remembered."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import orchestrator
+from orchestrator.core.artifact import GeneratedFile
+from orchestrator.core.op_info import Origin, SelectedOperator
+from orchestrator.errors import OrchestratorError
+from orchestrator.pipeline.inputs import BuildOptions, Inputs, digest
+from orchestrator.plan import BuildPlan, PlannedStage, plan_build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orchestrator.core.memory import MemoryPlan
+    from orchestrator.core.op_info import OpInfo, Selection
+    from orchestrator.core.resolution import Resolution
+    from orchestrator.profile import Profile
+    from orchestrator.stages.compile import CompilePlan
+
+GENERATOR = f"Orchestrator {orchestrator.__version__}"
+_T = TypeVar("_T")
+
+
+class Stages(Inputs):
+    """The pure part of the pipeline over the inputs."""
+
+    def __init__(self, profile: Profile, options: BuildOptions) -> None:
+        super().__init__(profile, options)
+        self.results: dict[str, object] = {}
+
+    def plan(self, *, with_toolchain: bool) -> BuildPlan:
+        """Which stages would run, and why.
+
+        Args:
+            with_toolchain: Look for the compiler, which may be missing.
+        """
+        models = {n: digest(d) for n, d in self.model_bytes.items()}
+        return plan_build(
+            orchestrator=self.program_digest,
+            models=models,
+            libraries={
+                name: self.native[f"kernels/{name}/functions.yaml"]
+                for name in self.profile.libraries
+            },
+            sources=self.native,
+            sections=self.sections,
+            toolchain=digest(repr(self.toolchain).encode()) if with_toolchain else "",
+            previous=self._previous,
+        )
+
+    @cached_property
+    def _previous(self) -> dict[str, dict[str, str]]:
+        with suppress(OSError, ValueError):
+            found = json.loads((self.work / "stages.json").read_text())
+            if isinstance(found, dict):
+                return found
+        return {}
+
+    def memo(self, stage: PlannedStage, compute: Callable[[], _T]) -> _T:
+        """A stage's result: from this run, from the last one, or computed."""
+        label = stage.label
+        if label in self.results:
+            return self.results[label]  # type: ignore[return-value]  # stored below
+        path = self.work / "results" / f"{label.replace(' ', '-')}.pickle"
+        result: _T | None = None
+        if not stage.reason:
+            # A damaged or foreign file only means that the stage runs again.
+            with suppress(Exception):
+                key, result = pickle.loads(path.read_bytes())  # noqa: S301  # ours
+                result = result if key == stage.key else None
+        if result is None:
+            result = compute()
+        self.results[label] = result
+        return result
+
+    def op_infos(self, plan: BuildPlan) -> list[OpInfo]:
+        """Stage extract, for every model."""
+        from orchestrator.stages.extract import extract  # noqa: PLC0415
+
+        return [
+            self.memo(
+                plan.stage("extract", model.name),
+                lambda name=model.name: extract(self.programs[name], model=name),  # type: ignore[misc]
+            )
+            for model in self.profile.models
+        ]
+
+    def selection(self, plan: BuildPlan) -> Selection:
+        """Stage aggregate."""
+        from orchestrator.stages.aggregate import aggregate  # noqa: PLC0415
+
+        def compute() -> Selection:
+            union = aggregate(self.op_infos(plan), _requested(self.profile))
+            return replace(union, every_operator=self.profile.operators.every)
+
+        return self.memo(plan.stage("aggregate"), compute)
+
+    def resolution(self, plan: BuildPlan) -> Resolution:
+        """Stage resolve. Raises KernelError with every gap."""
+        from orchestrator.stages.resolve import resolve  # noqa: PLC0415
+
+        return self.memo(
+            plan.stage("resolve"),
+            lambda: resolve(
+                self.selection(plan),
+                self.catalog,
+                every_dtype=self.profile.dtypes.select.value == "all",
+                span_of=self.span_of,
+                elsewhere=self.every_library,
+            ),
+        )
+
+    def memory(self, plan: BuildPlan) -> MemoryPlan:
+        """Stage memory. Raises MemoryPlanError, ModelError."""
+        from orchestrator.stages.memory import plan_memory  # noqa: PLC0415
+
+        return self.memo(
+            plan.stage("memory"),
+            lambda: plan_memory(
+                self.programs,
+                pointer_bytes=self.target.cpu.pointer_bytes,
+                board=self.target.board,
+                spans=self.model_spans,
+            ),
+        )
+
+    def generated(self, plan: BuildPlan) -> tuple[GeneratedFile, ...]:
+        """Stage generate: everything but what the compiler makes."""
+        return self.memo(plan.stage("generate"), lambda: self._generate(plan))
+
+    def _generate(self, plan: BuildPlan) -> tuple[GeneratedFile, ...]:
+        from orchestrator.running.product import product_json  # noqa: PLC0415
+        from orchestrator.stages.executorch_headers import (  # noqa: PLC0415
+            executorch_headers,
+        )
+        from orchestrator.stages.generate import generate  # noqa: PLC0415
+        from orchestrator.stages.memory_json import memory_plan_json  # noqa: PLC0415
+        from orchestrator.stages.resolve import resolution_json  # noqa: PLC0415
+        from orchestrator.stages.selected_yaml import (  # noqa: PLC0415
+            selected_operators_yaml,
+        )
+
+        name = self.profile.name
+        selection, resolution = self.selection(plan), self.resolution(plan)
+        memory = self.memory(plan)
+        used = {library for library, _ in resolution.sources}
+        kernels = tuple(
+            k for lib, ks in self.catalog.libraries if lib in used for k in ks
+        )
+        files = [
+            *generate(
+                profile=name,
+                generator=GENERATOR,
+                programs=self.programs,
+                resolution=resolution,
+                kernels=kernels,
+                memory=memory,
+                target=self.target,
+            ),
+            *executorch_headers(
+                f"Generated by {GENERATOR} for profile {name}. Do not edit.",
+                selection,
+                resolution,
+            ),
+            GeneratedFile(
+                "selected_operators.yaml",
+                selected_operators_yaml(selection, generator=GENERATOR),
+            ),
+            GeneratedFile("resolution.json", resolution_json(resolution)),
+            GeneratedFile("memory_plan.json", memory_plan_json(memory)),
+            GeneratedFile(
+                "product.json",
+                product_json(
+                    profile=name,
+                    programs=self.programs,
+                    memory=memory,
+                    target=self.target,
+                ),
+            ),
+        ]
+        return tuple(sorted(files))
+
+    def compile_plan(self, plan: BuildPlan) -> CompilePlan:
+        """Every compile and link step."""
+        from orchestrator.stages.compile import plan_compile  # noqa: PLC0415
+
+        platform = f"platform/{self.target.platform}/"
+        tops: tuple[str, ...] = ("src/", "app/", platform)
+        if self.target.freestanding:
+            tops = (*tops, "freestanding/")
+        runtime = tuple(
+            name.removeprefix("runtime/")
+            for name in self.native
+            if name.startswith("runtime/") and name.endswith(".cpp")
+        )
+        return plan_compile(
+            profile=self.profile.name,
+            target=self.target,
+            toolchain=self.toolchain,
+            resolution=self.resolution(plan),
+            runtime_sources=tuple(n for n in runtime if n.startswith(tops)),
+            models=tuple(m.name for m in self.profile.models),
+        )
+
+    def check(self) -> BuildPlan:
+        """Everything short of compiling. Raises whatever is wrong."""
+        plan = self.plan(with_toolchain=False)
+        errors = Collector()
+        with errors:
+            self.resolution(plan)
+        with errors:
+            self.memory(plan)
+        errors.raise_first()
+        self.generated(plan)
+        return plan
+
+
+class Collector:
+    """Runs stages that do not depend on each other, and reports all their problems."""
+
+    def __init__(self) -> None:
+        self.errors: list[OrchestratorError] = []
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        if isinstance(error, OrchestratorError):
+            self.errors.append(error)
+            return True
+        return False
+
+    def raise_first(self) -> None:
+        """Raise the first error, with the diagnostics of all."""
+        if not self.errors:
+            return
+        seen = dict.fromkeys(d for e in self.errors for d in e.diagnostics)
+        raise type(self.errors[0])(tuple(seen))
+
+
+def _requested(profile: Profile) -> list[SelectedOperator]:
+    """Operators the profile asks for besides those of the models."""
+    include = Origin(source="operators.include")
+    wanted = [
+        SelectedOperator(name=name, every_dtype=True, origins=(include,))
+        for name in profile.operators.include
+    ]
+    by_key = Origin(source="dtypes.operators")
+    wanted += [
+        SelectedOperator(
+            name=request.operator,
+            keys=request.keys,
+            dtypes=request.dtypes,
+            origins=(by_key,),
+        )
+        for request in profile.dtypes.operators
+    ]
+    return wanted
