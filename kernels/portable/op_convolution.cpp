@@ -105,11 +105,10 @@ Error prepare(const Args& args, Convolution& conv) {
   conv.transposed = args.boolean(6);
   ORCH_TRY(read_ints(args.int_list(7), spatial, 0, output_padding));
 
-  const int64_t groups = args.integer(8);
-  ORCH_CHECK(
-      groups > 0 && groups <= weight.size(0) && weight.size(0) % groups == 0,
-      Error::InvalidArgument);
-  conv.groups = static_cast<int32_t>(groups);
+  ORCH_TRY(read_int(args.integer(8), 1, conv.groups));
+  ORCH_CHECK(weight.size(0) > 0 && weight.size(0) % conv.groups == 0,
+             Error::InvalidArgument);
+  const int64_t groups = conv.groups;
   const int64_t in_channels =
       conv.transposed ? weight.size(0) : weight.size(1) * groups;
   const int64_t out_channels =

@@ -27,7 +27,7 @@ struct Pool2d {
 inline Error set_windows(PoolAxis& axis, bool ceil_mode) {
   const int64_t window = int64_t{axis.dilation} * (axis.kernel - 1) + 1;
   const int64_t padded = axis.in + 2 * int64_t{axis.padding};
-  ORCH_CHECK(axis.padding <= window / 2 && padded >= 0 &&
+  ORCH_CHECK(2 * int64_t{axis.padding} <= window &&
                  padded + window + axis.stride <= kMaxExtent,
              Error::InvalidArgument);
   const int32_t room =

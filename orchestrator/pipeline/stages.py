@@ -147,10 +147,12 @@ class Stages(Inputs):
         from orchestrator.stages.selected_yaml import (  # noqa: PLC0415
             selected_operators_yaml,
         )
+        from orchestrator.stages.writes import check_writes  # noqa: PLC0415
 
         name = self.profile.name
         selection, resolution = self.selection(plan), self.resolution(plan)
         memory = self.memory(plan)
+        check_writes(self.programs, resolution, self.model_spans)
         used = {library for library, _ in resolution.sources}
         kernels = tuple(
             k for lib, ks in self.catalog.libraries if lib in used for k in ks

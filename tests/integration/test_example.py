@@ -1,4 +1,4 @@
-"""examples/hello: built with the host's compilers against the generated API, and run."""
+"""examples/hello: compiled against the generated API with the host's compilers, run."""
 
 from __future__ import annotations
 

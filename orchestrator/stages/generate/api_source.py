@@ -69,6 +69,14 @@ extern const Span<const ModelMethod> kModelMethods;
 
 }}  // namespace orch
 
+{_implementation(functions)}"""
+    return GeneratedFile("gen/src/api.cpp", text)
+
+
+def _implementation(functions: str) -> str:
+    if not functions:
+        return ""  # a product without models
+    return f"""\
 namespace {{
 
 orch_status status(orch::Error error) {{ return static_cast<orch_status>(error); }}
@@ -81,7 +89,6 @@ extern "C" {{
 
 }}  // extern "C"
 """
-    return GeneratedFile("gen/src/api.cpp", text)
 
 
 def _blocks(method: ApiMethod, memory: MethodMemory) -> str:
