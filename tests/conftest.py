@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    import pytest
 
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.load_profile("same")
@@ -19,3 +23,12 @@ CASES = tuple(sorted(p.parent.name for p in CORPUS.glob("*/case.json")))
 def model_bytes(case: str) -> bytes:
     """The program of a case."""
     return (CORPUS / case / "model.pte").read_bytes()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Goldens change only when asked for."""
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="rewrite expected texts: tests/golden, schema/, docs/profile.md",
+    )

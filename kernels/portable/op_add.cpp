@@ -17,10 +17,16 @@ T add(T a, T b, Compute<T> alpha) {
   return static_cast<T>(static_cast<C>(a) + alpha * static_cast<C>(b));
 }
 
+/// PyTorch rounds alpha to the dtype of the tensors.
+template <typename T>
+Compute<T> alpha_as(const Scalar& alpha) {
+  return static_cast<Compute<T>>(static_cast<T>(scalar_as<T>(alpha)));
+}
+
 template <typename T>
 Error add_same(const Tensor& self, const Tensor& other, const Scalar& alpha,
                Tensor& out) {
-  const auto factor = scalar_as<T>(alpha);
+  const Compute<T> factor = alpha_as<T>(alpha);
   StridedLoop loop = loop_over(out, self, other);
   for (; loop.valid(); loop.next()) {
     T* to = out.mutable_data<T>() + loop.offset(0);
@@ -46,7 +52,7 @@ Error add_mixed(const Tensor& self, const Tensor& other, const Scalar& alpha,
   constexpr DtypeSet kT = dtype_set(DtypeOf<T>::value);
   constexpr uint32_t kFrom = castable_from(kDtypes, kT).bits;
   constexpr uint32_t kTo = castable_to(kDtypes, kT).bits;
-  const auto factor = scalar_as<T>(alpha);
+  const Compute<T> factor = alpha_as<T>(alpha);
   StridedLoop loop = loop_over(out, self, other);
   for (; loop.valid(); loop.next()) {
     for (int32_t i = 0; i < loop.row_size(); ++i) {

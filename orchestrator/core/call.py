@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from orchestrator.core.op_info import CallPattern
-from orchestrator.core.operator import ArgKind, Argument
+from orchestrator.core.operator import OPTIONAL_ITEMS, ArgKind, Argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +31,15 @@ _KIND_NAMES = {
     ArgKind.BOOL_LIST: "a bool list",
 }
 
+_OTHER_NAMES = {NONE: "None", OPTIONAL_ITEMS: "a tensor list with None in it"}
+
 
 def misfit(schema: OpSchema, kinds: str) -> str:
     """Why a call with arguments of these kinds does not fit a schema; "" if it does.
 
     The rules are the device loader's: kinds are equal, a Scalar is an int, float or
-    bool, and only an optional argument may be None. Over and above them the result
-    is checked, which the loader does not read.
+    bool, and only an optional argument or item may be None. Over and above them the
+    result is checked, which the loader does not read.
 
     Args:
         schema: Of the operator called.
@@ -67,13 +69,15 @@ def misfit(schema: OpSchema, kinds: str) -> str:
 def _takes(argument: Argument, kind: str) -> bool:
     if kind == NONE:
         return argument.optional
+    if kind == OPTIONAL_ITEMS:
+        return argument.kind is ArgKind.TENSOR_LIST and argument.items_optional
     if argument.kind is ArgKind.SCALAR:
         return kind in (ArgKind.INT, ArgKind.FLOAT, ArgKind.BOOL)
     return kind == argument.kind
 
 
 def _kind_name(kind: str) -> str:
-    return "None" if kind == NONE else _KIND_NAMES[ArgKind(kind)]
+    return _OTHER_NAMES.get(kind) or _KIND_NAMES[ArgKind(kind)]
 
 
 def _count(arguments: int) -> str:

@@ -17,7 +17,8 @@ class CallPattern:
     """Shape of one operator call as far as it decides about kernels.
 
     Args:
-        kinds: One letter of `ArgKind` per call argument, `N` for None.
+        kinds: One letter of `ArgKind` per call argument, `N` for None, `O` for a
+            tensor list with None in it.
         tensors: (argument position, meta) of every tensor argument that is not None,
             in order; a tensor list counts as its first tensor.
         list_items: (argument position, meta) of the further tensors of tensor lists;

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Self
+from typing import Final, Self
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,6 +61,10 @@ class ArgKind(StrEnum):
     BOOL_LIST = "A"
 
 
+OPTIONAL_ITEMS: Final = "O"
+"""Letter of a tensor list whose items may be None; in a call, of one with None."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
     """One argument or return of an op schema.
@@ -94,8 +98,9 @@ class OpSchema:
         """Kernel signature, against which the device loader checks calls.
 
         One letter of `ArgKind` per argument, small if the kernel writes it, with `?`
-        after it if it may be None. Returns that are no out arguments follow after
-        `>`. An instruction has these arguments, then `result`.
+        after it if it may be None; `O` is a tensor list whose items may be None.
+        Returns that are no out arguments follow after `>`. An instruction has these
+        arguments, then `result`.
         """
         text = "".join(_letter(a) for a in self.arguments)
         if not any(a.is_out for a in self.arguments):
@@ -129,7 +134,10 @@ class OpSchema:
 
 
 def _letter(argument: Argument) -> str:
-    letter = argument.kind.lower() if argument.is_out else str(argument.kind)
+    if argument.kind is ArgKind.TENSOR_LIST and argument.items_optional:
+        letter = OPTIONAL_ITEMS
+    else:
+        letter = argument.kind.lower() if argument.is_out else str(argument.kind)
     return letter + "?" * argument.optional
 
 

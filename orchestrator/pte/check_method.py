@@ -132,11 +132,17 @@ class _Check:
         ):
             for position, index in enumerate(indices):
                 self._check_index(index, f"{name} {position}")
+        moved = {i.target for i in self._method.instructions if isinstance(i, MoveCall)}
         for position, index in enumerate(self._method.inputs):
             value = values[index] if 0 <= index < self._count else None
-            if isinstance(value, TensorValue) and value.is_constant:
+            if not isinstance(value, TensorValue):
+                continue
+            # The device writes an input where it lies.
+            if value.is_constant or index in moved:
                 self._damaged(
-                    "an input is a constant of the program",
+                    "an input is a constant of the program"
+                    if value.is_constant
+                    else "an input is replaced by a move",
                     f"input {position}",
                     f"value {index}",
                     "a tensor that can be written",
@@ -230,6 +236,13 @@ class _Check:
         if not self._check_kind(source, place, (type(values[target]),)):
             return
         a, b = values[source], values[target]
+        if isinstance(a, TensorListValue | OptionalTensorListValue):
+            self._damaged(
+                "a move would change the tensors of a list",
+                place,
+                f"value {source}, {kind_name(type(a))}",
+                "a tensor, a number or another list",
+            )
         if isinstance(a, TensorValue) and isinstance(b, TensorValue):
             if (a.dtype, a.dim_order) == (b.dtype, b.dim_order):
                 return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.kernel import TensorMeta
 from orchestrator.core.op_info import CallPattern, DelegateUse, OpCall, OpInfo
-from orchestrator.core.operator import ArgKind
+from orchestrator.core.operator import OPTIONAL_ITEMS, ArgKind
 from orchestrator.pte.program import DelegateCall, KernelCall
 from orchestrator.pte.values import (
     BoolListValue,
@@ -111,6 +111,8 @@ class _Shapes:
             if isinstance(value, TensorListValue | OptionalTensorListValue):
                 metas = [self._metas[item] for item in value.items if item >= 0]
                 found = [meta for meta in metas if meta is not None]
+                if len(found) < len(value.items):
+                    self._letters[index] = OPTIONAL_ITEMS
                 # The first tensor of a list stands for it in the kernel key.
                 self._metas[index] = found[0] if found else None
                 self._further[index] = tuple(found[1:])

@@ -104,11 +104,11 @@ class FbReader {
     return table(follow(tables.at + 4 * index));
   }
 
-  /// Items of a vector in place. Fails if they are not aligned for T.
-  template <typename T>
-  const T* items(const FbVector& vector) {
-    if (vector.at % alignof(T) != 0) failed_ = true;
-    return reinterpret_cast<const T*>(base_ + vector.at);
+  /// Items of a vector in place. Fails if they are not aligned to their size, a
+  /// power of two.
+  const void* items(const FbVector& vector, uint32_t item_bytes) {
+    if (vector.count != 0 && (vector.at & (item_bytes - 1)) != 0) failed_ = true;
+    return base_ + vector.at;
   }
 
   Span<const char> text(const FbTable& parent, uint32_t slot) {
@@ -136,6 +136,7 @@ class FbReader {
 // Source: ExecuTorch schema/program.fbs (ET12).
 namespace slot {
 enum Program : uint32_t {
+  kVersion = 0,
   kExecutionPlan = 1,
   kConstantBuffer = 2,
   kSegments = 4,

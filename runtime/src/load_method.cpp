@@ -32,7 +32,18 @@ enum class CallType : uint8_t {
   Free,
 };
 
-constexpr uint32_t kMaxValues = 1U << 24;
+/// What the lists of a program become, by type from String on.
+struct ListKind {
+  Tag tag;
+  uint8_t item_bytes;
+};
+constexpr ListKind kListKinds[] = {
+    {Tag::String, 1},   {Tag::IntList, 8},    {Tag::DoubleList, 8},
+    {Tag::BoolList, 1}, {Tag::TensorList, 4}, {Tag::TensorList, 4},
+};
+
+/// Of values, and of instructions: their size in bytes fits 32 bits.
+constexpr uint32_t kMaxCount = 1U << 24;
 
 /// Hands out parts of a block, and counts on when the block is full.
 class Bump {
@@ -55,36 +66,29 @@ class Bump {
   size_t used_ = 0;
 };
 
-/// Whether a value fits the letter of a signature.
+/// Letter of a kernel signature for each tag.
+constexpr char kLetters[] = "NTIDBCJEAL";
+
+constexpr bool has_letter(Tag tag, char letter) {
+  return kLetters[static_cast<size_t>(tag)] == letter;
+}
+static_assert(has_letter(Tag::Tensor, 'T') && has_letter(Tag::Int, 'I') &&
+                  has_letter(Tag::Double, 'D') && has_letter(Tag::Bool, 'B') &&
+                  has_letter(Tag::String, 'C') &&
+                  has_letter(Tag::IntList, 'J') &&
+                  has_letter(Tag::DoubleList, 'E') &&
+                  has_letter(Tag::BoolList, 'A') &&
+                  has_letter(Tag::TensorList, 'L'),
+              "letters are in the order of the tags");
+
+constexpr char kSmall = 'a' - 'A';
+
+/// Whether the kind of a value fits the letter of a signature.
 bool accepts(char letter, const Value& value) {
-  const Tag tag = value.tag();
-  switch (letter) {
-    case 'T':
-      return tag == Tag::Tensor;
-    case 't':
-      return tag == Tag::Tensor && (value.tensor().flags & Tensor::kReadOnly) == 0;
-    case 'L':
-    case 'l':
-      return tag == Tag::TensorList;
-    case 'I':
-      return tag == Tag::Int;
-    case 'D':
-      return tag == Tag::Double;
-    case 'B':
-      return tag == Tag::Bool;
-    case 'S':
-      return value.is_scalar();
-    case 'C':
-      return tag == Tag::String;
-    case 'J':
-      return tag == Tag::IntList;
-    case 'E':
-      return tag == Tag::DoubleList;
-    case 'A':
-      return tag == Tag::BoolList;
-    default:
-      return false;
-  }
+  if (letter >= 'a') letter = static_cast<char>(letter - kSmall);
+  if (letter == 'S') return value.is_scalar();
+  if (letter == 'O') letter = 'L';
+  return has_letter(value.tag(), letter);
 }
 
 /// Compares "namespace::base" and overload of a program with "namespace::base.out".
@@ -178,12 +182,14 @@ Error MethodLoader::load(uint32_t method, MethodImage& image, size_t& state_used
   operators_ = reader_.vector(plan, slot::kOperators, 4);
   buffer_sizes_ = reader_.vector(plan, slot::kBufferSizes, 8);
   const FbVector chains = reader_.vector(plan, slot::kChains, 4);
-  ORCH_CHECK(!reader_.failed() && values_at_.count <= kMaxValues,
-             Error::InvalidProgram);
+  (void)reader_.text(plan, slot::kName);
+  ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
   // The exporter writes one chain; jumps are relative to it.
   ORCH_CHECK(chains.count == 1, Error::UnsupportedProgram);
   instructions_at_ =
       reader_.vector(reader_.item(chains, 0), slot::kInstructions, 4);
+  ORCH_CHECK(values_at_.count <= kMaxCount && instructions_at_.count <= kMaxCount,
+             Error::InvalidProgram);
   size_t dynamic_words = 0;
   ORCH_TRY(count_dynamic(dynamic_words));
 
@@ -220,7 +226,9 @@ Error MethodLoader::count_dynamic(size_t& words) {
     }
     const FbTable tensor = reader_.child(table, slot::kVal);
     if (reader_.scalar<int8_t>(tensor, slot::kDynamism) != 0) {
-      words += 1 + reader_.vector(tensor, slot::kSizes, 4).count;
+      // What has more dimensions will be refused; here it must not overflow.
+      const uint32_t dim = reader_.vector(tensor, slot::kSizes, 4).count;
+      words += 1 + (dim < kMaxDim ? dim : kMaxDim);
     }
   }
   return reader_.failed() ? Error::InvalidProgram : Error::Ok;
@@ -248,30 +256,16 @@ Error MethodLoader::load_value(uint32_t index) {
     case ValueType::Tensor:
       ORCH_TRY(load_tensor(content, value));
       break;
-    case ValueType::String: {
-      const FbVector text = reader_.vector(content, 0, 1);
-      value.set_list(Tag::String, reader_.items<char>(text), text.count);
-      break;
-    }
-    case ValueType::IntList: {
-      const FbVector list = reader_.vector(content, 0, 8);
-      value.set_list(Tag::IntList, reader_.items<int64_t>(list), list.count);
-      break;
-    }
-    case ValueType::DoubleList: {
-      const FbVector list = reader_.vector(content, 0, 8);
-      value.set_list(Tag::DoubleList, reader_.items<double>(list), list.count);
-      break;
-    }
-    case ValueType::BoolList: {
-      const FbVector list = reader_.vector(content, 0, 1);
-      value.set_list(Tag::BoolList, reader_.items<uint8_t>(list), list.count);
-      break;
-    }
+    case ValueType::String:
+    case ValueType::IntList:
+    case ValueType::DoubleList:
+    case ValueType::BoolList:
     case ValueType::TensorList:
     case ValueType::OptionalTensorList: {
-      const FbVector list = reader_.vector(content, 0, 4);
-      value.set_list(Tag::TensorList, reader_.items<int32_t>(list), list.count);
+      const ListKind kind =
+          kListKinds[type - static_cast<uint8_t>(ValueType::String)];
+      const FbVector list = reader_.vector(content, 0, kind.item_bytes);
+      value.set_list(kind.tag, reader_.items(list, kind.item_bytes), list.count);
       break;
     }
     default:
@@ -287,8 +281,8 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
   tensor.tag = Tag::Tensor;
   tensor.dtype =
       static_cast<ScalarType>(reader_.scalar<uint8_t>(table, slot::kScalarType));
-  tensor.dims = reader_.items<int32_t>(sizes);
-  tensor.order = reader_.items<uint8_t>(order);
+  tensor.dims = static_cast<const int32_t*>(reader_.items(sizes, 4));
+  tensor.order = static_cast<const uint8_t*>(reader_.items(order, 1));
   const int8_t dynamism = reader_.scalar<int8_t>(table, slot::kDynamism);
   ORCH_CHECK(!reader_.failed() && sizes.count == order.count,
              Error::InvalidProgram);
@@ -461,9 +455,13 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
                  Error::InvalidProgram);
       const Value& from = values_[first];
       Value& to = values_[second];
-      ORCH_CHECK(from.tag() == to.tag(), Error::InvalidProgram);
+      // Kernels are found for what a value is at load: the kind and, of tensors,
+      // dtype and dim order stay. Tensors in a list might differ one by one.
+      ORCH_CHECK(from.tag() == to.tag() && from.tag() != Tag::TensorList,
+                 Error::InvalidProgram);
       if (to.is_tensor()) {
-        ORCH_CHECK(from.tensor().dtype == to.tensor().dtype,
+        ORCH_CHECK(from.tensor().dtype == to.tensor().dtype &&
+                       same_layout(from.tensor(), to.tensor()),
                    Error::InvalidProgram);
         to.tensor().flags |= Tensor::kReadOnly;
       }
@@ -486,7 +484,8 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
       return Error::Ok;
     }
     case CallType::Free:
-      ORCH_CHECK(!reader_.failed() && valid(first), Error::InvalidProgram);
+      ORCH_CHECK(!reader_.failed() && valid(first) && values_[first].is_tensor(),
+                 Error::InvalidProgram);
       instruction.kind = Instruction::Kind::Free;
       return Error::Ok;
   }
@@ -496,7 +495,7 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
 Error MethodLoader::load_call(const FbTable& table, Instruction& instruction) {
   const int32_t op_index = reader_.scalar<int32_t>(table, slot::kOpIndex);
   const FbVector at = reader_.vector(table, slot::kCallArgs, 4);
-  const int32_t* const args = reader_.items<int32_t>(at);
+  const int32_t* const args = static_cast<const int32_t*>(reader_.items(at, 4));
   ORCH_CHECK(!reader_.failed() && op_index >= 0 &&
                  static_cast<uint32_t>(op_index) < operators_.count &&
                  at.count <= UINT16_MAX,
@@ -533,29 +532,32 @@ Error MethodLoader::find_kernel(uint32_t op_index, const Args& args,
 bool MethodLoader::matches(const Kernel& kernel, const Args& args,
                            Error& why) const {
   why = Error::InvalidProgram;
+  bool selected = true;
   uint32_t index = 0;
   for (const char* letter = kernel.signature; *letter != '\0'; ++letter) {
-    if (*letter == '>') continue;
+    if (*letter == '>' || *letter == '?') continue;
     if (index == args.count()) return false;
-    const Value& value = args.value(static_cast<int>(index));
-    const bool none = letter[1] == '?' && value.is_none();
-    if (!none && !accepts(*letter, value)) return false;
-    if (letter[1] == '?') ++letter;
-    ++index;
-  }
-  why = Error::DtypeNotSelected;
-  for (uint32_t i = 0; i < index; ++i) {
-    const Value& value = args.value(static_cast<int>(i));
-    if (value.is_tensor() && !kernel.dtypes.has(value.tensor().dtype)) return false;
-    if (value.tag() == Tag::TensorList) {
-      const TensorList list = args.tensor_list(static_cast<int>(i));
-      for (int k = 0; k < list.size(); ++k) {
-        const Tensor* const tensor = list[k];
-        if (tensor != nullptr && !kernel.dtypes.has(tensor->dtype)) return false;
+    const int at = static_cast<int>(index++);
+    const Value& value = args.value(at);
+    if (letter[1] == '?' && value.is_none()) continue;
+    if (!accepts(*letter, value)) return false;
+    const bool is_list = value.tag() == Tag::TensorList;
+    const uint32_t count = is_list ? value.list().count : value.is_tensor();
+    for (uint32_t k = 0; k < count; ++k) {
+      const Tensor* const tensor = is_list
+                                       ? args.tensor_list(at)[static_cast<int>(k)]
+                                       : &value.tensor();
+      if (tensor == nullptr) {
+        if (*letter != 'O') return false;
+        continue;
       }
+      const bool writes = *letter >= 'a';
+      if (writes && (tensor->flags & Tensor::kReadOnly) != 0) return false;
+      selected = selected && kernel.dtypes.has(tensor->dtype);
     }
   }
-  return kernel.key == nullptr || matches_key(kernel.key, args);
+  why = Error::DtypeNotSelected;
+  return selected && (kernel.key == nullptr || matches_key(kernel.key, args));
 }
 
 /// Compares a kernel key with the tensors of a call: `v1/6;0,1|6;0,1`. A tensor
@@ -584,10 +586,15 @@ bool MethodLoader::matches_key(const char* key, const Args& args) const {
 Error MethodLoader::indices(const FbTable& plan, uint32_t slot,
                             Span<const int32_t>& result) {
   const FbVector at = reader_.vector(plan, slot, 4);
-  const int32_t* const items = reader_.items<int32_t>(at);
+  const int32_t* const items = static_cast<const int32_t*>(reader_.items(at, 4));
   ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
   for (uint32_t i = 0; i < at.count; ++i) {
     ORCH_CHECK(valid(items[i]), Error::InvalidProgram);
+    // Callers write inputs where they lie.
+    const Value& value = values_[items[i]];
+    ORCH_CHECK(slot != slot::kInputs || !value.is_tensor() ||
+                   (value.tensor().flags & Tensor::kReadOnly) == 0,
+               Error::InvalidProgram);
   }
   result = {items, at.count};
   return Error::Ok;

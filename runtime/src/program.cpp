@@ -42,8 +42,8 @@ Error Program::open(Span<const uint8_t> bytes, Program& program) {
     const uint32_t header_bytes = file.read<uint32_t>(kHeaderAt + 4);
     const uint64_t program_bytes = file.read<uint64_t>(kHeaderAt + 8);
     const uint64_t base = file.read<uint64_t>(kHeaderAt + 16);
-    ORCH_CHECK(header_bytes >= kHeaderBytes, Error::InvalidProgram);
-    ORCH_CHECK(program_bytes >= kHeaderAt && program_bytes <= file_bytes,
+    ORCH_CHECK(program_bytes <= file_bytes && header_bytes >= kHeaderBytes &&
+                   program_bytes >= kHeaderAt + uint64_t{header_bytes},
                Error::InvalidProgram);
     flatbuffer_bytes = static_cast<uint32_t>(program_bytes);
     if (base != 0) {
@@ -65,6 +65,8 @@ Error Program::open(Span<const uint8_t> bytes, Program& program) {
   ORCH_CHECK(!reader.failed() && plans.count != 0, Error::InvalidProgram);
   // The layout of before ExecuTorch 0.7, with constants inside the flatbuffer.
   ORCH_CHECK(constants.count == 0, Error::UnsupportedProgram);
+  ORCH_CHECK(reader.scalar<uint32_t>(root, slot::kVersion) == 0,
+             Error::UnsupportedProgram);
 
   program.bytes_ = bytes;
   program.flatbuffer_size_ = flatbuffer_bytes;

@@ -161,6 +161,14 @@ TEST_CASE("convolution refuses parameters out of range") {
   }));
 }
 
+TEST_CASE("a kernel larger than the padded input does not fit") {
+  // (4 - 5) / 2 + 1 is 1 where division truncates.
+  Conv conv;
+  conv.stride = {2, 1};
+  CHECK(conv(floats({1, 1, 4, 1}), floats({1, 1, 5, 1}),
+             floats({1, 1, 1, 1})) == Error::InvalidArgument);
+}
+
 TEST_CASE("a convolution may have a single, huge step") {
   Conv conv;
   conv.stride = {1 << 30};
@@ -186,7 +194,7 @@ TEST_CASE("convolution refuses tensors that do not fit") {
   CHECK(conv(floats({1, 2, 4, 4, 4}), floats({2, 2, 2, 2, 2}), out) ==
         Error::NotSupported);
   CHECK(conv(floats({4, 4}), floats({2, 2}), out) == Error::NotSupported);
-  for (const Sizes& sizes : {Sizes{3}, Sizes{}, Sizes{1, 2}}) {
+  for (const Sizes& sizes : {Sizes{1}, Sizes{3}, Sizes{}, Sizes{1, 2}}) {
     const TestTensor bias = floats(sizes);
     conv.bias = &bias;
     CHECK(conv(x, w, out) == Error::InvalidArgument);

@@ -48,7 +48,9 @@ SECTIONS {{
   }} > {ram}
 
   /* Nothing in the firmware may need code to run before the application. */
-  .init_array : {{ *(.init_array .init_array.* .ctors .ctors.*) }} > {flash}
+  .init_array : {{
+    KEEP(*(.preinit_array .init_array .init_array.* .ctors .ctors.*))
+  }} > {flash}
   ASSERT(SIZEOF(.init_array) == 0, "static constructors are not supported")
 
   /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .comment .note.* .ARM.attributes) }}

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from orchestrator.core.memory import MemoryPlan
-    from orchestrator.core.size import SizeSection
     from orchestrator.stages.measure.account import Account
     from orchestrator.stages.measure.elf import ElfSymbol
     from orchestrator.targets import Target
@@ -149,12 +148,12 @@ def _symbols(symbols: Iterable[ElfSymbol], accounts: Account) -> tuple[SizeSymbo
         places.setdefault(place, []).append(symbol)
     found = []
     for (address, size_bytes, is_function), same in places.items():
-        section = _section_at(accounts.sections, address)
-        if section is None:
-            continue
+        extent = accounts.extent_at(address)
+        if extent is None:
+            continue  # a symbol of the linker script, or a damaged one
         # The name to show: global before local, then the shortest.
         same.sort(key=lambda s: (s.is_local, len(s.name), s.name))
-        owner = accounts.owner_at(address)
+        owner = extent.owner
         found.append(
             SizeSymbol(
                 name=demangle(same[0].name),
@@ -163,17 +162,10 @@ def _symbols(symbols: Iterable[ElfSymbol], accounts: Account) -> tuple[SizeSymbo
                 is_function=is_function,
                 address=address,
                 size_bytes=size_bytes,
-                section=section.name,
-                object=owner.object if owner else "",
-                kind=owner.kind if owner else ContributorKind.OTHER,
-                contributor=owner.name if owner else "",
+                section=extent.section,
+                object=owner.object,
+                kind=owner.kind,
+                contributor=owner.name,
             )
         )
     return tuple(sorted(found, key=lambda s: (-s.size_bytes, s.name, s.address)))
-
-
-def _section_at(sections: Iterable[SizeSection], address: int) -> SizeSection | None:
-    for section in sections:
-        if section.address <= address < section.address + section.size_bytes:
-            return section
-    return None

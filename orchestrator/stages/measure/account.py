@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.core.size import RegionUse, SizeSection
 from orchestrator.errors import CompileError, Diagnostic
@@ -26,13 +26,18 @@ _LEAST_ALIGNMENT: Final = 16
 """Scripts align ends of sections to this at most, whatever the section's own is."""
 
 
+_Span: TypeAlias = tuple[int, int, Owner]
+"""First address, first address after it, and whose they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Addresses from `begin` to before `end` that belong to one owner."""
+    """Addresses of a section, from `begin` to before `end`, that have one owner."""
 
     begin: int
     end: int
     owner: Owner
+    section: str
 
 
 @dataclass(slots=True)
@@ -62,13 +67,13 @@ class Account:
             if counted and size_bytes:
                 counts[key] = counts.get(key, 0) + size_bytes
 
-    def owner_at(self, address: int) -> Owner | None:
+    def extent_at(self, address: int) -> Extent | None:
         """Whose byte it is; None if it is in no section or padding."""
         index = bisect_right(self.extents, address, key=lambda e: e.begin) - 1
         if index < 0 or address >= self.extents[index].end:
             return None
-        owner = self.extents[index].owner
-        return None if owner == PADDING else owner
+        extent = self.extents[index]
+        return None if extent.owner == PADDING else extent
 
 
 def account(
@@ -101,11 +106,11 @@ def account(
         if described.load_region and section.load_address is not None:
             load_end = section.load_address + section.size_bytes
             uses[described.load_region].append((section.load_address, load_end))
-        for extent in _divide(section, in_map, variables, owners):
-            result.extents.append(extent)
+        for begin, end, owner in _divide(section, in_map, variables, owners):
+            result.extents.append(Extent(begin, end, owner, section.name))
             result.add(
-                extent.owner,
-                extent.end - extent.begin,
+                owner,
+                end - begin,
                 in_flash=described.in_flash,
                 in_ram=described.in_ram,
             )
@@ -167,32 +172,32 @@ def _divide(
     in_map: MapSection,
     variables: Sequence[tuple[ElfSymbol, Owner]],
     owners: Owners,
-) -> Iterable[Extent]:
+) -> Iterable[_Span]:
     if section.name == _STACK_SECTION:
-        yield Extent(section.address, section.end, STACK)
+        yield section.address, section.end, STACK
         return
     bound = max(section.align_bytes, _LEAST_ALIGNMENT)
     cursor = section.address
 
-    def gap(end: int) -> Iterable[Extent]:
+    def gap(end: int) -> Iterable[_Span]:
         if cursor < end:
             # As much as alignment cannot explain is something the map does not list.
             is_padding = end - cursor < bound
             owner = PADDING if is_padding else Owners.unlisted(section.name)
-            yield Extent(cursor, end, owner)
+            yield cursor, end, owner
 
     for piece in sorted(in_map.pieces, key=lambda p: (p.address, p.end)):
         yield from gap(piece.address)
-        for extent in _split(piece, variables, owners):
-            if extent.end > cursor:  # pieces that were folded share their bytes
-                yield Extent(max(extent.begin, cursor), extent.end, extent.owner)
-                cursor = extent.end
+        for begin, end, owner in _split(piece, variables, owners):
+            if end > cursor:  # pieces that were folded share their bytes
+                yield max(begin, cursor), end, owner
+                cursor = end
     yield from gap(section.end)
 
 
 def _split(
     piece: MapPiece, variables: Sequence[tuple[ElfSymbol, Owner]], owners: Owners
-) -> Iterable[Extent]:
+) -> Iterable[_Span]:
     """A piece, with the variables in it that count on their own cut out."""
     owner = owners.of_piece(piece.section, piece.file)
     cursor = piece.address
@@ -200,11 +205,11 @@ def _split(
         if not cursor <= symbol.address < piece.end:
             continue
         if cursor < symbol.address:
-            yield Extent(cursor, symbol.address, owner)
+            yield cursor, symbol.address, owner
         cursor = min(symbol.address + symbol.size_bytes, piece.end)
-        yield Extent(symbol.address, cursor, Owner(own.kind, own.name, owner.object))
+        yield symbol.address, cursor, Owner(own.kind, own.name, owner.object)
     if cursor < piece.end:
-        yield Extent(cursor, piece.end, owner)
+        yield cursor, piece.end, owner
 
 
 def _use(region: Region, uses: list[tuple[int, int]], result: Account) -> RegionUse:

@@ -66,13 +66,13 @@ def _over(  # noqa: PLR0917  # the parts of one message
     )
     return Diagnostic(
         code="over-budget",
-        message=f"the firmware needs {needed - allowed:,} bytes more"
+        message=f"the firmware needs {_bytes(needed - allowed)} more"
         f" {memory if memory == 'flash' else memory.upper()} than its budget",
         where=span_of("budget", memory),
         notes=(
-            ("needed", _bytes(needed)),
-            ("allowed", _bytes(allowed)),
-            ("over", _bytes(needed - allowed)),
+            ("needed", _with_kib(needed)),
+            ("allowed", _with_kib(allowed)),
+            ("over", _with_kib(needed - allowed)),
             *(("largest", _culprit(c, n, needed)) for c, n in largest[:_CULPRITS]),
         ),
         hint=hint,
@@ -81,9 +81,16 @@ def _over(  # noqa: PLR0917  # the parts of one message
 
 def _culprit(contributor: Contributor, count: int, needed: int) -> str:
     kind = contributor.kind.replace("_", " ")
-    share = 100 * count / needed
-    return f"{kind} {contributor.name}: {count:,} bytes ({share:.1f} %)"
+    what = kind if contributor.name == kind else f"{kind} {contributor.name}"
+    return f"{what}: {_bytes(count)} ({100 * count / needed:.1f} %)"
 
 
 def _bytes(count: int) -> str:
-    return f"{count:,} bytes ({count / _KIB:.1f} KiB)"
+    return "1 byte" if count == 1 else f"{count:,} bytes"
+
+
+def _with_kib(count: int) -> str:
+    """Profiles give budgets in KiB."""
+    return (
+        f"{_bytes(count)} ({count / _KIB:.1f} KiB)" if count >= _KIB else _bytes(count)
+    )

@@ -133,9 +133,8 @@ def _symbols(elf: ELFFile) -> tuple[ElfSymbol, ...]:
     found = []
     for symbol in table.iter_symbols():
         kind = symbol["st_info"]["type"]
-        if kind not in ("STT_FUNC", "STT_OBJECT") or symbol["st_size"] == 0:
-            continue
-        if symbol["st_shndx"] == "SHN_UNDEF":
+        is_defined = symbol["st_size"] and symbol["st_shndx"] != "SHN_UNDEF"
+        if kind not in ("STT_FUNC", "STT_OBJECT") or not is_defined:
             continue
         is_function = kind == "STT_FUNC"
         value = symbol["st_value"]

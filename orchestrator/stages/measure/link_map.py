@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import CompileError, Diagnostic
@@ -55,27 +56,47 @@ def read_map(
     result = {}
     for section in sections:
         in_map = by_place.get((section.name, section.address))
-        problem = _difference(section, in_map)
-        if problem is not None:
+        if in_map is not None:
+            in_map = _without_merged(in_map)
+        if in_map is None:
+            problems.append(
+                _Problem(
+                    f"{_place(section)} of the firmware is not in the linker's map",
+                    "no such section",
+                    f"{section.size_bytes} bytes",
+                )
+            )
+        elif problem := _difference(section, in_map):
             problems.append(problem)
-        elif in_map is not None:
+        else:
             result[section] = in_map
     if problems:
         raise CompileError([_diagnostic("map-mismatch", p) for p in problems])
     return result
 
 
-def _difference(section: ElfSection, in_map: MapSection | None) -> _Problem | None:
-    where = f"section {section.name} at {section.address:#x}"
-    if in_map is None:
-        return _Problem(
-            f"{where} of the firmware is not in the linker's map",
-            "no such section",
-            f"{section.size_bytes} bytes",
-        )
+def _without_merged(section: MapSection) -> MapSection:
+    """The section without pieces that were merged into others before it.
+
+    GNU ld places constants and strings of equal contents once, but lists each with
+    its size at the place it would have had: the last ones past the section's end.
+    """
+    end = section.address + section.size_bytes
+    return replace(
+        section,
+        pieces=tuple(
+            p for p in section.pieces if p.end <= end or not _MERGED.search(p.section)
+        ),
+    )
+
+
+_MERGED = re.compile(r"\.(cst|str\d+\.)\d+$")
+
+
+def _difference(section: ElfSection, in_map: MapSection) -> _Problem | None:
     if in_map.size_bytes != section.size_bytes:
         return _Problem(
-            f"{where} has another size in the linker's map",
+            f"{_place(section)} has another size in the linker's map",
             f"{in_map.size_bytes} bytes",
             f"{section.size_bytes} bytes",
         )
@@ -88,6 +109,10 @@ def _difference(section: ElfSection, in_map: MapSection | None) -> _Problem | No
                 f"inside {section.address:#x} to {section.end:#x}",
             )
     return None
+
+
+def _place(section: ElfSection) -> str:
+    return f"section {section.name} at {section.address:#x}"
 
 
 def _diagnostic(code: str, problem: _Problem) -> Diagnostic:

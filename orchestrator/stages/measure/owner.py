@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _ARCHIVE_MEMBER: Final = re.compile(r"^(.*)\(([^()]+)\)$")
 _MERGEABLE: Final = re.compile(r"\.(str\d+\.\d+|cst\d+)$")
 """Ends of the names compilers give to sections whose equal items are merged."""
+_LINKER_MADE: Final = ("<internal>", "linker stubs")
+"""What lld and GNU ld call themselves in their maps."""
+_START_UP: Final = re.compile(r"^[A-Za-z]?crt\w*\.o$")
 _OBJECTS: Final = "obj/"
 """Folder of the objects; below it they are named after their sources."""
 _BUILTINS: Final = "obj/compiler_rt.o"
@@ -100,7 +103,7 @@ class Owners:
         known = self._sections.get(section)
         if known is not None:
             return Owner(known.kind, known.name, self._object(file))
-        if file.startswith("<") or " " in file:  # `<internal>`, `linker stubs`
+        if file in _LINKER_MADE:
             if found := _MERGEABLE.search(section):
                 what = "strings" if found[1].startswith("str") else "numbers"
                 return Owner(Kind.CONSTANTS, f"merged {what}")
@@ -117,12 +120,11 @@ class Owners:
         if found := _ARCHIVE_MEMBER.match(name):
             library = found[1].removesuffix(".a")
             return Owner(Kind.TOOLCHAIN, library, name)
-        path = PurePosixPath(name)
-        if name == "compiler_rt.o":
-            return Owner(Kind.TOOLCHAIN, "compiler_rt", name)
-        if len(path.parts) == 1:
+        if "/" in name:
+            return Owner(Kind.OTHER, name, name)
+        if _START_UP.match(name):
             return Owner(Kind.TOOLCHAIN, "start-up files", name)
-        return Owner(Kind.OTHER, name, name)
+        return Owner(Kind.TOOLCHAIN, name.partition(".")[0], name)
 
     def _object(self, file: str) -> str:
         """Source of an object of ours; a base name for the toolchain's files.

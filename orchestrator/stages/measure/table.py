@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from orchestrator.core.size import Contributor, SizeReport, StackEstimate
 
 WIDTH: Final = 80
-_NAME: Final = 44
+_NAME: Final = 40
+_DIFF_NAME: Final = 32
+_NUMBER: Final = 12
+_PERCENT: Final = 8
 _TITLES: Final = {
     Kind.MODEL: "models",
     Kind.KERNEL: "kernels",
@@ -51,7 +54,9 @@ def diff_table(a: SizeReport, b: SizeReport) -> str:
     Lines end in newlines and are at most 80 columns wide.
     """
     lines = [f"from  {_headline(a)}", f"to    {_headline(b)}", ""]
-    lines.append(f"{'':{_NAME}}{'flash':>9}{'change':>9}{'RAM':>9}{'change':>9}")
+    lines.append(
+        _titles(_DIFF_NAME, ("flash", "change", "RAM", "change"), (_NUMBER,) * 4)
+    )
     before = {(c.kind, c.name): c for c in a.contributors}
     after = {(c.kind, c.name): c for c in b.contributors}
     for kind in Kind:
@@ -85,7 +90,7 @@ def _headline(report: SizeReport) -> str:
 
 def _contributor_lines(report: SizeReport) -> list[str]:
     flash, ram = report.totals.flash_bytes, report.totals.ram_bytes
-    lines = [f"{'':{_NAME}}{'flash':>10}{'%':>8}{'RAM':>10}{'%':>8}"]
+    lines = [_titles(_NAME, ("flash", "%", "RAM", "%"), (_NUMBER, _PERCENT) * 2)]
     for kind in Kind:
         parts = [c for c in report.contributors if c.kind is kind]
         if not parts:
@@ -138,7 +143,10 @@ def _stack_lines(stack: StackEstimate) -> list[str]:
         else ""
     )
     lines = [f"stack, estimated worst use: {stack.stack_bytes:,} bytes{reserve}"]
-    lines += [f"  {_cut(p.name, 42):{_NAME}}{p.stack_bytes:>8,}" for p in stack.parts]
+    lines += [
+        f"  {_cut(p.name, _NAME - 3):{_NAME - 2}}{p.stack_bytes:>{_NUMBER},}"
+        for p in stack.parts
+    ]
     if stack.unknown:
         lines.append(f"  not counted: {len(stack.unknown)} functions of the toolchain")
     lines += [_cut(f"  unbounded: {name}", WIDTH) for name in stack.dynamic]
@@ -147,20 +155,20 @@ def _stack_lines(stack: StackEstimate) -> list[str]:
 
 def _line(name: str, flash: int, ram: int, all_flash: int, all_ram: int) -> str:
     columns = (
-        _number(flash, 10),
-        f"{_percent(flash, all_flash) if flash else '':>8}",
-        _number(ram, 10),
-        f"{_percent(ram, all_ram) if ram else '':>8}",
+        _number(flash),
+        f"{_percent(flash, all_flash) if flash else '':>{_PERCENT}}",
+        _number(ram),
+        f"{_percent(ram, all_ram) if ram else '':>{_PERCENT}}",
     )
     return (f"{_cut(name, _NAME - 1):{_NAME}}" + "".join(columns)).rstrip()
 
 
 def _diff_line(name: str, old: tuple[int, int], new: tuple[int, int]) -> str:
     cells = "".join(
-        _number(after, 9) + (f"{after - before:>+9,}" if after != before else " " * 9)
+        _number(after) + _change(after - before)
         for before, after in zip(old, new, strict=True)
     )
-    return f"{_cut(name, _NAME - 1):{_NAME}}{cells}"
+    return f"{_cut(name, _DIFF_NAME - 1):{_DIFF_NAME}}{cells}"
 
 
 def _costs(contributor: Contributor | None) -> tuple[int, int]:
@@ -169,9 +177,18 @@ def _costs(contributor: Contributor | None) -> tuple[int, int]:
     return (contributor.flash_bytes, contributor.ram_bytes)
 
 
-def _number(count: int, width: int) -> str:
+def _titles(name: int, titles: tuple[str, ...], widths: tuple[int, ...]) -> str:
+    columns = (f"{t:>{w}}" for t, w in zip(titles, widths, strict=True))
+    return " " * name + "".join(columns)
+
+
+def _number(count: int) -> str:
     """Right-aligned; nothing for nothing, so that what costs stands out."""
-    return f"{count:>{width},}" if count else " " * width
+    return f"{count:>{_NUMBER},}" if count else " " * _NUMBER
+
+
+def _change(count: int) -> str:
+    return f"{count:>+{_NUMBER},}" if count else " " * _NUMBER
 
 
 def _percent(part: int, whole: int) -> str:

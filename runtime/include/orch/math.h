@@ -2,7 +2,8 @@
 //
 // Built from + - * / and integer operations only; needs no libm. The callers'
 // build must not contract a*b+c to a fused operation (-ffp-contract=off), which
-// the library cannot check.
+// the library cannot check. Where double arithmetic is done by a library it
+// must be that of IEEE 754; libgcc's for Arm rounds some differences wrongly.
 #pragma once
 
 namespace orch::math {

@@ -17,7 +17,9 @@ namespace orch {
 /// What a method keeps in RAM besides its state block.
 struct LoadedMethod {
   MethodImage image;
-  uint32_t state_used;  // bytes of the state block; 0 until the method is loaded
+  // Bytes of the state block; 0 until the method is loaded. The initialiser makes
+  // the type constant-initialised: without it the compiler emits a constructor.
+  uint32_t state_used = 0;
 };
 
 /// A method of a linked model: constant, in flash.

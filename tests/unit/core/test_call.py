@@ -26,6 +26,10 @@ CONV = parse_schema(
     " -> Tensor(a!)"
 )
 CAT = parse_schema("aten::cat.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)")
+INDEX = parse_schema(
+    "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out)"
+    " -> Tensor(a!)"
+)
 MAX = parse_schema(
     "aten::max.dim_max(Tensor self, str how, *, Tensor(a!) max, Tensor(b!) at)"
     " -> (Tensor(a!), Tensor(b!))"
@@ -74,6 +78,19 @@ def kernel(
         (CLAMP, "NDNTT", 'argument 1 "self" is None, not a tensor'),
         (CONV, "TNITT", ""),
         (CONV, "TTDTT", 'argument 3 "groups" is a float, not an int'),
+        (INDEX, "TOTT", ""),
+        (INDEX, "TLTT", ""),
+        (
+            INDEX,
+            "OLTT",
+            'argument 1 "self" is a tensor list with None in it, not a tensor',
+        ),
+        (CAT, "LTT", ""),
+        (
+            CAT,
+            "OTT",
+            'argument 1 "tensors" is a tensor list with None in it, not a tensor list',
+        ),
         (MAX, "TCTTL", ""),
         (MAX, "TJTTL", 'argument 2 "how" is an int list, not a string'),
         (MAX, "TCTTTT", "the result is a tensor and a tensor, not a tensor list"),

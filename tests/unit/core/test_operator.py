@@ -90,7 +90,7 @@ def test_space_in_a_schema_does_not_matter() -> None:
                 "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *,"
                 " Tensor(a!) out) -> Tensor(a!)"
             ),
-            "TLt",
+            "TOt",
             ArgKind.TENSOR,
         ),
         (

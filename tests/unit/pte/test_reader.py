@@ -152,6 +152,7 @@ _EXTRA = {"mutable_data_segments_idx": 0, "fully_qualified_name": "w", "location
 _MOVE_INT = _calls("MoveCall", move_from=0, move_to=1)
 _DELEGATE = {"id": "B", "processed": {"location": 1, "index": 0}, "compile_specs": []}
 _BOOL = {"val": {"bool_val": True}, "val_type": "Bool"}
+_TENSORS = {"val": {"items": []}, "val_type": "TensorList"}
 
 
 @pytest.mark.parametrize(
@@ -400,6 +401,18 @@ _BOOL = {"val": {"bool_val": True}, "val_type": "Bool"}
             "a move would change the dtype or dim order of a tensor",
             "instruction 0",
             "Float [0, 1]",
+        ),
+        (
+            _program(_TENSORS, _TENSORS, chains=_MOVE_INT),
+            "a move would change the tensors of a list",
+            "instruction 0",
+            "value 0, tensor list",
+        ),
+        (
+            _program(_tensor(), _tensor(), inputs=[1], chains=_MOVE_INT),
+            "an input is replaced by a move",
+            "input 0",
+            "value 1",
         ),
         (
             _program(_int(), chains=_calls("JumpFalseCall", cond_value_index=0)),

@@ -139,7 +139,7 @@ def test_a_list_counts_as_its_first_tensor() -> None:
     )
     pattern = _pattern(*values, args=(0, 3, 2, 4, 5, 1))
     assert pattern == CallPattern(
-        "TLNLLT",
+        "TLNOLT",
         (
             (0, TensorMeta(ScalarType.Int, (0,))),
             (1, TensorMeta(ScalarType.Float, ())),

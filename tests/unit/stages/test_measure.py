@@ -237,6 +237,33 @@ def test_parts_are_known_by_the_profile_s_name() -> None:
     assert other.totals.flash_bytes == report("m4-gnu").totals.flash_bytes
 
 
+def test_a_stripped_firmware_has_sizes_but_no_symbols() -> None:
+    elf = bytearray(case("m4-gnu").elf)
+    shoff, shnum = struct.unpack_from("<32xI12xH", elf)
+    kinds = [shoff + 40 * i + 4 for i in range(shnum)]
+    (symtab,) = (at for at in kinds if struct.unpack_from("<I", elf, at) == (2,))
+    struct.pack_into("<I", elf, symtab, 1)  # any contents
+    found = case("m4-gnu").measure(elf=bytes(elf))
+    assert found.symbols == ()
+    totals = report("m4-gnu").totals
+    assert found.totals.flash_bytes == totals.flash_bytes
+    assert found.totals.arena_bytes == totals.arena_bytes
+    # Without symbols, states are variables of the API.
+    assert found.totals.data_bytes == totals.data_bytes + totals.state_bytes
+    assert found.stack.stack_bytes > report("m4-gnu").stack.stack_bytes
+
+
+def test_symbols_outside_of_all_sections_are_left_out() -> None:
+    (execute,) = (s for s in report("m4-gnu").symbols if s.name == "orch::execute")
+    entry = struct.pack("<II", execute.address | 1, execute.size_bytes)
+    assert case("m4-gnu").elf.count(entry) == 1
+    elf = case("m4-gnu").elf.replace(entry, b"\x01\0\0\x70" + entry[4:])
+    found = case("m4-gnu").measure(elf=elf)
+    left_out = set(report("m4-gnu").symbols) - set(found.symbols)
+    assert left_out == {execute}
+    assert found.contributors == report("m4-gnu").contributors
+
+
 def test_kernels_of_one_name_in_two_libraries_are_not_told_apart() -> None:
     stacks = case("m4-gnu").stack_usage
     twin = {**stacks, "obj/kernels/cortex_m/op_add.cpp.o": ""}
@@ -430,6 +457,8 @@ def test_damaged_elfs_are_refused_or_read(data: st.DataObject, name: str) -> Non
         ),
         ("_ZGVZN4orch5countEvE5total", "guard variable for orch::count::total"),
         ("_ZL5kSize", "kSize"),
+        ("_ZZN4orch4nameEvEs", "orch::name::(string)"),
+        ("_ZN4orch3mapIZNS_3runEvE4TypeEEvT_", "orch::map<…::run::Type>"),
         ("_ZSt4swap", "std::swap"),
     ],
 )

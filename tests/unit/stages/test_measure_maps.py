@@ -35,7 +35,7 @@ END GROUP
  *(.text .text.*)
  .text.main     0x00000040       0x1c obj/runtime/app/runner.cpp.o
                 0x00000040                main
- *fill*         0x0000005c        0x4 
+ *fill*         0x0000005c        0x4
  .text._ZN4orch7executeERKNS_11MethodImageEm
                 0x00000060       0xc4 libdemo.a(executor.cpp.o)
                 0x00000060                orch::execute(orch::MethodImage const&)
@@ -61,7 +61,7 @@ END GROUP
 .stack          0x20000000     0x1000
                 0x20000000                        orch_stack_base = .
                 0x20001000                        . = (. + 0x1000)
- *fill*         0x20000000     0x1000 
+ *fill*         0x20000000     0x1000
 
 .data           0x20001000        0x8 load address 0x00000724
                 0x20001000                        orch_data_begin = .
@@ -83,7 +83,7 @@ LLD = """\
        0        0       40     4         obj/startup.cpp.o:(.vectors)
        0        0       40     1                 (anonymous namespace)::kVectors
       40       40      124     8 .text
-      40       40       1c     2         libdemo.a(executor.cpp.o):(.text._ZN4orch7executeE)
+      40       40       1c     2         libdemo.a(executor.cpp.o):(.text._Z7executev)
       40       40        0     1                 $t
       41       41       1c     1                 orch::execute(int, char const*)
       60       60      104     2         obj/compiler_rt.o:(.text..Lcompiler_rt.strlen)
@@ -170,9 +170,7 @@ def test_lld() -> None:
             0x40,
             0x124,
             (
-                MapPiece(
-                    ".text._ZN4orch7executeE", 0x40, 0x1C, "libdemo.a(executor.cpp.o)"
-                ),
+                MapPiece(".text._Z7executev", 0x40, 0x1C, "libdemo.a(executor.cpp.o)"),
                 MapPiece(
                     ".text..Lcompiler_rt.strlen", 0x60, 0x104, "obj/compiler_rt.o"
                 ),

@@ -33,9 +33,9 @@ def parts(usage: dict[str, str], *symbols: SizeSymbol) -> dict[str, int]:
 
 
 RUN = {
-    "runtime/app/runner.cpp": "src/runner.cpp:1:5:int orch_application(int)\t100\tstatic\n",
-    "runtime/platform/cortex_m/startup.cpp": "src/s.cpp:9:1:void orch_reset()\t8\tstatic\n",
-    "runtime/src/model.cpp": "src/model.cpp:7:7:orch::Error orch::prepare()\t80\tstatic\n",
+    "runtime/app/runner.cpp": "r.cpp:1:5:int orch_application()\t100\tstatic\n",
+    "runtime/platform/cortex_m/startup.cpp": "s.cpp:9:1:void orch_reset()\t8\tstatic\n",
+    "runtime/src/model.cpp": "m.cpp:7:7:orch::Error orch::prepare()\t80\tstatic\n",
     "runtime/src/executor.cpp": "src/e.cpp:16:11:orch::execute()\t56\tstatic\n",
     "runtime/src/load_method.cpp": "src/l.cpp:3:1:orch::load_method()\t300\tstatic\n",
     "runtime/src/program.cpp": "src/p.cpp:3:1:orch::Program::open()\t100\tstatic\n",
@@ -78,6 +78,7 @@ def test_functions_of_a_source_add_up_but_instances_of_one_place_do_not() -> Non
     text = (
         "util/dot.h:46:32:void orch::dot(T*) [with T = float]\t80\tstatic\n"
         "util/dot.h:46:32:void orch::dot(T*) [with T = double]\t96\tstatic\n"
+        "util/dot.h:46:32:void orch::dot(T*) [with T = int]\t88\tstatic\n"
         "op_mm.cpp:11:_ZN4orch6mm_outE\t200\tstatic\n"
         "op_mm.cpp:11:_ZN4orch6mm_outE.part.0\t16\tstatic\n"
     )
@@ -86,7 +87,7 @@ def test_functions_of_a_source_add_up_but_instances_of_one_place_do_not() -> Non
 
 
 LINES = (
-    "m.cpp:1:1:orch::Error orch::{anonymous}::scale(const Tensor&) [with T = f]\t1\tstatic\n"
+    "m.cpp:1:1:orch::Error orch::{anonymous}::scale(Tensor&) [with T = f]\t1\tstatic\n"
     "m.cpp:2:1:orch::Error orch::unused(const Tensor&)\t2\tstatic\n"
     "m.cpp:3:1:T orch::List::operator[](int) const [with T = float]\t4\tstatic\n"
     "m.cpp:4:1:decltype (a()) orch::deduced()\t8\tstatic\n"

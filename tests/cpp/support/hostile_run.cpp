@@ -1,0 +1,142 @@
+#include "support/hostile_run.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "orch/loader.h"
+#include "orch/method.h"
+#include "orch/model.h"
+#include "support/method_blocks.h"
+#include "support/stand_ins.h"
+
+namespace orch::test {
+namespace {
+
+constexpr uint32_t kInstructionLimit = 200;
+constexpr uint32_t kMaxMethods = 8;
+// A kernel's work grows with its tensors: small arenas keep every run short.
+constexpr size_t kArenaLimit = size_t{1} << 14;
+constexpr size_t kStateLimit = size_t{1} << 20;
+
+void require(bool condition, const char* broken) {
+  if (condition) return;
+  std::fprintf(stderr, "broken promise: %s\n", broken);
+  std::abort();
+}
+
+/// A dynamic input gets smaller, as a caller may make it, then all of it is written.
+void write_inputs(const ModelMethod& method, int32_t shrink) {
+  const MethodImage& image = method.loaded->image;
+  for (uint32_t i = 0; i < image.inputs.size(); ++i) {
+    Value& value = input(method, i);
+    if (!value.is_tensor()) continue;
+    const Tensor tensor = value.tensor();
+    int32_t sizes[kMaxDim] = {};
+    for (int d = 0; d < tensor.dim; ++d) {
+      sizes[d] = tensor.size(d);
+      if ((tensor.flags & Tensor::kDynamic) != 0) sizes[d] /= shrink;
+    }
+    const Block items(tensor.nbytes());
+    require(set_input(method, i, items.data(), {sizes, tensor.dim}) == Error::Ok,
+            "an input can be made smaller");
+  }
+}
+
+void read_outputs(const ModelMethod& method) {
+  const MethodImage& image = method.loaded->image;
+  for (uint32_t i = 0; i < image.outputs.size(); ++i) {
+    const Value& value = output(method, i);
+    if (!value.is_tensor()) continue;
+    const size_t bytes = value.tensor().nbytes();
+    const Block items(bytes);
+    int32_t sizes[kMaxDim];
+    require(get_output(method, i, items.data(), bytes, sizes) == Error::Ok,
+            "an output fits a block of its own size");
+    if (bytes == 0) continue;
+    require(get_output(method, i, items.data(), bytes - 1, sizes) ==
+                Error::ShapeTooLarge,
+            "an output that does not fit is refused");
+  }
+}
+
+/// Loads one method, and runs it if that works.
+void run_method(const Program& program, Span<const uint8_t> bytes, uint32_t index,
+                KernelTable kernels, HostileCounts& counts) {
+  const Arenas arenas(arena_sizes(bytes, index), kArenaLimit);
+  LoadedMethod loaded = {};
+  const auto load = [&](Span<uint8_t> state, size_t& used) {
+    return load_method(program, index, kernels, {state, arenas.spans()},
+                       loaded.image, used);
+  };
+  size_t needed = 0;
+  const Error without_state = load({}, needed);
+  if (without_state != Error::StateTooSmall && without_state != Error::Ok) return;
+  if (needed > kStateLimit) return;
+
+  size_t used = 0;
+  if (needed != 0) {
+    const Block less(needed - 1);
+    require(load(less.span(), used) == Error::StateTooSmall,
+            "a byte of state too little is noticed");
+    require(used == needed, "the state needed is always the same");
+  }
+  const Block state(needed);
+  const Error error = load(state.span(), used);
+  require(error != Error::StateTooSmall, "the state is as large as was said");
+  if (error != Error::Ok) return;
+  require(used == needed, "the state used is what was said");
+  ++counts.loaded;
+
+  const ModelMethod method = {
+      "", "", bytes, index, state.span(), arenas.spans(), &loaded};
+  for (int32_t shrink = 1; shrink <= 3; ++shrink) {
+    if (shrink == 3) {  // from the start again
+      require(load(state.span(), used) == Error::Ok,
+              "what was loaded can be loaded again");
+    }
+    write_inputs(method, shrink);
+    const RunStatus status = execute(loaded.image, kInstructionLimit);
+    require(status.error == Error::Ok ||
+                status.instruction < loaded.image.instructions.size(),
+            "the instruction that failed exists");
+    if (status.error == Error::Ok) ++counts.completed;
+    read_outputs(method);
+  }
+}
+
+}  // namespace
+
+HostileCounts run_hostile(Span<const uint8_t> original) {
+  HostileCounts counts;
+  const Block copy(original.data(), original.size());
+  const Span<const uint8_t> bytes = copy.bytes();
+  Program program;
+  if (Program::open(bytes, program) != Error::Ok) return counts;
+  counts.opened = 1;
+  const uint32_t methods = std::min(program.method_count(), kMaxMethods);
+  for (uint32_t i = 0; i < methods; ++i) {
+    // Names are looked at as they are: not terminated, perhaps empty.
+    uint32_t sum = 0;
+    for (const char c : program.method_name(i)) {
+      sum += static_cast<unsigned char>(c);
+    }
+    require(sum != UINT32_MAX, "a name can be read");
+    // Real kernels as far as there are any; then what a program without any kernel
+    // of its own does to loader and executor.
+    const StandIns mixed(bytes, kRegisteredKernels);
+    const StandIns only(bytes, {});
+    (void)run_method(program, bytes, i, mixed.table(), counts);
+    (void)run_method(program, bytes, i, only.table(), counts);
+  }
+  uint32_t found = 0;
+  require(program.find_method("no such method", found) == Error::NotFound,
+          "a method that is not there is not found");
+  require(original.empty() ||
+              std::memcmp(bytes.data(), original.data(), bytes.size()) == 0,
+          "the program is never written");
+  return counts;
+}
+
+}  // namespace orch::test

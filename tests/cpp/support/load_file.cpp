@@ -1,0 +1,245 @@
+// Loads and runs `.pte` files with the device loader, in exactly the memory they ask
+// for.
+//
+//   load_file check|shape FILE...
+//     Per file a line `open ERROR`, then per method a line `method INDEX` with
+//     `load ERROR`, `state BYTES` and, once it is loaded, `less_state ERROR` (one byte
+//     of state less), `less_arena ERROR...` (one byte less, arena by arena; `-` for
+//     one of no bytes) and `run ERROR INSTRUCTION`. With `shape` every operator has a
+//     stand-in for a kernel, which takes any call.
+//   load_file run FILE METHOD INPUTS OUTPUTS
+//     Runs a method once. The files hold values one after the other: a letter (`T`,
+//     `I`, `D`, `B`, `?`), then an int64 or double, or for a tensor dtype and rank
+//     (a byte each), sizes (int32) and items in the dim order of the program.
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "orch/loader.h"
+#include "orch/method.h"
+#include "orch/model.h"
+#include "support/method_blocks.h"
+#include "support/stand_ins.h"
+
+namespace orch::test {
+namespace {
+
+/// Ends loops of damaged programs; those of good ones are far shorter.
+constexpr uint32_t kInstructionLimit = 100000;
+/// More than any program that is meant to be loaded needs.
+constexpr size_t kArenaLimit = size_t{1} << 26;
+
+[[noreturn]] void die(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::exit(2);
+}
+
+Block read_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) die(std::string("cannot read ") + path);
+  const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
+}
+
+/// A method with memory of its own.
+struct Loaded {
+  Arenas arenas;
+  Block state;
+  MethodImage image;
+  size_t state_used = 0;
+  Error error = Error::Ok;
+
+  /// `less_state` bytes fewer than needed, and one byte fewer in arena `less_arena`.
+  Loaded(const Program& program, Span<const uint8_t> bytes, uint32_t index,
+         KernelTable kernels, size_t less_state = 0,
+         size_t less_arena = SIZE_MAX) {
+    std::vector<int64_t> sizes = arena_sizes(bytes, index);
+    const Arenas full(sizes, kArenaLimit);
+    size_t needed = 0;
+    MethodImage none;
+    error = load_method(program, index, kernels, {{}, full.spans()}, none, needed);
+    state_used = needed;
+    if (error != Error::StateTooSmall && error != Error::Ok) return;
+    if (less_arena < sizes.size()) --sizes[less_arena];
+    arenas = Arenas(sizes, kArenaLimit);
+    state = Block(needed - less_state);
+    error = load_method(program, index, kernels, {state.span(), arenas.spans()},
+                        image, state_used);
+  }
+};
+
+void check_method(const Program& program, Span<const uint8_t> bytes, uint32_t index,
+                  KernelTable kernels) {
+  const Loaded loaded(program, bytes, index, kernels);
+  std::printf("method %" PRIu32 " load %s state %zu", index, to_string(loaded.error),
+              loaded.state_used);
+  if (loaded.error == Error::Ok) {
+    if (loaded.state_used != 0) {
+      const Loaded less(program, bytes, index, kernels, 1);
+      std::printf(" less_state %s", to_string(less.error));
+    }
+    std::printf(" less_arena");
+    const Span<const Span<uint8_t>> arenas = loaded.arenas.spans();
+    for (size_t i = 0; i < arenas.size(); ++i) {
+      if (arenas[i].empty()) {
+        std::printf(" -");
+        continue;
+      }
+      const Loaded less(program, bytes, index, kernels, 0, i);
+      std::printf(" %s", to_string(less.error));
+    }
+    loaded.arenas.fill(0);
+    const RunStatus status = execute(loaded.image, kInstructionLimit);
+    std::printf(" run %s %" PRIu32, to_string(status.error), status.instruction);
+  }
+  std::printf("\n");
+}
+
+int check(int count, char** files, bool stand_ins) {
+  for (int i = 0; i < count; ++i) {
+    const Block file = read_file(files[i]);
+    Program program;
+    const Error error = Program::open(file.bytes(), program);
+    std::printf("open %s\n", to_string(error));
+    if (error != Error::Ok) continue;
+    const StandIns kernels(file.bytes(), {});
+    for (uint32_t m = 0; m < program.method_count(); ++m) {
+      check_method(program, file.bytes(), m,
+                   stand_ins ? kernels.table() : kRegisteredKernels);
+    }
+  }
+  return 0;
+}
+
+/// Reads values one after the other.
+class Input {
+ public:
+  explicit Input(const char* path) : file_(read_file(path)) {}
+
+  template <typename T>
+  T get() {
+    T value;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  const uint8_t* take(size_t count) {
+    if (count > file_.size() - at_) die("the inputs are too short");
+    at_ += count;
+    return file_.data() + at_ - count;
+  }
+
+ private:
+  Block file_;
+  size_t at_ = 0;
+};
+
+void read_value(Input& from, const ModelMethod& method, uint32_t index) {
+  Value& value = input(method, index);
+  const char letter = from.get<char>();
+  switch (letter) {
+    case 'I':
+      return value.set_int(from.get<int64_t>());
+    case 'B':
+      return value.set_bool(from.get<int64_t>() != 0);
+    case 'D':
+      return value.set_double(from.get<double>());
+    case 'T': {
+      const auto dtype = static_cast<ScalarType>(from.get<uint8_t>());
+      std::vector<int32_t> sizes(from.get<uint8_t>());
+      size_t bytes = item_bytes(dtype);
+      for (int32_t& size : sizes) {
+        size = from.get<int32_t>();
+        bytes *= static_cast<size_t>(size);
+      }
+      if (!value.is_tensor() || value.tensor().dtype != dtype) {
+        die("an input is no tensor of its dtype");
+      }
+      const Error error =
+          set_input(method, index, from.take(bytes), {sizes.data(), sizes.size()});
+      if (error != Error::Ok) die(to_string(error));
+      return;
+    }
+    default:
+      die("an input of unknown kind");
+  }
+}
+
+void write_value(std::ofstream& to, const ModelMethod& method, uint32_t index) {
+  const Value& value = output(method, index);
+  const auto put = [&to](const void* data, size_t size) {
+    to.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+  };
+  switch (value.tag()) {
+    case Tag::Int:
+    case Tag::Bool: {
+      const int64_t number = value.to_int();
+      to.put(value.tag() == Tag::Int ? 'I' : 'B');
+      return put(&number, sizeof number);
+    }
+    case Tag::Double: {
+      const double number = value.to_double();
+      to.put('D');
+      return put(&number, sizeof number);
+    }
+    case Tag::Tensor: {
+      const Tensor& tensor = value.tensor();
+      std::vector<int32_t> sizes(tensor.dim);
+      const Block items(tensor.nbytes());
+      if (get_output(method, index, items.data(), items.size(), sizes.data()) !=
+          Error::Ok) {
+        die("an output does not fit its own size");
+      }
+      const uint8_t head[] = {'T', static_cast<uint8_t>(tensor.dtype), tensor.dim};
+      put(head, sizeof head);
+      put(sizes.data(), sizes.size() * sizeof(int32_t));
+      return put(items.data(), items.size());
+    }
+    default:
+      to.put('?');
+  }
+}
+
+int run(const char* file, const char* name, const char* inputs, const char* outputs) {
+  const Block bytes = read_file(file);
+  Program program;
+  uint32_t index = 0;
+  if (Program::open(bytes.bytes(), program) != Error::Ok ||
+      program.find_method(name, index) != Error::Ok) {
+    die("no such method");
+  }
+  const Loaded probe(program, bytes.bytes(), index, kRegisteredKernels);
+  LoadedMethod loaded = {};
+  const ModelMethod method = {"",    name,
+                              bytes.bytes(), index,
+                              probe.state.span(), probe.arenas.spans(),
+                              &loaded};
+  const Error error = prepare(method);
+  if (error != Error::Ok) die(to_string(error));
+  Input from(inputs);
+  for (uint32_t i = 0; i < loaded.image.inputs.size(); ++i) read_value(from, method, i);
+  const RunStatus status = execute(loaded.image, kInstructionLimit);
+  if (status.error != Error::Ok) die(to_string(status.error));
+  std::ofstream to(outputs, std::ios::binary);
+  for (uint32_t i = 0; i < loaded.image.outputs.size(); ++i) write_value(to, method, i);
+  return to.flush() ? 0 : 2;
+}
+
+}  // namespace
+}  // namespace orch::test
+
+int main(int count, char** arguments) {
+  const std::string command = count > 1 ? arguments[1] : "";
+  if (command == "check" || command == "shape") {
+    return orch::test::check(count - 2, arguments + 2, command == "shape");
+  }
+  if (command == "run" && count == 6) {
+    return orch::test::run(arguments[2], arguments[3], arguments[4], arguments[5]);
+  }
+  std::fprintf(stderr, "usage: load_file check|shape FILE... | run FILE METHOD IN OUT\n");
+  return 2;
+}

@@ -1,0 +1,50 @@
+#include "support/method_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "flatbuffer.h"
+
+namespace orch::test {
+
+Block::Block(size_t size) : size_(size) {
+  void* block = nullptr;
+  if (posix_memalign(&block, 16, size) != 0) std::abort();
+  bytes_.reset(static_cast<uint8_t*>(block));
+  if (size != 0) std::memset(block, 0xA5, size);
+}
+
+Block::Block(const uint8_t* bytes, size_t size) : Block(size) {
+  if (size != 0) std::memcpy(data(), bytes, size);
+}
+
+std::vector<int64_t> arena_sizes(Span<const uint8_t> program, uint32_t method) {
+  FbReader reader(program.data(), static_cast<uint32_t>(program.size()));
+  const FbTable root = reader.table(reader.read<uint32_t>(0));
+  const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);
+  if (reader.failed() || method >= plans.count) return {};
+  const FbTable plan = reader.item(plans, method);
+  const FbVector at = reader.vector(plan, slot::kBufferSizes, 8);
+  std::vector<int64_t> sizes;
+  for (uint32_t id = 1; id < at.count; ++id) {
+    sizes.push_back(reader.read<int64_t>(at.at + 8 * id));
+  }
+  return reader.failed() ? std::vector<int64_t>{} : sizes;
+}
+
+Arenas::Arenas(const std::vector<int64_t>& sizes, size_t limit) {
+  for (const int64_t wanted : sizes) {
+    const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(wanted, 0));
+    blocks_.emplace_back(static_cast<size_t>(std::min<uint64_t>(size, limit)));
+    limit -= blocks_.back().size();
+    spans_.push_back(blocks_.back().span());
+  }
+}
+
+void Arenas::fill(uint8_t value) const {
+  for (const Span<uint8_t>& arena : spans_) {
+    if (!arena.empty()) std::memset(arena.data(), value, arena.size());
+  }
+}
+
+}  // namespace orch::test

@@ -1,0 +1,166 @@
+"""Builds the host programs that load and run `.pte` files under sanitizers.
+
+All of them share one set of objects: runtime, every kernel of `kernels/portable` with
+every dtype, and the kernel table, made by the stages that make a product's. They are
+kept in `build/native-tests`, so that only what changed is compiled again.
+
+    python -m tests.cpp.support.native PROGRAM...
+
+builds by hand and prints the paths.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.catalog import LibraryText, read_catalog
+from orchestrator.core.op_info import Selection
+from orchestrator.stages.generate.tables import registered_kernels, selected_headers
+from orchestrator.stages.resolve import resolve
+from tests.tools import need_file, need_tool
+
+if TYPE_CHECKING:
+    from orchestrator.catalog import Catalog
+    from orchestrator.core.artifact import GeneratedFile
+
+ROOT: Final = Path(__file__).parents[3]
+FOLDER: Final = ROOT / "build" / "native-tests"
+LIBRARY: Final = ROOT / "kernels" / "portable"
+SUPPORT: Final = ROOT / "tests" / "cpp" / "support"
+
+PROGRAMS: Final = {
+    "load_file": SUPPORT / "load_file.cpp",
+    "mutate": SUPPORT / "mutate.cpp",
+    "fuzz_loader": ROOT / "tests" / "fuzz" / "fuzz_loader.cpp",
+}
+"""Source with the `main` of each program; libFuzzer brings that of the last."""
+
+_SHARED: Final = tuple(
+    SUPPORT / f"{name}.cpp" for name in ("method_blocks", "stand_ins", "hostile_run")
+)
+_SANITIZERS: Final = "address,undefined,float-cast-overflow"
+_FLAGS: Final = (
+    "-std=c++17",
+    "-O1",
+    "-g",
+    "-fno-omit-frame-pointer",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-ffp-contract=off",
+    f"-fsanitize={_SANITIZERS},fuzzer-no-link",
+    "-fno-sanitize-recover=all",
+    # Kernels read Bool tensors as bool. Bytes that are neither 0 nor 1, which only
+    # a program made for it has there, give other truth values and do no more harm.
+    "-fno-sanitize=bool",
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-Wshadow",
+    "-Wundef",
+    "-Werror",
+)
+
+
+def portable_catalog() -> Catalog:
+    """The kernels that the programs link."""
+    file = LIBRARY / "functions.yaml"
+    text = file.read_text(encoding="utf-8")
+    return read_catalog([LibraryText(name="portable", file=str(file), text=text)])
+
+
+def build(program: str) -> Path:
+    """Path of a program of `PROGRAMS`, built if anything it is made of changed.
+
+    Skips or fails the test if the compiler or its sanitizers are not installed.
+    """
+    compiler = need_tool("clang++-14", "clang++")
+    need_file(_runtime_folder(compiler), "libclang-rt-14-dev")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    sources = _generate()
+    _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources))
+    done = subprocess.run(
+        [need_tool("ninja"), "-j2", "--quiet", program],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return FOLDER / program
+
+
+def _runtime_folder(compiler: str) -> str:
+    """The library that shows that the sanitizers are installed."""
+    found = subprocess.run(
+        [compiler, "-print-file-name=libclang_rt.fuzzer-x86_64.a"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout.strip()
+
+
+def _generate() -> list[Path]:
+    """Write kernel table and dtype headers; returns the sources to compile."""
+    catalog = portable_catalog()
+    resolution = resolve(
+        Selection(every_operator=True),
+        catalog,
+        every_dtype=True,
+        span_of=lambda _: None,
+    )
+    kernels = tuple(k for _, offered in catalog.libraries for k in offered)
+    head = "Every kernel of kernels/portable, for tests."
+    table = registered_kernels(head, resolution)
+    files: list[GeneratedFile] = [table, *selected_headers(head, resolution, kernels)]
+    for file in files:
+        _write_if_changed(FOLDER / file.path, file.text)
+    return [
+        FOLDER / table.path,
+        *_SHARED,
+        *sorted((ROOT / "runtime" / "src").glob("*.cpp")),
+        *(LIBRARY / s for _, sources in resolution.sources for s in sources),
+    ]
+
+
+def _write_if_changed(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _ninja(compiler: str, shared: list[Path]) -> str:
+    includes = [FOLDER / "gen/include", *(ROOT / i for i in _INCLUDES)]
+    flags = " ".join([*_FLAGS, *(f"-I{include}" for include in includes)])
+    lines = [
+        "rule cxx",
+        f"  command = {compiler} {flags} -MMD -MF $out.d -c $in -o $out",
+        "  depfile = $out.d",
+        "  deps = gcc",
+        "rule link",
+        f"  command = {compiler} -fsanitize={_SANITIZERS}$more $in -o $out",
+    ]
+    objects = " ".join(_object(lines, source) for source in shared)
+    for program, source in PROGRAMS.items():
+        lines += [
+            f"build {program}: link {_object(lines, source)} {objects}",
+            f"  more = {',fuzzer' if program.startswith('fuzz') else ''}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+_INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
+
+
+def _object(lines: list[str], source: Path) -> str:
+    name = f"obj/{source.relative_to(ROOT)}.o"
+    lines.append(f"build {name}: cxx {source}")
+    return name
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PROGRAMS:
+        sys.stdout.write(f"{build(name)}\n")

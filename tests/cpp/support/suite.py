@@ -1,0 +1,138 @@
+"""Builds the C++ tests under sanitizers, in `build/cpp-tests`.
+
+Two programs, each with kernels of its own: `all_dtypes` instantiates everything that
+the kernels offer and holds all tests, `float_only` is a build with a single dtype. The
+headers that select dtypes come from the stages that make those of a product.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.catalog import LibraryText, read_catalog
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.op_info import SelectedOperator, Selection
+from orchestrator.stages.generate.tables import selected_headers
+from orchestrator.stages.resolve import resolve
+from tests.tools import need_file, need_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROOT: Final = Path(__file__).parents[3]
+FOLDER: Final = ROOT / "build" / "cpp-tests"
+TESTS: Final = ROOT / "tests" / "cpp"
+LIBRARY: Final = ROOT / "kernels" / "portable"
+
+_FLAGS: Final = (
+    "-std=c++17",
+    "-O1",
+    "-g1",
+    "-ffp-contract=off",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-Wshadow",
+    "-Wundef",
+    "-Werror",
+)
+_INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
+# What kernels and tests need of the runtime.
+_RUNTIME: Final = ("error", "math", "math_double", "tensor")
+
+
+def build() -> dict[str, Path]:
+    """The programs by name; compiled again only where something changed.
+
+    Skips or fails the test if a tool is not installed.
+    """
+    compiler = need_tool("g++", "clang++")
+    ninja = need_tool("ninja")
+    need_file("/usr/include/doctest/doctest.h", "doctest-dev")
+    sources = {
+        "all_dtypes": sorted(TESTS.glob("*_test.cpp")),
+        "float_only": sorted((TESTS / "float_only").glob("*_test.cpp")),
+    }
+    _write_headers("all_dtypes", only=None)
+    _write_headers("float_only", only=ScalarType.Float)
+    _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources))
+    done = subprocess.run(
+        [ninja, "-j2", "--quiet"],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {name: FOLDER / name / "run" for name in sources}
+
+
+def _write_headers(program: str, *, only: ScalarType | None) -> None:
+    """`orch_selected/*.h` with one dtype, or with all that the kernels have."""
+    file = LIBRARY / "functions.yaml"
+    text = file.read_text(encoding="utf-8")
+    catalog = read_catalog(
+        [LibraryText(name="portable", file="functions.yaml", text=text)]
+    )
+    kernels = tuple(k for _, offered in catalog.libraries for k in offered)
+    dtypes = (only,) if only is not None else ()
+    selection = Selection(
+        operators=tuple(
+            SelectedOperator(name=name, dtypes=dtypes, every_dtype=only is None)
+            for name in sorted({k.operator for k in kernels})
+        )
+    )
+    resolution = resolve(
+        selection, catalog, every_dtype=only is None, span_of=lambda _: None
+    )
+    for header in selected_headers("For tests.", resolution, kernels):
+        _write_if_changed(FOLDER / program / header.path, header.text)
+
+
+def _ninja(compiler: str, sources: dict[str, list[Path]]) -> str:
+    """Text of build.ninja."""
+    includes = [f"-I{ROOT / folder}" for folder in _INCLUDES]
+    flags = shlex.join([*_FLAGS, *includes])
+    lines = [
+        "rule cxx",
+        f"  command = {compiler} {flags} $more -MMD -MF $out.d -c $in -o $out",
+        "  depfile = $out.d",
+        "  deps = gcc",
+        "  description = $in",
+        "rule link",
+        f"  command = {compiler} -fsanitize=address,undefined $in -o $out",
+        "  description = $out",
+    ]
+    runtime = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in _RUNTIME]
+    shared = [*runtime, TESTS / "support" / "doctest_main.cpp"]
+    objects = _objects(lines, "shared", shared, more="")
+    for program, tests in sources.items():
+        selected = f"-I{FOLDER / program / 'gen' / 'include'}"
+        kernels = _objects(lines, program, sorted(LIBRARY.glob("*.cpp")), selected)
+        own = _objects(lines, program, tests, more="")
+        everything = " ".join([*objects, *kernels, *own])
+        lines.append(f"build {program}/run: link {everything}")
+    return "\n".join(lines) + "\n"
+
+
+def _objects(
+    lines: list[str], folder: str, sources: Iterable[Path], more: str
+) -> list[str]:
+    """Adds the rule of each object; returns the objects."""
+    found = []
+    for source in sources:
+        name = f"{folder}/{source.relative_to(ROOT)}.o"
+        lines += [f"build {name}: cxx {source}", f"  more = {more}"]
+        found.append(name)
+    return found
+
+
+def _write_if_changed(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,45 @@
+"""The C++ tests: kernels, float math and tensors, under sanitizers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cpp.support.suite import build
+
+DATA = Path(__file__).parents[1] / "data" / "kernels"
+
+
+@pytest.fixture(scope="module")
+def programs() -> dict[str, Path]:
+    return build()
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", ["all_dtypes", "float_only"])
+def test_all_cases_pass(programs: dict[str, Path], name: str) -> None:
+    done = subprocess.run(
+        [programs[name], "--no-version"],
+        env={"ORCH_REFERENCE": str(DATA / "reference.bin")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 failed" in done.stdout
+    assert " 0 passed" not in done.stdout
+
+
+def test_reference_calls_are_those_that_were_made() -> None:
+    index = json.loads((DATA / "reference.json").read_text(encoding="utf-8"))
+    data = (DATA / "reference.bin").read_bytes()
+    assert hashlib.sha256(data).hexdigest() == index["sha256"]
+    assert {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in DATA.glob("*.py")
+    } == index["made_by"], "run make_reference.py again"
