@@ -1,10 +1,12 @@
-/* QEMU TCG plugin: counts the guest instructions between two addresses.
+/* QEMU TCG plugin: counts guest instructions, all of them and those of regions.
  *
  * gcc -O2 -fPIC -shared icount.c -o icount.so
  * qemu-system-arm ... -plugin ./icount.so,begin=0xADDR,end=0xADDR,out=FILE
  *
- * Counting starts whenever `begin` is executed and stops at `end`; both may repeat.
- * FILE gets the count of each such region, one per line, then "total N".
+ * A region begins when its `begin` is executed and ends before its `end` is; it may be
+ * passed many times. Several pairs of `begin` and `end` are several regions, numbered
+ * from 0 in their order. FILE gets "REGION COUNT" for each passage, then "total COUNT"
+ * with every instruction of the run.
  *
  * Debian ships no qemu-plugin.h. The declarations below are written after QEMU's
  * documentation of TCG plugins (docs/devel/tcg-plugins, API version 1).
@@ -42,27 +44,32 @@ extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn*);
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
+enum { kMaxRegions = 16 };
+
+struct region {
+  uint64_t begin, end, started_with;
+  bool inside;
+};
+
+static struct region regions[kMaxRegions];
+static size_t region_count;
 static uint64_t executed;
-static uint64_t begin_at, end_at, started_with;
-static bool inside;
-static uint64_t total;
 static FILE* out;
 
 static void on_begin(unsigned int cpu, void* data) {
   (void)cpu;
-  (void)data;
-  inside = true;
-  started_with = executed;
+  struct region* region = data;
+  region->inside = true;
+  region->started_with = executed;
 }
 
 static void on_end(unsigned int cpu, void* data) {
   (void)cpu;
-  (void)data;
-  if (!inside) return;
-  inside = false;
-  const uint64_t region = executed - started_with;
-  total += region;
-  fprintf(out, "%" PRIu64 "\n", region);
+  struct region* region = data;
+  if (!region->inside) return;
+  region->inside = false;
+  fprintf(out, "%zu %" PRIu64 "\n", (size_t)(region - regions),
+          executed - region->started_with);
 }
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
@@ -71,13 +78,14 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
   for (size_t i = 0; i < count; ++i) {
     struct qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(block, i);
     const uint64_t at = qemu_plugin_insn_vaddr(insn);
-    if (at == begin_at) {
-      qemu_plugin_register_vcpu_insn_exec_cb(insn, on_begin, QEMU_PLUGIN_CB_NO_REGS,
-                                             NULL);
-    }
-    if (at == end_at) {
-      qemu_plugin_register_vcpu_insn_exec_cb(insn, on_end, QEMU_PLUGIN_CB_NO_REGS,
-                                             NULL);
+    for (struct region* r = regions; r < regions + region_count; ++r) {
+      if (at == r->begin) {
+        qemu_plugin_register_vcpu_insn_exec_cb(insn, on_begin, QEMU_PLUGIN_CB_NO_REGS,
+                                               r);
+      }
+      if (at == r->end) {
+        qemu_plugin_register_vcpu_insn_exec_cb(insn, on_end, QEMU_PLUGIN_CB_NO_REGS, r);
+      }
     }
     qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64,
                                                &executed, 1);
@@ -87,7 +95,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
 static void on_exit_(qemu_plugin_id_t id, void* data) {
   (void)id;
   (void)data;
-  fprintf(out, "total %" PRIu64 "\n", begin_at == 0 ? executed : total);
+  fprintf(out, "total %" PRIu64 "\n", executed);
   fclose(out);
 }
 
@@ -96,11 +104,19 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
                                                                int argc, char** argv) {
   (void)info;
   const char* path = NULL;
+  size_t ends = 0;
   for (int i = 0; i < argc; ++i) {
-    if (strncmp(argv[i], "begin=", 6) == 0) begin_at = strtoull(argv[i] + 6, NULL, 0);
-    if (strncmp(argv[i], "end=", 4) == 0) end_at = strtoull(argv[i] + 4, NULL, 0);
+    if (strncmp(argv[i], "begin=", 6) == 0) {
+      if (region_count == kMaxRegions) return 1;
+      regions[region_count++].begin = strtoull(argv[i] + 6, NULL, 0);
+    }
+    if (strncmp(argv[i], "end=", 4) == 0) {
+      if (ends == kMaxRegions) return 1;
+      regions[ends++].end = strtoull(argv[i] + 4, NULL, 0);
+    }
     if (strncmp(argv[i], "out=", 4) == 0) path = argv[i] + 4;
   }
+  if (ends != region_count) return 1;
   out = path != NULL ? fopen(path, "w") : stderr;
   if (out == NULL) return 1;
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);

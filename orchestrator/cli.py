@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -35,7 +36,10 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their arguments."""
-    top = _Parser(prog="orchestrator", description=orchestrator.__doc__)
+    # Options are not abbreviated: the next one would break scripts that do.
+    top = _Parser(
+        prog="orchestrator", description=orchestrator.__doc__, allow_abbrev=False
+    )
     top.add_argument(
         "--version",
         action="version",
@@ -44,7 +48,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
 
     def command(name: str, text: str, *, profile: bool = True) -> _Parser:
-        sub: _Parser = commands.add_parser(name, help=text, description=text)
+        sub: _Parser = commands.add_parser(
+            name, help=text, description=text, allow_abbrev=False
+        )
         sub.add_argument("--json", action="store_true", help="print data as JSON")
         if profile:
             sub.add_argument("profile", type=Path, metavar="PROFILE")
@@ -95,17 +101,20 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _size(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number from 0 on")
-    return number
+    with suppress(ValueError):
+        if 0 <= (number := float(text)) < float("inf"):
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a finite number from 0 on")
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return number
+    with suppress(ValueError):
+        if 1 <= (number := int(text)) <= _MOST_JOBS:
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {_MOST_JOBS}")
+
+
+_MOST_JOBS = 1000
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -123,6 +132,9 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has seen enough; keep Python from complaining.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.OK)
+    except OSError as error:
+        console.refusal(error)
+        return int(ExitCode.USAGE)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return 130

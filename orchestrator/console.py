@@ -6,7 +6,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, OrchestratorError
+from orchestrator.errors import (
+    Diagnostic,
+    OrchestratorError,
+    SourceSpan,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,6 +62,17 @@ class Console:
         from orchestrator.render import render_diagnostics  # noqa: PLC0415
 
         sys.stderr.write(render_diagnostics(diagnostics, color=self.color))
+
+    def refusal(self, error: OSError) -> None:
+        """Show what the system refuses: to write into a folder, to use more space."""
+        file = error.filename2 or error.filename
+        problem = Diagnostic(
+            code="system-error",
+            message=f"the system refuses: {error.strerror or error}",
+            where=SourceSpan(file=os.fsdecode(file)) if file else None,
+            hint="check that the path is right, may be written, and has space left",
+        )
+        self.failure(UsageError(problem))
 
     def bug(self, error: Exception, issues: str) -> None:
         """Admit a mistake of ours, with the trace in a file."""

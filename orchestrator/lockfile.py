@@ -118,15 +118,16 @@ def parse_lock(text: str, *, file: str) -> Lock:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise _damaged(file, f"{place}: {first['msg']}") from error
-    except ValueError as error:
-        raise _damaged(file, str(error)) from error
+        raise damaged(file, f"{place}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:
+        raise damaged(file, str(error)) from error
     return Lock(
         **{f.name: facts(getattr(document, f.name).items()) for f in fields(Lock)}
     )
 
 
-def _damaged(file: str, found: str) -> LockError:
+def damaged(file: str, found: str) -> LockError:
+    """The error for a lock that cannot be read."""
     return LockError(
         Diagnostic(
             code="bad-lock",

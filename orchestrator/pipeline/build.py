@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import pickle
@@ -12,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator import lockfile
-from orchestrator.pipeline.inputs import digest
 from orchestrator.pipeline.locking import lock_inputs, lock_of
 from orchestrator.pipeline.stages import Collector, Stages
 from orchestrator.shell import sources, stamp
-from orchestrator.shell.files import link_to, write_atomic, write_if_changed
+from orchestrator.shell.files import write_atomic, write_if_changed
+from orchestrator.stages.compile import SOURCES, TOOLCHAIN_FILE, toolchain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from orchestrator.core.artifact import GeneratedFile
     from orchestrator.core.size import SizeReport
@@ -66,6 +65,7 @@ class Pipeline(Stages):
 
     def _build(self, reporter: Reporter) -> BuildReport:
         from orchestrator.shell.ninja import run_ninja  # noqa: PLC0415
+        from orchestrator.shell.publish import publish  # noqa: PLC0415
         from orchestrator.shell.toolchain import with_builtins  # noqa: PLC0415
 
         plan = self.plan(with_toolchain=False)
@@ -77,7 +77,7 @@ class Pipeline(Stages):
         errors.raise_first()
         plan = self.plan(with_toolchain=True)
         old_lock = self._old_lock()
-        if self.options.frozen:
+        if self.options.frozen and old_lock:
             self._check_frozen(old_lock)
         for stage in plan.stages:
             if stage.reason:
@@ -86,27 +86,31 @@ class Pipeline(Stages):
                 reporter.skipped(stage.label)
 
         generated = self.generated(plan)
-        self.toolchain = with_builtins(self.toolchain, self.target)
-        compile_plan = self.compile_plan(plan)
-        self._write_work(generated, compile_plan)
-        log = run_ninja(self.work, jobs=self.options.jobs, reporter=reporter)
-        if "warning:" in log:
-            reporter.note(log)
-
-        report = self._measure(plan, compile_plan)
-        outputs = self._outputs(generated, compile_plan, report)
+        outputs = self._known_outputs(plan)
+        if outputs is None:
+            self.toolchain = with_builtins(self.toolchain, self.target)
+            compile_plan = self.compile_plan(plan)
+            self._write_work(generated, compile_plan)
+            log = run_ninja(self.work, jobs=self.options.jobs, reporter=reporter)
+            if "warning:" in log:
+                reporter.note(log)
+            report = self._measure(plan, compile_plan)
+            outputs = self._outputs(generated, compile_plan, report)
+        else:
+            compile_plan = self.compile_plan(plan)
+            report = self._measure(plan, compile_plan)
         lock = lock_of(self, compile_plan, generated=generated, outputs=outputs)
         text = lockfile.lock_text(lock)
         changed = self._current_lock_text() != text
         if self.options.locked and changed:
             lines = lockfile.differences(old_lock, lock) if old_lock else ()
-            raise lockfile.stale(
-                str(self.lock_file), lines or ("there is no lock file",)
-            )
-        self._publish(outputs)
+            raise lockfile.stale(str(self.lock_file), lines or ("only its form",))
+        publish(self.folder, outputs)
         if changed and self.options.write_lock:
             write_atomic(self.lock_file, text.encode())
-        self._remember(plan)
+        self._remember(plan, outputs)
+        if self.options.write_lock or not changed:
+            self._write_stamp(outputs)
         return BuildReport(
             profile=self.profile.name,
             folder=self.folder,
@@ -117,26 +121,57 @@ class Pipeline(Stages):
             lock_changed=changed,
         )
 
+    def _known_outputs(self, plan: BuildPlan) -> dict[str, bytes] | None:
+        """What the last build published, if that is whole and nothing changed."""
+        from orchestrator.shell.publish import (  # noqa: PLC0415
+            identity_of,
+            published_files,
+        )
+
+        if not plan.is_current or self.remembered(plan.stage("measure")) is None:
+            return None
+        with suppress(OSError):
+            outputs = published_files(self.folder)
+            if {"identity": identity_of(outputs)} == self.previous.get("outputs"):
+                return outputs
+        return None
+
     def _write_work(
         self, generated: tuple[GeneratedFile, ...], compile_plan: CompilePlan
     ) -> None:
-        """Lay out ninja's folder; a file that keeps its bytes keeps its time."""
-        link_to(self.work / "src", str(sources.native_root()))
-        for file in generated:
-            if file.path.startswith("gen/"):
-                write_if_changed(self.work / file.path, file.text.encode())
-        for name, data in self.model_bytes.items():
-            write_if_changed(self.work / "models" / f"{name}.pte", data)
+        """Lay out ninja's folder; a file that keeps its bytes keeps its time.
+
+        Sources are copied: what is compiled are the bytes that the lock names, and
+        their times say when their bytes changed, which those of a checkout do not.
+        """
+        copies = self.work / SOURCES
+        if copies.is_symlink():
+            copies.unlink()
+        files = {
+            copies / name: data
+            for name, data in self.native_bytes.items()
+            if not name.endswith(".yaml")
+        }
+        files |= {
+            self.work / file.path: file.text.encode()
+            for file in generated
+            if file.path.startswith("gen/")
+        }
+        files |= {
+            self.work / "models" / f"{name}.pte": data
+            for name, data in self.model_bytes.items()
+        }
+        files[self.work / TOOLCHAIN_FILE] = toolchain_text(self.toolchain).encode()
+        for path, data in files.items():
+            write_if_changed(path, data)
         if self.toolchain.builtins:
             write_if_changed(
                 self.work / "obj" / "compiler_rt.o",
                 Path(self.toolchain.builtins).read_bytes(),
             )
         write_if_changed(self.work / "build.ninja", compile_plan.ninja.encode())
-        _remove_others(
-            self.work / "gen",
-            {self.work / f.path for f in generated if f.path.startswith("gen/")},
-        )
+        for folder in (copies, self.work / "gen", self.work / "models"):
+            _remove_others(folder, keep=files)
 
     def _measure(self, plan: BuildPlan, compile_plan: CompilePlan) -> SizeReport:
         """Stage measure. Raises MemoryPlanError if a budget is exceeded."""
@@ -181,65 +216,65 @@ class Pipeline(Stages):
         for made in ("firmware.elf", compile_plan.library):
             files[made] = (self.work / made).read_bytes()
         files[f"include/{name}.h"] = files[f"gen/include/{name}.h"]
-        status = sources.native_root() / "runtime/include/orch/status.h"
-        files["include/orch/status.h"] = status.read_bytes()
+        status = self.native_bytes["runtime/include/orch/status.h"]
+        files["include/orch/status.h"] = status
         files["report.json"] = report_json(report).encode()
         files["build.ninja"] = compile_plan.ninja.encode()
         files["compile_commands.json"] = compile_commands(
             compile_plan,
             compiler=self.toolchain.compiler,
             folder=str(self.work.absolute()),
+            sources=str(sources.native_root()),
         ).encode()
         return files
 
     def _old_lock(self) -> lockfile.Lock | None:
-        text = self._current_lock_text()
-        if text is None:
-            return None
         if not (self.options.locked or self.options.frozen):
             return None  # it will be replaced, whatever it holds
-        return lockfile.parse_lock(text, file=str(self.lock_file))
+        name = str(self.lock_file)
+        try:
+            text = self.lock_file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise lockfile.stale(name, ("there is no lock file",)) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise lockfile.damaged(name, str(error)) from error
+        return lockfile.parse_lock(text, file=name)
 
     def _current_lock_text(self) -> str | None:
         with suppress(OSError, UnicodeDecodeError):
             return self.lock_file.read_text(encoding="utf-8")
         return None
 
-    def _check_frozen(self, lock: lockfile.Lock | None) -> None:
-        if lock is None:
-            raise lockfile.stale(str(self.lock_file), ("there is no lock file",))
+    def _check_frozen(self, lock: lockfile.Lock) -> None:
         plan = self.plan(with_toolchain=True)
         now = lock_inputs(self, self.compile_plan(plan))
         if lines := lockfile.differences(lock.inputs(), now.inputs()):
             raise lockfile.stale(str(self.lock_file), lines)
 
-    def _publish(self, outputs: dict[str, bytes]) -> None:
-        from orchestrator.shell.publish import publish  # noqa: PLC0415
-
-        identity = hashlib.sha256()
-        for name in sorted(outputs):
-            identity.update(f"{name}\0{digest(outputs[name])}\n".encode())
-        publish(self.folder, identity.hexdigest(), outputs)
-
-    def _remember(self, plan: BuildPlan) -> None:
+    def _remember(self, plan: BuildPlan, outputs: dict[str, bytes]) -> None:
         """Note what is known now, for the next build."""
+        from orchestrator.shell.publish import identity_of  # noqa: PLC0415
+
         for stage in plan.stages:
             if stage.label in self.results:
                 name = f"{stage.label.replace(' ', '-')}.pickle"
                 data = pickle.dumps((stage.key, self.results[stage.label]))
                 write_if_changed(self.work / "results" / name, data)
         state = {stage.label: dict(stage.inputs) for stage in plan.stages}
+        state["outputs"] = {"identity": identity_of(outputs)}
         write_atomic(
             self.work / "stages.json",
             json.dumps(state, indent=1, sort_keys=True).encode(),
         )
-        self._write_stamp()
 
-    def _write_stamp(self) -> None:
+    def _write_stamp(self, outputs: dict[str, bytes]) -> None:
+        """Note the states of all files, for builds that have nothing to do."""
         files = dict(self.states)
-        made = [self.folder / "current", self.lock_file.absolute()]
-        made += [p for p in (self.folder / "current").rglob("*") if p.is_file()]
-        programs = {self.toolchain.compiler[0], self.toolchain.archiver[0]}
+        made = [self.lock_file, *(self.folder / name for name in outputs)]
+        programs = [self.toolchain.compiler[0], self.toolchain.archiver[0]]
+        if self.target.toolchain == "gnu":
+            # A compiler that is new in one of these may be found first.
+            programs += os.get_exec_path()
         for path in (*map(str, made), *programs):
             absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
             files[absolute] = stamp.state_of(absolute)
@@ -252,7 +287,7 @@ class Pipeline(Stages):
                 files.setdefault(path, stamp.state_of(path))
         text = json.dumps(
             {
-                "profile": str(self.profile.file.absolute()),
+                "profile": os.path.abspath(self.profile.file),  # noqa: PTH100
                 "environment": stamp.environment(),
                 "folder": str(self.folder),
                 "lock": str(self.lock_file),
@@ -262,7 +297,8 @@ class Pipeline(Stages):
         write_atomic(self.work / stamp.STAMP_NAME, text.encode())
 
 
-def _remove_others(folder: Path, keep: set[Path]) -> None:
+def _remove_others(folder: Path, *, keep: Collection[Path]) -> None:
+    """Remove files that are left of earlier builds: a header would still be found."""
     for path in folder.rglob("*"):
         if path.is_file() and path not in keep:
             path.unlink()

@@ -147,15 +147,20 @@ class Inputs:
         }
 
     @cached_property
-    def native(self) -> dict[str, str]:
-        """Digests of runtime and of the kernel libraries, by path."""
+    def native_bytes(self) -> dict[str, bytes]:
+        """Files of runtime and of the kernel libraries, by path."""
         root = sources.native_root()
         wanted = {"util", *self.profile.libraries}
         return {
-            name: hashlib.sha256(self.read(root / name)).hexdigest()
+            name: self.read(root / name)
             for name in sources.native_files()
             if not name.startswith("kernels/") or name.split("/")[1] in wanted
         }
+
+    @cached_property
+    def native(self) -> dict[str, str]:
+        """Their digests."""
+        return {name: digest(data) for name, data in self.native_bytes.items()}
 
     @cached_property
     def catalog(self) -> Catalog:

@@ -14,7 +14,6 @@ import orchestrator
 from orchestrator import lockfile
 from orchestrator.core.artifact import Artifact, GeneratedFile
 from orchestrator.pipeline.inputs import Inputs, digest
-from orchestrator.shell import sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +55,7 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
     native = inputs.native
     used = {
         *compile_plan.sources,
-        *_reachable(set(compile_plan.sources), native, sources.native_root()),
+        *_reachable(set(compile_plan.sources), inputs.native_bytes),
         *(f"kernels/{name}/functions.yaml" for name in profile.libraries),
     }
     return lockfile.Lock(
@@ -112,14 +111,14 @@ _INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 _ROOTS = ("runtime/include", "runtime/src", "runtime/freestanding", "kernels")
 
 
-def _reachable(start: set[str], native: Mapping[str, str], root: Path) -> set[str]:
+def _reachable(start: set[str], native: Mapping[str, bytes]) -> set[str]:
     """Headers that sources include, directly or not, among the known files."""
     found: set[str] = set()
     queue = sorted(start)
     while queue:
         name = queue.pop()
         folder = name.rpartition("/")[0]
-        for text in _INCLUDE.findall((root / name).read_bytes()):
+        for text in _INCLUDE.findall(native[name]):
             for base in (folder, *_ROOTS):
                 header = f"{base}/{text.decode()}"
                 if header in native and header not in found:

@@ -53,33 +53,35 @@ class Stages(Inputs):
             sources=self.native,
             sections=self.sections,
             toolchain=digest(repr(self.toolchain).encode()) if with_toolchain else "",
-            previous=self._previous,
+            previous=self.previous,
         )
 
     @cached_property
-    def _previous(self) -> dict[str, dict[str, str]]:
+    def previous(self) -> dict[str, dict[str, str]]:
+        """What the last finished build noted: its stages' inputs, and its outputs."""
         with suppress(OSError, ValueError):
             found = json.loads((self.work / "stages.json").read_text())
             if isinstance(found, dict):
-                return found
+                return {k: v for k, v in found.items() if isinstance(v, dict)}
         return {}
 
     def memo(self, stage: PlannedStage, compute: Callable[[], _T]) -> _T:
         """A stage's result: from this run, from the last one, or computed."""
-        label = stage.label
-        if label in self.results:
-            return self.results[label]  # type: ignore[return-value]  # stored below
-        path = self.work / "results" / f"{label.replace(' ', '-')}.pickle"
-        result: _T | None = None
-        if not stage.reason:
-            # A damaged or foreign file only means that the stage runs again.
-            with suppress(Exception):
-                key, result = pickle.loads(path.read_bytes())  # noqa: S301  # ours
-                result = result if key == stage.key else None
-        if result is None:
-            result = compute()
-        self.results[label] = result
-        return result
+        if stage.label not in self.results:
+            known = self.remembered(stage)
+            self.results[stage.label] = compute() if known is None else known
+        return self.results[stage.label]  # type: ignore[return-value]  # stored above
+
+    def remembered(self, stage: PlannedStage) -> object:
+        """A stage's result in the last build; None if that does not hold any more."""
+        if stage.reason:
+            return None
+        path = self.work / "results" / f"{stage.label.replace(' ', '-')}.pickle"
+        # A damaged or foreign file only means that the stage runs again.
+        with suppress(Exception):
+            key, result = pickle.loads(path.read_bytes())  # noqa: S301  # ours
+            return result if key == stage.key else None
+        return None
 
     def op_infos(self, plan: BuildPlan) -> list[OpInfo]:
         """Stage extract, for every model."""

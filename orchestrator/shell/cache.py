@@ -40,7 +40,8 @@ def program_digest(path: Path) -> str:
     known: dict[str, str] = {}
     with suppress(OSError, ValueError):
         loaded = json.loads(store.read_text())
-        known = loaded if isinstance(loaded, dict) else {}
+        if isinstance(loaded, dict):
+            known = {k: v for k, v in loaded.items() if isinstance(v, str)}
     if key not in known:
         known[key] = file_digest(real)
         with suppress(OSError):

@@ -7,6 +7,7 @@ previous set or the new one, also after a kill at any moment.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -22,16 +23,17 @@ STORE = ".out"
 _ELF = b"\x7fELF"
 
 
-def publish(folder: Path, identity: str, files: Mapping[str, bytes]) -> None:
+def publish(folder: Path, files: Mapping[str, bytes]) -> None:
     """Make a set of files the outputs of a build folder.
+
+    A set that is there already is not written again.
 
     Args:
         folder: The build folder.
-        identity: Digest of the set; an equal set is not written again.
         files: Bytes by POSIX path relative to the folder.
     """
     store = folder / STORE
-    target = _free_or_equal(store, identity[:16], files)
+    target = _free_or_equal(store, identity_of(files)[:16], files)
     # Only a set that is complete has its final name.
     if not target.is_dir():
         staging = store / f"{target.name}.tmp"
@@ -73,6 +75,15 @@ def _forget(folder: Path, *, keep: str, names: set[str]) -> None:
         if path.is_symlink() and path.name not in names and path.name != CURRENT:
             with suppress(OSError):
                 path.unlink()
+
+
+def identity_of(files: Mapping[str, bytes]) -> str:
+    """Digest of a set of files, by path and bytes."""
+    identity = hashlib.sha256()
+    for name in sorted(files):
+        found = hashlib.sha256(files[name]).hexdigest()
+        identity.update(f"{name}\0{found}\n".encode())
+    return identity.hexdigest()
 
 
 def published_files(folder: Path) -> dict[str, bytes]:

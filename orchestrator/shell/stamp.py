@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from contextlib import suppress
 
 STAMP_NAME = "stamp.json"
@@ -45,11 +46,15 @@ def is_current(stamp_file: str, *, profile: str) -> dict[str, object] | None:
         for path, state in stamp["files"].items():
             if state_of(path) != state:
                 return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return stamp if isinstance(stamp, dict) else None
 
 
 def environment() -> dict[str, str]:
-    """Environment variables that decide which programs are found."""
-    return {"PATH": os.environ.get("PATH", "")}
+    """What decides which programs are found: compilers, Python, and this one."""
+    return {
+        "PATH": os.environ.get("PATH", ""),
+        "python": sys.executable,
+        "stamp": os.path.abspath(__file__),  # noqa: PTH100  # pathlib is slow to import
+    }

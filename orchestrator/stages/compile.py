@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from orchestrator.core.toolchain import Toolchain
     from orchestrator.targets import Target
 
-SOURCE_LINK = "src"
-"""Link in ninja's folder to the folder that holds runtime/ and kernels/."""
+SOURCES = "src"
+"""Folder in ninja's folder with copies of runtime/ and kernels/."""
+TOOLCHAIN_FILE = "toolchain.txt"
+"""File in ninja's folder on which everything depends: `toolchain_text`."""
 
 _COMMON = (
     "-ffunction-sections",
@@ -61,11 +63,11 @@ _MEMORY_FUNCTIONS = {
 }
 _INCLUDES = (
     "-Igen/include",
-    f"-I{SOURCE_LINK}/runtime/include",
-    f"-I{SOURCE_LINK}/runtime/src",
-    f"-I{SOURCE_LINK}/kernels",
+    f"-I{SOURCES}/runtime/include",
+    f"-I{SOURCES}/runtime/src",
+    f"-I{SOURCES}/kernels",
 )
-_FREESTANDING_INCLUDE = f"-I{SOURCE_LINK}/runtime/freestanding"
+_FREESTANDING_INCLUDE = f"-I{SOURCES}/runtime/freestanding"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -187,10 +189,8 @@ def _unit(
     if source.startswith("runtime/freestanding/"):
         flags = (*flags, *_MEMORY_FUNCTIONS[toolchain.name])
     if source.startswith("runtime/platform/"):
-        includes = (*includes, f"-I{SOURCE_LINK}/{path.parent}")
-    return CompileUnit(
-        f"{SOURCE_LINK}/{source}", f"obj/{source}.o", (*flags, *includes)
-    )
+        includes = (*includes, f"-I{SOURCES}/{path.parent}")
+    return CompileUnit(f"{SOURCES}/{source}", f"obj/{source}.o", (*flags, *includes))
 
 
 def _generated_unit(name: str, flags: tuple[str, ...], target: Target) -> CompileUnit:
@@ -260,18 +260,23 @@ def _ninja(
             [unit.object],
             "as" if unit.source.endswith(".S") else "cxx",
             [unit.source],
-            implicit=list(unit.inputs),
+            implicit=[*unit.inputs, TOOLCHAIN_FILE],
             variables={"flags": " ".join(unit.flags)},
         )
     n.newline()
-    n.build([library], "ar", [u.object for u in library_units])
+    n.build(
+        [library],
+        "ar",
+        [u.object for u in library_units],
+        implicit=[TOOLCHAIN_FILE],
+    )
     builtins = ["obj/compiler_rt.o"] if toolchain.builtins else []
     script = ["gen/firmware.ld"] if "gen/firmware.ld" in link_flags else []
     n.build(
         ["firmware.elf"],
         "link",
         [u.object for u in firmware_units] + [library, *builtins],
-        implicit=script,
+        implicit=[*script, TOOLCHAIN_FILE],
         implicit_outputs=["firmware.map"],
         variables={
             "flags": " ".join(link_flags),
@@ -287,16 +292,41 @@ def _command(words: tuple[str, ...]) -> str:
     return " ".join(w.replace("$", "$$").replace(" ", "$ ") for w in words)
 
 
+def toolchain_text(toolchain: Toolchain) -> str:
+    """What tells toolchains apart: with it, what another one compiled is not used."""
+    lines = (f"{role} {digest}\n" for role, digest in toolchain.programs)
+    return f"{toolchain.version}\n{''.join(lines)}"
+
+
 def compile_commands(
-    plan: CompilePlan, *, compiler: tuple[str, ...], folder: str
+    plan: CompilePlan, *, compiler: tuple[str, ...], folder: str, sources: str
 ) -> str:
-    """The compilation database for editors; it names the machine's folder."""
+    """The compilation database for editors, on the sources people edit.
+
+    Args:
+        plan: What is compiled.
+        compiler: Its command.
+        folder: Ninja's, absolute.
+        sources: The one that holds runtime/ and kernels/, absolute.
+    """
+
+    def there(word: str) -> str:
+        for prefix in (f"{SOURCES}/", f"-I{SOURCES}/"):
+            if word.startswith(prefix):
+                kept = prefix.removesuffix(f"{SOURCES}/")
+                return f"{kept}{sources}/{word.removeprefix(prefix)}"
+        return word
+
     entries = [
         {
             "directory": folder,
-            "file": unit.source,
+            "file": there(unit.source),
             "output": unit.object,
-            "arguments": [*compiler, *unit.flags, "-c", unit.source, "-o", unit.object],
+            "arguments": [
+                *compiler,
+                *(there(flag) for flag in unit.flags),
+                *("-c", there(unit.source), "-o", unit.object),
+            ],
         }
         for unit in plan.units
     ]

@@ -115,6 +115,12 @@ TEST_CASE("average pooling refuses parameters out of range") {
   CHECK(refused([](AvgPool& p) { p.padding = {2, 1}; }));
 }
 
+TEST_CASE("average pooling refuses padding of more than half a window") {
+  AvgPool pool;
+  pool.padding = {2, 0};
+  CHECK(pool(floats({1, 4, 4}), floats({1, 4, 2})) == Error::InvalidArgument);
+}
+
 TEST_CASE("average pooling refuses tensors that do not fit") {
   const AvgPool pool;
   CHECK(pool(floats({4, 4}), floats({2, 2})) == Error::InvalidArgument);

@@ -125,6 +125,16 @@ TEST_CASE("max pooling refuses parameters out of range") {
   CHECK(refused([](MaxPool& p) { p.padding = {}; }));
 }
 
+TEST_CASE("max pooling refuses padding of more than half a window") {
+  MaxPool pool;
+  pool.padding = {2, 0};
+  CHECK(pool(floats({1, 4, 4}), floats({1, 4, 2}), longs({1, 4, 2})) ==
+        Error::InvalidArgument);
+  pool.dilation = {3, 1};  // windows of 4 rows
+  CHECK(pool(floats({1, 4, 4}), floats({1, 3, 2}), longs({1, 3, 2})) ==
+        Error::Ok);
+}
+
 TEST_CASE("max pooling refuses tensors that do not fit") {
   const MaxPool pool;
   const TestTensor out = floats({1, 2, 2});

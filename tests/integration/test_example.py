@@ -40,7 +40,8 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=["hello.c", "hello.cpp"])
 def program(request: pytest.FixtureRequest, product: Path, tmp_path: Path) -> Path:
     """The example, compiled and linked with the library and nothing else."""
-    source = EXAMPLES / "hello" / request.param
+    name: str = request.param
+    source = EXAMPLES / "hello" / name
     if source.suffix == ".c":
         compiler, standard = need_tool("cc", "gcc", "clang"), "-std=c99"
     else:

@@ -77,9 +77,7 @@ def _carriers(tree: ast.AST) -> Iterator[tuple[str, int | None, ast.expr | None]
                 yield name, None, value
 
 
-def _values(
-    tree: ast.AST, positions: dict[str, set[int]]
-) -> Iterable[ast.expr]:
+def _values(tree: ast.AST, positions: dict[str, set[int]]) -> Iterable[ast.expr]:
     """What is given for a parameter, or to a variable, named `code`."""
     for node in ast.walk(tree):
         match node:

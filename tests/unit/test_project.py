@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import tomli
 
+from orchestrator.targets import CPUS
 from tests.tools import need_tool
 
 if TYPE_CHECKING:
@@ -138,6 +139,16 @@ def test_dependencies_are_what_the_package_imports() -> None:
     names = _third_party_imports() - {"pydantic_core"}
     imported = {_canonical(by_import[name][0]) for name in names}
     assert declared == imported
+
+
+def test_sessions_exist_for_all_targets() -> None:
+    tree = ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8"))
+    (targets,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TARGETS"
+    )
+    assert sorted(targets) == sorted(CPUS)
 
 
 def test_files_are_short() -> None:
