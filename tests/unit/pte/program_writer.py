@@ -10,7 +10,7 @@ import json
 import struct
 from typing import Any, Final
 
-import flatbuffers  # type: ignore[import-untyped]  # it has no types
+import flatbuffers
 
 from tests.conftest import CORPUS
 

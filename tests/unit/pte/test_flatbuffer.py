@@ -3,7 +3,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-import flatbuffers  # type: ignore[import-untyped]  # it has no types
+import flatbuffers
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -109,7 +109,7 @@ def span_of(origin: Origin) -> SourceSpan | None:
     return SourceSpan(file="p.toml", line=line) if line else None
 
 
-def run(  # noqa: PLR0913
+def run(
     operators: Iterable[SelectedOperator],
     offered: Catalog,
     *,
