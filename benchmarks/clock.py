@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -21,6 +21,19 @@ ROOT = Path(__file__).resolve().parent.parent
 """Folder that holds the package `orchestrator`."""
 
 _LAUNCHER = Path(__file__).parent / "launcher.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command to measure; programs as paths.
+
+    Args:
+        words: Program and arguments.
+        before: Command that is run before each run of it, and not measured.
+    """
+
+    words: Sequence[str]
+    before: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +53,7 @@ class Cost:
 
 
 def cost_of(
-    commands: Sequence[Sequence[str]],
+    commands: Sequence[Command],
     *,
     folder: Path,
     repetitions: int,
@@ -51,7 +64,7 @@ def cost_of(
     The commands take turns, so that what else the machine does hits all of them.
 
     Args:
-        commands: Program and arguments; programs as paths.
+        commands: What to run.
         folder: To run them in.
         repetitions: How often each runs, after one run that warms the caches.
         package_root: Where Python finds `orchestrator`.
@@ -60,7 +73,7 @@ def cost_of(
         NotMeasuredError: A command failed.
     """
     request = {
-        "commands": [list(command) for command in commands],
+        "commands": [asdict(command) for command in commands],
         "repetitions": repetitions,
         "folder": str(folder),
         "environment": environment(package_root),

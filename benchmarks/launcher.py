@@ -44,7 +44,9 @@ def main() -> None:
     try:
         for turn in range(request["repetitions"] + 1):
             for command, found in zip(commands, runs, strict=True):
-                cost = run(command, request["environment"], log)
+                if command["before"]:
+                    run(command["before"], request["environment"], log)
+                cost = run(command["words"], request["environment"], log)
                 if turn:  # the first one warms caches
                     found.append(cost)
     finally:

@@ -88,6 +88,4 @@ def build(
     )
     if done.returncode != 0:
         raise NotMeasuredError(f"{case}, {cpu} {toolchain}: {done.stderr[-1500:]}")
-    return Built(
-        case=case, cpu=cpu, toolchain=toolchain, optimize=optimize, folder=out
-    )
+    return Built(case=case, cpu=cpu, toolchain=toolchain, optimize=optimize, folder=out)

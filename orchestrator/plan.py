@@ -86,8 +86,8 @@ def plan_build(
         models: By name: digest of the program file.
         libraries: By name of the kernel library: digest of its functions.yaml.
         sources: By path: digests of runtime and kernel files.
-        sections: By profile table (`name`, `target`, `operators`, `dtypes`, `kernels`,
-            `budget`): digest of its settings.
+        sections: By profile table (`name`, `target`, `models`, `operators`, `dtypes`,
+            `kernels`, `budget`): digest of its settings; of `models`, their order.
         toolchain: Identity of the compiler; "" if it is not looked at.
         previous: By stage label: its inputs in the last build that finished it.
     """
@@ -127,7 +127,7 @@ def plan_build(
         profile=settings("dtypes", "kernels"),
         library=libraries,
     )
-    memory = add("memory", model=models, profile=settings("target"))
+    memory = add("memory", model=models, profile=settings("target", "models"))
     generate = add(
         "generate",
         stage={"resolve": resolve, "memory": memory},

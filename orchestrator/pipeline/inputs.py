@@ -206,6 +206,7 @@ class Inputs:
             for name, value in {
                 "name": p.name,
                 "target": (p.target, self.target.toolchain),
+                "models": [model.name for model in p.models],
                 "operators": p.operators,
                 "dtypes": p.dtypes,
                 "kernels": p.libraries,

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import orchestrator
-from orchestrator.cli import parser, run
+from orchestrator.arguments import parser
+from orchestrator.cli import run
 from orchestrator.errors import ExitCode
 from orchestrator.targets import BOARDS, CPUS
 from tests.unit.source_codes import codes_in_source

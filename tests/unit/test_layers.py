@@ -26,7 +26,7 @@ LAYERS = (
     {"stages", "running"},
     {"plan", "shell"},
     {"pipeline", "render", "progress", "progress_lines"},
-    {"console", "fastpath"},
+    {"arguments", "console", "fastpath"},
     {"commands"},
     {"cli"},
     {"__main__"},

@@ -20,6 +20,7 @@ INPUTS: dict[str, Any] = {
     "sections": {
         "name": "n1",
         "target": "t1",
+        "models": "m1",
         "operators": "p1",
         "dtypes": "d1",
         "kernels": "k1",
@@ -85,6 +86,7 @@ def _section(name: str) -> dict[str, Any]:
         ({"toolchain": "c2"}, FROM_COMPILE),
         (_section("name"), FROM_GENERATE),
         (_section("target"), {"memory", *FROM_GENERATE}),
+        (_section("models"), {"memory", *FROM_GENERATE}),
         (_section("operators"), {"aggregate", "resolve", *FROM_GENERATE}),
         (_section("dtypes"), {"aggregate", "resolve", *FROM_GENERATE}),
         (_section("kernels"), {"resolve", *FROM_GENERATE}),
@@ -134,8 +136,8 @@ def test_a_stage_is_known_by_label_and_inputs() -> None:
 
 
 def test_the_order_of_mappings_does_not_count() -> None:
-    reverse = {name: dict(reversed(INPUTS["sources"].items())) for name in ("sources",)}
-    assert _reasons(**reverse) == {}
+    names = ("models", "libraries", "sources", "sections")
+    assert _reasons(**{n: dict(reversed(INPUTS[n].items())) for n in names}) == {}
 
 
 def test_an_unknown_stage_is_a_key_error() -> None:

@@ -141,9 +141,9 @@ int32_t MethodFacts::tensor(const TensorFacts& facts) {
 
 void MethodFacts::call(const std::string& op, const std::vector<int32_t>& args) {
   const size_t dot = op.find('.');
-  std::pair<std::string, std::string> name(op.substr(0, dot), "");
-  if (dot != std::string::npos) name.second = op.substr(dot + 1);
-  operators.push_back(name);
+  std::pair<std::string, std::string> op_name(op.substr(0, dot), "");
+  if (dot != std::string::npos) op_name.second = op.substr(dot + 1);
+  operators.push_back(op_name);
   const auto index = static_cast<int32_t>(operators.size()) - 1;
   instruction(1, table({scalar(0, index), child(1, vector_of(args))}));
 }

@@ -1,0 +1,252 @@
+"""Flash, RAM, instructions and outputs of firmware for Cortex-M."""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import counting
+from benchmarks.macs import multiply_accumulates
+from benchmarks.product import CASES, CORPUS, Built, build
+from benchmarks.reference import EXECUTORCH
+from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
+from orchestrator.pte.reader import read_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.counting import Counts
+
+CORES = ("cortex-m55", "cortex-m4")
+TOOLCHAINS = ("gnu", "zig")
+_KIB = 1024
+_KERNELS = {
+    "aten::convolution.out": "orch::portable::convolution_out",
+    "aten::addmm.out": "orch::portable::addmm_out",
+    "aten::mm.out": "orch::portable::mm_out",
+}
+_FLASH_GOALS = {"add_mul": 10 * _KIB, "kws_dscnn_fp32": 16 * _KIB}
+_INSTRUCTIONS_PER_MAC = 20
+_SMALL_MACS = 1000
+"""Below that, a multiply-accumulate is not what an inference consists of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    built: Built
+    report: dict[str, Any]
+    counts: Counts | None
+
+
+def measure(repetitions: int) -> Findings:
+    """Sizes and instructions; they are exact, so that one run is enough."""
+    del repetitions
+    findings = Findings()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plugin: Path | None = None
+        try:
+            plugin = counting.compile_plugin(folder)
+        except NotMeasuredError as missing:
+            findings.missing.append(f"instructions: {missing}")
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            found = [
+                item
+                for item in pool.map(
+                    lambda key: _measure(folder, key, plugin, findings), list(_keys())
+                )
+                if item is not None
+            ]
+    _sizes(findings, [m for m in found if m.built.optimize == "size"])
+    _instructions(findings, found)
+    _outputs(findings, found)
+    return findings
+
+
+_Key = tuple[str, str, str, str]
+"""Case, core, toolchain, optimize."""
+
+
+def _keys() -> Iterator[_Key]:
+    for case in CASES:
+        for toolchain in TOOLCHAINS:
+            for cpu in CORES:
+                yield case, cpu, toolchain, "size"
+                yield case, cpu, toolchain, "speed"
+            yield case, "host", toolchain, "size"
+
+
+def _measure(
+    folder: Path, key: _Key, plugin: Path | None, findings: Findings
+) -> _Measured | None:
+    case, cpu, toolchain, optimize = key
+    counts = None
+    try:
+        built = build(
+            folder / "-".join(key),
+            case,
+            cpu=cpu,
+            toolchain=toolchain,
+            optimize=optimize,
+        )
+        report = built.report
+    except NotMeasuredError as missing:
+        findings.missing.append(f"firmware {', '.join(key)}: {missing}")
+        return None
+    try:
+        names = [_KERNELS[operator] for operator in _macs(case) if operator in _KERNELS]
+        counts = counting.run(built, plugin=plugin, kernels=names)
+    except NotMeasuredError as missing:
+        findings.missing.append(f"run of {', '.join(key)}: {missing}")
+    return _Measured(built=built, report=report, counts=counts)
+
+
+def _macs(case: str) -> dict[str, int]:
+    model = CORPUS / case / "model.pte"
+    program = read_program(model.read_bytes(), file=str(model))
+    return multiply_accumulates(program.method("forward"))
+
+
+def _sizes(findings: Findings, found: list[_Measured]) -> None:
+    rows: list[tuple[Cell, ...]] = []
+    for measured in found:
+        built, totals = measured.built, measured.report["totals"]
+        if built.cpu not in CORES:
+            continue
+        flash = totals["flash_bytes_without_models"]
+        stack = measured.report["stack"]["stack_bytes"]
+        ram = totals["state_bytes"] + totals["data_bytes"] + stack
+        theirs = EXECUTORCH.get((built.case, built.cpu))
+        rows.append(
+            (
+                f"{built.case}, {built.place}",
+                flash,
+                theirs.flash_bytes if theirs else None,
+                theirs.flash_bytes / flash if theirs else None,
+                ram,
+                theirs.ram_bytes if theirs else None,
+                theirs.ram_bytes / ram if theirs else None,
+                totals["arena_bytes"],
+            )
+        )
+        limit = _FLASH_GOALS.get(built.case)
+        if limit is not None and built.cpu == "cortex-m55":
+            findings.goals.append(
+                Goal(
+                    name=f"flash without the model, {built.case}, {built.place}",
+                    found=flash,
+                    limit=limit - 1,
+                    at_most=True,
+                )
+            )
+    if rows:
+        findings.tables.append(
+            Table(
+                title="Flash without the model, and RAM beside the arenas"
+                ' (bytes, optimize = "size")',
+                columns=(
+                    *("firmware", "flash", "ExecuTorch", "ratio"),
+                    *("RAM", "ExecuTorch", "ratio", "arenas"),
+                ),
+                rows=tuple(rows),
+                notes=(
+                    "flash: everything, with start-up code and the runner of"
+                    " `orchestrator run`",
+                    "RAM: method state, variables and the worst stack, estimated from"
+                    " the compiler's frames; ExecuTorch's stack is measured",
+                    "ExecuTorch: its smallest unmodified build, see reference.py",
+                ),
+            )
+        )
+
+
+def _instructions(findings: Findings, found: list[_Measured]) -> None:
+    rows: list[tuple[Cell, ...]] = []
+    macs = {case: _macs(case) for case in CASES}
+    for measured in found:
+        built, counts = measured.built, measured.counts
+        if built.cpu not in CORES or counts is None or not counts.inference:
+            continue
+        total = sum(macs[built.case].values())
+        theirs = EXECUTORCH.get((built.case, built.cpu))
+        other = per_mac_other = None
+        if theirs is not None and theirs.comparable:
+            is_fast = built.optimize == "speed"
+            other = theirs.fast_inference if is_fast else theirs.inference
+            per_mac_other = other / total
+        large = total >= _SMALL_MACS
+        conv = macs[built.case].get("aten::convolution.out", 0)
+        per_conv = None
+        if conv:
+            kernel = _KERNELS["aten::convolution.out"]
+            per_conv = counts.by_function[kernel] / conv
+        rows.append(
+            (
+                f"{built.case}, {built.place}, {built.optimize}",
+                counts.load,
+                theirs.load if theirs and theirs.comparable else None,
+                counts.inference,
+                other,
+                other / counts.inference if other else None,
+                counts.inference / total if large else None,
+                per_mac_other if large else None,
+                per_conv,
+            )
+        )
+        if per_conv is not None and built.optimize == "size":
+            findings.goals.append(
+                Goal(
+                    name=f"instructions per MAC in convolutions, {built.case},"
+                    f" {built.place}",
+                    found=per_conv,
+                    limit=_INSTRUCTIONS_PER_MAC,
+                    at_most=True,
+                )
+            )
+    if rows:
+        findings.tables.append(
+            Table(
+                title="Instructions (QEMU)",
+                columns=(
+                    *("firmware", "load", "ExecuTorch", "inference", "ExecuTorch"),
+                    *("ratio", "per MAC", "ExecuTorch", "per MAC, conv"),
+                ),
+                rows=tuple(rows),
+                notes=(
+                    "MACs: "
+                    + ", ".join(f"{c} {sum(m.values()):,}" for c, m in macs.items()),
+                    "per MAC: of the whole inference; conv: of the convolutions alone",
+                    "load: the first call of `prepare`, later ones find the method"
+                    " loaded; ExecuTorch: constructors, program and method",
+                    'ExecuTorch: -Os, beside "speed" kernels at -O2; see reference.py',
+                ),
+            )
+        )
+
+
+def _outputs(findings: Findings, found: list[_Measured]) -> None:
+    digests: dict[str, dict[str, list[str]]] = {case: {} for case in CASES}
+    for m in found:
+        if m.counts is not None:
+            place = f"{m.built.place} {m.built.optimize}"
+            digests[m.built.case].setdefault(m.counts.digest, []).append(place)
+    rows: list[tuple[Cell, ...]] = []
+    for case, places in digests.items():
+        if not places:
+            continue
+        runs = sum(map(len, places.values()))
+        most = max(places.values(), key=len)
+        others = [p for group in places.values() if group is not most for p in group]
+        answer = "the same bits" if not others else f"other bits: {', '.join(others)}"
+        rows.append((case, runs, len(places), answer))
+    if rows:
+        findings.tables.append(
+            Table(
+                title="Outputs of all targets, toolchains and optimizations",
+                columns=("case", "runs", "digests", "outputs"),
+                rows=tuple(rows),
+            )
+        )

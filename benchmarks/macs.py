@@ -1,0 +1,50 @@
+"""Multiply-accumulates of a program, from the shapes of its operators."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from orchestrator.pte.program import KernelCall
+from orchestrator.pte.values import BoolValue, TensorValue
+
+if TYPE_CHECKING:
+    from orchestrator.pte.program import Method
+    from orchestrator.pte.values import Value
+
+_FIRST_MATRIX = {"aten::mm.out": 0, "aten::bmm.out": 0, "aten::addmm.out": 1}
+"""Which argument is the left matrix of the product."""
+
+
+def multiply_accumulates(method: Method) -> dict[str, int]:
+    """Multiply-accumulates of one run, by operator; operators without any are left out.
+
+    Padding counts as if it were multiplied, as is usual.
+    """
+    found: dict[str, int] = {}
+    for instruction in method.instructions:
+        if not isinstance(instruction, KernelCall):
+            continue
+        operator = str(method.operators[instruction.operator])
+        arguments = [method.values[index] for index in instruction.args]
+        if count := _count(operator, arguments):
+            found[operator] = found.get(operator, 0) + count
+    return found
+
+
+def _count(operator: str, arguments: list[Value]) -> int:
+    if operator == "aten::convolution.out":
+        weight, output = arguments[1], arguments[9]
+        # Each output, or input of a transposed one, meets one filter per channel.
+        transposed = arguments[6] == BoolValue(value=True)
+        many = arguments[0] if transposed else output
+        return _tensor(many).numel * prod(_tensor(weight).sizes[1:])
+    if operator in _FIRST_MATRIX:
+        left = _tensor(arguments[_FIRST_MATRIX[operator]])
+        return _tensor(arguments[-1]).numel * left.sizes[-1]
+    return 0
+
+
+def _tensor(value: Value) -> TensorValue:
+    assert isinstance(value, TensorValue)  # noqa: S101  # the reader checked the schema
+    return value

@@ -1,0 +1,117 @@
+"""The command line's arguments."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+import orchestrator
+from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports mistakes like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError instead of printing and exiting."""
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message=message,
+                hint=_near(message)
+                or f"`{self.prog} --help` shows what can be written",
+            )
+        )
+
+
+def _near(message: str) -> str:
+    """A hint for a misspelt choice in argparse's own words."""
+    if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+        return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
+    return ""
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their arguments."""
+    # Options are not abbreviated: the next one would break scripts that do.
+    top = _Parser(
+        prog="orchestrator", description=orchestrator.__doc__, allow_abbrev=False
+    )
+    top.add_argument(
+        "--version",
+        action="version",
+        version=f"orchestrator {orchestrator.__version__}",
+    )
+    commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
+
+    def command(name: str, text: str, *, profile: bool = True) -> _Parser:
+        sub: _Parser = commands.add_parser(
+            name, help=text, description=text, allow_abbrev=False
+        )
+        sub.add_argument("--json", action="store_true", help="print data as JSON")
+        if profile:
+            sub.add_argument("profile", type=Path, metavar="PROFILE")
+            sub.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+        return sub
+
+    build = command("build", "build firmware, library and lock file", profile=False)
+    build.add_argument("profiles", type=Path, nargs="+", metavar="PROFILE")
+    build.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    build.add_argument(
+        "-j", "--jobs", type=_positive, metavar="N", help="parallel steps"
+    )
+    lock = build.add_mutually_exclusive_group()
+    lock.add_argument("--locked", action="store_true", help="the lock must not change")
+    lock.add_argument(
+        "--frozen", action="store_true", help="as --locked, inputs checked first"
+    )
+    build.add_argument("--explain", action="store_true", help="why each stage ran")
+
+    command("plan", "show what would be built and why; needs no compiler")
+    command("check", "check profile, models, kernels and memory; needs no compiler")
+
+    inspect = command("inspect", "show what is in a .pte program", profile=False)
+    inspect.add_argument("model", type=Path, metavar="MODEL")
+
+    run = command("run", "run the built firmware on .npy inputs")
+    run.add_argument("--model", metavar="NAME", help="model, if there are several")
+    run.add_argument("--method", default="forward", metavar="NAME")
+    run.add_argument("--input", action="append", default=[], metavar="FILE")
+    run.add_argument("--expect", action="append", default=[], metavar="FILE")
+    run.add_argument("--atol", type=_size, metavar="X", help="absolute tolerance")
+    run.add_argument("--rtol", type=_size, metavar="X", help="relative tolerance")
+    run.add_argument("--output-dir", type=Path, metavar="DIR")
+    run.add_argument("--scenario", type=Path, metavar="FILE", help="calls to compare")
+    run.add_argument("--timeout", type=_size, default=600.0, metavar="SECONDS")
+
+    size = command("size", "show flash and RAM of the last build")
+    size.add_argument("--diff", type=Path, metavar="REPORT", help="another report.json")
+
+    lock_command = command("lock", "write the lock file")
+    lock_command.add_argument("--check", action="store_true", help="only compare")
+    command("verify", "rebuild elsewhere and compare every byte")
+    command("clean", "remove the build folder")
+    command("targets", "list what can be built for", profile=False)
+    command("doctor", "list compilers and emulators, found and missing", profile=False)
+    command("schema", "print the JSON Schema of profiles", profile=False)
+    return top
+
+
+def _size(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= (number := float(text)) < float("inf"):
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a finite number from 0 on")
+
+
+def _positive(text: str) -> int:
+    with suppress(ValueError):
+        if 1 <= (number := int(text)) <= _MOST_JOBS:
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {_MOST_JOBS}")
+
+
+_MOST_JOBS = 1000

@@ -1,0 +1,100 @@
+"""Files: replaced in one step, kept if equal, links changed in one step."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.shell.files import link_to, write_atomic, write_if_changed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_write_makes_folders_and_leaves_nothing_else(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "a" / "b" / "file", b"new")
+    assert (tmp_path / "a" / "b" / "file").read_bytes() == b"new"
+    assert _names(tmp_path / "a" / "b") == {"file"}
+
+
+def test_a_write_replaces_the_file_and_keeps_readers_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old text")
+    with path.open("rb") as reader:
+        write_atomic(path, b"new")
+        assert reader.read() == b"old text"
+    assert path.read_bytes() == b"new"
+
+
+def test_a_failed_write_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomic(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert _names(tmp_path) == {"file"}
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o755), (0o077, 0o700)])
+def test_a_program_may_be_run_by_whoever_may_read_it(
+    tmp_path: Path, umask: int, mode: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        write_atomic(tmp_path / "program", b"x", executable=True)
+        write_atomic(tmp_path / "file", b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "program").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "file").stat().st_mode & 0o111 == 0
+
+
+def test_equal_bytes_keep_the_time_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    assert write_if_changed(path, b"text")
+    os.utime(path, ns=(1, 1))
+    assert not write_if_changed(path, b"text")
+    assert path.stat().st_mtime_ns == 1
+    assert write_if_changed(path, b"tex1")  # of the same length
+    assert path.read_bytes() == b"tex1"
+    assert path.stat().st_mtime_ns != 1
+
+
+def test_a_link_is_made_changed_and_kept(tmp_path: Path) -> None:
+    link = tmp_path / "a" / "current"
+    link_to(link, "one")
+    assert os.readlink(link) == "one"  # noqa: PTH115  # as it was written
+    inode = link.lstat().st_ino
+    link_to(link, "one")
+    assert link.lstat().st_ino == inode
+    link_to(link, "two/")
+    assert os.readlink(link) == "two/"  # noqa: PTH115
+    assert _names(link.parent) == {"current"}
+
+
+def test_a_link_takes_the_place_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "current").write_bytes(b"")
+    link_to(tmp_path / "current", "one")
+    assert (tmp_path / "current").is_symlink()
+
+
+def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / f".current.{os.getpid()}.tmp").symlink_to("old")
+    (tmp_path / f".file.{os.getpid()}.tmp").write_bytes(b"a long half-written text")
+    link_to(tmp_path / "current", "one")
+    write_atomic(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert _names(tmp_path) == {"current", "file"}

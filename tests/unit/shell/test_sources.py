@@ -1,0 +1,65 @@
+"""Sources of runtime and kernels: all of them are found, in order."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.shell import sources
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_sources_are_beside_the_package() -> None:
+    assert sources.native_root() == ROOT
+    assert sources.PACKAGE_FOLDER == ROOT / "orchestrator"
+
+
+def test_every_native_file_is_listed() -> None:
+    files = sources.native_files()
+    assert list(files) == sorted(set(files))
+    present = {
+        path.relative_to(ROOT).as_posix()
+        for top in ("runtime", "kernels")
+        for path in (ROOT / top).rglob("*")
+        if path.is_file()
+    }
+    # Nothing there is of a kind that would be left out of digests and builds.
+    assert set(files) == present
+
+
+def test_every_file_of_the_package_is_listed() -> None:
+    files = set(sources.package_files())
+    assert ROOT / "orchestrator" / "shell" / "sources.py" in files
+    assert files == set((ROOT / "orchestrator").rglob("*.py"))
+
+
+def test_libraries_are_the_folders_with_a_list() -> None:
+    names = sources.library_names()
+    assert "portable" in names
+    assert "util" not in names
+    for name in names:
+        assert sources.library_file(name).is_file()
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_wheel_has_the_sources_inside(tmp_path: Path, *, inside: bool) -> None:
+    package = tmp_path / "orchestrator"
+    (package / "shell").mkdir(parents=True)
+    for name in ("__init__.py", "shell/__init__.py", "shell/sources.py"):
+        (package / name).write_text((ROOT / "orchestrator" / name).read_text())
+    if inside:
+        (package / "_native").mkdir()
+    code = "from orchestrator.shell.sources import *; print(native_root())"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = package / "_native" if inside else tmp_path
+    assert done.stdout.strip() == str(expected.resolve())
