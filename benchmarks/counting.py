@@ -154,13 +154,14 @@ def _passages(file: Path, regions: int) -> list[list[int]]:
 
 
 def _regions(built: Built, names: list[str]) -> str:
-    """Begin and end of the calls of these functions, as arguments of the plugin."""
+    """Begin and ends of the calls of these functions, as arguments of the plugin."""
     image = Image(built)
-    pairs = []
+    words = []
     for name in names:
+        words.append(f"begin={image.function(name)[0]:#x}")
         if name in (_LOAD, _RUN):
-            end = image.return_from_call(_CALLER, name)
+            ends = image.returns_of_calls(_CALLER, name)
         else:
-            end = image.return_from_pointer_call(_RUN)
-        pairs.append(f"begin={image.function(name)[0]:#x},end={end:#x}")
-    return ",".join(pairs)
+            ends = image.returns_of_pointer_calls(_RUN)
+        words += [f"end={end:#x}" for end in ends]
+    return ",".join(words)

@@ -3,10 +3,10 @@
  * gcc -O2 -fPIC -shared icount.c -o icount.so
  * qemu-system-arm ... -plugin ./icount.so,begin=0xADDR,end=0xADDR,out=FILE
  *
- * A region begins when its `begin` is executed and ends before its `end` is; it may be
- * passed many times. Several pairs of `begin` and `end` are several regions, numbered
- * from 0 in their order. FILE gets "REGION COUNT" for each passage, then "total COUNT"
- * with every instruction of the run.
+ * A region begins when its `begin` is executed and ends before the first of its `end`s
+ * is; it may be passed many times. Each `begin` opens a region, numbered from 0, and the
+ * `end`s up to the next `begin` are its own. FILE gets "REGION COUNT" for each passage,
+ * then "total COUNT" with every instruction of the run.
  *
  * Debian ships no qemu-plugin.h. The declarations below are written after QEMU's
  * documentation of TCG plugins (docs/devel/tcg-plugins, API version 1).
@@ -44,10 +44,11 @@ extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn*);
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-enum { kMaxRegions = 16 };
+enum { kMaxRegions = 16, kMaxEnds = 8 };
 
 struct region {
-  uint64_t begin, end, started_with;
+  uint64_t begin, ends[kMaxEnds], started_with;
+  size_t end_count;
   bool inside;
 };
 
@@ -83,7 +84,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
         qemu_plugin_register_vcpu_insn_exec_cb(insn, on_begin, QEMU_PLUGIN_CB_NO_REGS,
                                                r);
       }
-      if (at == r->end) {
+      for (size_t e = 0; e < r->end_count; ++e) {
+        if (at != r->ends[e]) continue;
         qemu_plugin_register_vcpu_insn_exec_cb(insn, on_end, QEMU_PLUGIN_CB_NO_REGS, r);
       }
     }
@@ -104,19 +106,19 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
                                                                int argc, char** argv) {
   (void)info;
   const char* path = NULL;
-  size_t ends = 0;
   for (int i = 0; i < argc; ++i) {
     if (strncmp(argv[i], "begin=", 6) == 0) {
       if (region_count == kMaxRegions) return 1;
       regions[region_count++].begin = strtoull(argv[i] + 6, NULL, 0);
     }
     if (strncmp(argv[i], "end=", 4) == 0) {
-      if (ends == kMaxRegions) return 1;
-      regions[ends++].end = strtoull(argv[i] + 4, NULL, 0);
+      if (region_count == 0) return 1;
+      struct region* region = &regions[region_count - 1];
+      if (region->end_count == kMaxEnds) return 1;
+      region->ends[region->end_count++] = strtoull(argv[i] + 4, NULL, 0);
     }
     if (strncmp(argv[i], "out=", 4) == 0) path = argv[i] + 4;
   }
-  if (ends != region_count) return 1;
   out = path != NULL ? fopen(path, "w") : stderr;
   if (out == NULL) return 1;
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);

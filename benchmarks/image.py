@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 from benchmarks.table import NotMeasuredError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from benchmarks.product import Built
 
@@ -50,30 +50,27 @@ class Image:
         address, size_bytes = self._functions[name]
         return address & ~1, size_bytes
 
-    def return_from_call(self, caller: str, callee: str) -> int:
-        """Where the one direct call of `callee` in `caller` returns to."""
+    def returns_of_calls(self, caller: str, callee: str) -> list[int]:
+        """Where direct calls of `callee` in `caller` return to."""
         target, _ = self.function(callee)
-        return self._one(
-            (
-                at + 4
-                for at, first, second in self._halfwords(caller)
-                if _call_target(at, first, second) == target
-            ),
-            f"calls of {callee} in {caller}",
-        )
+        found = [
+            at + 4
+            for at, first, second in self._halfwords(caller)
+            if _call_target(at, first, second) == target
+        ]
+        return self._some(found, f"{callee} in {caller}")
 
-    def return_from_pointer_call(self, caller: str) -> int:
-        """Where the one call through a pointer in `caller` returns to."""
-        return self._one(
-            (at + 2 for at, first, _ in self._halfwords(caller) if _has(first, _BLX)),
-            f"calls through pointers in {caller}",
-        )
+    def returns_of_pointer_calls(self, caller: str) -> list[int]:
+        """Where calls through pointers in `caller` return to."""
+        found = [
+            at + 2 for at, first, _ in self._halfwords(caller) if _has(first, _BLX)
+        ]
+        return self._some(found, f"a pointer in {caller}")
 
-    def _one(self, found: Iterable[int], what: str) -> int:
-        places = list(found)
-        if len(places) != 1:
-            raise NotMeasuredError(f"{self._place}: {len(places)} {what}, not one")
-        return places[0]
+    def _some(self, places: list[int], what: str) -> list[int]:
+        if not places:
+            raise NotMeasuredError(f"{self._place}: no call of {what} in the code")
+        return places
 
     def _halfwords(self, name: str) -> Iterator[tuple[int, int, int]]:
         """(address, halfword there, the next one) for all of a function's code."""

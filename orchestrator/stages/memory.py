@@ -6,6 +6,7 @@ they need, how far that is from the lower bound, and where blocks go on the boar
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from orchestrator.core.memory import (
@@ -98,6 +99,9 @@ def method_state_bytes(method: Method, *, pointer_bytes: int) -> int:
     )
 
 
+_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+
+
 def _unsupported(
     model: str, method: Method, span: SourceSpan | None
 ) -> Iterable[Diagnostic]:
@@ -109,6 +113,11 @@ def _unsupported(
             hint=hint,
         )
 
+    if not _IDENTIFIER.fullmatch(method.name):
+        yield problem(
+            "its name cannot be part of a C function's",
+            "export it under a name of letters, digits and _",
+        )
     for index, value in enumerate(method.values):
         if not isinstance(value, TensorValue):
             continue
@@ -181,7 +190,7 @@ def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]
                 continue
         for index in _with_items(method, args):
             touched.setdefault(index, []).append(time)
-        for index in outs:
+        for index in _with_items(method, outs):
             written.setdefault(index, time)
     owners: list[tuple[int, int, int, int]] = []
     views: list[tuple[int, int, int, int]] = []
@@ -213,7 +222,7 @@ def _extend_view(
     return (max(sources, default=first), last, begin, end)
 
 
-def _with_items(method: Method, args: tuple[int, ...]) -> Iterable[int]:
+def _with_items(method: Method, args: Iterable[int]) -> Iterable[int]:
     """The arguments, and the tensors of those that are lists."""
     for index in args:
         yield index

@@ -302,10 +302,10 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
   unsigned seen = 0;
   bool identity = true;
   for (int i = 0; i < tensor.dim; ++i) {
-    const int32_t size = tensor.dims[i];
-    ORCH_CHECK(size >= 0, Error::InvalidProgram);
+    // A negative size counts as one that is too large.
+    const uint32_t size = static_cast<uint32_t>(tensor.dims[i]);
     empty |= size == 0;
-    bound *= size == 0 ? 1U : static_cast<uint32_t>(size);
+    bound *= size == 0 ? 1U : size;
     ORCH_CHECK(bound <= INT32_MAX, Error::InvalidProgram);
     const unsigned dim = tensor.order[i];
     ORCH_CHECK(dim < tensor.dim, Error::InvalidProgram);
@@ -356,7 +356,7 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   ORCH_CHECK(id != 0 && id < buffer_sizes_.count && high == 0,
              Error::InvalidProgram);
   const int64_t planned = reader_.read<int64_t>(buffer_sizes_.at + 8 * id);
-  ORCH_CHECK(planned >= 0 && planned <= INT32_MAX && offset <= planned &&
+  ORCH_CHECK(planned <= INT32_MAX && offset <= planned &&
                  bytes <= static_cast<uint64_t>(planned) - offset,
              Error::InvalidProgram);
   ORCH_CHECK(id <= memory_.arenas.size() &&
@@ -442,6 +442,7 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
   const CallType call_type = static_cast<CallType>(type);
   if (kernels != (call_type == CallType::Kernel)) return Error::Ok;
 
+  // If one of these cannot be read it is 0, and what is loaded last notices.
   Instruction& instruction = instructions_[index];
   const int32_t first = reader_.scalar<int32_t>(content, slot::kFirst);
   const int32_t second = reader_.scalar<int32_t>(content, slot::kSecond);
@@ -451,8 +452,7 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
     case CallType::Delegate:
       return Error::DelegateMissing;
     case CallType::Move: {
-      ORCH_CHECK(!reader_.failed() && valid(first) && valid(second),
-                 Error::InvalidProgram);
+      ORCH_CHECK(valid(first) && valid(second), Error::InvalidProgram);
       const Value& from = values_[first];
       Value& to = values_[second];
       // Kernels are found for what a value is at load: the kind and, of tensors,
@@ -470,8 +470,8 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
       return Error::Ok;
     }
     case CallType::JumpFalse: {
-      ORCH_CHECK(!reader_.failed() && valid(first) && second >= 0 &&
-                     static_cast<uint32_t>(second) <= instructions_at_.count,
+      ORCH_CHECK(valid(first) && static_cast<uint32_t>(second) <=
+                                     instructions_at_.count,
                  Error::InvalidProgram);
       const Value& condition = values_[first];
       ORCH_CHECK(condition.tag() == Tag::Bool ||
@@ -484,7 +484,7 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
       return Error::Ok;
     }
     case CallType::Free:
-      ORCH_CHECK(!reader_.failed() && valid(first) && values_[first].is_tensor(),
+      ORCH_CHECK(valid(first) && values_[first].is_tensor(),
                  Error::InvalidProgram);
       instruction.kind = Instruction::Kind::Free;
       return Error::Ok;
@@ -496,7 +496,7 @@ Error MethodLoader::load_call(const FbTable& table, Instruction& instruction) {
   const int32_t op_index = reader_.scalar<int32_t>(table, slot::kOpIndex);
   const FbVector at = reader_.vector(table, slot::kCallArgs, 4);
   const int32_t* const args = static_cast<const int32_t*>(reader_.items(at, 4));
-  ORCH_CHECK(!reader_.failed() && op_index >= 0 &&
+  ORCH_CHECK(!reader_.failed() &&
                  static_cast<uint32_t>(op_index) < operators_.count &&
                  at.count <= UINT16_MAX,
              Error::InvalidProgram);

@@ -118,6 +118,18 @@ TEST_CASE("the identifier and header of a program are checked") {
   }
 }
 
+TEST_CASE("a flatbuffer ends in its file, also if there is no segment") {
+  const Block good = empty_program().file();
+  const uint64_t whole = good.size();
+  for (const uint64_t size : {whole, whole + 1, UINT64_MAX}) {
+    const Block file(good.data(), good.size());
+    std::memcpy(file.data() + 16, &size, sizeof size);
+    CAPTURE(size);
+    CHECK(open_error(file) ==
+          (size == whole ? Error::Ok : Error::InvalidProgram));
+  }
+}
+
 TEST_CASE("formats of other times are refused") {
   ProgramFacts facts = empty_program();
   facts.version = 1;
@@ -380,6 +392,13 @@ TEST_CASE("tensors that cannot be are refused") {
       {changed([](TensorFacts& t) { t.memory_id = UINT32_MAX; }),
        Error::InvalidProgram},
       {changed([](TensorFacts& t) { t.memory_id = 0; }),
+       Error::InvalidProgram},
+      {changed([](TensorFacts& t) {
+         t.sizes = {0};
+         t.memory_id = 0;
+       }),
+       Error::InvalidProgram},
+      {changed([](TensorFacts& t) { t.memory_id = -1; }),
        Error::UnsupportedProgram},
       {changed([](TensorFacts& t) { t.offset = 48; }), Error::Ok},
       {changed([](TensorFacts& t) { t.offset = 52; }), Error::InvalidProgram},
@@ -512,7 +531,10 @@ TEST_CASE("instructions other than calls are checked") {
       // Values 0 and 1 are ints, the one that a case adds is 2.
       {[](MethodFacts& m) { m.move(0, 1); }, Error::Ok},
       {[](MethodFacts& m) { m.move(0, 2); }, Error::InvalidProgram},
+      {[](MethodFacts& m) { m.move(0, 100000); }, Error::InvalidProgram},
+      {[](MethodFacts& m) { m.move(100000, 0); }, Error::InvalidProgram},
       {[](MethodFacts& m) { m.move(-1, 1); }, Error::InvalidProgram},
+      {[](MethodFacts& m) { m.move(1, INT32_MIN); }, Error::InvalidProgram},
       {[](MethodFacts& m) { m.move(0, m.number(1)); }, Error::InvalidProgram},
       {[&](MethodFacts& m) { m.move(m.tensor(matrix), m.tensor(matrix)); },
        Error::Ok},
@@ -535,6 +557,8 @@ TEST_CASE("instructions other than calls are checked") {
        Error::InvalidProgram},
       {[](MethodFacts& m) { m.jump_unless(0, 0); }, Error::InvalidProgram},
       {[](MethodFacts& m) { m.jump_unless(2, 0); }, Error::InvalidProgram},
+      {[](MethodFacts& m) { m.jump_unless(-100000, 0); },
+       Error::InvalidProgram},
       {[&](MethodFacts& m) { m.jump_unless(m.tensor(flag), 0); }, Error::Ok},
       {[&](MethodFacts& m) { m.jump_unless(m.tensor(flags), 0); },
        Error::InvalidProgram},
@@ -543,6 +567,7 @@ TEST_CASE("instructions other than calls are checked") {
       {[&](MethodFacts& m) { m.free(m.tensor(kPlanned)); }, Error::Ok},
       {[](MethodFacts& m) { m.free(0); }, Error::InvalidProgram},
       {[](MethodFacts& m) { m.free(2); }, Error::InvalidProgram},
+      {[](MethodFacts& m) { m.free(100000); }, Error::InvalidProgram},
       {[](MethodFacts& m) { m.delegate(); }, Error::DelegateMissing},
       {[](MethodFacts& m) { m.instruction(0, table({})); },
        Error::InvalidProgram},

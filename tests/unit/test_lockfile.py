@@ -139,10 +139,9 @@ def test_any_change_gives_a_lock_or_a_lock_error(at: int, new: str) -> None:
     text = lock_text(LOCK)
     try:
         lock = parse_lock(text[:at] + new + text[at + 1 :], file="a.lock")
-    except LockError as error:
-        assert error.diagnostics[0].notes
-    else:
-        assert parse_lock(lock_text(lock), file="a.lock") == lock
+    except LockError:
+        return
+    assert parse_lock(lock_text(lock), file="a.lock") == lock
 
 
 def test_a_stale_lock_lists_what_changed() -> None:

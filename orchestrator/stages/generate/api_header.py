@@ -12,6 +12,7 @@ from orchestrator.stages.generate.ports import (
     Port,
     api_methods,
     c_parameters,
+    cpp_name,
     identifier,
     is_data,
     memory_of,
@@ -93,13 +94,14 @@ def _cpp_method(profile: str, method: ApiMethod) -> str:
     ports = [p for p in method.ports if is_data(p)]
     parameters = ", ".join(t for p in ports for t in parameter(p, bound="{}"))
     arguments = ", ".join(_argument_names(ports))
+    space = f"{cpp_name(profile)}::{cpp_name(method.model)}"
     return (
-        f"namespace {identifier(profile)}::{method.model} {{\n"
+        f"namespace {space} {{\n"
         f"/// {method.base} with arrays of checked length.\n"
-        f"inline orch_status {identifier(method.method.name)}({parameters}) {{\n"
+        f"inline orch_status {cpp_name(method.method.name)}({parameters}) {{\n"
         f"  return {method.base}({arguments});\n"
         "}\n"
-        f"}}  // namespace {identifier(profile)}::{method.model}"
+        f"}}  // namespace {space}"
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.pte.values import (
     BoolValue,
     DoubleValue,
@@ -105,6 +106,13 @@ class ApiMethod:
         ]
         return [p for p in ports if _is_port(p.value)]
 
+    @property
+    def functions(self) -> list[str]:
+        """Names of its functions in C."""
+        tensors = [p for p in self.ports if isinstance(p.value, TensorValue)]
+        ends = ["", "_run", *(f"_{p.name}" for p in tensors)]
+        return [f"{self.base}{end}" for end in ends]
+
 
 def _is_port(value: Value) -> bool:
     return isinstance(value, TensorValue | StringValue) or type(value) in _SCALARS
@@ -115,8 +123,60 @@ def identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name)
 
 
+_RESERVED = frozenset(
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class"
+    " char8_t char16_t char32_t co_await co_return co_yield compl concept const"
+    " const_cast consteval constexpr constinit continue decltype default delete do"
+    " double dynamic_cast else enum explicit export extern false float for friend goto"
+    " if inline int long mutable namespace new noexcept not not_eq nullptr operator or"
+    " or_eq private protected public register reinterpret_cast requires return short"
+    " signed sizeof static static_assert static_cast struct switch template this"
+    " thread_local throw true try typedef typeid typename union unsigned using virtual"
+    " void volatile wchar_t while xor xor_eq"
+    # Namespaces of others, and what GNU dialects define as macros.
+    " orch std linux unix i386".split()
+)
+
+
+def cpp_name(name: str) -> str:
+    """A name on its own in C++: those that mean something get a `_` at the end."""
+    found = identifier(name)
+    return f"{found}_" if found in _RESERVED else found
+
+
 def api_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod]:
-    """Every method of every model, in order of the method table."""
+    """Every method of every model, in order of the method table.
+
+    Raises:
+        ModelError: Two of their functions would have the same name (`name-clash`).
+    """
+    methods = _all_methods(profile, programs)
+    owners: dict[str, ApiMethod] = {}
+    clashes = {}
+    for method in methods:
+        for function in method.functions:
+            other = owners.setdefault(function, method)
+            if other is not method:
+                clashes[function] = (other, method)
+    if clashes:
+        raise ModelError(
+            [
+                Diagnostic(
+                    code="name-clash",
+                    message=f"two methods would both have a function {function}",
+                    notes=tuple(
+                        ("found", f'model "{m.model}", method {m.method.name}')
+                        for m in pair
+                    ),
+                    hint="give one of the models another name in the profile",
+                )
+                for function, pair in clashes.items()
+            ]
+        )
+    return methods
+
+
+def _all_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod]:
     return [
         ApiMethod(
             model,

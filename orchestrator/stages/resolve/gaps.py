@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.stages.resolve.bind import Request
 
 _SHOWN = 4  # instructions, methods or keys named before "and N more"
-_NEAR = (0.0, 0.85)  # likeness of overloads, of whole names
+_NEAR = 0.6  # likeness of base names
 _DIM_ORDERS = {
     "same": "tensors of equal rank in one dim order",
     "contiguous": "tensors in order 0, 1, 2, ...",
@@ -76,7 +76,7 @@ class Gaps:
         asked = tuple(origins)
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
         notes = [("known", f"no kernel in {libraries or 'any library: none is named'}")]
-        hint = "offer a kernel for it with [[kernels.custom]], or export without it"
+        hint = "export the model without it; docs/kernels.md tells how to add a kernel"
         if near := self._nearest(name):
             notes.append(("nearest", near))
             if not any(origin.method for origin in asked):
@@ -94,7 +94,12 @@ class Gaps:
         same = [
             o for o in known if (o.namespace, o.base) == (name.namespace, name.base)
         ]
-        near = get_close_matches(str(name), map(str, same or known), 1, _NEAR[not same])
+        if same:
+            return get_close_matches(str(name), map(str, same), 1, 0.0)[0]
+        # By base name: namespace and overload make all names alike.
+        bases = get_close_matches(name.base, {o.base for o in known}, 1, _NEAR)
+        found = (str(o) for o in known if bases and o.base == bases[0])
+        near = get_close_matches(str(name), sorted(found), 1, 0.0)
         return near[0] if near else ""
 
     def call_mismatch(

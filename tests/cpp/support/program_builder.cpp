@@ -123,9 +123,9 @@ int32_t MethodFacts::tensor(const TensorFacts& facts) {
     }
   }
   NodePtr place;
-  if (facts.memory_id != 0) {
-    place = table({scalar(0, facts.memory_id), scalar(1, facts.offset),
-                   scalar(2, facts.offset_high)});
+  if (facts.memory_id >= 0) {
+    place = table({scalar(0, static_cast<uint32_t>(facts.memory_id)),
+                   scalar(1, facts.offset), scalar(2, facts.offset_high)});
   }
   NodePtr extra;
   if (facts.location != 0 || facts.mutable_segment != 0) {

@@ -73,8 +73,8 @@ struct TensorFacts {
   ScalarType dtype = ScalarType::Float;
   int8_t dynamism = 0;
   uint32_t data_buffer = 0;
-  /// Place in an arena; id 0: none.
-  uint32_t memory_id = 0;
+  /// Place in an arena; a negative id: none.
+  int64_t memory_id = -1;
   uint32_t offset = 0;
   uint32_t offset_high = 0;
   // What no program of ours may have.

@@ -380,7 +380,7 @@ def test_unreadable_profile(error: Exception, code: str, found: str, line: int) 
 
 
 @pytest.mark.parametrize(
-    "value", ["[" * 1000 + "]" * 1000, "1" * 5000], ids=["nesting", "digits"]
+    "value", ["[" * 100_000 + "]" * 100_000, "1" * 5000], ids=["nesting", "digits"]
 )
 def test_limits_of_the_parser(value: str) -> None:
     (problem,) = problems_of(SMALL + f"x = {value}\n")

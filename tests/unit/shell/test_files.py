@@ -38,7 +38,7 @@ def test_a_failed_write_leaves_the_old_file_alone(
     path = tmp_path / "file"
     path.write_bytes(b"old")
 
-    def full(descriptor: int) -> None:
+    def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from orchestrator.shell import stamp
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -323,7 +323,7 @@ def test_unknown_operator() -> None:
     place = SourceSpan(file="p.toml", line=14)
     asked = ("asked by", 'model "m", method "forward", instruction 0')
     known = ("known", "no kernel in fast, portable")
-    hint = "offer a kernel for it with [[kernels.custom]], or export without it"
+    hint = "export the model without it; docs/kernels.md tells how to add a kernel"
     assert caught.value.diagnostics == (
         Diagnostic(
             code="no-kernel",

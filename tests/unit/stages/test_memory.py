@@ -1,0 +1,356 @@
+"""Stage memory: exact sizes, a lower bound that is one, places that do not overlap."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.core.memory import (
+    Arena,
+    MemoryPlan,
+    MethodMemory,
+    ModelMemory,
+    Placement,
+)
+from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
+from orchestrator.pte.program import KernelCall, MoveCall
+from orchestrator.pte.reader import read_program
+from orchestrator.pte.values import (
+    OptionalTensorListValue,
+    TensorListValue,
+    TensorValue,
+)
+from orchestrator.stages.memory import (
+    CODE_RESERVE_BYTES,
+    RAM_RESERVE_BYTES,
+    method_state_bytes,
+    peak_live_bytes,
+    plan_memory,
+)
+from orchestrator.stages.memory_json import memory_plan_json
+from orchestrator.targets import BOARDS, Board, Region
+from tests.conftest import CASES, model_bytes
+
+if TYPE_CHECKING:
+    from orchestrator.pte.program import Method, Program
+
+UNSUPPORTED = {"external_constants", "io_not_planned"}
+"""Cases whose programs need what the runtime does not offer."""
+SUPPORTED = [case for case in CASES if case not in UNSUPPORTED]
+
+
+@cache
+def _program(case: str) -> Program:
+    return read_program(model_bytes(case), file=case)
+
+
+def _plan(*cases: str, board: Board | None = None) -> MemoryPlan:
+    return plan_memory(
+        {case: _program(case) for case in cases},
+        pointer_bytes=4 if board else 8,
+        board=board,
+        spans={case: SourceSpan(file="a.toml", line=7, text=case) for case in cases},
+    )
+
+
+def _methods(case: str) -> list[tuple[Method, MethodMemory]]:
+    (model,) = _plan(case).models
+    return list(zip(_program(case).methods, model.methods, strict=True))
+
+
+@pytest.mark.parametrize("case", SUPPORTED)
+def test_arenas_are_those_of_the_program(case: str) -> None:
+    for method, memory in _methods(case):
+        assert memory.method == method.name
+        assert [(a.memory_id, a.size_bytes) for a in memory.arenas] == list(
+            enumerate(method.arena_bytes[1:], start=1)
+        )
+
+
+def _live_bytes(method: Method, memory_id: int) -> int:
+    """Most bytes live at once, counted byte by byte and moment by moment.
+
+    A byte is live from a write to the last read of what was written. A value that is
+    read and not written itself is a view: it reads the bytes of the value it shows.
+    """
+    end = len(method.instructions)
+    reads: dict[int, list[int]] = {}
+    writes: dict[int, list[int]] = {}
+
+    def items(index: int) -> list[int]:
+        value = method.values[index]
+        if isinstance(value, TensorListValue | OptionalTensorListValue):
+            return [index, *value.items]
+        return [index]
+
+    for time, call in enumerate(method.instructions):
+        if isinstance(call, KernelCall):
+            outs = {a for a in call.args if call.args.count(a) > 1} | {call.args[-1]}
+            for arg in call.args:
+                for index in items(arg):
+                    times = writes if arg in outs else reads
+                    times.setdefault(index, []).append(time)
+        elif isinstance(call, MoveCall):
+            reads.setdefault(call.source, []).append(time)
+            writes.setdefault(call.target, []).append(time)
+    spans = []
+    for index, value in enumerate(method.values):
+        if not isinstance(value, TensorValue) or value.allocation is None:
+            continue
+        if value.allocation.memory_id != memory_id or not value.size_bytes:
+            continue
+        always = value.is_mutable_state
+        times = [*reads.get(index, []), *writes.get(index, [])]
+        first = min(writes.get(index, times or [end]))
+        last = max(times or [end])
+        if index in method.inputs or always:
+            first, last = -1, max(times or [-1])
+        if index in method.outputs or always:
+            last = end
+        place = value.allocation.offset_bytes
+        view = index not in writes and index not in method.inputs and not always
+        spans.append([first, last, place, place + value.size_bytes, view])
+    for span in spans:
+        if span[4]:
+            shown = [
+                s[0]
+                for s in spans
+                if not s[4] and s[0] < span[0] and s[2] <= span[2] and span[3] <= s[3]
+            ]
+            span[0] = max(shown, default=span[0])
+    most = 0
+    for time in range(-1, end + 1):
+        live: set[int] = set()
+        for first, last, begin, stop, _ in spans:
+            if first <= time <= last:
+                live.update(range(begin, stop))
+        most = max(most, len(live))
+    return most
+
+
+SMALL = [
+    case
+    for case in SUPPORTED
+    if all(sum(m.arena_bytes) < 20_000 for m in _program(case).methods)
+]
+
+
+@pytest.mark.parametrize("case", SMALL)
+def test_the_lower_bound_is_the_peak_of_live_bytes(case: str) -> None:
+    for method, memory in _methods(case):
+        for arena in memory.arenas:
+            expected = _live_bytes(method, arena.memory_id)
+            assert arena.peak_live_bytes == expected
+
+
+def test_most_cases_are_small_enough_to_count() -> None:
+    assert len(SMALL) > 25
+
+
+@pytest.mark.parametrize("case", SUPPORTED)
+def test_no_arena_is_below_its_lower_bound(case: str) -> None:
+    for _, memory in _methods(case):
+        for arena in memory.arenas:
+            assert 0 <= arena.peak_live_bytes <= arena.size_bytes
+            assert arena.gap_percent >= 0
+
+
+def test_the_gap_is_counted_from_the_lower_bound() -> None:
+    assert Arena(memory_id=1, size_bytes=150, peak_live_bytes=100).gap_percent == 50
+    assert Arena(memory_id=1, size_bytes=9, peak_live_bytes=0).gap_percent == 0
+
+
+@pytest.mark.parametrize(("pointer_bytes", "value", "instruction"), [(4, 16, 12), (8, 32, 24)])
+def test_state_is_values_instructions_and_changing_sizes(
+    pointer_bytes: int, value: int, instruction: int
+) -> None:
+    """test_generate.py has compilers confirm these sizes."""
+    method = _program("dynamic_batch").method("forward")
+    dynamic = [v for v in method.values if isinstance(v, TensorValue) and v.is_dynamic]
+    assert dynamic
+    assert method_state_bytes(method, pointer_bytes=pointer_bytes) == (
+        value * len(method.values)
+        + instruction * len(method.instructions)
+        + sum(4 + 4 * len(v.sizes) for v in dynamic)
+    )
+
+
+def test_inputs_and_outputs_have_their_bytes() -> None:
+    ((_, kws),) = _methods("kws_dscnn_fp32")
+    assert kws.input_bytes == (49 * 10 * 4,)
+    assert kws.output_bytes == (12 * 4,)
+    ((method, scalars),) = _methods("passthrough")
+    for index, size in zip(method.outputs, scalars.output_bytes, strict=True):
+        found = method.values[index]
+        assert size == (found.size_bytes if isinstance(found, TensorValue) else 8)
+
+
+def test_sums_are_over_all_models_and_methods() -> None:
+    plan = _plan("multi_method", "two_arenas", "add_mul")
+    methods = [x for model in plan.models for x in model.methods]
+    assert len(methods) > 3
+    assert plan.state_bytes == sum(x.state_bytes for x in methods)
+    assert plan.arena_bytes == sum(a.size_bytes for x in methods for a in x.arenas)
+
+
+@pytest.mark.parametrize(
+    ("case", "values", "found", "hint"),
+    [
+        (
+            "external_constants",
+            (0, 1, 2, 3),
+            "has its data outside the program",
+            "export without external constants, so that they lie in the .pte",
+        ),
+        (
+            "io_not_planned",
+            (4, 17),
+            "has no memory in the program's plan",
+            "export with memory-planned inputs and outputs"
+            " (alloc_graph_input and alloc_graph_output of MemoryPlanningPass)",
+        ),
+    ],
+)
+def test_what_the_runtime_does_not_offer_is_refused(
+    case: str, values: tuple[int, ...], found: str, hint: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        _plan("add_mul", case)
+    assert caught.value.diagnostics == tuple(
+        Diagnostic(
+            code="unsupported-program",
+            message=f'model "{case}", method forward: value {value} {found}',
+            where=SourceSpan(file="a.toml", line=7, text=case),
+            hint=hint,
+        )
+        for value in values
+    )
+
+
+def _board(flash: tuple[int, ...], ram: tuple[int, ...], stack: int = 0) -> Board:
+    sizes = [("flash", n) for n in flash] + [("ram", n) for n in ram]
+    return Board(
+        name="tiny",
+        cpu="cortex-m4",
+        regions=tuple(
+            Region(name=f"{kind}{i}", origin=i << 24, size_bytes=n, kind=kind)
+            for i, (kind, n) in enumerate(sizes)
+        ),
+        stack_bytes=stack,
+        emulator=(),
+    )
+
+
+FLASH = CODE_RESERVE_BYTES + len(model_bytes("add_mul"))
+STATE = _plan("add_mul", board=_board((1 << 20,), (1 << 20,))).state_bytes
+ARENA = _plan("add_mul").arena_bytes
+RAM = RAM_RESERVE_BYTES + STATE + ARENA
+
+
+def test_everything_fits_exactly() -> None:
+    plan = _plan("add_mul", board=_board((FLASH,), (RAM + 64,), stack=64))
+    assert plan.placements == (
+        Placement(
+            section=".rodata.orch_model_add_mul",
+            region="flash0",
+            size_bytes=FLASH - CODE_RESERVE_BYTES,
+        ),
+        Placement(
+            section=".bss.orch_arena_add_mul_forward_1",
+            region="ram1",
+            size_bytes=ARENA,
+        ),
+    )
+
+
+def test_a_byte_too_little_is_refused_with_the_numbers() -> None:
+    with pytest.raises(MemoryPlanError) as caught:
+        _plan("add_mul", board=_board((FLASH - 1,), (RAM + 64 - 1,), stack=64))
+    program = FLASH - CODE_RESERVE_BYTES
+    where = SourceSpan(file="a.toml", line=7, text="add_mul")
+    hint = "choose a board with more memory, or a smaller model"
+    assert caught.value.diagnostics == (
+        Diagnostic(
+            code="memory-too-small",
+            message='the program of model "add_mul" does not fit tiny',
+            where=where,
+            notes=(
+                ("needs", f"{program} bytes"),
+                ("region", f"flash0: {program - 1} of {FLASH - 1} bytes free"),
+            ),
+            hint=hint,
+        ),
+        Diagnostic(
+            code="memory-too-small",
+            message='arena 1 of model "add_mul", method forward does not fit tiny',
+            where=where,
+            notes=(
+                ("needs", f"{ARENA} bytes"),
+                ("region", f"ram1: {ARENA - 1} of {RAM + 63} bytes free"),
+            ),
+            hint=hint,
+        ),
+    )
+
+
+def test_a_memory_smaller_than_its_reserve_has_nothing_free() -> None:
+    with pytest.raises(MemoryPlanError) as caught:
+        _plan("add_mul", board=_board((16,), (16,)))
+    notes = [note for d in caught.value.diagnostics for note in d.notes]
+    assert ("region", "flash0: 0 of 16 bytes free") in notes
+    assert ("region", "ram1: 0 of 16 bytes free") in notes
+
+
+def test_what_does_not_fit_the_first_memory_goes_to_the_next() -> None:
+    board = _board((FLASH - 1, 1 << 20), (RAM - 1, 1 << 20))
+    regions = [p.region for p in _plan("add_mul", board=board).placements]
+    assert regions == ["flash1", "ram3"]
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
+def test_blocks_of_several_models_have_room_beside_each_other(board: Board) -> None:
+    cases = ("multi_method", "two_arenas", "kws_dscnn_fp32", "vww_mobilenetv1_fp32")
+    plan = _plan(*cases, board=board)
+    used = dict.fromkeys((r.name for r in board.regions), 0)
+    for placement in plan.placements:
+        # As the linker aligns them, whatever the order.
+        used[placement.region] += placement.size_bytes + 15
+    for region in board.regions:
+        assert used[region.name] <= region.size_bytes
+    kinds = {r.name: r.kind for r in board.regions}
+    for placement in plan.placements:
+        kind = "flash" if placement.section.startswith(".rodata") else "ram"
+        assert kinds[placement.region] == kind
+    arenas = [a for m in plan.models for x in m.methods for a in x.arenas]
+    assert len(plan.placements) == len(cases) + len(arenas)
+
+
+def test_the_json_says_what_the_plan_says() -> None:
+    plan = _plan("two_arenas", board=BOARDS["mps2-an386"])
+    text = memory_plan_json(plan)
+    assert text.endswith("}\n")
+    document = json.loads(text)
+    assert document["arena_bytes"] == plan.arena_bytes
+    assert document["state_bytes"] == plan.state_bytes
+    ((model,), placements) = document["models"], document["placements"]
+    (method,) = model["methods"]
+    (memory,) = plan.models[0].methods
+    assert method["state_bytes"] == memory.state_bytes
+    assert [a["size_bytes"] for a in method["arenas"]] == [
+        a.size_bytes for a in memory.arenas
+    ]
+    assert [a["lower_bound_bytes"] for a in method["arenas"]] == [
+        a.peak_live_bytes for a in memory.arenas
+    ]
+    assert placements == [
+        {"section": p.section, "region": p.region, "size_bytes": p.size_bytes}
+        for p in plan.placements
+    ]
+
+
+def test_a_product_without_models_needs_no_memory() -> None:
+    assert _plan(board=BOARDS["mps2-an386"]) == MemoryPlan(models=())
+    assert ModelMemory(model="a", program_bytes=0, methods=()).methods == ()
