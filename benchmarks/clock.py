@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -98,8 +100,23 @@ def cost_of(
 
 
 def environment(package_root: Path = ROOT) -> dict[str, str]:
-    """The environment of measured commands: this one, with the package in reach."""
-    return {**os.environ, "PYTHONPATH": str(package_root)}
+    """The environment of measured commands: this one, with the package in reach.
+
+    Python finds compiled modules as it does for installed programs, but in a folder of
+    ours, whatever this environment says about writing them.
+    """
+    left_out = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+    return {
+        **{name: text for name, text in os.environ.items() if name not in left_out},
+        "PYTHONPATH": str(package_root),
+        "PYTHONPYCACHEPREFIX": _bytecode_folder().name,
+    }
+
+
+@cache
+def _bytecode_folder() -> tempfile.TemporaryDirectory[str]:
+    """Removed when this process ends."""
+    return tempfile.TemporaryDirectory(prefix="bench-bytecode-")
 
 
 def orchestrator(*arguments: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from orchestrator.errors import (
     Diagnostic,
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from orchestrator.reporter import Reporter
 
 
+def _write(stream: TextIO, text: str) -> None:
+    """Write a text, with escapes for what the stream cannot show: odd file names."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
 class Console:
     """Standard output and error of one command."""
 
@@ -29,7 +35,7 @@ class Console:
     def data(self, text: str) -> None:
         """Print data for people; nothing with --json."""
         if not self.json:
-            sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+            _write(sys.stdout, text if text.endswith("\n") else f"{text}\n")
 
     def document(self, document: object) -> None:
         """Print data for programs; nothing without --json."""
@@ -40,7 +46,7 @@ class Console:
 
     def talk(self, text: str) -> None:
         """Tell what happens."""
-        sys.stderr.write(f"{text}\n")
+        _write(sys.stderr, f"{text}\n")
 
     def failure(self, error: OrchestratorError) -> None:
         """Show every problem of an error."""
@@ -55,13 +61,13 @@ class Console:
                 "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics],
             }
         )
-        sys.stderr.write(render_diagnostics(error.diagnostics, color=self.color))
+        _write(sys.stderr, render_diagnostics(error.diagnostics, color=self.color))
 
     def problems(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Show problems on stderr only."""
         from orchestrator.render import render_diagnostics  # noqa: PLC0415
 
-        sys.stderr.write(render_diagnostics(diagnostics, color=self.color))
+        _write(sys.stderr, render_diagnostics(diagnostics, color=self.color))
 
     def refusal(self, error: OSError) -> None:
         """Show what the system refuses: to write into a folder, to use more space."""

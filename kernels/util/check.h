@@ -11,13 +11,13 @@ namespace orch {
 
 /// Gives `out` its sizes.
 ///
-/// An input may be the same tensor as the output only if it keeps its sizes:
-/// what was checked of it before would not hold any more. Errors: those of
-/// `resize`; InvalidArgument.
+/// An input may share its sizes with the output, be it the same value or one
+/// that a move made so, only if they stay: what was checked of it before would
+/// not hold any more. Errors: those of `resize`; InvalidArgument.
 template <typename... Tensors>
 Error resize_output(Tensor& out, Span<const int32_t> sizes,
                     const Tensors&... inputs) {
-  if (((&inputs == &out) || ... || false)) {
+  if (((inputs.dims == out.dims) || ... || false)) {
     ORCH_CHECK(sizes.size() == out.dim, Error::InvalidArgument);
     for (int i = 0; i < out.dim; ++i) {
       ORCH_CHECK(sizes[static_cast<size_t>(i)] == out.dims[i],

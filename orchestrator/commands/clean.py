@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Remove the build folder of a profile; the lock stays."""
     folder = Pipeline(load(args.profile), BuildOptions(out=args.out)).folder
-    existed = folder.is_dir()
-    if existed and not (folder / WORK).is_dir() and any(folder.iterdir()):
+    existed = folder.exists()
+    is_ours = (folder / WORK).is_dir()
+    if existed and not is_ours and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
             Diagnostic(
                 code="not-a-build-folder",

@@ -20,13 +20,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Print flash and RAM by contributor and section, or the change to a report."""
     folder = Pipeline(load(args.profile), BuildOptions(out=args.out)).folder
     text = _read(folder / "report.json", f"orchestrator build {args.profile}")
-    console.document(json.loads(text))
     report = read_report(text)
+    table = size_table(report)
     if args.diff is not None:
         other = _read(args.diff, "orchestrator build")
-        console.data(diff_table(read_report(other), report))
-    else:
-        console.data(size_table(report))
+        table = diff_table(read_report(other), report)
+    console.document(json.loads(text))
+    console.data(table)
     return ExitCode.OK
 
 

@@ -99,6 +99,8 @@ class Pipeline(Stages):
         else:
             compile_plan = self.compile_plan(plan)
             report = self._measure(plan, compile_plan)
+            # The only file that says where the build folder is; it may have moved.
+            outputs["compile_commands.json"] = self._compile_commands(compile_plan)
         lock = lock_of(self, compile_plan, generated=generated, outputs=outputs)
         text = lockfile.lock_text(lock)
         changed = self._current_lock_text() != text
@@ -208,7 +210,6 @@ class Pipeline(Stages):
         report: SizeReport,
     ) -> dict[str, bytes]:
         """Every published file by path. Those in the lock hold no machine path."""
-        from orchestrator.stages.compile import compile_commands  # noqa: PLC0415
         from orchestrator.stages.measure import report_json  # noqa: PLC0415
 
         name = self.profile.name
@@ -220,13 +221,18 @@ class Pipeline(Stages):
         files["include/orch/status.h"] = status
         files["report.json"] = report_json(report).encode()
         files["build.ninja"] = compile_plan.ninja.encode()
-        files["compile_commands.json"] = compile_commands(
+        files["compile_commands.json"] = self._compile_commands(compile_plan)
+        return files
+
+    def _compile_commands(self, compile_plan: CompilePlan) -> bytes:
+        from orchestrator.stages.compile import compile_commands  # noqa: PLC0415
+
+        return compile_commands(
             compile_plan,
             compiler=self.toolchain.compiler,
             folder=str(self.work.absolute()),
             sources=str(sources.native_root()),
         ).encode()
-        return files
 
     def _old_lock(self) -> lockfile.Lock | None:
         if not (self.options.locked or self.options.frozen):

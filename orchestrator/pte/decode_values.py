@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from orchestrator.core.dtype import ScalarType
+from orchestrator.core.dtype import REAL, ScalarType, dtype_names
 from orchestrator.pte.problems import DecodeError, UnsupportedError
 from orchestrator.pte.values import (
     Allocation,
@@ -36,6 +36,11 @@ T = TypeVar("T")
 
 _NONE: Final = NoneValue()
 _DTYPES: Final = {int(dtype): dtype for dtype in ScalarType}
+RUNTIME_DTYPES: Final = frozenset(
+    {*REAL, ScalarType.Bool, ScalarType.UInt16, ScalarType.UInt32, ScalarType.UInt64}
+)
+"""Those of `ScalarType` in runtime/include/orch/scalar_type.h."""
+
 _DYNAMISMS: Final = {int(dynamism): dynamism for dynamism in Dynamism}
 
 
@@ -69,6 +74,14 @@ def _tensor(body: Table) -> TensorValue:
     code, dynamism = body.int8(0), body.int8(8)
     if code not in _DTYPES:
         raise DecodeError("a tensor has an unknown dtype", found=f"dtype {code}")
+    dtype = _DTYPES[code]
+    if dtype not in RUNTIME_DTYPES:
+        raise UnsupportedError(
+            "a tensor has a dtype that the runtime does not have",
+            found=dtype.name,
+            expected=dtype_names(RUNTIME_DTYPES),
+            hint="convert the tensor to another dtype before exporting the model",
+        )
     if dynamism not in _DYNAMISMS:
         raise DecodeError(
             "a tensor has an unknown dynamism",
@@ -85,7 +98,7 @@ def _tensor(body: Table) -> TensorValue:
         )
     allocation, extra = body.table(6), body.table(9)
     return TensorValue(
-        dtype=_DTYPES[code],
+        dtype=dtype,
         sizes=required(body.int32s(2), "the list of sizes of a tensor"),
         dim_order=tuple(required(body.uint8s(3), "the dim order of a tensor")),
         requires_grad=body.boolean(4),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.reporter import Reporter
 
 _STATUS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
-_OVERFLOW = re.compile(r"region [`']?(\w+)'? overflowed by (\d+) bytes")
+_OVERFLOW = re.compile(r"region [`'](\w+)':? overflowed by (\d+) bytes")
 _SHOWN_CHARACTERS = 6000
 
 
@@ -76,7 +76,10 @@ def run_ninja(folder: Path, *, jobs: int | None, reporter: Reporter) -> str:
 
 
 def _failure(text: str, folder: Path) -> CompileError | MemoryPlanError:
-    overflows = dict.fromkeys(_OVERFLOW.findall(text))
+    overflows: dict[str, int] = {}
+    for region, size in _OVERFLOW.findall(text):
+        # lld counts anew with every section; the last one tells the whole.
+        overflows[region] = max(int(size), overflows.get(region, 0))
     if overflows:
         return MemoryPlanError(
             tuple(
@@ -87,7 +90,7 @@ def _failure(text: str, folder: Path) -> CompileError | MemoryPlanError:
                     hint="choose a board with more memory, a smaller model, or"
                     ' optimize = "size"',
                 )
-                for region, size in overflows
+                for region, size in overflows.items()
             )
         )
     start = text.find("FAILED:")

@@ -13,14 +13,18 @@ from contextlib import suppress
 STAMP_NAME = "stamp.json"
 
 State = list[int]
-"""Size, time of change in nanoseconds, and inode of a file; empty if missing."""
+"""Size, times of change of content and of status, inode of a file; empty if missing.
+
+The second time cannot be set, so it also shows contents that were given an old date.
+"""
 
 
 def state_of(path: str) -> State:
     """What `stat` says of a file, links followed."""
     with suppress(OSError):
         found = os.stat(path)  # noqa: PTH116  # pathlib is slow to import
-        return [found.st_size, found.st_mtime_ns, found.st_ino]
+        times = (found.st_mtime_ns, found.st_ctime_ns)
+        return [found.st_size, *times, found.st_ino]
     return []
 
 

@@ -1,8 +1,9 @@
 // Bounds-checked flatbuffer reader for untrusted bytes.
 //
-// Errors stick: a read outside the buffer returns 0 and sets `failed()`, so that a
-// sequence of reads needs one check at its end, before anything read is used as an
-// index or a pointer. Positions are byte offsets from the start of the file.
+// Errors stick: a read outside the buffer returns 0 and sets `failed()`, so
+// that a sequence of reads needs one check at its end, before anything read is
+// used as an index or a pointer. Positions are byte offsets from the start of
+// the file.
 //
 // Source: FlatBuffers internals, https://flatbuffers.dev/internals/
 #pragma once
@@ -107,7 +108,8 @@ class FbReader {
   /// Items of a vector in place. Fails if they are not aligned to their size, a
   /// power of two.
   const void* items(const FbVector& vector, uint32_t item_bytes) {
-    if (vector.count != 0 && (vector.at & (item_bytes - 1)) != 0) failed_ = true;
+    if (vector.count != 0 && (vector.at & (item_bytes - 1)) != 0)
+      failed_ = true;
     return base_ + vector.at;
   }
 
@@ -132,8 +134,8 @@ class FbReader {
   bool failed_ = false;
 };
 
-// Slots of the tables of the .pte schema: the field's position, a union takes two.
-// Source: ExecuTorch schema/program.fbs (ET12).
+// Slots of the tables of the .pte schema: the field's position, a union takes
+// two. Source: ExecuTorch schema/program.fbs (ET12).
 namespace slot {
 enum Program : uint32_t {
   kVersion = 0,

@@ -91,8 +91,10 @@ bool accepts(char letter, const Value& value) {
   return has_letter(value.tag(), letter);
 }
 
-/// Compares "namespace::base" and overload of a program with "namespace::base.out".
-bool same_name(const char* name, Span<const char> base, Span<const char> overload) {
+/// Compares "namespace::base" and overload of a program with
+/// "namespace::base.out".
+bool same_name(const char* name, Span<const char> base,
+               Span<const char> overload) {
   for (const char c : base) {
     if (*name != c || c == '\0') return false;
     ++name;
@@ -114,7 +116,8 @@ const char* match_key_entry(const char* key, const Tensor& tensor) {
   while (*key >= '0' && *key <= '9') {
     dtype = dtype * 10 + static_cast<unsigned>(*key++ - '0');
   }
-  if (dtype != static_cast<unsigned>(tensor.dtype) || *key++ != ';') return nullptr;
+  if (dtype != static_cast<unsigned>(tensor.dtype) || *key++ != ';')
+    return nullptr;
   for (int i = 0; i < tensor.dim; ++i) {
     // Ranks are below 10: one digit for each dimension.
     if (i != 0 && *key++ != ',') return nullptr;
@@ -151,8 +154,11 @@ class MethodLoader {
   Error find_kernel(uint32_t op_index, const Args& args, KernelFn& function);
   bool matches(const Kernel& kernel, const Args& args, Error& why) const;
   bool matches_key(const char* key, const Args& args) const;
-  Error indices(const FbTable& plan, uint32_t slot, Span<const int32_t>& result);
-  bool valid(int64_t value) const { return value >= 0 && value < values_count_; }
+  Error indices(const FbTable& plan, uint32_t slot,
+                Span<const int32_t>& result);
+  bool valid(int64_t value) const {
+    return value >= 0 && value < values_count_;
+  }
 
   const Program& program_;
   const KernelTable kernels_;
@@ -169,7 +175,8 @@ class MethodLoader {
   Instruction* instructions_ = nullptr;
 };
 
-Error MethodLoader::load(uint32_t method, MethodImage& image, size_t& state_used) {
+Error MethodLoader::load(uint32_t method, MethodImage& image,
+                         size_t& state_used) {
   state_used = 0;
   ORCH_CHECK(
       reinterpret_cast<uintptr_t>(memory_.state.data()) % kStateAlignment == 0,
@@ -188,8 +195,9 @@ Error MethodLoader::load(uint32_t method, MethodImage& image, size_t& state_used
   ORCH_CHECK(chains.count == 1, Error::UnsupportedProgram);
   instructions_at_ =
       reader_.vector(reader_.item(chains, 0), slot::kInstructions, 4);
-  ORCH_CHECK(values_at_.count <= kMaxCount && instructions_at_.count <= kMaxCount,
-             Error::InvalidProgram);
+  ORCH_CHECK(
+      values_at_.count <= kMaxCount && instructions_at_.count <= kMaxCount,
+      Error::InvalidProgram);
   size_t dynamic_words = 0;
   ORCH_TRY(count_dynamic(dynamic_words));
 
@@ -265,7 +273,8 @@ Error MethodLoader::load_value(uint32_t index) {
       const ListKind kind =
           kListKinds[type - static_cast<uint8_t>(ValueType::String)];
       const FbVector list = reader_.vector(content, 0, kind.item_bytes);
-      value.set_list(kind.tag, reader_.items(list, kind.item_bytes), list.count);
+      value.set_list(kind.tag, reader_.items(list, kind.item_bytes),
+                     list.count);
       break;
     }
     default:
@@ -279,8 +288,8 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
   const FbVector order = reader_.vector(table, slot::kDimOrder, 1);
   Tensor tensor{};
   tensor.tag = Tag::Tensor;
-  tensor.dtype =
-      static_cast<ScalarType>(reader_.scalar<uint8_t>(table, slot::kScalarType));
+  tensor.dtype = static_cast<ScalarType>(
+      reader_.scalar<uint8_t>(table, slot::kScalarType));
   tensor.dims = static_cast<const int32_t*>(reader_.items(sizes, 4));
   tensor.order = static_cast<const uint8_t*>(reader_.items(order, 1));
   const int8_t dynamism = reader_.scalar<int8_t>(table, slot::kDynamism);
@@ -295,8 +304,8 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
 
   const size_t item = item_bytes(tensor.dtype);
   ORCH_CHECK(item != 0, Error::UnsupportedProgram);
-  // Below 2^31 bytes even with empty dimensions counted as 1, so that no kernel's
-  // arithmetic on sizes and strides can overflow.
+  // Below 2^31 bytes even with empty dimensions counted as 1, so that no
+  // kernel's arithmetic on sizes and strides can overflow.
   uint64_t bound = item;
   bool empty = false;
   unsigned seen = 0;
@@ -328,14 +337,16 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
   return Error::Ok;
 }
 
-/// Finds the memory of a tensor: in an arena, or in the program if it is constant.
+/// Finds the memory of a tensor: in an arena, or in the program if it is
+/// constant.
 Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   const uint32_t buffer = reader_.scalar<uint32_t>(table, slot::kDataBuffer);
   const FbTable allocation = reader_.child(table, slot::kAllocation);
   const FbTable extra = reader_.child(table, slot::kExtra);
   const uint8_t location = reader_.scalar<uint8_t>(extra, slot::kLocation);
   ORCH_CHECK(!reader_.failed() && location <= 1, Error::InvalidProgram);
-  ORCH_CHECK(location == 0, Error::UnsupportedProgram);  // data outside the program
+  ORCH_CHECK(location == 0,
+             Error::UnsupportedProgram);  // data outside the program
 
   const size_t align = item_bytes(tensor.dtype);
   if (allocation.at == 0) {
@@ -352,15 +363,16 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
 
   const uint32_t id = reader_.scalar<uint32_t>(allocation, slot::kMemoryId);
   const uint32_t high = reader_.scalar<uint32_t>(allocation, slot::kOffsetHigh);
-  const uint32_t offset = reader_.scalar<uint32_t>(allocation, slot::kOffsetLow);
+  const uint32_t offset =
+      reader_.scalar<uint32_t>(allocation, slot::kOffsetLow);
   ORCH_CHECK(id != 0 && id < buffer_sizes_.count && high == 0,
              Error::InvalidProgram);
   const int64_t planned = reader_.read<int64_t>(buffer_sizes_.at + 8 * id);
   ORCH_CHECK(planned <= INT32_MAX && offset <= planned &&
                  bytes <= static_cast<uint64_t>(planned) - offset,
              Error::InvalidProgram);
-  ORCH_CHECK(id <= memory_.arenas.size() &&
-                 static_cast<uint64_t>(planned) <= memory_.arenas[id - 1].size(),
+  ORCH_CHECK(id <= memory_.arenas.size() && static_cast<uint64_t>(planned) <=
+                                                memory_.arenas[id - 1].size(),
              Error::ArenaTooSmall);
   uint8_t* const arena = memory_.arenas[id - 1].data();
   ORCH_CHECK(reinterpret_cast<uintptr_t>(arena) % kArenaAlignment == 0,
@@ -383,14 +395,16 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   return Error::Ok;
 }
 
-Error MethodLoader::constant(uint32_t buffer, size_t bytes, const uint8_t*& data) {
+Error MethodLoader::constant(uint32_t buffer, size_t bytes,
+                             const uint8_t*& data) {
   return subsegment(reader_.child(root_, slot::kConstantSegment), buffer, bytes,
                     data);
 }
 
-/// Finds entry `index` of a segment that is cut into pieces by a list of offsets.
-Error MethodLoader::subsegment(const FbTable& offsets, uint32_t index, size_t bytes,
-                               const uint8_t*& data) {
+/// Finds entry `index` of a segment that is cut into pieces by a list of
+/// offsets.
+Error MethodLoader::subsegment(const FbTable& offsets, uint32_t index,
+                               size_t bytes, const uint8_t*& data) {
   const uint32_t segment_index =
       reader_.scalar<uint32_t>(offsets, slot::kSegmentIndex);
   const FbVector starts = reader_.vector(offsets, slot::kOffsets, 8);
@@ -413,7 +427,8 @@ Error MethodLoader::subsegment(const FbTable& offsets, uint32_t index, size_t by
 /// Items of lists must name values of the right kind.
 Error MethodLoader::check_lists() const {
   for (int64_t i = 0; i < values_count_; ++i) {
-    if (values_[i].tag() != Tag::IntList && values_[i].tag() != Tag::TensorList) {
+    if (values_[i].tag() != Tag::IntList &&
+        values_[i].tag() != Tag::TensorList) {
       continue;
     }
     const List& list = values_[i].list();
@@ -433,7 +448,8 @@ Error MethodLoader::check_lists() const {
   return Error::Ok;
 }
 
-/// Checks and decodes an instruction: kernel calls if `kernels`, else all others.
+/// Checks and decodes an instruction: kernel calls if `kernels`, else all
+/// others.
 Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
   const FbTable table = reader_.item(instructions_at_, index);
   const uint8_t type = reader_.scalar<uint8_t>(table, slot::kArgsType);
@@ -455,8 +471,9 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
       ORCH_CHECK(valid(first) && valid(second), Error::InvalidProgram);
       const Value& from = values_[first];
       Value& to = values_[second];
-      // Kernels are found for what a value is at load: the kind and, of tensors,
-      // dtype and dim order stay. Tensors in a list might differ one by one.
+      // Kernels are found for what a value is at load: the kind and, of
+      // tensors, dtype and dim order stay. Tensors in a list might differ one
+      // by one.
       ORCH_CHECK(from.tag() == to.tag() && from.tag() != Tag::TensorList,
                  Error::InvalidProgram);
       if (to.is_tensor()) {
@@ -470,8 +487,8 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
       return Error::Ok;
     }
     case CallType::JumpFalse: {
-      ORCH_CHECK(valid(first) && static_cast<uint32_t>(second) <=
-                                     instructions_at_.count,
+      ORCH_CHECK(valid(first) &&
+                     static_cast<uint32_t>(second) <= instructions_at_.count,
                  Error::InvalidProgram);
       const Value& condition = values_[first];
       ORCH_CHECK(condition.tag() == Tag::Bool ||
@@ -498,7 +515,7 @@ Error MethodLoader::load_call(const FbTable& table, Instruction& instruction) {
   const int32_t* const args = static_cast<const int32_t*>(reader_.items(at, 4));
   ORCH_CHECK(!reader_.failed() &&
                  static_cast<uint32_t>(op_index) < operators_.count &&
-                 at.count <= UINT16_MAX,
+                 at.count != 0 && at.count <= UINT16_MAX,
              Error::InvalidProgram);
   for (uint32_t i = 0; i < at.count; ++i) {
     ORCH_CHECK(valid(args[i]), Error::InvalidProgram);
@@ -510,8 +527,8 @@ Error MethodLoader::load_call(const FbTable& table, Instruction& instruction) {
                      instruction.call.function);
 }
 
-/// The first entry of the table that serves the call. If there is none, the error
-/// says how near the nearest came.
+/// The first entry of the table that serves the call. If there is none, the
+/// error says how near the nearest came.
 Error MethodLoader::find_kernel(uint32_t op_index, const Args& args,
                                 KernelFn& function) {
   const FbTable op = reader_.item(operators_, op_index);
@@ -528,7 +545,8 @@ Error MethodLoader::find_kernel(uint32_t op_index, const Args& args,
   return why;
 }
 
-/// Whether a kernel of the right name serves a call: kinds, dtypes and kernel key.
+/// Whether a kernel of the right name serves a call: kinds, dtypes and kernel
+/// key.
 bool MethodLoader::matches(const Kernel& kernel, const Args& args,
                            Error& why) const {
   why = Error::InvalidProgram;
@@ -544,9 +562,8 @@ bool MethodLoader::matches(const Kernel& kernel, const Args& args,
     const bool is_list = value.tag() == Tag::TensorList;
     const uint32_t count = is_list ? value.list().count : value.is_tensor();
     for (uint32_t k = 0; k < count; ++k) {
-      const Tensor* const tensor = is_list
-                                       ? args.tensor_list(at)[static_cast<int>(k)]
-                                       : &value.tensor();
+      const Tensor* const tensor =
+          is_list ? args.tensor_list(at)[static_cast<int>(k)] : &value.tensor();
       if (tensor == nullptr) {
         if (*letter != 'O') return false;
         continue;
@@ -572,7 +589,8 @@ bool MethodLoader::matches_key(const char* key, const Args& args) const {
       tensor = &value.tensor();
     } else if (value.tag() == Tag::TensorList) {
       const TensorList list = args.tensor_list(static_cast<int>(i));
-      for (int k = 0; k < list.size() && tensor == nullptr; ++k) tensor = list[k];
+      for (int k = 0; k < list.size() && tensor == nullptr; ++k)
+        tensor = list[k];
     }
     if (tensor == nullptr) continue;
     if (*key++ != (first ? '/' : '|')) return false;
@@ -586,7 +604,8 @@ bool MethodLoader::matches_key(const char* key, const Args& args) const {
 Error MethodLoader::indices(const FbTable& plan, uint32_t slot,
                             Span<const int32_t>& result) {
   const FbVector at = reader_.vector(plan, slot, 4);
-  const int32_t* const items = static_cast<const int32_t*>(reader_.items(at, 4));
+  const int32_t* const items =
+      static_cast<const int32_t*>(reader_.items(at, 4));
   ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
   for (uint32_t i = 0; i < at.count; ++i) {
     ORCH_CHECK(valid(items[i]), Error::InvalidProgram);

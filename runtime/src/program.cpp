@@ -11,7 +11,8 @@ namespace {
 // Source: ExecuTorch schema/extended_header.h. All numbers are little endian.
 constexpr uint32_t kIdentifierAt = 4;
 constexpr uint32_t kHeaderAt = 8;
-constexpr uint32_t kHeaderBytes = 24;  // magic, length, program size, segment base
+constexpr uint32_t kHeaderBytes =
+    24;  // magic, length, program size, segment base
 constexpr uint32_t kHeaderBytesWithSize = 32;  // and the size of all segments
 
 bool same_text(Span<const char> text, const char* name) {
@@ -47,7 +48,8 @@ Error Program::open(Span<const uint8_t> bytes, Program& program) {
                Error::InvalidProgram);
     flatbuffer_bytes = static_cast<uint32_t>(program_bytes);
     if (base != 0) {
-      ORCH_CHECK(base >= program_bytes && base <= file_bytes, Error::InvalidProgram);
+      ORCH_CHECK(base >= program_bytes && base <= file_bytes,
+                 Error::InvalidProgram);
       segment_base = static_cast<uint32_t>(base);
       uint64_t size = file_bytes - base;
       if (header_bytes >= kHeaderBytesWithSize) {
@@ -86,7 +88,8 @@ Span<const char> Program::method_name(uint32_t index) const {
   const FbVector plans =
       reader.vector(reader.table(root_), slot::kExecutionPlan, 4);
   if (index >= plans.count) return {};
-  const Span<const char> name = reader.text(reader.item(plans, index), slot::kName);
+  const Span<const char> name =
+      reader.text(reader.item(plans, index), slot::kName);
   return reader.failed() ? Span<const char>() : name;
 }
 

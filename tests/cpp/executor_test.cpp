@@ -5,6 +5,7 @@
 #include "orch/method.h"
 #include "orch/model.h"
 #include "support/call.h"
+#include "support/kernels.h"
 #include "support/load.h"
 
 namespace orch::test {
@@ -43,11 +44,16 @@ Error twice_out(const Args& args) {
 
 Error refuse(const Args&) { return Error::NotSupported; }
 
+constexpr Kernel kConvolution[] = {
+    {"aten::convolution.out", "TTT?JJJBJIt", nullptr, portable::convolution_out,
+     kAll},
+};
+
 constexpr Kernel kTable[] = {
     {"test::less", "II>B", nullptr, less, kAll},
     {"test::less.out", "IIt", nullptr, less_out, kAll},
     {"test::plus", "II>I", nullptr, plus, kAll},
-    {"test::refuse", ">", nullptr, refuse, kAll},
+    {"test::refuse", ">I", nullptr, refuse, kAll},
     {"test::twice.out", "Tt", "v1/6;0|6;0|6;0", twice_out, kAll},
 };
 
@@ -110,8 +116,7 @@ TEST_CASE("a jump is taken if its condition is false") {
   for (const bool as_tensor : {false, true}) {
     for (const bool flag : {false, true}) {
       const Loaded loaded = loaded_of([&](MethodFacts& m) {
-        const int32_t condition =
-            as_tensor ? m.tensor(kFlag) : m.boolean(flag);
+        const int32_t condition = as_tensor ? m.tensor(kFlag) : m.boolean(flag);
         const int32_t result = m.integer(0);
         m.jump_unless(condition, 2);
         m.move(m.integer(1), result);
@@ -190,8 +195,8 @@ TEST_CASE("the limit is the number of instructions that may run") {
     check_status(execute(loaded.image, limit), Error::InstructionLimit,
                  limit % 4);
   }
-  const Loaded forever = loaded_of(
-      [](MethodFacts& m) { m.jump_unless(m.boolean(false), 0); });
+  const Loaded forever =
+      loaded_of([](MethodFacts& m) { m.jump_unless(m.boolean(false), 0); });
   REQUIRE(forever.error == Error::Ok);
   check_status(execute(forever.image, 1000000), Error::InstructionLimit, 0);
 }
@@ -201,7 +206,7 @@ TEST_CASE("a run ends at the first kernel that fails") {
     const int32_t result = m.integer(0);
     const int32_t one = m.integer(1);
     m.move(one, result);
-    m.call("test::refuse", {});
+    m.call("test::refuse", {result});
     m.move(m.integer(2), result);
   });
   REQUIRE(loaded.error == Error::Ok);
@@ -221,10 +226,37 @@ TEST_CASE("a tensor that is freed stays where it is") {
   CHECK(loaded.value(1).tensor().data<float>()[3] == 8);
 }
 
+TEST_CASE("kernels notice that a move made an input of their out") {
+  // With the 8 channels that the out gets, the input would need more weights.
+  const Loaded loaded(
+      program_of([](MethodFacts& m) {
+        m.arenas = {0, 8 * 4 * 4, 8 * 4};
+        const TensorFacts image{{1, 8, 2, 2}, {}, ScalarType::Float, 1, 0, 1};
+        const int32_t out = m.tensor(image);
+        const int32_t copy = m.tensor(image);
+        const int32_t weight =
+            m.tensor({{8, 1, 1, 1}, {}, ScalarType::Float, 0, 0, 2});
+        const int32_t one = m.integer(1);
+        const int32_t ones = m.ints({one, one});
+        const int32_t zero = m.integer(0);
+        const int32_t zeros = m.ints({zero, zero});
+        m.move(out, copy);
+        m.call("aten::convolution.out",
+               {copy, weight, m.none(), ones, zeros, ones, m.boolean(false),
+                zeros, one, out, out});
+      }),
+      kConvolution);
+  REQUIRE(loaded.error == Error::Ok);
+  const int32_t one_channel[] = {1, 1, 2, 2};
+  REQUIRE(resize(loaded.value(0).tensor(), one_channel) == Error::Ok);
+  loaded.arenas.fill(0);
+  check_status(execute(loaded.image), Error::InvalidArgument, 1);
+}
+
 // model.h
 
-/// Two methods, each with memory of its own: "twice" of dynamic floats, with a state
-/// that it doubles as well, and "refused", which cannot be loaded.
+/// Two methods, each with memory of its own: "twice" of dynamic floats, with a
+/// state that it doubles as well, and "refused", which cannot be loaded.
 class Product {
  public:
   Product() {
@@ -239,7 +271,7 @@ class Product {
     twice.call("test::twice.out", {0, 1, 1});
     twice.call("test::twice.out", {state, state, state});
     MethodFacts refused("refused");
-    refused.call("test::nothing", {});
+    refused.call("test::nothing", {refused.integer(1)});
     facts.methods = {refused, twice};
     facts.data = bytes_of(1.5F);
     facts.mutable_state = {0, 0};
@@ -249,7 +281,7 @@ class Product {
   }
 
   ModelMethod method(uint32_t index) {
-    return {"model", "method",        file_.bytes(),   index,
+    return {"model",       "method",        file_.bytes(),  index,
             state_.span(), arenas_.spans(), &loaded_[index]};
   }
 

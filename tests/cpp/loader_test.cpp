@@ -1,9 +1,10 @@
 // The loader: what it refuses, and what it makes of what it takes.
+#include "orch/loader.h"
+
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "orch/loader.h"
 #include "orch/method.h"
 #include "support/call.h"
 #include "support/load.h"
@@ -92,13 +93,14 @@ TEST_CASE("the identifier and header of a program are checked") {
   const auto word = [](uint64_t value) { return bytes_of(value); };
   const Change changes[] = {
       {4, {'E', 'T', '1', '3'}, Error::UnsupportedProgram},
-      {0, {0, 0, 0, 0}, Error::InvalidProgram},           // root
+      {0, {0, 0, 0, 0}, Error::InvalidProgram},  // root
       {0, {0xFF, 0xFF, 0xFF, 0x7F}, Error::InvalidProgram},
       {12, bytes_of<uint32_t>(0), Error::InvalidProgram},  // header length
       {12, bytes_of<uint32_t>(23), Error::InvalidProgram},
       {12, bytes_of<uint32_t>(UINT32_MAX), Error::InvalidProgram},
-      {12, bytes_of<uint32_t>(24), Error::Ok},  // one without a size of segments
-      {16, word(0), Error::InvalidProgram},     // flatbuffer
+      {12, bytes_of<uint32_t>(24),
+       Error::Ok},                           // one without a size of segments
+      {16, word(0), Error::InvalidProgram},  // flatbuffer
       {16, word(good.size() + 1), Error::InvalidProgram},
       {16, word(UINT64_MAX), Error::InvalidProgram},
       {24, word(good.size() + 1), Error::InvalidProgram},  // segment base
@@ -170,22 +172,21 @@ TEST_CASE("methods are found by name") {
 
 TEST_CASE("values of every kind are loaded") {
   int32_t v[12];
-  const Loaded loaded(
-      with_arena([&](MethodFacts& method) {
-        v[0] = method.none();
-        v[1] = method.integer(INT64_MIN + 1);
-        v[2] = method.boolean(true);
-        v[3] = method.number(-0.5);
-        v[4] = method.tensor(kPlanned);
-        v[5] = method.string("floor");
-        v[6] = method.ints({v[1], v[1]});
-        v[7] = method.numbers({1.5, -2});
-        v[8] = method.flags({1, 0});
-        v[9] = method.tensor_list({v[4]});
-        v[10] = method.optional_tensors({-1, v[4], v[0]});
-        v[11] = method.ints({});
-      }),
-      {});
+  const Loaded loaded(with_arena([&](MethodFacts& method) {
+                        v[0] = method.none();
+                        v[1] = method.integer(INT64_MIN + 1);
+                        v[2] = method.boolean(true);
+                        v[3] = method.number(-0.5);
+                        v[4] = method.tensor(kPlanned);
+                        v[5] = method.string("floor");
+                        v[6] = method.ints({v[1], v[1]});
+                        v[7] = method.numbers({1.5, -2});
+                        v[8] = method.flags({1, 0});
+                        v[9] = method.tensor_list({v[4]});
+                        v[10] = method.optional_tensors({-1, v[4], v[0]});
+                        v[11] = method.ints({});
+                      }),
+                      {});
   REQUIRE(loaded.error == Error::Ok);
   CHECK(loaded.value(v[0]).is_none());
   CHECK(loaded.value(v[1]).tag() == Tag::Int);
@@ -300,11 +301,22 @@ TEST_CASE("a constant is used where it lies in the program") {
     Error error;
   };
   const Change changes[] = {
-      {[](ProgramFacts& f) { f.constants = {0, 0, 9}; }, Error::InvalidProgram},
-      {[](ProgramFacts& f) { f.constants = {0, 0, 7}; }, Error::InvalidProgram},
-      {[](ProgramFacts& f) { f.constants = {0, 0, UINT64_MAX - 3}; },
+      {[](ProgramFacts& f) {
+         f.constants = {0, 0, 9};
+       },
        Error::InvalidProgram},
-      {[](ProgramFacts& f) { f.constants = {0, 0}; }, Error::InvalidProgram},
+      {[](ProgramFacts& f) {
+         f.constants = {0, 0, 7};
+       },
+       Error::InvalidProgram},
+      {[](ProgramFacts& f) {
+         f.constants = {0, 0, UINT64_MAX - 3};
+       },
+       Error::InvalidProgram},
+      {[](ProgramFacts& f) {
+         f.constants = {0, 0};
+       },
+       Error::InvalidProgram},
       {[](ProgramFacts& f) { f.constant_segment = 1; }, Error::InvalidProgram},
       {[](ProgramFacts& f) { f.segment_size = 17; }, Error::InvalidProgram},
       {[](ProgramFacts& f) { f.segment_offset = 9; }, Error::InvalidProgram},
@@ -321,13 +333,13 @@ TEST_CASE("a constant is used where it lies in the program") {
   }
 }
 
-TEST_CASE("the sizes of a dynamic tensor lie in the state, after its capacity") {
-  const Loaded loaded(
-      with_arena([](MethodFacts& method) {
-        method.tensor({{4, 3}, {}, ScalarType::Float, 1, 0, 1});
-        method.tensor({{}, {}, ScalarType::Float, 2, 0, 1});
-      }),
-      {});
+TEST_CASE(
+    "the sizes of a dynamic tensor lie in the state, after its capacity") {
+  const Loaded loaded(with_arena([](MethodFacts& method) {
+                        method.tensor({{4, 3}, {}, ScalarType::Float, 1, 0, 1});
+                        method.tensor({{}, {}, ScalarType::Float, 2, 0, 1});
+                      }),
+                      {});
   REQUIRE(loaded.error == Error::Ok);
   CHECK(loaded.state_used == 2 * sizeof(Value) + 4 * sizeof(int32_t));
   Tensor& tensor = loaded.value(0).tensor();
@@ -355,14 +367,20 @@ TEST_CASE("tensors that cannot be are refused") {
       {changed([](TensorFacts& t) { t.sizes = {16}; }), Error::Ok},
       {changed([](TensorFacts& t) { t.sizes = {17}; }), Error::InvalidProgram},
       {changed([](TensorFacts& t) { t.sizes = {-1}; }), Error::InvalidProgram},
-      {changed([](TensorFacts& t) { t.sizes = {0, INT32_MAX, 0}; }),
+      {changed([](TensorFacts& t) {
+         t.sizes = {0, INT32_MAX, 0};
+       }),
        Error::InvalidProgram},
-      {changed([](TensorFacts& t) { t.sizes = {1 << 16, 1 << 16, 1}; }),
+      {changed([](TensorFacts& t) {
+         t.sizes = {1 << 16, 1 << 16, 1};
+       }),
        Error::InvalidProgram},
       {changed([](TensorFacts& t) { t.sizes.assign(8, 1); }), Error::Ok},
       {changed([](TensorFacts& t) { t.sizes.assign(9, 1); }),
        Error::UnsupportedProgram},
-      {changed([](TensorFacts& t) { t.order = {0, 1}; }),
+      {changed([](TensorFacts& t) {
+         t.order = {0, 1};
+       }),
        Error::InvalidProgram},
       {changed([](TensorFacts& t) { t.order = {1}; }), Error::InvalidProgram},
       {changed([](TensorFacts& t) {
@@ -391,8 +409,7 @@ TEST_CASE("tensors that cannot be are refused") {
       {changed([](TensorFacts& t) { t.memory_id = 2; }), Error::InvalidProgram},
       {changed([](TensorFacts& t) { t.memory_id = UINT32_MAX; }),
        Error::InvalidProgram},
-      {changed([](TensorFacts& t) { t.memory_id = 0; }),
-       Error::InvalidProgram},
+      {changed([](TensorFacts& t) { t.memory_id = 0; }), Error::InvalidProgram},
       {changed([](TensorFacts& t) {
          t.sizes = {0};
          t.memory_id = 0;
@@ -418,7 +435,8 @@ TEST_CASE("tensors that cannot be are refused") {
 }
 
 TEST_CASE("sizes of arenas are checked") {
-  const ProgramFacts facts = with_arena([](MethodFacts& m) { m.tensor(kPlanned); });
+  const ProgramFacts facts =
+      with_arena([](MethodFacts& m) { m.tensor(kPlanned); });
   for (const int64_t size : {int64_t{15}, int64_t{-1}, INT64_MIN,
                              int64_t{INT32_MAX} + 1, INT64_MAX}) {
     ProgramFacts changed = facts;
@@ -439,12 +457,11 @@ TEST_CASE("sizes of arenas are checked") {
 // Memory.
 
 TEST_CASE("memory that is too small or not aligned is refused") {
-  const Block file =
-      with_arena([](MethodFacts& method) {
-        method.tensor(kPlanned);
-        method.tensor({{4}, {}, ScalarType::Float, 1, 0, 1});
-        method.jump_unless(method.boolean(true), 0);
-      }).file();
+  const Block file = with_arena([](MethodFacts& method) {
+                       method.tensor(kPlanned);
+                       method.tensor({{4}, {}, ScalarType::Float, 1, 0, 1});
+                       method.jump_unless(method.boolean(true), 0);
+                     }).file();
   Program program;
   REQUIRE(Program::open(file.bytes(), program) == Error::Ok);
   const size_t needed =
@@ -487,7 +504,8 @@ TEST_CASE("mutable buffers begin with their initial state at every load") {
   const Tensor& tensor = loaded.value(0).tensor();
   CHECK((tensor.flags & Tensor::kReadOnly) == 0);
   int8_t* const items = tensor.mutable_data<int8_t>();
-  CHECK(items == reinterpret_cast<int8_t*>(loaded.arenas.spans()[0].data()) + 8);
+  CHECK(items ==
+        reinterpret_cast<int8_t*>(loaded.arenas.spans()[0].data()) + 8);
   for (int round = 0; round < 2; ++round) {
     CHECK(items[0] == 4);
     CHECK(items[3] == 7);
@@ -544,7 +562,10 @@ TEST_CASE("instructions other than calls are checked") {
        Error::InvalidProgram},
       {[&](MethodFacts& m) { m.move(m.tensor(kPlanned), m.tensor(whole)); },
        Error::InvalidProgram},
-      {[](MethodFacts& m) { m.move(m.ints({0}), m.ints({0, 1})); }, Error::Ok},
+      {[](MethodFacts& m) {
+         m.move(m.ints({0}), m.ints({0, 1}));
+       },
+       Error::Ok},
       {[](MethodFacts& m) {
          m.move(m.tensor_list({}), m.optional_tensors({}));
        },
@@ -646,19 +667,19 @@ TEST_CASE("a call names operators and values that exist") {
   const Kernel table[] = {{"test::f", "I", nullptr, first, kAll}};
   for (const int32_t arg : {1, -1, INT32_MAX, INT32_MIN}) {
     CHECK(error_of(program_of([&](MethodFacts& m) {
-            m.integer(1);
-            m.call("test::f", {arg});
-          }),
+                     m.integer(1);
+                     m.call("test::f", {arg});
+                   }),
                    table) == Error::InvalidProgram);
   }
   for (const int32_t op : {1, -1, INT32_MAX}) {
     CHECK(error_of(program_of([&](MethodFacts& m) {
-            m.operators = {{"test::f", ""}};
-            m.integer(1);
-            m.instruction(1, orch::test::table(
-                                 {scalar(0, op),
-                                  child(1, vector_of<int32_t>({0}))}));
-          }),
+                     m.operators = {{"test::f", ""}};
+                     m.integer(1);
+                     m.instruction(1, orch::test::table(
+                                          {scalar(0, op),
+                                           child(1, vector_of<int32_t>({0}))}));
+                   }),
                    table) == Error::InvalidProgram);
   }
   const auto with_args = [](size_t count) {
@@ -673,7 +694,8 @@ TEST_CASE("a call names operators and values that exist") {
 
 TEST_CASE("arguments must fit the letters of the signature") {
   // One value of each kind, and the letters that take it.
-  const std::vector<std::pair<std::function<int32_t(MethodFacts&)>, std::string>>
+  const std::vector<
+      std::pair<std::function<int32_t(MethodFacts&)>, std::string>>
       kinds = {
           {[](MethodFacts& m) { return m.none(); }, "?"},
           {[](MethodFacts& m) { return m.tensor(kPlanned); }, "Tt"},
@@ -759,7 +781,7 @@ TEST_CASE("outs must be writable") {
   ProgramFacts facts = with_arena([](MethodFacts& m) {
     m.tensor(kPlanned);                            // 0
     m.tensor({{1}, {}, ScalarType::Float, 0, 1});  // 1: constant
-    m.tensor(kPlanned);                            // 2: may become one by a move
+    m.tensor(kPlanned);  // 2: may become one by a move
     m.tensor({{0}, {}, ScalarType::Float, 0, 0});  // 3: no memory
     m.tensor_list({0});                            // 4
     m.tensor_list({0, 1});                         // 5
@@ -824,8 +846,7 @@ TEST_CASE("kernel keys have an entry for each tensor that is there") {
   };
   // (float[2, 2], None, [None, char[1]], [], int, half[], half[] again)
   const ProgramFacts facts = with_arena([](MethodFacts& m) {
-    const int32_t matrix =
-        m.tensor({{2, 2}, {}, ScalarType::Float, 0, 0, 1});
+    const int32_t matrix = m.tensor({{2, 2}, {}, ScalarType::Float, 0, 0, 1});
     const int32_t chars = m.tensor({{1}, {}, ScalarType::Char, 0, 0, 1});
     const int32_t out = m.tensor({{}, {}, ScalarType::BFloat16, 0, 0, 1});
     m.call("test::f.out",
@@ -833,28 +854,22 @@ TEST_CASE("kernel keys have an entry for each tensor that is there") {
             m.tensor_list({}), m.integer(1), out, out});
   });
   const Case cases[] = {
-      {"v1/6;0,1|1;0|15;|15;", true},
-      {"v1/6;0,1|1;0|15;", false},
-      {"v1/6;0,1|1;0|15;|15;|15;", false},
-      {"v1/6;0,1|15;|15;", false},
-      {"v1/6;0,1|1;0|15;|15;0", false},
-      {"v1/6;0|1;0|15;|15;", false},
-      {"v1/6;0,1,2|1;0|15;|15;", false},
-      {"v1/6;1,0|1;0|15;|15;", false},
-      {"v1/7;0,1|1;0|15;|15;", false},
-      {"v1/6;0,1|11;0|15;|15;", false},
-      {"v1/6;0,1|1;0|1;|15;", false},
-      {"v1", false},
+      {"v1/6;0,1|1;0|15;|15;", true},      {"v1/6;0,1|1;0|15;", false},
+      {"v1/6;0,1|1;0|15;|15;|15;", false}, {"v1/6;0,1|15;|15;", false},
+      {"v1/6;0,1|1;0|15;|15;0", false},    {"v1/6;0|1;0|15;|15;", false},
+      {"v1/6;0,1,2|1;0|15;|15;", false},   {"v1/6;1,0|1;0|15;|15;", false},
+      {"v1/7;0,1|1;0|15;|15;", false},     {"v1/6;0,1|11;0|15;|15;", false},
+      {"v1/6;0,1|1;0|1;|15;", false},      {"v1", false},
   };
   for (const Case& one : cases) {
-    const Kernel table[] = {
-        {"test::f.out", "TT?OLIt", one.key, first, kAll},
-        {"test::f.out", "TT?OLIt", nullptr, second, kAll}};
+    const Kernel table[] = {{"test::f.out", "TT?OLIt", one.key, first, kAll},
+                            {"test::f.out", "TT?OLIt", nullptr, second, kAll}};
     CAPTURE(one.key);
     CHECK(found(facts, table) == (one.fits ? "first" : "second"));
   }
-  const ProgramFacts bare = program_of(
-      [](MethodFacts& m) { m.call("test::g", {m.integer(1), m.integer(1)}); });
+  const ProgramFacts bare = program_of([](MethodFacts& m) {
+    m.call("test::g", {m.integer(1), m.integer(1)});
+  });
   const Kernel table[] = {{"test::g", "I>I", "v1", first, kAll}};
   CHECK(found(bare, table) == "first");
 }

@@ -107,11 +107,11 @@ class ApiMethod:
         return [p for p in ports if _is_port(p.value)]
 
     @property
-    def functions(self) -> list[str]:
-        """Names of its functions in C."""
+    def names(self) -> list[str]:
+        """Its functions in C, and what its constants begin with."""
         tensors = [p for p in self.ports if isinstance(p.value, TensorValue)]
         ends = ["", "_run", *(f"_{p.name}" for p in tensors)]
-        return [f"{self.base}{end}" for end in ends]
+        return [*(f"{self.base}{end}" for end in ends), self.base.upper()]
 
 
 def _is_port(value: Value) -> bool:
@@ -123,19 +123,20 @@ def identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name)
 
 
-_RESERVED = frozenset(
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class"
-    " char8_t char16_t char32_t co_await co_return co_yield compl concept const"
-    " const_cast consteval constexpr constinit continue decltype default delete do"
-    " double dynamic_cast else enum explicit export extern false float for friend goto"
-    " if inline int long mutable namespace new noexcept not not_eq nullptr operator or"
-    " or_eq private protected public register reinterpret_cast requires return short"
-    " signed sizeof static static_assert static_cast struct switch template this"
-    " thread_local throw true try typedef typeid typename union unsigned using virtual"
-    " void volatile wchar_t while xor xor_eq"
-    # Namespaces of others, and what GNU dialects define as macros.
-    " orch std linux unix i386".split()
-)
+_KEYWORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
+char32_t char8_t class co_await co_return co_yield compl concept const const_cast
+consteval constexpr constinit continue decltype default delete do double dynamic_cast
+else enum explicit export extern false float for friend goto if inline int long
+mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected
+public register reinterpret_cast requires return short signed sizeof static
+static_assert static_cast struct switch template this thread_local throw true try
+typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+xor_eq
+"""
+"""Of C++20; alternative tokens included."""
+_RESERVED = frozenset(_KEYWORDS.split()) | {"i386", "linux", "orch", "std", "unix"}
+"""Keywords, namespaces of others, and what GNU dialects define as macros."""
 
 
 def cpp_name(name: str) -> str:
@@ -148,29 +149,29 @@ def api_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod
     """Every method of every model, in order of the method table.
 
     Raises:
-        ModelError: Two of their functions would have the same name (`name-clash`).
+        ModelError: Something of two methods would have one name (`name-clash`).
     """
     methods = _all_methods(profile, programs)
     owners: dict[str, ApiMethod] = {}
-    clashes = {}
+    clashes: dict[str, tuple[ApiMethod, ApiMethod]] = {}
     for method in methods:
-        for function in method.functions:
-            other = owners.setdefault(function, method)
+        for name in method.names:
+            other = owners.setdefault(name, method)
             if other is not method:
-                clashes[function] = (other, method)
+                clashes.setdefault(name, (other, method))
     if clashes:
         raise ModelError(
             [
                 Diagnostic(
                     code="name-clash",
-                    message=f"two methods would both have a function {function}",
+                    message=f"the generated API would have two meanings of {name}",
                     notes=tuple(
                         ("found", f'model "{m.model}", method {m.method.name}')
                         for m in pair
                     ),
                     hint="give one of the models another name in the profile",
                 )
-                for function, pair in clashes.items()
+                for name, pair in clashes.items()
             ]
         )
     return methods

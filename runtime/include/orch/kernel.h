@@ -17,13 +17,14 @@ using KernelFn = Error (*)(const Args& args);
 struct Kernel {
   /// "aten::add.out"
   const char* name;
-  /// One letter per argument of the op schema (T tensor, L tensor list, O tensor
-  /// list whose items may be None, I int, D double, B bool, S scalar, C string,
-  /// J int list, E double list, A bool list), small if the kernel writes it,
-  /// followed by `?` if it may be None. Returns that are no out arguments follow
-  /// after `>`.
+  /// One letter per argument of the op schema (T tensor, L tensor list, O
+  /// tensor list whose items may be None, I int, D double, B bool, S scalar, C
+  /// string, J int list, E double list, A bool list), small if the kernel
+  /// writes it, followed by `?` if it may be None. Returns that are no out
+  /// arguments follow after `>`.
   const char* signature;
-  /// Kernel key it is specialised for, "v1/6;0,1|6;0,1"; null for a fallback kernel.
+  /// Kernel key it is specialised for, "v1/6;0,1|6;0,1"; null for a fallback
+  /// kernel.
   const char* key;
   KernelFn function;
   /// Dtypes its tensor arguments may have in this build.

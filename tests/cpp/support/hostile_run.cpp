@@ -26,7 +26,8 @@ void require(bool condition, const char* broken) {
   std::abort();
 }
 
-/// A dynamic input gets smaller, as a caller may make it, then all of it is written.
+/// A dynamic input gets smaller, as a caller may make it, then all of it is
+/// written.
 void write_inputs(const ModelMethod& method, int32_t shrink) {
   const MethodImage& image = method.loaded->image;
   for (uint32_t i = 0; i < image.inputs.size(); ++i) {
@@ -39,8 +40,9 @@ void write_inputs(const ModelMethod& method, int32_t shrink) {
       if ((tensor.flags & Tensor::kDynamic) != 0) sizes[d] /= shrink;
     }
     const Block items(tensor.nbytes());
-    require(set_input(method, i, items.data(), {sizes, tensor.dim}) == Error::Ok,
-            "an input can be made smaller");
+    require(
+        set_input(method, i, items.data(), {sizes, tensor.dim}) == Error::Ok,
+        "an input can be made smaller");
   }
 }
 
@@ -62,8 +64,8 @@ void read_outputs(const ModelMethod& method) {
 }
 
 /// Loads one method, and runs it if that works.
-void run_method(const Program& program, Span<const uint8_t> bytes, uint32_t index,
-                KernelTable kernels, HostileCounts& counts) {
+void run_method(const Program& program, Span<const uint8_t> bytes,
+                uint32_t index, KernelTable kernels, HostileCounts& counts) {
   const Arenas arenas(arena_sizes(bytes, index), kArenaLimit);
   LoadedMethod loaded = {};
   const auto load = [&](Span<uint8_t> state, size_t& used) {
@@ -72,7 +74,8 @@ void run_method(const Program& program, Span<const uint8_t> bytes, uint32_t inde
   };
   size_t needed = 0;
   const Error without_state = load({}, needed);
-  if (without_state != Error::StateTooSmall && without_state != Error::Ok) return;
+  if (without_state != Error::StateTooSmall && without_state != Error::Ok)
+    return;
   if (needed > kStateLimit) return;
 
   size_t used = 0;
@@ -123,8 +126,8 @@ HostileCounts run_hostile(Span<const uint8_t> original) {
       sum += static_cast<unsigned char>(c);
     }
     require(sum != UINT32_MAX, "a name can be read");
-    // Real kernels as far as there are any; then what a program without any kernel
-    // of its own does to loader and executor.
+    // Real kernels as far as there are any; then what a program without any
+    // kernel of its own does to loader and executor.
     const StandIns mixed(bytes, kRegisteredKernels);
     const StandIns only(bytes, {});
     (void)run_method(program, bytes, i, mixed.table(), counts);

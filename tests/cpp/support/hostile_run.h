@@ -15,12 +15,13 @@ struct HostileCounts {
   uint32_t completed = 0;  // runs that came to their end
 };
 
-/// Loads every method of the program, runs each twice and once more after loading
-/// it again, with few instructions and little memory.
+/// Loads every method of the program, runs each twice and once more after
+/// loading it again, with few instructions and little memory.
 ///
-/// Aborts with a message if the runtime breaks a promise: the program's bytes were
-/// changed, the state it said it needs is not what it needs, or the same program
-/// gives another result. Accesses outside of the blocks are for AddressSanitizer.
+/// Aborts with a message if the runtime breaks a promise: the program's bytes
+/// were changed, the state it said it needs is not what it needs, or the same
+/// program gives another result. Accesses outside of the blocks are for
+/// AddressSanitizer.
 HostileCounts run_hostile(Span<const uint8_t> bytes);
 
 }  // namespace orch::test

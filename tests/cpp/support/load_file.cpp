@@ -1,16 +1,17 @@
-// Loads and runs `.pte` files with the device loader, in exactly the memory they ask
-// for.
+// Loads and runs `.pte` files with the device loader, in exactly the memory
+// they ask for.
 //
 //   load_file check|shape FILE...
 //     Per file a line `open ERROR`, then per method a line `method INDEX` with
-//     `load ERROR`, `state BYTES` and, once it is loaded, `less_state ERROR` (one byte
-//     of state less), `less_arena ERROR...` (one byte less, arena by arena; `-` for
-//     one of no bytes) and `run ERROR INSTRUCTION`. With `shape` every operator has a
-//     stand-in for a kernel, which takes any call.
+//     `load ERROR`, `state BYTES` and, once it is loaded, `less_state ERROR`
+//     (one byte of state less), `less_arena ERROR...` (one byte less, arena by
+//     arena; `-` for one of no bytes) and `run ERROR INSTRUCTION`. With `shape`
+//     every operator has a stand-in for a kernel, which takes any call.
 //   load_file run FILE METHOD INPUTS OUTPUTS
-//     Runs a method once. The files hold values one after the other: a letter (`T`,
-//     `I`, `D`, `B`, `?`), then an int64 or double, or for a tensor dtype and rank
-//     (a byte each), sizes (int32) and items in the dim order of the program.
+//     Runs a method once. The files hold values one after the other: a letter,
+//     then for `I` and `B` an int64, for `D` a double, for `S` the length
+//     (uint32) and bytes of a string, for `T` dtype and rank (a byte each),
+//     sizes (int32) and items in the dim order of the program; for `?` nothing.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -54,7 +55,8 @@ struct Loaded {
   size_t state_used = 0;
   Error error = Error::Ok;
 
-  /// `less_state` bytes fewer than needed, and one byte fewer in arena `less_arena`.
+  /// `less_state` bytes fewer than needed, and one byte fewer in arena
+  /// `less_arena`.
   Loaded(const Program& program, Span<const uint8_t> bytes, uint32_t index,
          KernelTable kernels, size_t less_state = 0,
          size_t less_arena = SIZE_MAX) {
@@ -62,7 +64,8 @@ struct Loaded {
     const Arenas full(sizes, kArenaLimit);
     size_t needed = 0;
     MethodImage none;
-    error = load_method(program, index, kernels, {{}, full.spans()}, none, needed);
+    error =
+        load_method(program, index, kernels, {{}, full.spans()}, none, needed);
     state_used = needed;
     if (error != Error::StateTooSmall && error != Error::Ok) return;
     if (less_arena < sizes.size()) --sizes[less_arena];
@@ -73,11 +76,11 @@ struct Loaded {
   }
 };
 
-void check_method(const Program& program, Span<const uint8_t> bytes, uint32_t index,
-                  KernelTable kernels) {
+void check_method(const Program& program, Span<const uint8_t> bytes,
+                  uint32_t index, KernelTable kernels) {
   const Loaded loaded(program, bytes, index, kernels);
-  std::printf("method %" PRIu32 " load %s state %zu", index, to_string(loaded.error),
-              loaded.state_used);
+  std::printf("method %" PRIu32 " load %s state %zu", index,
+              to_string(loaded.error), loaded.state_used);
   if (loaded.error == Error::Ok) {
     if (loaded.state_used != 0) {
       const Loaded less(program, bytes, index, kernels, 1);
@@ -95,7 +98,8 @@ void check_method(const Program& program, Span<const uint8_t> bytes, uint32_t in
     }
     loaded.arenas.fill(0);
     const RunStatus status = execute(loaded.image, kInstructionLimit);
-    std::printf(" run %s %" PRIu32, to_string(status.error), status.instruction);
+    std::printf(" run %s %" PRIu32, to_string(status.error),
+                status.instruction);
   }
   std::printf("\n");
 }
@@ -159,8 +163,8 @@ void read_value(Input& from, const ModelMethod& method, uint32_t index) {
       if (!value.is_tensor() || value.tensor().dtype != dtype) {
         die("an input is no tensor of its dtype");
       }
-      const Error error =
-          set_input(method, index, from.take(bytes), {sizes.data(), sizes.size()});
+      const Error error = set_input(method, index, from.take(bytes),
+                                    {sizes.data(), sizes.size()});
       if (error != Error::Ok) die(to_string(error));
       return;
     }
@@ -172,7 +176,8 @@ void read_value(Input& from, const ModelMethod& method, uint32_t index) {
 void write_value(std::ofstream& to, const ModelMethod& method, uint32_t index) {
   const Value& value = output(method, index);
   const auto put = [&to](const void* data, size_t size) {
-    to.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+    to.write(static_cast<const char*>(data),
+             static_cast<std::streamsize>(size));
   };
   switch (value.tag()) {
     case Tag::Int:
@@ -194,17 +199,25 @@ void write_value(std::ofstream& to, const ModelMethod& method, uint32_t index) {
           Error::Ok) {
         die("an output does not fit its own size");
       }
-      const uint8_t head[] = {'T', static_cast<uint8_t>(tensor.dtype), tensor.dim};
+      const uint8_t head[] = {'T', static_cast<uint8_t>(tensor.dtype),
+                              tensor.dim};
       put(head, sizeof head);
       put(sizes.data(), sizes.size() * sizeof(int32_t));
       return put(items.data(), items.size());
+    }
+    case Tag::String: {
+      const List& chars = value.list();
+      to.put('S');
+      put(&chars.count, sizeof chars.count);
+      return put(chars.items, chars.count);
     }
     default:
       to.put('?');
   }
 }
 
-int run(const char* file, const char* name, const char* inputs, const char* outputs) {
+int run(const char* file, const char* name, const char* inputs,
+        const char* outputs) {
   const Block bytes = read_file(file);
   Program program;
   uint32_t index = 0;
@@ -214,18 +227,23 @@ int run(const char* file, const char* name, const char* inputs, const char* outp
   }
   const Loaded probe(program, bytes.bytes(), index, kRegisteredKernels);
   LoadedMethod loaded = {};
-  const ModelMethod method = {"",    name,
-                              bytes.bytes(), index,
-                              probe.state.span(), probe.arenas.spans(),
+  const ModelMethod method = {"",
+                              name,
+                              bytes.bytes(),
+                              index,
+                              probe.state.span(),
+                              probe.arenas.spans(),
                               &loaded};
   const Error error = prepare(method);
   if (error != Error::Ok) die(to_string(error));
   Input from(inputs);
-  for (uint32_t i = 0; i < loaded.image.inputs.size(); ++i) read_value(from, method, i);
+  for (uint32_t i = 0; i < loaded.image.inputs.size(); ++i)
+    read_value(from, method, i);
   const RunStatus status = execute(loaded.image, kInstructionLimit);
   if (status.error != Error::Ok) die(to_string(status.error));
   std::ofstream to(outputs, std::ios::binary);
-  for (uint32_t i = 0; i < loaded.image.outputs.size(); ++i) write_value(to, method, i);
+  for (uint32_t i = 0; i < loaded.image.outputs.size(); ++i)
+    write_value(to, method, i);
   return to.flush() ? 0 : 2;
 }
 
@@ -238,8 +256,11 @@ int main(int count, char** arguments) {
     return orch::test::check(count - 2, arguments + 2, command == "shape");
   }
   if (command == "run" && count == 6) {
-    return orch::test::run(arguments[2], arguments[3], arguments[4], arguments[5]);
+    return orch::test::run(arguments[2], arguments[3], arguments[4],
+                           arguments[5]);
   }
-  std::fprintf(stderr, "usage: load_file check|shape FILE... | run FILE METHOD IN OUT\n");
+  std::fprintf(
+      stderr,
+      "usage: load_file check|shape FILE... | run FILE METHOD IN OUT\n");
   return 2;
 }

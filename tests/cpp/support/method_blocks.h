@@ -1,5 +1,6 @@
-// Memory for methods under test: every block separate and exactly as long as the
-// program asks for, so that AddressSanitizer finds each access outside of it.
+// Memory for methods under test: every block separate and exactly as long as
+// the program asks for, so that AddressSanitizer finds each access outside of
+// it.
 #pragma once
 
 #include <cstddef>
@@ -32,16 +33,16 @@ class Block {
   size_t size_ = 0;
 };
 
-/// Sizes of the arenas of a method by memory id, from id 1, as the program has them:
-/// not checked. Empty if they cannot be read.
+/// Sizes of the arenas of a method by memory id, from id 1, as the program has
+/// them: not checked. Empty if they cannot be read.
 std::vector<int64_t> arena_sizes(Span<const uint8_t> program, uint32_t method);
 
 /// Arenas of a method.
 class Arenas {
  public:
   Arenas() = default;
-  /// One block for each size; negative ones count as 0. No more than `limit` bytes
-  /// are spent: larger arenas become as small as what is left.
+  /// One block for each size; negative ones count as 0. No more than `limit`
+  /// bytes are spent: larger arenas become as small as what is left.
   explicit Arenas(const std::vector<int64_t>& sizes, size_t limit = SIZE_MAX);
 
   Span<const Span<uint8_t>> spans() const {

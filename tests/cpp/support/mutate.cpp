@@ -1,16 +1,19 @@
 // Damages programs in a repeatable way and runs what comes of it.
 //
-//   mutate FIRST_SEED LAST_SEED FILE...
+//   mutate run FIRST_SEED LAST_SEED FILE...
+//   mutate write FIRST_SEED LAST_SEED FILE...
 //
-// Each seed makes one program from one of the files. Prints how many were opened,
-// loaded and run to their end. A seed that breaks something is printed first, so that
-// it can be run alone.
+// Each seed makes one program from one of the files. `run` prints how many were
+// opened, loaded and run to their end; a seed that breaks something is printed,
+// so that it can be run alone. `write` only writes them, to SEED.pte in the
+// current folder.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <vector>
 
 #include "support/hostile_run.h"
@@ -27,7 +30,8 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-/// SplitMix64: the same numbers everywhere, unlike the distributions of <random>.
+/// SplitMix64: the same numbers everywhere, unlike the distributions of
+/// <random>.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -113,26 +117,43 @@ Bytes read_file(const char* path) {
   return Bytes(std::istreambuf_iterator<char>(file), {});
 }
 
+void write_file(const std::string& path, const Bytes& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  if (!file.flush()) {
+    std::fprintf(stderr, "cannot write %s\n", path.c_str());
+    std::exit(2);
+  }
+}
+
 int run(int count, char** arguments) {
-  if (count < 4) {
-    std::fprintf(stderr, "usage: mutate FIRST_SEED LAST_SEED FILE...\n");
+  const std::string command = count > 1 ? arguments[1] : "";
+  if (count < 5 || (command != "run" && command != "write")) {
+    std::fprintf(stderr,
+                 "usage: mutate run|write FIRST_SEED LAST_SEED FILE...\n");
     return 2;
   }
 #ifdef ORCH_TEST_ON_DEATH
   __sanitizer_set_death_callback(tell_seed);
 #endif
   std::vector<Bytes> files;
-  for (int i = 3; i < count; ++i) files.push_back(read_file(arguments[i]));
-  const uint64_t last = std::strtoull(arguments[2], nullptr, 10);
+  for (int i = 4; i < count; ++i) files.push_back(read_file(arguments[i]));
+  const uint64_t last = std::strtoull(arguments[3], nullptr, 10);
   HostileCounts sum;
-  current_seed = std::strtoull(arguments[1], nullptr, 10);
+  current_seed = std::strtoull(arguments[2], nullptr, 10);
   for (; current_seed <= last; ++current_seed) {
     const Bytes bytes = mutated(files, current_seed);
+    if (command == "write") {
+      write_file(std::to_string(current_seed) + ".pte", bytes);
+      continue;
+    }
     const HostileCounts counts = run_hostile({bytes.data(), bytes.size()});
     sum.opened += counts.opened;
     sum.loaded += counts.loaded;
     sum.completed += counts.completed;
   }
+  if (command == "write") return 0;
   std::printf("opened %u loaded %u completed %u\n", sum.opened, sum.loaded,
               sum.completed);
   return 0;

@@ -14,6 +14,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from platform import machine
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog import LibraryText, read_catalog
@@ -77,7 +78,7 @@ def build(program: str) -> Path:
     Skips or fails the test if the compiler or its sanitizers are not installed.
     """
     compiler = need_tool("clang++-14", "clang++")
-    need_file(_runtime_folder(compiler), "libclang-rt-14-dev")
+    need_file(_fuzzer_library(compiler), "libclang-rt-14-dev")
     FOLDER.mkdir(parents=True, exist_ok=True)
     sources = _generate()
     _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources))
@@ -92,10 +93,10 @@ def build(program: str) -> Path:
     return FOLDER / program
 
 
-def _runtime_folder(compiler: str) -> str:
+def _fuzzer_library(compiler: str) -> str:
     """The library that shows that the sanitizers are installed."""
     found = subprocess.run(
-        [compiler, "-print-file-name=libclang_rt.fuzzer-x86_64.a"],
+        [compiler, f"-print-file-name=libclang_rt.fuzzer-{machine()}.a"],
         capture_output=True,
         text=True,
         check=True,

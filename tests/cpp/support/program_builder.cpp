@@ -129,17 +129,20 @@ int32_t MethodFacts::tensor(const TensorFacts& facts) {
   }
   NodePtr extra;
   if (facts.location != 0 || facts.mutable_segment != 0) {
-    extra = table({scalar(0, facts.mutable_segment), scalar(2, facts.location)});
+    extra =
+        table({scalar(0, facts.mutable_segment), scalar(2, facts.location)});
   }
   return value(
-      5, table({scalar(0, static_cast<int8_t>(facts.dtype)),
-                scalar(1, facts.storage_offset), child(2, vector_of(facts.sizes)),
-                child(3, vector_of(order)), scalar(5, facts.data_buffer),
-                child(6, place), scalar(7, facts.layout),
-                scalar(8, facts.dynamism), child(9, extra)}));
+      5,
+      table({scalar(0, static_cast<int8_t>(facts.dtype)),
+             scalar(1, facts.storage_offset), child(2, vector_of(facts.sizes)),
+             child(3, vector_of(order)), scalar(5, facts.data_buffer),
+             child(6, place), scalar(7, facts.layout),
+             scalar(8, facts.dynamism), child(9, extra)}));
 }
 
-void MethodFacts::call(const std::string& op, const std::vector<int32_t>& args) {
+void MethodFacts::call(const std::string& op,
+                       const std::vector<int32_t>& args) {
   const size_t dot = op.find('.');
   std::pair<std::string, std::string> op_name(op.substr(0, dot), "");
   if (dot != std::string::npos) op_name.second = op.substr(dot + 1);
@@ -177,12 +180,12 @@ Block ProgramFacts::file() const {
   }
   const NodePtr state =
       table({scalar<uint32_t>(0, 0), child(1, vector_of(mutable_state))});
-  const NodePtr root = table(
-      {scalar(0, version), child(1, tables(plans)), child(2, old),
-       child(4, tables({segment})),
-       child(5, table({scalar(0, constant_segment),
-                       child(1, vector_of(constants))})),
-       child(6, mutable_state.empty() ? nullptr : tables({state}))});
+  const NodePtr root =
+      table({scalar(0, version), child(1, tables(plans)), child(2, old),
+             child(4, tables({segment})),
+             child(5, table({scalar(0, constant_segment),
+                             child(1, vector_of(constants))})),
+             child(6, mutable_state.empty() ? nullptr : tables({state}))});
 
   Writer writer;
   writer.put(uint32_t{0});

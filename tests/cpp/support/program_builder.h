@@ -1,8 +1,8 @@
-// Writes `.pte` programs for tests of the loader, fact by fact, so that a test can
-// say what is wrong with one.
+// Writes `.pte` programs for tests of the loader, fact by fact, so that a test
+// can say what is wrong with one.
 //
-// Source: ExecuTorch schema/program.fbs and extended_header.h (ET12); FlatBuffers
-// internals, https://flatbuffers.dev/internals/
+// Source: ExecuTorch schema/program.fbs and extended_header.h (ET12);
+// FlatBuffers internals, https://flatbuffers.dev/internals/
 #pragma once
 
 #include <cstdint>
@@ -91,7 +91,9 @@ class MethodFacts {
       : name(std::move(method_name)) {}
 
   int32_t none() { return value(1, table({})); }
-  int32_t integer(int64_t number) { return value(2, table({scalar(0, number)})); }
+  int32_t integer(int64_t number) {
+    return value(2, table({scalar(0, number)}));
+  }
   int32_t boolean(bool flag) {
     return value(3, table({scalar<uint8_t>(0, flag)}));
   }

@@ -24,10 +24,14 @@ Error use_tensor(Tensor& tensor) {
   read(tensor.order, tensor.dim);
   if ((tensor.flags & Tensor::kReadOnly) != 0) return Error::Ok;
   if ((tensor.flags & Tensor::kDynamic) != 0) {
-    // Halves the first size, then, where it has become 0, makes it 1 again.
+    // Sometimes half as large, sometimes larger: perhaps more than there is
+    // room for.
     int32_t sizes[kMaxDim];
     for (int i = 0; i < tensor.dim; ++i) sizes[i] = tensor.size(i);
-    if (tensor.dim != 0) sizes[0] = sizes[0] == 0 ? 1 : sizes[0] / 2;
+    if (tensor.dim != 0) {
+      const bool grow = sizes[0] == 0 || (checksum & 1) != 0;
+      sizes[0] = grow ? sizes[0] / 2 * 3 + 1 : sizes[0] / 2;
+    }
     const Error error = resize(tensor, {sizes, tensor.dim});
     if (error != Error::Ok && error != Error::ShapeTooLarge) return error;
   }
@@ -48,7 +52,8 @@ Error use_value(const Args& args, int index) {
     case Tag::Tensor:
       return use_tensor(value.tensor());
     case Tag::Int:
-      value.set_int(static_cast<int64_t>(static_cast<uint64_t>(value.to_int()) + 1));
+      value.set_int(
+          static_cast<int64_t>(static_cast<uint64_t>(value.to_int()) + 1));
       return Error::Ok;
     case Tag::Double:
       value.set_double(value.to_double() / 2);
@@ -92,7 +97,9 @@ Error stand_in(const Args& args) {
   return Error::Ok;
 }
 
-std::string text(Span<const char> chars) { return {chars.data(), chars.size()}; }
+std::string text(Span<const char> chars) {
+  return {chars.data(), chars.size()};
+}
 
 }  // namespace
 
@@ -114,8 +121,8 @@ StandIns::StandIns(Span<const uint8_t> program, KernelTable known)
       for (const Kernel& kernel : kernels_) found |= kernel.name == name;
       if (found) continue;
       names_.push_back(name);
-      kernels_.push_back({names_.back().c_str(), "", nullptr, stand_in,
-                          DtypeSet{UINT32_MAX}});
+      kernels_.push_back(
+          {names_.back().c_str(), "", nullptr, stand_in, DtypeSet{UINT32_MAX}});
     }
   }
 }

@@ -42,8 +42,14 @@ _FLAGS: Final = (
     "-Werror",
 )
 _INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
-# What kernels and tests need of the runtime.
+# What kernels and their tests need of the runtime, and what tests of loader and
+# executor need besides.
 _RUNTIME: Final = ("error", "math", "math_double", "tensor")
+_LOADER: Final = (
+    *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "load_method")),
+    *(ROOT / f"runtime/src/{n}.cpp" for n in ("model", "program")),
+    *(TESTS / f"support/{n}.cpp" for n in ("method_blocks", "program_builder")),
+)
 
 
 def build() -> dict[str, Path]:
@@ -55,7 +61,7 @@ def build() -> dict[str, Path]:
     ninja = need_tool("ninja")
     need_file("/usr/include/doctest/doctest.h", "doctest-dev")
     sources = {
-        "all_dtypes": sorted(TESTS.glob("*_test.cpp")),
+        "all_dtypes": [*_LOADER, *sorted(TESTS.glob("*_test.cpp"))],
         "float_only": sorted((TESTS / "float_only").glob("*_test.cpp")),
     }
     _write_headers("all_dtypes", only=None)

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import re
 import struct
 import subprocess
 import sys
 from copy import deepcopy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.pte.decode_values import RUNTIME_DTYPES
 from orchestrator.pte.program import (
     BufferDevice,
     CompileSpec,
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Json = dict[str, Any]
+RUNTIME = Path(__file__).parents[3] / "runtime"
 _REEXPORT = "export the model again, the file is damaged or was cut off"
 
 
@@ -163,6 +167,12 @@ _TENSORS = {"val": {"items": []}, "val_type": "TensorList"}
             "a tensor has an unknown dtype",
             "value 0",
             "dtype 42",
+        ),
+        (
+            _program(_tensor(scalar_type=12)),
+            "a tensor has a dtype that the runtime does not have",
+            "value 0",
+            "QInt8",
         ),
         (
             _program(_tensor(shape_dynamism=3)),
@@ -512,6 +522,14 @@ def test_what_cannot_be_in_a_program_is_refused(
     (problem,) = _problems(_write(program))
     assert problem.message == message
     assert dict(problem.notes).get("found", "") == found
+
+
+def test_dtypes_are_those_of_the_runtime() -> None:
+    header = RUNTIME / "include" / "orch" / "scalar_type.h"
+    pattern = re.compile(r"enum class ScalarType .*?\{(.*?)\};", re.DOTALL)
+    (body,) = pattern.findall(header.read_text())
+    found = {name: int(code) for name, code in re.findall(r"(\w+) = (\d+),", body)}
+    assert found == {dtype.name: int(dtype) for dtype in RUNTIME_DTYPES}
 
 
 @pytest.mark.parametrize("names", [[""], ["a\0b"], ["forward", "forward"]])

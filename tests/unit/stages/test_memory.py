@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +17,6 @@ from orchestrator.core.memory import (
 )
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.pte.program import KernelCall, MoveCall
-from orchestrator.pte.reader import read_program
 from orchestrator.pte.values import (
     OptionalTensorListValue,
     TensorListValue,
@@ -27,29 +26,20 @@ from orchestrator.stages.memory import (
     CODE_RESERVE_BYTES,
     RAM_RESERVE_BYTES,
     method_state_bytes,
-    peak_live_bytes,
     plan_memory,
 )
 from orchestrator.stages.memory_json import memory_plan_json
 from orchestrator.targets import BOARDS, Board, Region
-from tests.conftest import CASES, model_bytes
+from tests.conftest import model_bytes
+from tests.unit.stages.products import SUPPORTED, program_of
 
 if TYPE_CHECKING:
-    from orchestrator.pte.program import Method, Program
-
-UNSUPPORTED = {"external_constants", "io_not_planned"}
-"""Cases whose programs need what the runtime does not offer."""
-SUPPORTED = [case for case in CASES if case not in UNSUPPORTED]
-
-
-@cache
-def _program(case: str) -> Program:
-    return read_program(model_bytes(case), file=case)
+    from orchestrator.pte.program import Method
 
 
 def _plan(*cases: str, board: Board | None = None) -> MemoryPlan:
     return plan_memory(
-        {case: _program(case) for case in cases},
+        {case: program_of(case) for case in cases},
         pointer_bytes=4 if board else 8,
         board=board,
         spans={case: SourceSpan(file="a.toml", line=7, text=case) for case in cases},
@@ -58,16 +48,73 @@ def _plan(*cases: str, board: Board | None = None) -> MemoryPlan:
 
 def _methods(case: str) -> list[tuple[Method, MethodMemory]]:
     (model,) = _plan(case).models
-    return list(zip(_program(case).methods, model.methods, strict=True))
+    return list(zip(program_of(case).methods, model.methods, strict=True))
 
 
 @pytest.mark.parametrize("case", SUPPORTED)
-def test_arenas_are_those_of_the_program(case: str) -> None:
+def test_arenas_are_those_of_theprogram_of(case: str) -> None:
     for method, memory in _methods(case):
         assert memory.method == method.name
         assert [(a.memory_id, a.size_bytes) for a in memory.arenas] == list(
             enumerate(method.arena_bytes[1:], start=1)
         )
+
+
+Times = dict[int, list[int]]
+
+
+def _accesses(method: Method) -> tuple[Times, Times]:
+    """When each value is read, and when it is written."""
+    reads: Times = {}
+    writes: Times = {}
+
+    def note(times: Times, index: int, time: int) -> None:
+        value = method.values[index]
+        items: tuple[int, ...] = ()
+        if isinstance(value, TensorListValue | OptionalTensorListValue):
+            items = value.items
+        for found in (index, *items):
+            times.setdefault(found, []).append(time)
+
+    for time, call in enumerate(method.instructions):
+        if isinstance(call, KernelCall):
+            for arg in call.args:
+                # An out argument is named twice, or it is the last.
+                is_out = call.args.count(arg) > 1 or arg == call.args[-1]
+                note(writes if is_out else reads, arg, time)
+        elif isinstance(call, MoveCall):
+            note(reads, call.source, time)
+            note(writes, call.target, time)
+    return reads, writes
+
+
+@dataclass
+class _Life:
+    first: int
+    last: int
+    begin: int
+    stop: int
+    is_view: bool
+
+
+def _life(method: Method, index: int, reads: Times, writes: Times) -> _Life:
+    value = method.values[index]
+    assert isinstance(value, TensorValue)
+    assert value.allocation
+    end = len(method.instructions)
+    times = [*reads.get(index, []), *writes.get(index, [])]
+    always = value.is_mutable_state
+    from_start = always or index in method.inputs
+    start = min(writes.get(index, times or [end]))
+    return _Life(
+        first=-1 if from_start else start,
+        last=end
+        if always or index in method.outputs
+        else max(times or [-1 if from_start else end]),
+        begin=value.allocation.offset_bytes,
+        stop=value.allocation.offset_bytes + value.size_bytes,
+        is_view=index not in writes and not from_start,
+    )
 
 
 def _live_bytes(method: Method, memory_id: int) -> int:
@@ -76,65 +123,40 @@ def _live_bytes(method: Method, memory_id: int) -> int:
     A byte is live from a write to the last read of what was written. A value that is
     read and not written itself is a view: it reads the bytes of the value it shows.
     """
-    end = len(method.instructions)
-    reads: dict[int, list[int]] = {}
-    writes: dict[int, list[int]] = {}
-
-    def items(index: int) -> list[int]:
-        value = method.values[index]
-        if isinstance(value, TensorListValue | OptionalTensorListValue):
-            return [index, *value.items]
-        return [index]
-
-    for time, call in enumerate(method.instructions):
-        if isinstance(call, KernelCall):
-            outs = {a for a in call.args if call.args.count(a) > 1} | {call.args[-1]}
-            for arg in call.args:
-                for index in items(arg):
-                    times = writes if arg in outs else reads
-                    times.setdefault(index, []).append(time)
-        elif isinstance(call, MoveCall):
-            reads.setdefault(call.source, []).append(time)
-            writes.setdefault(call.target, []).append(time)
-    spans = []
-    for index, value in enumerate(method.values):
-        if not isinstance(value, TensorValue) or value.allocation is None:
-            continue
-        if value.allocation.memory_id != memory_id or not value.size_bytes:
-            continue
-        always = value.is_mutable_state
-        times = [*reads.get(index, []), *writes.get(index, [])]
-        first = min(writes.get(index, times or [end]))
-        last = max(times or [end])
-        if index in method.inputs or always:
-            first, last = -1, max(times or [-1])
-        if index in method.outputs or always:
-            last = end
-        place = value.allocation.offset_bytes
-        view = index not in writes and index not in method.inputs and not always
-        spans.append([first, last, place, place + value.size_bytes, view])
-    for span in spans:
-        if span[4]:
-            shown = [
-                s[0]
-                for s in spans
-                if not s[4] and s[0] < span[0] and s[2] <= span[2] and span[3] <= s[3]
-            ]
-            span[0] = max(shown, default=span[0])
-    most = 0
-    for time in range(-1, end + 1):
-        live: set[int] = set()
-        for first, last, begin, stop, _ in spans:
-            if first <= time <= last:
-                live.update(range(begin, stop))
-        most = max(most, len(live))
-    return most
+    reads, writes = _accesses(method)
+    lives = [
+        _life(method, index, reads, writes)
+        for index, value in enumerate(method.values)
+        if isinstance(value, TensorValue)
+        and value.allocation
+        and value.allocation.memory_id == memory_id
+    ]
+    for view in [life for life in lives if life.is_view]:
+        shown = [
+            life.first
+            for life in lives
+            if not life.is_view
+            and life.first < view.first
+            and set(range(view.begin, view.stop)) <= set(range(life.begin, life.stop))
+        ]
+        view.first = max(shown, default=view.first)
+    return max(
+        len(
+            {
+                byte
+                for life in lives
+                if life.first <= time <= life.last
+                for byte in range(life.begin, life.stop)
+            }
+        )
+        for time in range(-1, len(method.instructions) + 1)
+    )
 
 
 SMALL = [
     case
     for case in SUPPORTED
-    if all(sum(m.arena_bytes) < 20_000 for m in _program(case).methods)
+    if all(sum(m.arena_bytes) < 20_000 for m in program_of(case).methods)
 ]
 
 
@@ -163,12 +185,14 @@ def test_the_gap_is_counted_from_the_lower_bound() -> None:
     assert Arena(memory_id=1, size_bytes=9, peak_live_bytes=0).gap_percent == 0
 
 
-@pytest.mark.parametrize(("pointer_bytes", "value", "instruction"), [(4, 16, 12), (8, 32, 24)])
+@pytest.mark.parametrize(
+    ("pointer_bytes", "value", "instruction"), [(4, 16, 12), (8, 32, 24)]
+)
 def test_state_is_values_instructions_and_changing_sizes(
     pointer_bytes: int, value: int, instruction: int
 ) -> None:
     """test_generate.py has compilers confirm these sizes."""
-    method = _program("dynamic_batch").method("forward")
+    method = program_of("dynamic_batch").method("forward")
     dynamic = [v for v in method.values if isinstance(v, TensorValue) and v.is_dynamic]
     assert dynamic
     assert method_state_bytes(method, pointer_bytes=pointer_bytes) == (

@@ -1,0 +1,99 @@
+"""Programs to damage: those of the corpus, and ones that reach more kernel code.
+
+Real programs are mostly of floats with fixed sizes. So those that the kernels at hand
+can run are written once more with every other dtype, and with sizes that may change.
+
+    python -m tests.fuzz.loader_seeds FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.pte.decode_values import RUNTIME_DTYPES
+from orchestrator.pte.program import KernelCall
+from orchestrator.pte.reader import read_program
+from tests.conftest import CASES, CORPUS, model_bytes
+from tests.cpp.support.native import portable_catalog
+from tests.unit.pte.program_writer import program_json, write_program
+
+_MOST_BYTES: Final = 11_000
+
+
+def corpus_seeds() -> dict[str, bytes]:
+    """Every small program of the corpus, by file name; no damaged ones."""
+    found = {f"{case}.pte": model_bytes(case) for case in CASES}
+    return {name: data for name, data in found.items() if len(data) <= _MOST_BYTES}
+
+
+def damaged_seeds() -> dict[str, bytes]:
+    """Every damaged program of the corpus, by file name."""
+    return {p.name: p.read_bytes() for p in sorted((CORPUS / "bad").glob("*.pte"))}
+
+
+def retyped_seeds() -> dict[str, bytes]:
+    """Programs that the portable kernels can run, by dtype and kind of sizes."""
+    seeds = {}
+    for case in CASES:
+        if len(model_bytes(case)) <= _MOST_BYTES and _runs(case):
+            for dtype in sorted(RUNTIME_DTYPES):
+                seeds[f"{case}-{dtype.name}.pte"] = _retyped(case, dtype)
+            dynamic = _retyped(case, ScalarType.Float, dynamic=True)
+            seeds[f"{case}-dynamic.pte"] = dynamic
+    return seeds
+
+
+def _runs(case: str) -> bool:
+    """Whether all operators have kernels, and everything lies in one program."""
+    known = set(portable_catalog().operators)
+    program = read_program(model_bytes(case), file=case)
+    return len(program.segments) == 1 and all(
+        isinstance(instruction, KernelCall)
+        and method.operators[instruction.operator] in known
+        for method in program.methods
+        for instruction in method.instructions
+    )
+
+
+def _retyped(case: str, dtype: ScalarType, *, dynamic: bool = False) -> bytes:
+    """A program with another dtype for all tensors of floats.
+
+    All offsets are doubled, so that items of 8 bytes have room.
+    """
+    program = deepcopy(program_json(case))
+    for method in program["execution_plan"]:
+        sizes = method["non_const_buffer_sizes"]
+        method["non_const_buffer_sizes"] = [2 * size for size in sizes]
+        for value in method["values"]:
+            if value["val_type"] == "Tensor":
+                _retype(value["val"], dtype, dynamic=dynamic)
+    constants = program["constant_segment"]
+    constants["offsets"] = [2 * offset for offset in constants["offsets"]]
+    (segment,) = program["segments"]
+    segment["size"] *= 2
+    data = read_program(model_bytes(case), file=case).segment_bytes(0)
+    return write_program(program, bytes(data) * 2 if segment["size"] else None)
+
+
+def _retype(tensor: dict[str, Any], dtype: ScalarType, *, dynamic: bool) -> None:
+    if tensor["scalar_type"] == ScalarType.Float:
+        tensor["scalar_type"] = int(dtype)
+    place = tensor["allocation_info"]
+    if place is not None:
+        place["memory_offset_low"] *= 2
+        tensor["shape_dynamism"] = int(dynamic)
+
+
+def main(folder: Path) -> None:
+    """Write all seeds to a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in (corpus_seeds() | damaged_seeds() | retyped_seeds()).items():
+        (folder / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,165 @@
+"""Builds in folders of their own: sources to edit, steps to count."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.cli import run
+from orchestrator.shell import sources
+from orchestrator.shell.publish import published_files
+from tests.conftest import CORPUS
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT = Path(__file__).parents[2]
+NATIVE = ("runtime", "kernels")
+MACHINE_FILES = frozenset({"compile_commands.json", "build.ninja"})
+"""Published files that name folders of the machine."""
+
+_STEP = re.compile(r"^\[\d+/\d+\] (\w+) (\S+)$", re.MULTILINE)
+_STAGE = re.compile(r"^(\w+(?: \w+)?): runs \((.*)\)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What one build said and did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def steps(self) -> set[str]:
+        """Steps of ninja: `compile src/runtime/src/error.cpp`."""
+        return {" ".join(step) for step in _STEP.findall(self.err)}
+
+    @property
+    def compiled(self) -> set[str]:
+        """Sources that were compiled or assembled."""
+        kinds = ("compile", "assemble")
+        return {s for kind, s in _STEP.findall(self.err) if kind in kinds}
+
+    @property
+    def stages(self) -> dict[str, str]:
+        """Stages that ran by label, with their reasons; needs --explain."""
+        return dict(_STAGE.findall(self.err))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """A profile with its model, sources and outputs, all below one folder."""
+
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+
+    @property
+    def profile(self) -> Path:
+        """The profile."""
+        return self.folder / "product.toml"
+
+    @property
+    def lock(self) -> Path:
+        """The lock beside it."""
+        return self.folder / "product.lock"
+
+    @property
+    def model(self) -> Path:
+        """Its model."""
+        return self.folder / "model.pte"
+
+    @property
+    def native(self) -> Path:
+        """Folder of runtime/ and kernels/."""
+        return self.folder / "native"
+
+    @property
+    def out(self) -> Path:
+        """Build folder."""
+        return self.folder / "out"
+
+    def run(self, command: str, *arguments: str) -> Build:
+        """Carry out a command on the profile."""
+        self.capsys.readouterr()
+        words = [command, str(self.profile), "--out", str(self.out), *arguments]
+        code = run(words)
+        said = self.capsys.readouterr()
+        return Build(code=code, out=said.out, err=said.err)
+
+    def build(self, *arguments: str) -> Build:
+        """Build with reasons; it must succeed."""
+        done = self.run("build", "--explain", *arguments)
+        assert done.code == 0, done.err
+        return done
+
+    def outputs(self) -> dict[str, bytes]:
+        """Published files that do not name folders of the machine."""
+        found = published_files(self.out)
+        return {k: v for k, v in found.items() if k not in MACHINE_FILES}
+
+    def state(self) -> tuple[dict[str, bytes], bytes | None]:
+        """All published files, and the lock."""
+        lock = self.lock.read_bytes() if self.lock.exists() else None
+        return published_files(self.out), lock
+
+    def edit(self, name: str, text: str) -> Path:
+        """Add text to a file below the folder."""
+        path = self.folder / name
+        path.write_text(path.read_text() + text)
+        return path
+
+
+def write_product(
+    folder: Path,
+    *,
+    case: str = "kws_dscnn_fp32",
+    cpu: str = "host",
+    toolchain: str = "zig",
+    extra: str = "",
+) -> None:
+    """A profile `product.toml` with the model of a case, and nothing else."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(CORPUS / case / "model.pte", folder / "model.pte")
+    (folder / "product.toml").write_text(
+        f'schema = 1\nname = "product"\n\n[target]\ncpu = "{cpu}"\n'
+        f'toolchain = "{toolchain}"\n\n'
+        f'[[models]]\nname = "model"\npath = "model.pte"\n{extra}'
+    )
+
+
+def copy_native(folder: Path) -> None:
+    """A copy of runtime/ and kernels/."""
+    for name in NATIVE:
+        shutil.copytree(ROOT / name, folder / name)
+
+
+def use_native(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Have builds of this process take runtime/ and kernels/ from a folder."""
+    monkeypatch.setattr(sources, "native_root", lambda: folder)
+
+
+def copy_checkout(folder: Path, *more: str) -> None:
+    """A copy of all that a build needs: program, sources, and what else is named."""
+    skipped = shutil.ignore_patterns("__pycache__", "*.lock")
+    for name in ("orchestrator", *NATIVE, *more):
+        shutil.copytree(ROOT / name, folder / name, ignore=skipped)
+
+
+def orchestrator(
+    *arguments: str, cwd: Path, env: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m orchestrator` in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "orchestrator", *arguments],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -1,0 +1,278 @@
+"""Double arithmetic of a core without a double unit against the host's, bit by bit.
+
+Everything a compiler turns into a call of its support library: ours in
+`runtime/freestanding/soft_double.cpp`, the toolchain's where that is right. The oracle
+is numpy on the host, whose processor has a double unit. NaN stands for any NaN.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from orchestrator.core.memory import MemoryPlan
+from orchestrator.core.resolution import Resolution
+from orchestrator.shell.toolchain import find_emulator, find_toolchain, with_builtins
+from orchestrator.stages.compile import CompileUnit, plan_compile
+from orchestrator.stages.generate.linker import linker_script
+from orchestrator.targets import resolve_target
+from tests.qemu import double_operands as operands
+from tests.tools import need_emulator, need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from orchestrator.core.toolchain import Toolchain
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
+
+ROOT: Final = Path(__file__).parents[2]
+MAIN: Final = Path(__file__).with_name("double_operations.cpp")
+SOURCES: Final = (
+    "freestanding/mem.cpp",
+    "freestanding/soft_double.cpp",
+    "platform/cortex_m/semihosting.cpp",
+    "platform/cortex_m/startup.cpp",
+)
+TARGETS: Final = (("cortex-m4", "gnu"), ("cortex-m4", "zig"))
+
+Bits = npt.NDArray[np.uint64]
+
+
+def _compare(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Bits:
+    unordered = np.isnan(a) | np.isnan(b)
+    found = np.zeros(len(a), np.uint64)
+    for bit in (a < b, a <= b, a == b, a != b, a >= b, a > b, unordered):
+        found = found << np.uint64(1) | bit.astype(np.uint64)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation of the firmware.
+
+    Args:
+        operands: Pairs of bit patterns.
+        expected: Results for both columns, of the dtype that tells what they are.
+    """
+
+    operands: Callable[[], tuple[Bits, Bits]]
+    expected: Callable[[Bits, Bits], npt.NDArray[np.generic]]
+
+
+def _binary(
+    function: Callable[..., npt.NDArray[np.generic]],
+) -> Callable[[Bits, Bits], npt.NDArray[np.generic]]:
+    return lambda a, b: function(a.view(np.float64), b.view(np.float64))
+
+
+def _convert(source: str, to: str) -> Callable[[Bits, Bits], npt.NDArray[np.generic]]:
+    def convert(a: Bits, _: Bits) -> npt.NDArray[np.generic]:
+        narrow = a.astype(np.uint32) if source.endswith("32") else a
+        values: npt.NDArray[np.generic] = narrow.view(source).astype(to)
+        return values
+
+    return convert
+
+
+def _integer(source: str, to: str) -> Operation:
+    return Operation(
+        operands=lambda: operands.in_range(source, to), expected=_convert(source, to)
+    )
+
+
+# In the order of double_operations.cpp.
+OPERATIONS: Final = {
+    "add": Operation(operands=operands.doubles, expected=_binary(np.add)),
+    "subtract": Operation(operands=operands.doubles, expected=_binary(np.subtract)),
+    "reverse_subtract": Operation(
+        operands=operands.doubles, expected=_binary(lambda a, b: b - a)
+    ),
+    "multiply": Operation(operands=operands.factors, expected=_binary(np.multiply)),
+    "divide": Operation(operands=operands.factors, expected=_binary(np.divide)),
+    "compare": Operation(operands=operands.doubles, expected=_binary(_compare)),
+    "float_to_double": Operation(
+        operands=operands.floats, expected=_convert("float32", "float64")
+    ),
+    "double_to_float": Operation(
+        operands=operands.near_floats, expected=_convert("float64", "float32")
+    ),
+    "int32_to_double": Operation(
+        operands=operands.integers, expected=_convert("int32", "float64")
+    ),
+    "uint32_to_double": Operation(
+        operands=operands.integers, expected=_convert("uint32", "float64")
+    ),
+    "int64_to_double": Operation(
+        operands=operands.integers, expected=_convert("int64", "float64")
+    ),
+    "uint64_to_double": Operation(
+        operands=operands.integers, expected=_convert("uint64", "float64")
+    ),
+    "int64_to_float": Operation(
+        operands=operands.integers, expected=_convert("int64", "float32")
+    ),
+    "uint64_to_float": Operation(
+        operands=operands.integers, expected=_convert("uint64", "float32")
+    ),
+    "double_to_int32": _integer("float64", "int32"),
+    "double_to_uint32": _integer("float64", "uint32"),
+    "double_to_int64": _integer("float64", "int64"),
+    "double_to_uint64": _integer("float64", "uint64"),
+    "float_to_int64": _integer("float32", "int64"),
+    "float_to_uint64": _integer("float32", "uint64"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firmware:
+    """The operations, built for a core.
+
+    Args:
+        elf: What the emulator loads.
+        objects: Of our sources, by path under runtime/.
+        toolchain: That built it.
+        machine: Flags that select the core.
+        emulator: Its command.
+    """
+
+    elf: Path
+    objects: dict[str, Path]
+    toolchain: Toolchain
+    machine: tuple[str, ...]
+    emulator: tuple[str, ...]
+
+
+def _run(command: Sequence[str | Path], folder: Path, timeout_s: float = 120.0) -> str:
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=os.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stderr}"
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=TARGETS, ids="-".join)
+def firmware(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Firmware:
+    """Built with the flags of a product of this target."""
+    cpu, name = request.param
+    need_toolchain(cpu, name)
+    need_emulator(cpu)
+    target = resolve_target(
+        cpu=cpu, isa=None, board=None, toolchain=name, optimize="size"
+    )
+    assert target.board is not None
+    toolchain = with_builtins(find_toolchain(target), target)
+    folder = tmp_path_factory.mktemp(f"{cpu}-{name}")
+    (folder / "src").symlink_to(ROOT)
+    script = linker_script("test", target.board, MemoryPlan(models=()))
+    (folder / script.path).parent.mkdir()
+    (folder / script.path).write_text(script.text)
+    plan = plan_compile(
+        profile="test",
+        target=target,
+        toolchain=toolchain,
+        resolution=Resolution(),
+        runtime_sources=SOURCES,
+        models=(),
+    )
+    units = [u for u in plan.units if u.source.startswith("src/runtime/")]
+    assert len(units) == len(SOURCES)
+    platform = next(u for u in units if "platform" in u.source)
+    main = CompileUnit(str(MAIN), "obj/main.o", platform.flags)
+    for unit in (*units, main):
+        (folder / unit.object).parent.mkdir(parents=True, exist_ok=True)
+        command = (*toolchain.compiler, *unit.flags, "-Werror", "-c", unit.source)
+        _run((*command, "-o", unit.object), folder)
+    builtins = toolchain.builtins or "-lgcc"
+    objects = [u.object for u in (*units, main)]
+    link = (*toolchain.linker, *plan.link_flags, *objects, builtins)
+    _run((*link, "-o", "firmware.elf"), folder)
+    return Firmware(
+        elf=folder / "firmware.elf",
+        objects={
+            u.source.removeprefix("src/runtime/"): folder / u.object for u in units
+        },
+        toolchain=toolchain,
+        machine=target.isa.machine_flags,
+        emulator=find_emulator(target.board.emulator),
+    )
+
+
+def _bits(values: npt.NDArray[np.generic]) -> Bits:
+    """As the firmware returns them: small ones in the lower word, signs extended."""
+    if values.dtype == np.float32:
+        return values.view(np.uint32).astype(np.uint64)
+    if values.dtype == np.float64:
+        return values.view(np.uint64)
+    if values.dtype.kind == "i":
+        return values.astype(np.int64).view(np.uint64)
+    return values.astype(np.uint64)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_same_bits_as_on_the_host(
+    firmware: Firmware, name: str, tmp_path: Path
+) -> None:
+    operation = OPERATIONS[name]
+    a, b = operation.operands()
+    assert len(a) == len(b) > 100_000
+    head = np.array([list(OPERATIONS).index(name), len(a)], "<u4")
+    request = head.tobytes() + np.stack([a, b], axis=1).astype("<u8").tobytes()
+    (tmp_path / "request").write_bytes(request)
+    paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"
+    options = ("-semihosting-config", paths, "-kernel", firmware.elf)
+    _run((*firmware.emulator, *options), tmp_path)
+    found = np.fromfile(tmp_path / "response", "<u8").astype(np.uint64)
+    with np.errstate(all="ignore"):
+        values = operation.expected(a, b)
+    expected = _bits(values)
+    same = found == expected
+    if values.dtype.kind == "f":
+        results = found.astype(f"u{values.itemsize}").view(values.dtype)
+        same |= np.isnan(results.astype(np.float64)) & np.isnan(values)
+    wrong = np.flatnonzero(~same)
+    first = [
+        f"{name}({a[i]:#018x}, {b[i]:#018x}) = {found[i]:#018x},"
+        f" expected {expected[i]:#018x}"
+        for i in wrong[:3]
+    ]
+    assert not first, f"{len(wrong)} of {len(a)} wrong: " + "; ".join(first)
+
+
+def _defined(nm: str, file: Path, member: str = "") -> set[str]:
+    """Global symbols of an object, or of the archive member that defines one."""
+    lines = _run((nm, "-A", "-g", "--defined-only", file), file.parent).splitlines()
+    fields = [line.rpartition(":") for line in lines if ":" in line]
+    symbols = [(place, rest.split()[-1]) for place, _, rest in fields]
+    places = {place for place, symbol in symbols if member in ("", symbol)}
+    return {symbol for place, symbol in symbols if place in places}
+
+
+@pytest.mark.parametrize("firmware", [("cortex-m4", "gnu")], indirect=True)
+def test_libgcc_object_of_addition_is_never_needed(firmware: Firmware) -> None:
+    """Else a firmware that calls another of its functions would not link."""
+    compiler = firmware.toolchain.compiler[0]
+    ask = (compiler, *firmware.machine, "-print-libgcc-file-name")
+    libgcc = Path(_run(ask, firmware.elf.parent).strip())
+    nm = _run((compiler, "-print-prog-name=nm"), firmware.elf.parent).strip()
+    theirs = _defined(nm, libgcc, "__aeabi_dadd")
+    assert {"__aeabi_dadd", "__aeabi_dsub"} <= theirs
+    ours = _defined(nm, firmware.objects["freestanding/soft_double.cpp"])
+    assert theirs <= ours
