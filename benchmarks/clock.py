@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.table import NotMeasuredError
+from benchmarks.table import NotMeasuredError, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,7 +88,7 @@ def cost_of(
         check=False,
     )
     if done.returncode != 0:
-        raise NotMeasuredError(f"a command failed: {done.stderr.strip()[-1500:]}")
+        raise NotMeasuredError(f"a command failed: {short(done.stderr)}")
     return [
         Cost(
             cpu_s=median(r["cpu_s"] for r in runs),

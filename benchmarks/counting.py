@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.image import Image
 from benchmarks.product import CORPUS, Built
-from benchmarks.table import NotMeasuredError
+from benchmarks.table import NotMeasuredError, short
 from orchestrator.running.outputs import output_files
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import DeviceError, decode_response, encode_request
@@ -64,7 +64,7 @@ def compile_plugin(folder: Path) -> Path:
         check=False,
     )
     if done.returncode != 0:
-        raise NotMeasuredError(f"icount.c does not compile: {done.stderr[-1500:]}")
+        raise NotMeasuredError(f"icount.c does not compile: {short(done.stderr)}")
     return plugin
 
 
@@ -100,19 +100,10 @@ def run(
         if plugin is not None:
             regions = _regions(built, names)
             command += ["-plugin", f"{plugin},{regions},out={folder / 'counts'}"]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_TIMEOUT_S,
-    )
-    if done.returncode != 0:
-        raise NotMeasuredError(f"{built.case}, {built.place}: {done.stderr[-1500:]}")
+    _carry_out(command, folder)
     results = decode_response((folder / "response").read_bytes(), calls)
     if any(result.error is not DeviceError.Ok for result in results):
-        raise NotMeasuredError(f"{built.case}, {built.place}: the runtime failed")
+        raise NotMeasuredError("a call failed in the runtime")
     digest = hashlib.sha256()
     for name, data in output_files(results):
         digest.update(name.encode() + data)
@@ -120,7 +111,7 @@ def run(
         return Counts(load=0, inference=0, by_function={}, digest=digest.hexdigest())
     load, inference, *rest = _passages(folder / "counts", len(names))
     if len(inference) != len(calls):
-        raise NotMeasuredError(f"{built.case}, {built.place}: calls went unseen")
+        raise NotMeasuredError("the plugin did not see every call")
     return Counts(
         load=load[0],
         inference=int(median(inference)),
@@ -130,6 +121,22 @@ def run(
         },
         digest=digest.hexdigest(),
     )
+
+
+def _carry_out(command: list[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotMeasuredError(f"no end after {_TIMEOUT_S} s") from None
+    if done.returncode != 0:
+        raise NotMeasuredError(f"status {done.returncode}: {short(done.stderr)}")
 
 
 def _emulator(command: Sequence[str]) -> list[str]:

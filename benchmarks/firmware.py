@@ -45,6 +45,7 @@ def measure(repetitions: int) -> Findings:
     """Sizes and instructions; they are exact, so that one run is enough."""
     del repetitions
     findings = Findings()
+    keys = tuple(_keys())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plugin: Path | None = None
@@ -53,16 +54,19 @@ def measure(repetitions: int) -> Findings:
         except NotMeasuredError as missing:
             findings.missing.append(f"instructions: {missing}")
         with ThreadPoolExecutor(max_workers=2) as pool:
-            found = [
-                item
-                for item in pool.map(
-                    lambda key: _measure(folder, key, plugin, findings), list(_keys())
-                )
-                if item is not None
-            ]
+            results = list(pool.map(lambda key: _measure(folder, key, plugin), keys))
+    found = [measured for measured, _ in results if measured is not None]
     _sizes(findings, [m for m in found if m.built.optimize == "size"])
     _instructions(findings, found)
     _outputs(findings, found)
+    reasons: dict[str, list[str]] = {}
+    for key, (_, reason) in zip(keys, results, strict=True):
+        if reason:
+            reasons.setdefault(reason, []).append(" ".join(key))
+    findings.missing += [
+        f"{len(names)} of {len(keys)} firmwares, {reason} (such as {names[0]})"
+        for reason, names in reasons.items()
+    ]
     return findings
 
 
@@ -80,10 +84,11 @@ def _keys() -> Iterator[_Key]:
 
 
 def _measure(
-    folder: Path, key: _Key, plugin: Path | None, findings: Findings
-) -> _Measured | None:
+    folder: Path, key: _Key, plugin: Path | None
+) -> tuple[_Measured | None, str]:
+    """What there is to know of a firmware, and why something is not known."""
     case, cpu, toolchain, optimize = key
-    counts = None
+    names = [_KERNELS[operator] for operator in _macs(case) if operator in _KERNELS]
     try:
         built = build(
             folder / "-".join(key),
@@ -92,16 +97,14 @@ def _measure(
             toolchain=toolchain,
             optimize=optimize,
         )
-        report = built.report
     except NotMeasuredError as missing:
-        findings.missing.append(f"firmware {', '.join(key)}: {missing}")
-        return None
+        return None, f"build: {missing}"
     try:
-        names = [_KERNELS[operator] for operator in _macs(case) if operator in _KERNELS]
         counts = counting.run(built, plugin=plugin, kernels=names)
     except NotMeasuredError as missing:
-        findings.missing.append(f"run of {', '.join(key)}: {missing}")
-    return _Measured(built=built, report=report, counts=counts)
+        found = _Measured(built=built, report=built.report, counts=None)
+        return found, f"run: {missing}"
+    return _Measured(built=built, report=built.report, counts=counts), ""
 
 
 def _macs(case: str) -> dict[str, int]:
@@ -245,7 +248,9 @@ def _outputs(findings: Findings, found: list[_Measured]) -> None:
         runs = sum(map(len, places.values()))
         most = max(places.values(), key=len)
         others = [p for group in places.values() if group is not most for p in group]
-        answer = "the same bits" if not others else f"other bits: {', '.join(others)}"
+        answer = f"other bits: {', '.join(others)}" if others else "the same bits"
+        if runs == 1:
+            answer = "nothing to compare with"
         rows.append((case, runs, len(places), answer))
     if rows:
         findings.tables.append(

@@ -33,7 +33,6 @@ class Image:
     def __init__(self, built: Built) -> None:
         """Read firmware.elf and report.json of a build."""
         elf = ELFFile(io.BytesIO((built.folder / "firmware.elf").read_bytes()))
-        self._place = f"{built.case}, {built.place}"
         self._code = [
             (s["sh_addr"], s.data()) for s in elf.iter_sections("SHT_PROGBITS")
         ]
@@ -46,7 +45,7 @@ class Image:
     def function(self, name: str) -> tuple[int, int]:
         """Address, without the bit for Thumb, and size in bytes."""
         if name not in self._functions:
-            raise NotMeasuredError(f"{self._place}: {name} is not in the firmware")
+            raise NotMeasuredError(f"{name} is not in the firmware")
         address, size_bytes = self._functions[name]
         return address & ~1, size_bytes
 
@@ -69,7 +68,7 @@ class Image:
 
     def _some(self, places: list[int], what: str) -> list[int]:
         if not places:
-            raise NotMeasuredError(f"{self._place}: no call of {what} in the code")
+            raise NotMeasuredError(f"no call of {what} in the code")
         return places
 
     def _halfwords(self, name: str) -> Iterator[tuple[int, int, int]]:

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     goals = tuple(goal.row for f in found.values() for goal in f.goals)
     if goals:
         print(Table(title="Goals", columns=GOAL_COLUMNS, rows=goals))
-    for line in (line for f in found.values() for line in f.missing):
+    for line in dict.fromkeys(line for f in found.values() for line in f.missing):
         print(f"not measured: {line}")
     if args.json:
         document = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.clock import ROOT, environment, orchestrator
-from benchmarks.table import NotMeasuredError
+from benchmarks.table import NotMeasuredError, short
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,5 +87,5 @@ def build(
         check=False,
     )
     if done.returncode != 0:
-        raise NotMeasuredError(f"{case}, {cpu} {toolchain}: {done.stderr[-1500:]}")
+        raise NotMeasuredError(short(done.stderr))
     return Built(case=case, cpu=cpu, toolchain=toolchain, optimize=optimize, folder=out)

@@ -22,7 +22,7 @@ from statistics import median
 from benchmarks.clock import ROOT, cpu_seconds
 from benchmarks.executorch_driver import STAND_INS, clear_caches
 from benchmarks.product import write_profile
-from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
+from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table, short
 from orchestrator.pipeline import BuildOptions, load
 from orchestrator.pipeline.stages import Stages
 from orchestrator.plan import BuildPlan, plan_build
@@ -70,7 +70,7 @@ def driver(mode: str, model: Path, folder: Path, *more: str) -> dict[str, object
         check=False,
     )
     if done.returncode != 0:
-        raise NotMeasuredError(f"ExecuTorch's tools failed: {done.stderr[-1500:]}")
+        raise NotMeasuredError(f"ExecuTorch's tools failed: {short(done.stderr)}")
     document = json.loads(done.stdout)
     assert isinstance(document, dict)  # noqa: S101  # written by our own driver
     return document

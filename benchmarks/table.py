@@ -88,3 +88,14 @@ class Findings:
 
 class NotMeasuredError(Exception):
     """A part cannot be measured here; the message says what is missing."""
+
+
+_SHOWN = 600
+
+
+def short(text: str) -> str:
+    """What a program said, in one line of bounded length."""
+    line = " ".join(text.split())
+    if len(line) <= _SHOWN:
+        return line
+    return f"{line[: _SHOWN // 2]} ... {line[-_SHOWN // 2 :]}"

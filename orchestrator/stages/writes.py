@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
 from orchestrator.pte.program import KernelCall, MoveCall
-from orchestrator.pte.values import TensorValue
+from orchestrator.pte.values import (
+    OptionalTensorListValue,
+    TensorListValue,
+    TensorValue,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.core.resolution import Resolution
     from orchestrator.pte.program import Method, Program
+
+_LISTS = (TensorListValue, OptionalTensorListValue)
 
 
 def check_writes(
@@ -67,8 +73,13 @@ def _writes(
         schema = schemas.get(method.operators[call.operator])
         arguments = schema.arguments if schema else ()
         for argument, index in zip(arguments, call.args, strict=False):
-            value = method.values[index]
-            if not argument.is_out or not isinstance(value, TensorValue):
+            if not argument.is_out:
                 continue
-            if index in moved or not value.is_planned:
-                yield number, f'argument "{argument.name}" (value {index})'
+            found = method.values[index]
+            items = found.items if isinstance(found, _LISTS) else (index,)
+            for item in items:
+                value = method.values[item]
+                if isinstance(value, TensorValue) and (
+                    item in moved or not value.is_planned
+                ):
+                    yield number, f'argument "{argument.name}" (value {item})'

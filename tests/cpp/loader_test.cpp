@@ -493,6 +493,26 @@ TEST_CASE("memory that is too small or not aligned is refused") {
         Error::ArenaTooSmall);
 }
 
+TEST_CASE("dimensions that no tensor can have do not count as state") {
+  // Their sum must not overflow, or too little state would seem enough.
+  const Block file = with_arena([](MethodFacts& method) {
+                       TensorFacts tensor = kPlanned;
+                       tensor.sizes.assign(10000, 1);
+                       tensor.dynamism = 1;
+                       method.tensor(tensor);
+                     }).file();
+  Program program;
+  REQUIRE(Program::open(file.bytes(), program) == Error::Ok);
+  MethodImage image;
+  size_t used = 0;
+  CHECK(load_method(program, 0, {}, {}, image, used) == Error::StateTooSmall);
+  CHECK(used == sizeof(Value) + (1 + kMaxDim) * sizeof(int32_t));
+  const Block state(used);
+  const Arenas arenas({64});
+  CHECK(load_method(program, 0, {}, {state.span(), arenas.spans()}, image,
+                    used) == Error::UnsupportedProgram);
+}
+
 TEST_CASE("mutable buffers begin with their initial state at every load") {
   ProgramFacts facts = with_arena([](MethodFacts& method) {
     method.tensor({{4}, {}, ScalarType::Char, 0, 2, 1, 8});

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,11 +18,12 @@ from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished build of the keyword-spotting model for the host, not to be changed."""
+    """A finished build of the keyword-spotting model, to be copied, not changed."""
     need_toolchain("host", "zig")
     folder = tmp_path_factory.mktemp("built") / "w"
     write_product(folder)

@@ -19,9 +19,9 @@ struct HostileCounts {
 /// loading it again, with few instructions and little memory.
 ///
 /// Aborts with a message if the runtime breaks a promise: the program's bytes
-/// were changed, the state it said it needs is not what it needs, or the same
-/// program gives another result. Accesses outside of the blocks are for
-/// AddressSanitizer.
+/// were changed, the state it said it needs is not what it needs, or what was
+/// loaded once cannot be loaded again. Accesses outside of the blocks are for
+/// AddressSanitizer. The same program always gives the same run.
 HostileCounts run_hostile(Span<const uint8_t> bytes);
 
 }  // namespace orch::test

@@ -25,6 +25,10 @@
 #endif
 #endif
 
+/// A broken promise ends like an error that the sanitizer finds.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "handle_abort=1"; }
+
 namespace orch::test {
 namespace {
 

@@ -7,7 +7,7 @@
 namespace orch::test {
 namespace {
 
-/// Keeps reads from being left out.
+/// Keeps reads from being left out, and decides what a stand-in does.
 volatile uint32_t checksum = 0;
 
 void read(const void* bytes, size_t count) {
@@ -29,8 +29,8 @@ Error use_tensor(Tensor& tensor) {
     int32_t sizes[kMaxDim];
     for (int i = 0; i < tensor.dim; ++i) sizes[i] = tensor.size(i);
     if (tensor.dim != 0) {
-      const bool grow = sizes[0] == 0 || (checksum & 1) != 0;
-      sizes[0] = grow ? sizes[0] / 2 * 3 + 1 : sizes[0] / 2;
+      const bool grow = sizes[0] < 1000 && (checksum & 1) != 0;
+      sizes[0] = grow ? 2 * sizes[0] + 1 : sizes[0] / 2;
     }
     const Error error = resize(tensor, {sizes, tensor.dim});
     if (error != Error::Ok && error != Error::ShapeTooLarge) return error;
@@ -105,6 +105,7 @@ std::string text(Span<const char> chars) {
 
 StandIns::StandIns(Span<const uint8_t> program, KernelTable known)
     : kernels_(known.begin(), known.end()) {
+  checksum = 0;
   FbReader reader(program.data(), static_cast<uint32_t>(program.size()));
   const FbTable root = reader.table(reader.read<uint32_t>(0));
   const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);

@@ -11,6 +11,7 @@ from orchestrator.core.resolution import Resolution, ResolvedOperator
 from orchestrator.errors import ModelError, SourceSpan
 from orchestrator.pte.program import KernelCall, MoveCall, Program
 from orchestrator.pte.reader import read_program
+from orchestrator.pte.values import IntValue, TensorListValue, TensorValue
 from orchestrator.stages.writes import check_writes
 from tests.conftest import model_bytes
 
@@ -52,6 +53,37 @@ def test_a_constant_is_refused() -> None:
     assert problem.where == SPANS["kws"]
     assert problem.notes == (
         ("found", 'method forward, instruction 1, argument "out" (value 0)'),
+    )
+
+
+def test_a_constant_in_a_list_is_refused() -> None:
+    split = parse_schema(
+        "aten::split_copy.Tensor_out(Tensor self, int size, *, Tensor(a!)[] out) -> ()"
+    )
+    program = _kws()
+    method = program.methods[0]
+    planned = next(
+        index
+        for index, value in enumerate(method.values)
+        if isinstance(value, TensorValue) and value.is_planned
+    )
+    values = (*method.values, IntValue(1), TensorListValue((planned, 0)))
+    count = len(method.values)
+    args = (planned, count, count + 1, count + 1)
+    changed = replace(
+        method,
+        values=values,
+        operators=(split.name,),
+        instructions=(KernelCall(operator=0, args=args),),
+    )
+    resolution = Resolution(
+        operators=(ResolvedOperator(name=split.name, schema=split, bindings=()),)
+    )
+    with pytest.raises(ModelError) as caught:
+        check_writes({"kws": replace(program, methods=(changed,))}, resolution, SPANS)
+    (problem,) = caught.value.diagnostics
+    assert problem.notes == (
+        ("found", 'method forward, instruction 0, argument "out" (value 0)'),
     )
 
 

@@ -1,0 +1,241 @@
+"""Builds that are killed, and builds at the same time: outputs and lock stay whole."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.shell.publish import published_files
+from tests.integration.workspace import ROOT, write_product
+from tests.tools import need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
+
+KILLS = 12
+SEED = 20240611
+
+
+@dataclass(frozen=True)
+class Result:
+    """All published files, and the lock."""
+
+    files: Mapping[str, bytes]
+    lock: bytes | None
+
+
+def _result(folder: Path) -> Result:
+    lock = folder / "product.lock"
+    return Result(
+        published_files(folder / "out"), lock.read_bytes() if lock.exists() else None
+    )
+
+
+def _start(folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", "build", "product.toml", "--out", "out"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _build(folder: Path) -> None:
+    process = _start(folder)
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+
+
+def _choose(folder: Path, optimize: str) -> None:
+    """Have the profile ask for one of two versions of all objects."""
+    profile = folder / "product.toml"
+    text = re.sub(r'optimize = ".*"\n', "", profile.read_text())
+    line = f'optimize = "{optimize}"\n'
+    profile.write_text(text.replace("[target]\n", f"[target]\n{line}"))
+
+
+@pytest.fixture(scope="module")
+def expected(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, dict[str, Result], float]:
+    """The working folder, the full result of each version, seconds of a build."""
+    need_toolchain("host", "zig")
+    folder = tmp_path_factory.mktemp("kill") / "w"
+    write_product(folder, case="add_mul")
+    results = {}
+    seconds = []
+    for optimize in ("size", "speed"):
+        _choose(folder, optimize)
+        start = time.perf_counter()
+        _build(folder)
+        seconds.append(time.perf_counter() - start)
+        results[optimize] = _result(folder)
+    one, two = results.values()
+    changed = {name for name in one.files if one.files[name] != two.files[name]}
+    assert {"firmware.elf", "libproduct.a", "report.json"} <= changed
+    assert one.lock != two.lock
+    return folder, results, max(seconds)
+
+
+def _kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
+    """Kill a build and all it started; False if it had ended before."""
+    try:
+        process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return True
+    return False
+
+
+def _check_whole(folder: Path, results: dict[str, Result]) -> None:
+    found = _result(folder)
+    assert found.files in [result.files for result in results.values()]
+    locks = [result.lock for result in results.values()]
+    assert found.lock in locks
+    out = folder / "out"
+    for link in out.iterdir():
+        # Every published name leads into the set that is current.
+        if link.is_symlink() and link.name != "current":
+            assert link.resolve().is_relative_to((out / "current").resolve())
+            assert link.exists()
+
+
+def test_builds_killed_at_any_moment_leave_everything_whole(
+    expected: tuple[Path, dict[str, Result], float],
+) -> None:
+    folder, results, seconds = expected
+    moments = random.Random(SEED)  # noqa: S311  # to be repeated, not to be secret
+    killed = 0
+    optimize = "size"
+    for number in range(KILLS):
+        optimize = ("size", "speed")[number % 2]
+        _choose(folder, optimize)
+        killed += _kill_after(_start(folder), moments.uniform(0.05, seconds))
+        _check_whole(folder, results)
+        if number % 3 == 2:
+            _build(folder)
+            assert _result(folder) == results[optimize]
+    assert killed > KILLS // 2
+    for optimize in ("size", "speed"):
+        _choose(folder, optimize)
+        _build(folder)
+        assert _result(folder) == results[optimize]
+
+
+def test_a_first_build_that_is_killed_leaves_nothing_or_everything(
+    expected: tuple[Path, dict[str, Result], float], tmp_path: Path
+) -> None:
+    _, results, seconds = expected
+    whole = results["size"]
+    moments = random.Random(SEED)  # noqa: S311
+    for number in range(3):
+        folder = tmp_path / str(number)
+        write_product(folder, case="add_mul")
+        _choose(folder, "size")
+        _kill_after(_start(folder), moments.uniform(0.1, seconds))
+        found = _result(folder)
+        assert set(found.files) in (set(), set(whole.files))
+        assert found.lock in (None, whole.lock)
+        _build(folder)
+        done = _result(folder)
+        assert done.lock == whole.lock
+        # One file names the folder, which is another one.
+        assert set(done.files) == set(whole.files)
+        differing = {n for n in whole.files if done.files[n] != whole.files[n]}
+        assert differing == {"compile_commands.json"}
+
+
+@pytest.mark.parametrize("moment", ["publish", "lock", "notes"])
+def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
+    expected: tuple[Path, dict[str, Result], float], moment: str
+) -> None:
+    """The moments that random delays seldom hit."""
+    folder, results, _ = expected
+    _choose(folder, "size")
+    _build(folder)
+    _choose(folder, "speed")
+    # The process ends itself just before the step.
+    step = {
+        "publish": "orchestrator.shell.publish.link_to",
+        "lock": "orchestrator.pipeline.build.write_atomic",
+        "notes": "orchestrator.pipeline.build.Pipeline._remember",
+    }[moment]
+    module, _, name = step.rpartition(".")
+    code = (
+        "import importlib, os, signal, sys\n"
+        f"path = {module!r}.split('.')\n"
+        "owner = importlib.import_module('.'.join(path[:3]))\n"
+        "for part in path[3:]: owner = getattr(owner, part)\n"
+        f"setattr(owner, {name!r}, lambda *_: os.kill(os.getpid(), signal.SIGKILL))\n"
+        "from orchestrator.cli import run\n"
+        "sys.exit(run(['build', 'product.toml', '--out', 'out']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    _check_whole(folder, results)
+    found = _result(folder)
+    files, lock = {
+        "publish": ("size", "size"),
+        "lock": ("speed", "size"),
+        "notes": ("speed", "speed"),
+    }[moment]
+    assert found == Result(results[files].files, results[lock].lock)
+    # Back to the version whose notes are still there: they must not be believed.
+    _choose(folder, "size")
+    _build(folder)
+    assert _result(folder) == results["size"]
+    _choose(folder, "speed")
+    _build(folder)
+    assert _result(folder) == results["speed"]
+
+
+def test_two_builds_at_once_in_one_folder(
+    expected: tuple[Path, dict[str, Result], float], tmp_path: Path
+) -> None:
+    _, results, _ = expected
+    write_product(tmp_path / "w", case="add_mul")
+    _choose(tmp_path / "w", "speed")
+    processes = [_start(tmp_path / "w") for _ in range(2)]
+    said = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    # One compiled, the other waited and found everything done.
+    assert sorted("up to date" in text for text in said) == [False, True]
+    assert _result(tmp_path / "w").lock == results["speed"].lock
+
+
+def test_a_waiting_build_sees_what_changed_while_it_waited(
+    expected: tuple[Path, dict[str, Result], float], tmp_path: Path
+) -> None:
+    _, results, _ = expected
+    write_product(tmp_path / "w", case="add_mul")
+    _choose(tmp_path / "w", "size")
+    first = _start(tmp_path / "w")
+    time.sleep(0.5)
+    _choose(tmp_path / "w", "speed")
+    second = _start(tmp_path / "w")
+    said = [process.communicate()[0] for process in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), said
+    assert _result(tmp_path / "w").lock == results["speed"].lock
