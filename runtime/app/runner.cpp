@@ -1,5 +1,6 @@
-// The application of `orchestrator run`: carries out the calls of a request file and
-// writes what came out to a response file. docs/runner-protocol.md has the format.
+// The application of `orchestrator run`: carries out the calls of a request
+// file and writes what came out to a response file. docs/runner-protocol.md has
+// the format.
 
 #include <stdint.h>
 
@@ -8,7 +9,8 @@
 
 namespace orch {
 
-/// All methods of the product, in order of the build. Defined by generated code.
+/// All methods of the product, in order of the build. Defined by generated
+/// code.
 extern const Span<const ModelMethod> kModelMethods;
 
 namespace {
@@ -29,7 +31,8 @@ bool write_word(File file, uint32_t word) {
   return platform::write(file, &word, sizeof word);
 }
 
-/// Reads one input from the request into its value. False: the request is wrong.
+/// Reads one input from the request into its value. False: the request is
+/// wrong.
 bool read_input(File request, Value& value) {
   uint32_t tag;
   if (!read_word(request, tag) || tag != static_cast<uint32_t>(value.tag())) {
@@ -89,8 +92,8 @@ bool write_status(File response, RunStatus status, uint32_t state_used) {
          write_word(response, state_used);
 }
 
-/// Carries out one call. Sets `failed` when the method reported an error, which ends
-/// the run: later inputs in the request cannot be placed.
+/// Carries out one call. Sets `failed` when the method reported an error, which
+/// ends the run: later inputs in the request cannot be placed.
 int run_call(File request, File response, bool& failed) {
   uint32_t index;
   uint32_t flags;

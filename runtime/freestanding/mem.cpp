@@ -1,5 +1,6 @@
-// Memory functions for builds without a C library: small first, words where both
-// sides are aligned. Compiled with -fno-builtin, or the loops would call themselves.
+// Memory functions for builds without a C library: small first, words where
+// both sides are aligned. Compiled with -fno-builtin, or the loops would call
+// themselves.
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-// <stddef.h> from the compiler's own macros, for toolchains that bring no headers.
+// <stddef.h> from the compiler's own macros, for toolchains that bring no
+// headers.
 #pragma once
 
 typedef __SIZE_TYPE__ size_t;

@@ -1,4 +1,5 @@
-// <stdint.h> from the compiler's own macros, for toolchains that bring no headers.
+// <stdint.h> from the compiler's own macros, for toolchains that bring no
+// headers.
 #pragma once
 
 typedef __INT8_TYPE__ int8_t;

@@ -6,6 +6,8 @@
 namespace orch {
 
 /// What went wrong. Log text can be compiled out, codes cannot.
+// clang-format 14 takes the attribute for an initialiser.
+// clang-format off
 enum class [[nodiscard]] Error : uint8_t {
   Ok = 0,
   /// The program is damaged: an offset, index, size or kind is out of range.
@@ -35,21 +37,23 @@ enum class [[nodiscard]] Error : uint8_t {
   /// More instructions ran than the caller allowed.
   InstructionLimit,
 };
+// clang-format on
 
 /// Name of the code, "InvalidProgram". Never null.
 const char* to_string(Error error);
 
 }  // namespace orch
 
-/// Returns the error of `expression` from the enclosing function unless it is Ok.
-#define ORCH_TRY(expression)                                   \
-  do {                                                         \
-    const ::orch::Error orch_error_ = (expression);            \
-    if (orch_error_ != ::orch::Error::Ok) return orch_error_;  \
+/// Returns the error of `expression` from the enclosing function unless it is
+/// Ok.
+#define ORCH_TRY(expression)                                  \
+  do {                                                        \
+    const ::orch::Error orch_error_ = (expression);           \
+    if (orch_error_ != ::orch::Error::Ok) return orch_error_; \
   } while (false)
 
 /// Returns `error` from the enclosing function unless `condition` holds.
-#define ORCH_CHECK(condition, error)   \
-  do {                                 \
-    if (!(condition)) return (error);  \
+#define ORCH_CHECK(condition, error)  \
+  do {                                \
+    if (!(condition)) return (error); \
   } while (false)

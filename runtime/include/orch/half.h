@@ -51,7 +51,8 @@ struct Half {
     } else if (magnitude < 0x38800000U) {  // subnormal or zero: add 0.5 shifted
       half = float_bits(float_from_bits(magnitude) + 0.5F) - 0x3F000000U;
     } else {
-      half = (magnitude - 0x38000000U + 0xFFFU + ((magnitude >> 13) & 1U)) >> 13;
+      half =
+          (magnitude - 0x38000000U + 0xFFFU + ((magnitude >> 13) & 1U)) >> 13;
     }
     bits = static_cast<uint16_t>(sign | half);
   }

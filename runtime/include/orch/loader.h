@@ -11,7 +11,8 @@
 
 namespace orch {
 
-/// Programs must lie at a multiple of this address, as their constants do within.
+/// Programs must lie at a multiple of this address, as their constants do
+/// within.
 inline constexpr size_t kProgramAlignment = 16;
 /// Arenas must lie at a multiple of this address.
 inline constexpr size_t kArenaAlignment = 16;
@@ -20,7 +21,8 @@ inline constexpr size_t kStateAlignment = 8;
 
 /// A program in memory; its bytes are used in place and must stay there.
 ///
-/// The bytes are not trusted. Every offset, index and size is checked before use.
+/// The bytes are not trusted. Every offset, index and size is checked before
+/// use.
 class Program {
  public:
   /// Checks header, identifier and segment table.
@@ -35,14 +37,15 @@ class Program {
 
  private:
   friend class MethodLoader;
-  Span<const uint8_t> bytes_;      // the whole file
-  uint32_t flatbuffer_size_ = 0;   // bytes before the first segment
-  uint32_t segment_base_ = 0;      // where segments begin
-  uint32_t segment_bytes_ = 0;     // from there to the end of the last segment
-  uint32_t root_ = 0;              // position of the Program table
+  Span<const uint8_t> bytes_;     // the whole file
+  uint32_t flatbuffer_size_ = 0;  // bytes before the first segment
+  uint32_t segment_base_ = 0;     // where segments begin
+  uint32_t segment_bytes_ = 0;    // from there to the end of the last segment
+  uint32_t root_ = 0;             // position of the Program table
 };
 
-/// RAM a method is given. Every block is the caller's and must outlive the method.
+/// RAM a method is given. Every block is the caller's and must outlive the
+/// method.
 struct MethodMemory {
   /// Values, instructions and sizes of dynamic tensors.
   Span<uint8_t> state;
@@ -50,15 +53,16 @@ struct MethodMemory {
   Span<const Span<uint8_t>> arenas;
 };
 
-/// Loads a method: checks all of it, resolves its kernels, lays its values out in
-/// `memory.state`, and copies the initial state of mutable buffers to the arenas.
+/// Loads a method: checks all of it, resolves its kernels, lays its values out
+/// in `memory.state`, and copies the initial state of mutable buffers to the
+/// arenas.
 ///
-/// On return `state_used` is the number of bytes of `memory.state` that the method
-/// needs (also with StateTooSmall, unless the program is damaged).
+/// On return `state_used` is the number of bytes of `memory.state` that the
+/// method needs (also with StateTooSmall, unless the program is damaged).
 ///
-/// Errors: InvalidProgram, UnsupportedProgram, OperatorMissing, DtypeNotSelected,
-/// DelegateMissing, NotFound, StateTooSmall, ArenaTooSmall, Misaligned. Nothing
-/// outside `memory` is written.
+/// Errors: InvalidProgram, UnsupportedProgram, OperatorMissing,
+/// DtypeNotSelected, DelegateMissing, NotFound, StateTooSmall, ArenaTooSmall,
+/// Misaligned. Nothing outside `memory` is written.
 Error load_method(const Program& program, uint32_t method, KernelTable kernels,
                   const MethodMemory& memory, MethodImage& image,
                   size_t& state_used);

@@ -23,8 +23,9 @@ struct Instruction {
     int32_t to;
   };
   struct Jump {
-    int32_t condition;    // value index: a Bool, or a Bool tensor of one element
-    int32_t destination;  // instruction index; the count of instructions ends the run
+    int32_t condition;  // value index: a Bool, or a Bool tensor of one element
+    int32_t destination;  // instruction index; the count of instructions ends
+                          // the run
   };
 
   union {
@@ -36,8 +37,8 @@ struct Instruction {
   Kind kind;
 };
 
-/// Everything the executor needs. Made by the loader from a program, or at build
-/// time. Trusted: every index in it is in range.
+/// Everything the executor needs. Made by the loader from a program, or at
+/// build time. Trusted: every index in it is in range.
 struct MethodImage {
   Span<const Instruction> instructions;
   Span<Value> values;

@@ -23,7 +23,7 @@ void log(const char* text);
 
 }  // namespace orch::platform
 
-/// The application, called by the platform's start-up code; its result becomes the
-/// exit code of the process or the emulator. The two paths come from its command
-/// line.
+/// The application, called by the platform's start-up code; its result becomes
+/// the exit code of the process or the emulator. The two paths come from its
+/// command line.
 int orch_application(const char* request_path, const char* response_path);

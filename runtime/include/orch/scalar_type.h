@@ -66,8 +66,12 @@ constexpr DtypeSet dtype_set(T... dtypes) {
   return DtypeSet{((uint32_t{1} << static_cast<unsigned>(dtypes)) | ... | 0U)};
 }
 
-constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) { return {a.bits | b.bits}; }
-constexpr DtypeSet operator&(DtypeSet a, DtypeSet b) { return {a.bits & b.bits}; }
+constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) {
+  return {a.bits | b.bits};
+}
+constexpr DtypeSet operator&(DtypeSet a, DtypeSet b) {
+  return {a.bits & b.bits};
+}
 
 inline constexpr DtypeSet kIntegral =
     dtype_set(ScalarType::Byte, ScalarType::Char, ScalarType::Short,

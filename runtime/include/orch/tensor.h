@@ -27,16 +27,17 @@ enum class Tag : uint8_t {
   TensorList,
 };
 
-/// A tensor: 16 bytes on a 32-bit core. Sizes and dim order of a static tensor lie
-/// in the program (flash). Strides follow from sizes and dim order.
+/// A tensor: 16 bytes on a 32-bit core. Sizes and dim order of a static tensor
+/// lie in the program (flash). Strides follow from sizes and dim order.
 ///
-/// Trusted by kernels: the loader has checked that dtype, rank, dim order and the
-/// memory behind `data` agree, and that the memory is aligned to the item size.
+/// Trusted by kernels: the loader has checked that dtype, rank, dim order and
+/// the memory behind `data` agree, and that the memory is aligned to the item
+/// size.
 struct Tensor {
-  Tag tag;             // Tag::Tensor
+  Tag tag;  // Tag::Tensor
   ScalarType dtype;
-  uint8_t dim;         // number of dimensions
-  uint8_t flags;       // kDynamic, kContiguous
+  uint8_t dim;    // number of dimensions
+  uint8_t flags;  // kDynamic, kContiguous
   void* memory;
   const int32_t* dims;
   const uint8_t* order;
@@ -46,7 +47,8 @@ struct Tensor {
   static constexpr uint8_t kDynamic = 1;
   /// The dim order is 0, 1, 2, ...
   static constexpr uint8_t kContiguous = 2;
-  /// Must not be written: a constant of the program, or a value that may become one.
+  /// Must not be written: a constant of the program, or a value that may become
+  /// one.
   static constexpr uint8_t kReadOnly = 4;
 
   Span<const int32_t> sizes() const { return {dims, dim}; }

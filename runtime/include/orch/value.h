@@ -26,7 +26,8 @@ struct Scalar {
   uint32_t words[2];
 
   int64_t bits() const {
-    return static_cast<int64_t>(static_cast<uint64_t>(words[1]) << 32 | words[0]);
+    return static_cast<int64_t>(static_cast<uint64_t>(words[1]) << 32 |
+                                words[0]);
   }
   void set_bits(int64_t bits) {
     words[0] = static_cast<uint32_t>(bits);
@@ -104,13 +105,16 @@ class Value {
   };
 };
 
-static_assert(sizeof(void*) != 4 || sizeof(Value) == 16, "16 bytes on 32-bit cores");
-static_assert(sizeof(void*) != 8 || sizeof(Value) == 32, "32 bytes on 64-bit hosts");
+static_assert(sizeof(void*) != 4 || sizeof(Value) == 16,
+              "16 bytes on 32-bit cores");
+static_assert(sizeof(void*) != 8 || sizeof(Value) == 32,
+              "32 bytes on 64-bit hosts");
 
 /// A list of integers, `int[]`; each item is an Int value of the method.
 class IntList {
  public:
-  IntList(const List& list, const Value* values) : list_(list), values_(values) {}
+  IntList(const List& list, const Value* values)
+      : list_(list), values_(values) {}
   int size() const { return static_cast<int>(list_.count); }
   int64_t operator[](int index) const {
     const int64_t at = static_cast<const int64_t*>(list_.items)[index];
@@ -157,7 +161,9 @@ class Args {
   Tensor* optional_tensor(int index) const {
     return has(index) ? &tensor(index) : nullptr;
   }
-  TensorList tensor_list(int index) const { return {value(index).list(), values_}; }
+  TensorList tensor_list(int index) const {
+    return {value(index).list(), values_};
+  }
   const Scalar& scalar(int index) const { return value(index).scalar(); }
   int64_t integer(int index) const { return value(index).to_int(); }
   bool boolean(int index) const { return value(index).to_bool(); }

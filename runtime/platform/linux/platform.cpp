@@ -1,5 +1,5 @@
-// Platform of Linux builds without a C library: system calls and a start-up stub.
-// Source: Linux arch/*/entry/syscalls; calling conventions of syscall(2).
+// Platform of Linux builds without a C library: system calls and a start-up
+// stub. Source: Linux arch/*/entry/syscalls; calling conventions of syscall(2).
 
 #include "orch/platform.h"
 
@@ -53,8 +53,8 @@ File open(const char* path, long flags) {
 
 bool transfer(long number, File file, uintptr_t at, size_t size) {
   while (size != 0) {
-    const long done =
-        system_call(number, file, static_cast<long>(at), static_cast<long>(size), 0);
+    const long done = system_call(number, file, static_cast<long>(at),
+                                  static_cast<long>(size), 0);
     if (done <= 0) return false;
     at += static_cast<size_t>(done);
     size -= static_cast<size_t>(done);
@@ -65,7 +65,9 @@ bool transfer(long number, File file, uintptr_t at, size_t size) {
 }  // namespace
 
 File open_for_reading(const char* path) { return open(path, kReadOnly); }
-File open_for_writing(const char* path) { return open(path, kWriteCreateTruncate); }
+File open_for_writing(const char* path) {
+  return open(path, kWriteCreateTruncate);
+}
 
 bool read(File file, void* data, size_t size) {
   return transfer(kRead, file, reinterpret_cast<uintptr_t>(data), size);
