@@ -144,7 +144,7 @@ def test_another_toolchain_is_another_text() -> None:
     ]
     texts = {toolchain_text(t) for t in (GNU, *others)}
     assert len(texts) == 4
-    elsewhere = replace(GNU, compiler=("/home/me/g++",), builtins="/home/me/rt.o")
+    elsewhere = replace(GNU, compiler=("/elsewhere/g++",), builtins="/elsewhere/rt.o")
     assert toolchain_text(elsewhere) == toolchain_text(GNU)
 
 
@@ -254,22 +254,22 @@ def test_without_kernels_and_models_there_is_still_a_library() -> None:
 def test_the_compilation_database_names_the_files_people_edit() -> None:
     plan = _plan("host", "gnu")
     text = compile_commands(
-        plan, compiler=GNU.compiler, folder="/home/me/build", sources="/home/me/src"
+        plan, compiler=GNU.compiler, folder="/elsewhere/build", sources="/elsewhere/src"
     )
     entries = json.loads(text)
     assert [e["output"] for e in entries] == [u.object for u in plan.units]
     by_output = {e["output"]: e for e in entries}
     entry = by_output["obj/runtime/src/error.cpp.o"]
-    assert entry["directory"] == "/home/me/build"
-    assert entry["file"] == "/home/me/src/runtime/src/error.cpp"
+    assert entry["directory"] == "/elsewhere/build"
+    assert entry["file"] == "/elsewhere/src/runtime/src/error.cpp"
     assert entry["arguments"][0] == "/usr/bin/g++"
     assert entry["arguments"][-4:] == [
         "-c",
-        "/home/me/src/runtime/src/error.cpp",
+        "/elsewhere/src/runtime/src/error.cpp",
         "-o",
         "obj/runtime/src/error.cpp.o",
     ]
-    assert "-I/home/me/src/kernels" in entry["arguments"]
+    assert "-I/elsewhere/src/kernels" in entry["arguments"]
     assert "-Igen/include" in entry["arguments"]
     assert "-Isrc" not in text
     assert by_output["obj/gen/src/api.cpp.o"]["file"] == "gen/src/api.cpp"
