@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -133,7 +133,10 @@ class Inputs:
                     self.model_bytes[model.name], file=str(model.path)
                 )
             except ModelError as error:
-                problems += error.diagnostics
+                named_by = ("named by", str(self.model_spans[model.name]))
+                problems += [
+                    replace(d, notes=(*d.notes, named_by)) for d in error.diagnostics
+                ]
         if problems:
             raise ModelError(problems)
         return programs

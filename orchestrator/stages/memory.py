@@ -105,11 +105,13 @@ _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 def _unsupported(
     model: str, method: Method, span: SourceSpan | None
 ) -> Iterable[Diagnostic]:
-    def problem(message: str, hint: str) -> Diagnostic:
+    def problem(message: str, hint: str, values: list[int] | None = None) -> Diagnostic:
+        notes = (("found", f"values {', '.join(map(str, values))}"),) if values else ()
         return Diagnostic(
             code="unsupported-program",
             message=f'model "{model}", method {method.name}: {message}',
             where=span,
+            notes=notes,
             hint=hint,
         )
 
@@ -118,20 +120,27 @@ def _unsupported(
             "its name cannot be part of a C function's",
             "export it under a name of letters, digits and _",
         )
-    for index, value in enumerate(method.values):
-        if not isinstance(value, TensorValue):
-            continue
-        if value.is_external:
-            yield problem(
-                f"value {index} has its data outside the program",
-                "export without external constants, so that they lie in the .pte",
-            )
-        elif not value.is_planned and not value.is_constant and value.numel != 0:
-            yield problem(
-                f"value {index} has no memory in the program's plan",
-                "export with memory-planned inputs and outputs"
-                " (alloc_graph_input and alloc_graph_output of MemoryPlanningPass)",
-            )
+    tensors = [
+        (i, v) for i, v in enumerate(method.values) if isinstance(v, TensorValue)
+    ]
+    if external := [i for i, v in tensors if v.is_external]:
+        yield problem(
+            "tensors have their data outside the program",
+            "export without external constants, so that they lie in the .pte",
+            external,
+        )
+    if homeless := [i for i, v in tensors if _is_homeless(v)]:
+        yield problem(
+            "tensors have no memory in the program's plan",
+            "export with memory-planned inputs and outputs"
+            " (alloc_graph_input and alloc_graph_output of MemoryPlanningPass)",
+            homeless,
+        )
+
+
+def _is_homeless(value: TensorValue) -> bool:
+    placed = value.is_planned or value.is_constant or value.is_external
+    return not placed and value.numel != 0
 
 
 def _method_memory(model: str, method: Method, pointer_bytes: int) -> MethodMemory:

@@ -226,13 +226,13 @@ def test_sums_are_over_all_models_and_methods() -> None:
         (
             "external_constants",
             (0, 1, 2, 3),
-            "has its data outside the program",
+            "tensors have their data outside the program",
             "export without external constants, so that they lie in the .pte",
         ),
         (
             "io_not_planned",
             (4, 17),
-            "has no memory in the program's plan",
+            "tensors have no memory in the program's plan",
             "export with memory-planned inputs and outputs"
             " (alloc_graph_input and alloc_graph_output of MemoryPlanningPass)",
         ),
@@ -243,14 +243,14 @@ def test_what_the_runtime_does_not_offer_is_refused(
 ) -> None:
     with pytest.raises(ModelError) as caught:
         _plan("add_mul", case)
-    assert caught.value.diagnostics == tuple(
+    assert caught.value.diagnostics == (
         Diagnostic(
             code="unsupported-program",
-            message=f'model "{case}", method forward: value {value} {found}',
+            message=f'model "{case}", method forward: {found}',
             where=SourceSpan(file="a.toml", line=7, text=case),
+            notes=(("found", f"values {', '.join(map(str, values))}"),),
             hint=hint,
-        )
-        for value in values
+        ),
     )
 
 
