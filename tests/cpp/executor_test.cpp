@@ -11,8 +11,6 @@
 namespace orch::test {
 namespace {
 
-constexpr DtypeSet kAll{UINT32_MAX};
-
 /// test::plus(int a, int b) -> int
 Error plus(const Args& args) {
   args.value(2).set_int(args.integer(0) + args.integer(1));

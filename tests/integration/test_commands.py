@@ -665,10 +665,12 @@ def _scenario(text: str | bytes) -> Callable[[Path], object]:
     return make
 
 
-def _report(text: str) -> Callable[[Path], object]:
+def _made(name: str, text: str) -> Callable[[Path], object]:
+    """A file of a build."""
+
     def make(folder: Path) -> None:
         (folder / "o").mkdir()
-        (folder / "o" / "report.json").write_text(text)
+        (folder / "o" / name).write_text(text)
 
     return make
 
@@ -761,18 +763,23 @@ BAD = {
     # Runs and reports
     "run before build": Bad(2, "not-built", RUN),
     "size before build": Bad(2, "no-report", ("size", "a.toml", "--out", "o")),
-    "no report": Bad(2, "bad-report", ("size", "a.toml", "--out", "o"), _report("{}")),
+    "no report": Bad(
+        2, "bad-report", ("size", "a.toml", "--out", "o"), _made("report.json", "{}")
+    ),
     "report of text": Bad(
-        2, "bad-report", ("size", "a.toml", "--out", "o"), _report("hello")
+        2, "bad-report", ("size", "a.toml", "--out", "o"), _made("report.json", "hello")
     ),
     "deep report": Bad(
-        2, "bad-report", ("size", "a.toml", "--out", "o"), _report("[" * 99999)
+        2,
+        "bad-report",
+        ("size", "a.toml", "--out", "o"),
+        _made("report.json", "[" * 99999),
     ),
     "no product": Bad(
         2,
         "bad-product",
         RUN,
-        lambda f: ((f / "o").mkdir(), (f / "o/product.json").write_text("[]")),
+        _made("product.json", "[]"),
     ),
     "missing scenario": Bad(
         2, "bad-scenario", (*RUN, "--scenario", "s.json"), _product

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from orchestrator.targets import BOARDS, CPUS, Board
 from tests.product import Product, make_product
@@ -80,6 +81,7 @@ def firmware(
 
 def _symbols(elf: ELFFile) -> list[Any]:
     table = elf.get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)
     return [s for s in table.iter_symbols() if s.name]
 
 
@@ -261,8 +263,9 @@ def test_the_stack_is_as_the_board_says(firmware: Firmware) -> None:
         assert _size_of(firmware.elf(), ".stack") == 0
         return
     assert _size_of(firmware.elf(), ".stack") == firmware.board.stack_bytes
-    vectors = firmware.elf().get_section_by_name(".vectors").data()
-    top = int.from_bytes(vectors[:4], "little")
+    vectors = firmware.elf().get_section_by_name(".vectors")
+    assert vectors
+    top = int.from_bytes(vectors.data()[:4], "little")
     (symbol,) = (s for s in _symbols(firmware.elf()) if s.name == "orch_stack_top")
     assert top == symbol["st_value"]
     assert top % 8 == 0

@@ -45,4 +45,27 @@ ProgramFacts program_of(Fill fill) {
   return facts;
 }
 
+inline ProgramFacts empty_program() {
+  return program_of([](MethodFacts&) {});
+}
+
+/// A method with one arena of 64 bytes.
+template <typename Fill>
+ProgramFacts with_arena(Fill fill) {
+  return program_of([&](MethodFacts& method) {
+    method.arenas = {0, 64};
+    fill(method);
+  });
+}
+
+/// A tensor of 4 floats at the start of arena 1.
+inline const TensorFacts kPlanned{{4}, {}, ScalarType::Float, 0, 0, 1};
+
+/// Every dtype.
+inline constexpr DtypeSet kAll{UINT32_MAX};
+
+inline Error error_of(const ProgramFacts& facts, KernelTable kernels = {}) {
+  return Loaded(facts, kernels).error;
+}
+
 }  // namespace orch::test

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.core.op_info import Selection
+from orchestrator.shell.ninja import ninja_program
 from orchestrator.stages.generate.tables import registered_kernels, selected_headers
 from orchestrator.stages.resolve import resolve
 from tests.tools import need_file, need_tool
@@ -83,7 +84,7 @@ def build(program: str) -> Path:
     sources = _generate()
     _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources))
     done = subprocess.run(
-        [need_tool("ninja"), "-j2", "--quiet", program],
+        [str(ninja_program()), "-j2", "--quiet", program],
         cwd=FOLDER,
         capture_output=True,
         text=True,

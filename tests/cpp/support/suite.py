@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.op_info import SelectedOperator, Selection
+from orchestrator.shell.ninja import ninja_program
 from orchestrator.stages.generate.tables import selected_headers
 from orchestrator.stages.resolve import resolve
 from tests.tools import need_file, need_tool
@@ -58,7 +59,7 @@ def build() -> dict[str, Path]:
     Skips or fails the test if a tool is not installed.
     """
     compiler = need_tool("g++", "clang++")
-    ninja = need_tool("ninja")
+    ninja = str(ninja_program())
     need_file("/usr/include/doctest/doctest.h", "doctest-dev")
     sources = {
         "all_dtypes": [*_LOADER, *sorted(TESTS.glob("*_test.cpp"))],

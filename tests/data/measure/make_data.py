@@ -34,7 +34,11 @@ from orchestrator.catalog.read import read_catalog
 from orchestrator.pte.reader import read_program
 from orchestrator.shell.toolchain import find_toolchain, with_builtins
 from orchestrator.stages.aggregate import aggregate
-from orchestrator.stages.compile import plan_compile
+from orchestrator.stages.compile import (
+    TOOLCHAIN_FILE,
+    plan_compile,
+    toolchain_text,
+)
 from orchestrator.stages.extract import extract
 from orchestrator.stages.generate import generate
 from orchestrator.stages.memory import plan_memory
@@ -143,6 +147,7 @@ def write_build(work: Path, target: Target) -> dict[str, object]:
         models=tuple(programs),
     )
     (work / "build.ninja").write_text(plan.ninja)
+    (work / TOOLCHAIN_FILE).write_text(toolchain_text(toolchain))
     return asdict(memory)
 
 
