@@ -10,8 +10,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
-    """Replace a file in one step: readers see the old bytes or the new ones."""
+def write_atomic(
+    path: Path, data: bytes, *, executable: bool = False, durable: bool = True
+) -> None:
+    """Replace a file in one step: readers see the old bytes or the new ones.
+
+    Args:
+        path: Of the file; its folder is made.
+        data: All its bytes.
+        executable: Whoever may read it may run it.
+        durable: Also after the machine loses power.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -20,9 +29,9 @@ def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
             file.flush()
             if executable:
                 mode = os.fstat(file.fileno()).st_mode
-                # Whoever may read it may run it.
                 os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
@@ -33,12 +42,13 @@ def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
 def write_if_changed(path: Path, data: bytes) -> bool:
     """Write a file unless it has these bytes; whether it was written.
 
-    A file that keeps its bytes keeps its time, so that ninja sees no change.
+    A file that keeps its bytes keeps its time, so that ninja sees no change. Bytes that
+    a loss of power spoils are other bytes, and so are written again.
     """
     with suppress(OSError):
         if path.stat().st_size == len(data) and path.read_bytes() == data:
             return False
-    write_atomic(path, data)
+    write_atomic(path, data, durable=False)
     return True
 
 

@@ -48,6 +48,17 @@ def test_a_failed_write_leaves_the_old_file_alone(
     assert _names(tmp_path) == {"file"}
 
 
+def test_only_what_cannot_be_made_again_waits_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[int] = []
+    monkeypatch.setattr(os, "fsync", waits.append)
+    write_if_changed(tmp_path / "work", b"new")
+    assert waits == []
+    write_atomic(tmp_path / "lock", b"new")
+    assert len(waits) == 1
+
+
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o755), (0o077, 0o700)])
 def test_a_program_may_be_run_by_whoever_may_read_it(
     tmp_path: Path, umask: int, mode: int

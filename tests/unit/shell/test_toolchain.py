@@ -188,6 +188,11 @@ def test_zig_is_that_of_the_python_package(zig: Path) -> None:
     )
 
 
+def test_zig_whose_clang_says_no_version(zig: Path) -> None:
+    _install(zig.parent, "zig", ZIG.replace("clang version", "clang"))
+    assert find_toolchain(_target("host", "zig")).version == "ziglang 0.17.0"
+
+
 @pytest.mark.parametrize("half", [False, True])
 def test_zig_that_is_not_installed(
     zig: Path, monkeypatch: pytest.MonkeyPatch, *, half: bool

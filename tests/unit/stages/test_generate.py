@@ -364,6 +364,24 @@ def test_a_product_without_kernels_has_an_empty_table() -> None:
     assert "kKernelTable" not in text
 
 
+def test_an_arena_without_bytes_is_no_variable() -> None:
+    program = program_of("two_arenas")
+    (method,) = program.methods
+    programs = {"m": program}
+    memory = memory_of(programs, HOST)
+    (model,) = memory.models
+    (sizes,) = model.methods
+    first, second = sizes.arenas
+    arenas = (replace(first, size_bytes=0), second)
+    sizes = replace(sizes, arenas=arenas)
+    memory = replace(memory, models=(replace(model, methods=(sizes,)),))
+    text = api_source("p", HEAD, programs, memory).text
+    base = f"p_m_{method.name}"
+    assert f"uint8_t {base}_arena1" not in text
+    assert f"uint8_t {base}_arena2[{second.size_bytes}];" in text
+    assert f"{{Span<uint8_t>(), Span<uint8_t>({base}_arena2)}}" in text
+
+
 def test_a_product_without_models_has_no_methods() -> None:
     source = api_source("p", HEAD, {}, memory_of({}, HOST)).text
     assert "kModelMethods{};" in source
