@@ -33,7 +33,7 @@ def check_writes(
     """Refuse programs that write into constants.
 
     A value that a move replaces counts as one: it may come to share the memory of a
-    constant. The rule is that of runtime/src/load_method.cpp.
+    constant. The rule is that of runtime/src/find_kernel.cpp.
 
     Args:
         programs: By model name.

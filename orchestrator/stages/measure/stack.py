@@ -35,7 +35,7 @@ _COLUMNS: Final = 3
 """Place and function, bytes, qualifiers; separated by tabs."""
 
 _HELPERS: Final = re.compile(r"^runtime/(src/(tensor|error|status|math)|freestanding/)")
-_LOADER: Final = re.compile(r"^runtime/src/(load|program)")
+_LOADER: Final = re.compile(r"^runtime/src/(load|program|find_kernel)")
 _EXECUTOR: Final = re.compile(r"^runtime/src/executor")
 _MODEL: Final = re.compile(r"^runtime/src/model")
 _ENTRY: Final = re.compile(r"^runtime/(app|platform)/")

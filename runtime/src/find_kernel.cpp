@@ -1,0 +1,136 @@
+#include "find_kernel.h"
+
+namespace orch {
+namespace {
+
+/// Letter of a kernel signature for each tag.
+constexpr char kLetters[] = "NTIDBCJEAL";
+
+constexpr bool has_letter(Tag tag, char letter) {
+  return kLetters[static_cast<size_t>(tag)] == letter;
+}
+static_assert(has_letter(Tag::Tensor, 'T') && has_letter(Tag::Int, 'I') &&
+                  has_letter(Tag::Double, 'D') && has_letter(Tag::Bool, 'B') &&
+                  has_letter(Tag::String, 'C') &&
+                  has_letter(Tag::IntList, 'J') &&
+                  has_letter(Tag::DoubleList, 'E') &&
+                  has_letter(Tag::BoolList, 'A') &&
+                  has_letter(Tag::TensorList, 'L'),
+              "letters are in the order of the tags");
+
+constexpr char kSmall = 'a' - 'A';
+
+/// Whether the kind of a value fits the letter of a signature.
+bool accepts(char letter, const Value& value) {
+  if (letter >= 'a') letter = static_cast<char>(letter - kSmall);
+  if (letter == 'S') return value.is_scalar();
+  if (letter == 'O') letter = 'L';
+  return has_letter(value.tag(), letter);
+}
+
+/// Compares "namespace::base" and overload of a program with
+/// "namespace::base.out".
+bool same_name(const char* name, Span<const char> base,
+               Span<const char> overload) {
+  for (const char c : base) {
+    if (*name != c || c == '\0') return false;
+    ++name;
+  }
+  if (!overload.empty()) {
+    if (*name != '.') return false;
+    ++name;
+  }
+  for (const char c : overload) {
+    if (*name != c || c == '\0') return false;
+    ++name;
+  }
+  return *name == '\0';
+}
+
+/// Consumes the kernel key entry of one tensor, "6;0,1"; null if it differs.
+const char* match_key_entry(const char* key, const Tensor& tensor) {
+  unsigned dtype = 0;
+  while (*key >= '0' && *key <= '9') {
+    dtype = dtype * 10 + static_cast<unsigned>(*key++ - '0');
+  }
+  if (dtype != static_cast<unsigned>(tensor.dtype) || *key++ != ';')
+    return nullptr;
+  for (int i = 0; i < tensor.dim; ++i) {
+    // Ranks are below 10: one digit for each dimension.
+    if (i != 0 && *key++ != ',') return nullptr;
+    if (*key++ != static_cast<char>('0' + tensor.order[i])) return nullptr;
+  }
+  return key;
+}
+
+/// Compares a kernel key with the tensors of a call: `v1/6;0,1|6;0,1`. A tensor
+/// list counts as the first tensor in it, a missing tensor not at all.
+bool matches_key(const char* key, const Args& args) {
+  key += 2;  // "v1"
+  bool first = true;
+  for (uint32_t i = 0; i < args.count(); ++i) {
+    const Value& value = args.value(static_cast<int>(i));
+    const Tensor* tensor = nullptr;
+    if (value.is_tensor()) {
+      tensor = &value.tensor();
+    } else if (value.tag() == Tag::TensorList) {
+      const TensorList list = args.tensor_list(static_cast<int>(i));
+      for (int k = 0; k < list.size() && tensor == nullptr; ++k)
+        tensor = list[k];
+    }
+    if (tensor == nullptr) continue;
+    if (*key++ != (first ? '/' : '|')) return false;
+    key = match_key_entry(key, *tensor);
+    if (key == nullptr) return false;
+    first = false;
+  }
+  return *key == '\0';
+}
+
+/// Whether a kernel of the right name serves a call: kinds, dtypes and kernel
+/// key.
+bool matches(const Kernel& kernel, const Args& args, Error& why) {
+  why = Error::InvalidProgram;
+  bool selected = true;
+  uint32_t index = 0;
+  for (const char* letter = kernel.signature; *letter != '\0'; ++letter) {
+    if (*letter == '>' || *letter == '?') continue;
+    if (index == args.count()) return false;
+    const int at = static_cast<int>(index++);
+    const Value& value = args.value(at);
+    if (letter[1] == '?' && value.is_none()) continue;
+    if (!accepts(*letter, value)) return false;
+    const bool is_list = value.tag() == Tag::TensorList;
+    const uint32_t count = is_list ? value.list().count : value.is_tensor();
+    for (uint32_t k = 0; k < count; ++k) {
+      const Tensor* const tensor =
+          is_list ? args.tensor_list(at)[static_cast<int>(k)] : &value.tensor();
+      if (tensor == nullptr) {
+        if (*letter != 'O') return false;
+        continue;
+      }
+      const bool writes = *letter >= 'a';
+      if (writes && (tensor->flags & Tensor::kReadOnly) != 0) return false;
+      selected = selected && kernel.dtypes.has(tensor->dtype);
+    }
+  }
+  why = Error::DtypeNotSelected;
+  return selected && (kernel.key == nullptr || matches_key(kernel.key, args));
+}
+
+}  // namespace
+
+Error find_kernel(KernelTable kernels, Span<const char> base,
+                  Span<const char> overload, const Args& args,
+                  KernelFn& function) {
+  Error why = Error::OperatorMissing;
+  for (const Kernel& kernel : kernels) {
+    if (same_name(kernel.name, base, overload) && matches(kernel, args, why)) {
+      function = kernel.function;
+      return Error::Ok;
+    }
+  }
+  return why;
+}
+
+}  // namespace orch

@@ -1,0 +1,261 @@
+// Loading the values of a method: scalars, lists, tensors and where they lie.
+
+#include <string.h>
+
+#include "method_loader.h"
+
+namespace orch {
+namespace {
+
+/// Values of the KernelTypes union. Source: ExecuTorch schema/program.fbs.
+enum class ValueType : uint8_t {
+  Null = 1,
+  Int,
+  Bool,
+  Double,
+  Tensor,
+  String,
+  IntList,
+  DoubleList,
+  BoolList,
+  TensorList,
+  OptionalTensorList,
+};
+
+/// What the lists of a program become, by type from String on.
+struct ListKind {
+  Tag tag;
+  uint8_t item_bytes;
+};
+constexpr ListKind kListKinds[] = {
+    {Tag::String, 1},   {Tag::IntList, 8},    {Tag::DoubleList, 8},
+    {Tag::BoolList, 1}, {Tag::TensorList, 4}, {Tag::TensorList, 4},
+};
+
+}  // namespace
+
+/// Words of state for the capacity and sizes of tensors whose sizes may change.
+Error MethodLoader::count_dynamic(size_t& words) {
+  for (uint32_t i = 0; i < values_at_.count; ++i) {
+    const FbTable table = reader_.item(values_at_, i);
+    if (reader_.scalar<uint8_t>(table, slot::kValType) !=
+        static_cast<uint8_t>(ValueType::Tensor)) {
+      continue;
+    }
+    const FbTable tensor = reader_.child(table, slot::kVal);
+    if (reader_.scalar<int8_t>(tensor, slot::kDynamism) != 0) {
+      // What has more dimensions will be refused; here it must not overflow.
+      const uint32_t dim = reader_.vector(tensor, slot::kSizes, 4).count;
+      words += 1 + (dim < kMaxDim ? dim : kMaxDim);
+    }
+  }
+  return reader_.failed() ? Error::InvalidProgram : Error::Ok;
+}
+
+Error MethodLoader::load_value(uint32_t index) {
+  const FbTable table = reader_.item(values_at_, index);
+  const uint8_t type = reader_.scalar<uint8_t>(table, slot::kValType);
+  const FbTable content = reader_.child(table, slot::kVal);
+  ORCH_CHECK(!reader_.failed() && content.at != 0, Error::InvalidProgram);
+  Value& value = values_[index];
+  switch (static_cast<ValueType>(type)) {
+    case ValueType::Null:
+      value.set_none();
+      break;
+    case ValueType::Int:
+      value.set_int(reader_.scalar<int64_t>(content, 0));
+      break;
+    case ValueType::Bool:
+      value.set_bool(reader_.scalar<uint8_t>(content, 0) != 0);
+      break;
+    case ValueType::Double:
+      value.set_double(reader_.scalar<double>(content, 0));
+      break;
+    case ValueType::Tensor:
+      ORCH_TRY(load_tensor(content, value));
+      break;
+    case ValueType::String:
+    case ValueType::IntList:
+    case ValueType::DoubleList:
+    case ValueType::BoolList:
+    case ValueType::TensorList:
+    case ValueType::OptionalTensorList: {
+      const ListKind kind =
+          kListKinds[type - static_cast<uint8_t>(ValueType::String)];
+      const FbVector list = reader_.vector(content, 0, kind.item_bytes);
+      value.set_list(kind.tag, reader_.items(list, kind.item_bytes),
+                     list.count);
+      break;
+    }
+    default:
+      return Error::InvalidProgram;
+  }
+  return reader_.failed() ? Error::InvalidProgram : Error::Ok;
+}
+
+Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
+  const FbVector sizes = reader_.vector(table, slot::kSizes, 4);
+  const FbVector order = reader_.vector(table, slot::kDimOrder, 1);
+  Tensor tensor{};
+  tensor.tag = Tag::Tensor;
+  tensor.dtype = static_cast<ScalarType>(
+      reader_.scalar<uint8_t>(table, slot::kScalarType));
+  tensor.dims = static_cast<const int32_t*>(reader_.items(sizes, 4));
+  tensor.order = static_cast<const uint8_t*>(reader_.items(order, 1));
+  const int8_t dynamism = reader_.scalar<int8_t>(table, slot::kDynamism);
+  ORCH_CHECK(!reader_.failed() && sizes.count == order.count,
+             Error::InvalidProgram);
+  ORCH_CHECK(sizes.count <= kMaxDim, Error::UnsupportedProgram);
+  ORCH_CHECK(reader_.scalar<int32_t>(table, slot::kStorageOffset) == 0 &&
+                 reader_.scalar<int8_t>(table, slot::kLayout) == 0,
+             Error::UnsupportedProgram);
+  ORCH_CHECK(dynamism >= 0 && dynamism <= 2, Error::InvalidProgram);
+  tensor.dim = static_cast<uint8_t>(sizes.count);
+
+  const size_t item = item_bytes(tensor.dtype);
+  ORCH_CHECK(item != 0, Error::UnsupportedProgram);
+  // Below 2^31 bytes even with empty dimensions counted as 1, so that no
+  // kernel's arithmetic on sizes and strides can overflow.
+  uint64_t bound = item;
+  bool empty = false;
+  unsigned seen = 0;
+  bool identity = true;
+  for (int i = 0; i < tensor.dim; ++i) {
+    // A negative size counts as one that is too large.
+    const uint32_t size = static_cast<uint32_t>(tensor.dims[i]);
+    empty |= size == 0;
+    bound *= size == 0 ? 1U : size;
+    ORCH_CHECK(bound <= INT32_MAX, Error::InvalidProgram);
+    const unsigned dim = tensor.order[i];
+    ORCH_CHECK(dim < tensor.dim, Error::InvalidProgram);
+    seen |= 1U << dim;
+    identity = identity && dim == static_cast<unsigned>(i);
+  }
+  ORCH_CHECK(seen + 1 == 1U << tensor.dim, Error::InvalidProgram);
+  if (identity) tensor.flags |= Tensor::kContiguous;
+
+  const size_t bytes = empty ? 0 : static_cast<size_t>(bound);
+  ORCH_TRY(locate(table, tensor, bytes));
+  if (dynamism != 0) {
+    int32_t* const words = state_.take<int32_t>(1 + sizes.count);
+    words[0] = static_cast<int32_t>(bytes);
+    memcpy(words + 1, tensor.dims, sizes.count * sizeof(int32_t));
+    tensor.dims = words + 1;
+    tensor.flags |= Tensor::kDynamic;
+  }
+  value.set_tensor(tensor);
+  return Error::Ok;
+}
+
+/// Finds the memory of a tensor: in an arena, or in the program if it is
+/// constant.
+Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
+  const uint32_t buffer = reader_.scalar<uint32_t>(table, slot::kDataBuffer);
+  const FbTable allocation = reader_.child(table, slot::kAllocation);
+  const FbTable extra = reader_.child(table, slot::kExtra);
+  const uint8_t location = reader_.scalar<uint8_t>(extra, slot::kLocation);
+  ORCH_CHECK(!reader_.failed() && location <= 1, Error::InvalidProgram);
+  ORCH_CHECK(location == 0,
+             Error::UnsupportedProgram);  // data outside the program
+
+  const size_t align = item_bytes(tensor.dtype);
+  if (allocation.at == 0) {
+    // Without a buffer it is an input or output in the caller's memory.
+    ORCH_CHECK(buffer != 0 || bytes == 0, Error::UnsupportedProgram);
+    const uint8_t* data = program_.bytes_.data();
+    if (buffer != 0) ORCH_TRY(constant(buffer, bytes, data));
+    ORCH_CHECK(reinterpret_cast<uintptr_t>(data) % align == 0,
+               Error::InvalidProgram);
+    tensor.memory = const_cast<uint8_t*>(data);  // kReadOnly guards it
+    tensor.flags |= Tensor::kReadOnly;
+    return Error::Ok;
+  }
+
+  const uint32_t id = reader_.scalar<uint32_t>(allocation, slot::kMemoryId);
+  const uint32_t high = reader_.scalar<uint32_t>(allocation, slot::kOffsetHigh);
+  const uint32_t offset =
+      reader_.scalar<uint32_t>(allocation, slot::kOffsetLow);
+  ORCH_CHECK(id != 0 && id < buffer_sizes_.count && high == 0,
+             Error::InvalidProgram);
+  const int64_t planned = reader_.read<int64_t>(buffer_sizes_.at + 8 * id);
+  ORCH_CHECK(planned <= INT32_MAX && offset <= planned &&
+                 bytes <= static_cast<uint64_t>(planned) - offset,
+             Error::InvalidProgram);
+  ORCH_CHECK(id <= memory_.arenas.size() && static_cast<uint64_t>(planned) <=
+                                                memory_.arenas[id - 1].size(),
+             Error::ArenaTooSmall);
+  uint8_t* const arena = memory_.arenas[id - 1].data();
+  ORCH_CHECK(reinterpret_cast<uintptr_t>(arena) % kArenaAlignment == 0,
+             Error::Misaligned);
+  ORCH_CHECK(offset % align == 0, Error::InvalidProgram);
+  tensor.memory = arena + offset;
+
+  if (buffer != 0) {  // mutable buffer with an initial state
+    const FbVector segments =
+        reader_.vector(root_, slot::kMutableDataSegments, 4);
+    const uint64_t segment =
+        reader_.scalar<uint64_t>(extra, slot::kMutableSegment);
+    ORCH_CHECK(!reader_.failed() && segment < segments.count,
+               Error::InvalidProgram);
+    const uint8_t* data = nullptr;
+    ORCH_TRY(subsegment(reader_.item(segments, static_cast<uint32_t>(segment)),
+                        buffer, bytes, data));
+    if (bytes != 0) memcpy(tensor.memory, data, bytes);
+  }
+  return Error::Ok;
+}
+
+Error MethodLoader::constant(uint32_t buffer, size_t bytes,
+                             const uint8_t*& data) {
+  return subsegment(reader_.child(root_, slot::kConstantSegment), buffer, bytes,
+                    data);
+}
+
+/// Finds entry `index` of a segment that is cut into pieces by a list of
+/// offsets.
+Error MethodLoader::subsegment(const FbTable& offsets, uint32_t index,
+                               size_t bytes, const uint8_t*& data) {
+  const uint32_t segment_index =
+      reader_.scalar<uint32_t>(offsets, slot::kSegmentIndex);
+  const FbVector starts = reader_.vector(offsets, slot::kOffsets, 8);
+  const FbVector segments = reader_.vector(root_, slot::kSegments, 4);
+  ORCH_CHECK(!reader_.failed() && index < starts.count &&
+                 segment_index < segments.count,
+             Error::InvalidProgram);
+  const FbTable segment = reader_.item(segments, segment_index);
+  const uint64_t base = reader_.scalar<uint64_t>(segment, slot::kOffset);
+  const uint64_t size = reader_.scalar<uint64_t>(segment, slot::kSize);
+  const uint64_t start = reader_.read<uint64_t>(starts.at + 8 * index);
+  ORCH_CHECK(!reader_.failed() && base <= program_.segment_bytes_ &&
+                 size <= program_.segment_bytes_ - base && start <= size &&
+                 bytes <= size - start,
+             Error::InvalidProgram);
+  data = program_.bytes_.data() + program_.segment_base_ + base + start;
+  return Error::Ok;
+}
+
+/// Items of lists must name values of the right kind.
+Error MethodLoader::check_lists() const {
+  for (int64_t i = 0; i < values_count_; ++i) {
+    if (values_[i].tag() != Tag::IntList &&
+        values_[i].tag() != Tag::TensorList) {
+      continue;
+    }
+    const List& list = values_[i].list();
+    for (uint32_t k = 0; k < list.count; ++k) {
+      if (list.tag == Tag::IntList) {
+        const int64_t at = static_cast<const int64_t*>(list.items)[k];
+        ORCH_CHECK(valid(at) && values_[at].tag() == Tag::Int,
+                   Error::InvalidProgram);
+      } else {
+        const int32_t at = static_cast<const int32_t*>(list.items)[k];
+        ORCH_CHECK(at == -1 || (valid(at) && (values_[at].is_tensor() ||
+                                              values_[at].is_none())),
+                   Error::InvalidProgram);
+      }
+    }
+  }
+  return Error::Ok;
+}
+
+}  // namespace orch

@@ -1,0 +1,78 @@
+// The loader of one method: what its parts share.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "flatbuffer.h"
+#include "orch/loader.h"
+
+namespace orch {
+
+/// Hands out parts of a block, and counts on when the block is full.
+class Bump {
+ public:
+  explicit Bump(Span<uint8_t> block) : block_(block) {}
+
+  template <typename T>
+  T* take(size_t count) {
+    static_assert(alignof(T) <= kStateAlignment, "state alignment");
+    used_ = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);
+    const size_t at = used_;
+    used_ += count * sizeof(T);
+    return fits() ? reinterpret_cast<T*>(block_.data() + at) : nullptr;
+  }
+  size_t used() const { return used_; }
+  bool fits() const { return used_ <= block_.size(); }
+
+ private:
+  Span<uint8_t> block_;
+  size_t used_ = 0;
+};
+
+/// Loads one method. Every index it stores was checked first.
+class MethodLoader {
+ public:
+  MethodLoader(const Program& program, KernelTable kernels,
+               const MethodMemory& memory)
+      : program_(program),
+        kernels_(kernels),
+        memory_(memory),
+        state_(memory.state),
+        reader_(program.bytes_.data(), program.flatbuffer_size_) {}
+
+  Error load(uint32_t method, MethodImage& image, size_t& state_used);
+
+ private:
+  Error count_dynamic(size_t& words);
+  Error load_value(uint32_t index);
+  Error load_tensor(const FbTable& table, Value& value);
+  Error locate(const FbTable& table, Tensor& tensor, size_t bytes);
+  Error constant(uint32_t buffer, size_t bytes, const uint8_t*& data);
+  Error subsegment(const FbTable& offsets, uint32_t index, size_t bytes,
+                   const uint8_t*& data);
+  Error check_lists() const;
+  Error load_instruction(uint32_t index, bool kernels);
+  Error load_call(const FbTable& table, Instruction& instruction);
+  Error indices(const FbTable& plan, uint32_t slot,
+                Span<const int32_t>& result);
+  bool valid(int64_t value) const {
+    return value >= 0 && value < values_count_;
+  }
+
+  const Program& program_;
+  const KernelTable kernels_;
+  const MethodMemory& memory_;
+  Bump state_;
+  FbReader reader_;
+  FbTable root_;
+  FbVector values_at_;
+  FbVector operators_;
+  FbVector instructions_at_;
+  FbVector buffer_sizes_;
+  Value* values_ = nullptr;
+  int64_t values_count_ = 0;
+  Instruction* instructions_ = nullptr;
+};
+
+}  // namespace orch
