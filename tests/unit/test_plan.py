@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 INPUTS: dict[str, Any] = {
     "orchestrator": "o1",
     "models": {"kws": "m1", "vww": "m2"},
+    "operator_files": {"ops.yaml": "y1"},
     "libraries": {"portable": "l1"},
     "sources": {"kernels/portable/op_add.cpp": "s1", "runtime/src/error.cpp": "s2"},
     "sections": {
@@ -24,6 +25,7 @@ INPUTS: dict[str, Any] = {
         "operators": "p1",
         "dtypes": "d1",
         "kernels": "k1",
+        "registry": "r1",
         "budget": "b1",
     },
     "toolchain": "c1",

@@ -27,9 +27,12 @@ from orchestrator.profile import (
     DtypeSelect,
     Load,
     ModelEntry,
+    OperatorFile,
     OperatorRequests,
     Optimize,
+    Overlap,
     Profile,
+    Registry,
     TargetChoice,
     checks,
     load_profile,
@@ -61,7 +64,7 @@ def load(text: str, **others: str) -> Profile:
     return load_profile(
         MAIN,
         text_of=text_of,
-        is_file=lambda path: path.suffix == ".pte",
+        is_file=lambda path: path.suffix in (".pte", ".yaml"),
         known_libraries=("portable", "quantized"),
     )
 
@@ -97,7 +100,16 @@ def test_every_key() -> None:
                 load=Load.PTE,
             ),
         ),
-        operators=OperatorRequests(include=(OperatorName("aten", "add", "out"),)),
+        operators=OperatorRequests(
+            include=(OperatorName("aten", "add", "out"),),
+            include_yaml=(
+                OperatorFile(
+                    path=Path("profiles/../ops/extra.yaml"),
+                    written="../ops/extra.yaml",
+                ),
+            ),
+            overlap=Overlap.ALLOW,
+        ),
         dtypes=DtypeRequests(
             select=DtypeSelect.MODELS,
             operators=(
@@ -112,6 +124,7 @@ def test_every_key() -> None:
             ),
         ),
         libraries=("portable",),
+        registry=Registry(max_kernels=64),
         budget=Budget(flash_bytes=2 * 1024 * 1024, ram_bytes=64 * 1024),
     )
 
