@@ -190,7 +190,8 @@ class _Reader:
     # Selected operators
 
     def _read_selected(self, root: Node) -> None:
-        fields = self.file.mapping(root, "an operator list", _LIST_KEYS) or {}
+        found = self.file.mapping(root, "an operator list", _LIST_KEYS) or {}
+        fields = {key: value for key, value in found.items() if not is_null(value)}
         if node := fields.get("include_all_operators"):
             self.every_operator = self._boolean(node, "include_all_operators")
         if node := fields.get("operators"):

@@ -83,6 +83,10 @@ def _section(name: str) -> dict[str, Any]:
             {"models": {"kws": "new", "vww": "m2"}},
             {"extract kws", "aggregate", "resolve", "memory", *FROM_GENERATE},
         ),
+        (
+            {"operator_files": {"ops.yaml": "new"}},
+            {"aggregate", "resolve", *FROM_GENERATE},
+        ),
         ({"libraries": {"portable": "new"}}, {"resolve", *FROM_GENERATE}),
         ({"sources": {**INPUTS["sources"], "new.h": "s3"}}, FROM_COMPILE),
         ({"toolchain": "c2"}, FROM_COMPILE),
@@ -92,6 +96,7 @@ def _section(name: str) -> dict[str, Any]:
         (_section("operators"), {"aggregate", "resolve", *FROM_GENERATE}),
         (_section("dtypes"), {"aggregate", "resolve", *FROM_GENERATE}),
         (_section("kernels"), {"resolve", *FROM_GENERATE}),
+        (_section("registry"), FROM_GENERATE),
         (_section("budget"), {"measure", "lock"}),
     ],
     ids=lambda value: str(next(iter(value))) if isinstance(value, dict) else "",

@@ -463,3 +463,32 @@ def test_package_is_cheap_to_import() -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "operators.include = []",
+        "operators = {}",
+        "operators.all = false",
+        "models = []",
+    ],
+)
+def test_a_profile_may_say_that_it_selects_nothing(text: str) -> None:
+    profile = load(SMALL.replace('models = [{ path = "../m/add_mul.pte" }]', text))
+    assert profile.models == ()
+    assert profile.operators == OperatorRequests()
+
+
+def test_a_profile_that_forgets_to_select_is_refused() -> None:
+    text = SMALL.replace('models = [{ path = "../m/add_mul.pte" }]', "")
+    assert [p.code for p in problems_of(text)] == ["nothing-selected"]
+
+
+def test_operator_lists_of_a_base_are_sought_beside_it() -> None:
+    text = 'schema = 1\nname = "a"\nextends = "base.toml"\ntarget.cpu = "host"\n'
+    profile = load(text, base='operators.include_yaml = ["o.yaml", "./o.yaml"]\n')
+    assert [f.written for f in profile.operators.include_yaml] == ["o.yaml", "./o.yaml"]
+    assert {f.path for f in profile.operators.include_yaml} == {MAIN.parent / "o.yaml"}
+    span = profile.span("operators", "include_yaml", 1)
+    assert (span.file, span.line) == ("profiles/base.toml", 1)
