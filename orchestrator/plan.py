@@ -73,6 +73,7 @@ def plan_build(
     *,
     orchestrator: str,
     models: Mapping[str, str],
+    operator_files: Mapping[str, str],
     libraries: Mapping[str, str],
     sources: Mapping[str, str],
     sections: Mapping[str, str],
@@ -84,10 +85,12 @@ def plan_build(
     Args:
         orchestrator: Digest of the program itself.
         models: By name: digest of the program file.
+        operator_files: By path: digests of the files of `operators.include_yaml`.
         libraries: By name of the kernel library: digest of its functions.yaml.
         sources: By path: digests of runtime and kernel files.
         sections: By profile table (`name`, `target`, `models`, `operators`, `dtypes`,
-            `kernels`, `budget`): digest of its settings; of `models`, their order.
+            `kernels`, `registry`, `budget`): digest of its settings; of `models`,
+            their order.
         toolchain: Identity of the compiler; "" if it is not looked at.
         previous: By stage label: its inputs in the last build that finished it.
     """
@@ -119,7 +122,10 @@ def plan_build(
         for name, digest in models.items()
     }
     aggregate = add(
-        "aggregate", stage=extracts, profile=settings("operators", "dtypes")
+        "aggregate",
+        stage=extracts,
+        profile=settings("operators", "dtypes"),
+        file=operator_files,
     )
     resolve = add(
         "resolve",
@@ -131,7 +137,7 @@ def plan_build(
     generate = add(
         "generate",
         stage={"resolve": resolve, "memory": memory},
-        profile=settings("name"),
+        profile=settings("name", "registry"),
     )
     compiled = add(
         "compile",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import yaml
+from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 # The base loader leaves scalars as text: `no` stays "no", 0 stays "0".
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_MAX_DEPTH = 64
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
@@ -36,6 +38,17 @@ class YamlFile:
     def root(self) -> Node | None:
         """The document; None if the file is empty or not YAML."""
         try:
+            if deep := _too_deep(self._text):
+                self.problems.append(
+                    Diagnostic(
+                        code="bad-yaml",
+                        message=f"{self.file} is nested too deeply",
+                        where=self.span(deep),
+                        notes=(("expected", f"at most {_MAX_DEPTH} levels"),),
+                        hint="correct the file at this line",
+                    )
+                )
+                return None
             node: Node | None = yaml.compose(self._text, Loader=_LOADER)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
@@ -137,6 +150,22 @@ class YamlFile:
             notes=(("found", describe(node)),),
             hint=f"write {expected} there",
         )
+
+
+def _too_deep(text: str) -> int:
+    """1-based line where a text is nested deeper than it may be; else 0.
+
+    Composing goes down recursively, in C: far enough down it crashes.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                return event.start_mark.line + 1 if event.start_mark else 1
+        elif isinstance(event, CollectionEndEvent):
+            depth -= 1
+    return 0
 
 
 def line_of(node: Node) -> int:

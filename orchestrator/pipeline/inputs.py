@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,30 @@ WORK = ".work"
 def digest(data: bytes) -> str:
     """SHA-256 in hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def decoded(data: bytes, *, file: str) -> str:
+    """Text of a file in UTF-8.
+
+    Raises:
+        ProfileError: It is not UTF-8.
+    """
+    try:
+        return data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ProfileError(
+            Diagnostic(
+                code="not-utf8",
+                message=f'"{file}" is not UTF-8 text',
+                where=SourceSpan(file=file, line=line),
+                notes=(
+                    ("found", f"byte 0x{data[error.start]:02x} at {error.start}"),
+                    ("expected", "YAML in UTF-8"),
+                ),
+                hint="save the file as UTF-8",
+            )
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +146,32 @@ class Inputs:
         return data
 
     @cached_property
+    def operator_files(self) -> dict[str, bytes]:
+        """Files of `operators.include_yaml`, by path relative to the profile."""
+        data: dict[str, bytes] = {}
+        problems: list[Diagnostic] = []
+        for index, file in enumerate(self.profile.operators.include_yaml):
+            try:
+                data[self.label(file.path)] = self.read(file.path)
+            except OSError as error:
+                problems.append(
+                    Diagnostic(
+                        code="unreadable-file",
+                        message=f'operator list "{file.written}" cannot be read',
+                        where=self.profile.span("operators", "include_yaml", index),
+                        notes=(("found", error.strerror or str(error)),),
+                        hint="check the file's permissions",
+                    )
+                )
+        if problems:
+            raise ProfileError(problems)
+        return data
+
+    def label(self, path: Path) -> str:
+        """Path of a file relative to the profile, the same on every machine."""
+        return Path(os.path.relpath(path, self.profile.folder)).as_posix()
+
+    @cached_property
     def programs(self) -> dict[str, Program]:
         """Decoded programs by model name. Raises ModelError with every problem."""
         from orchestrator.pte.reader import read_program  # noqa: PLC0415
@@ -210,9 +261,11 @@ class Inputs:
                 "name": p.name,
                 "target": (p.target, self.target.toolchain),
                 "models": [model.name for model in p.models],
-                "operators": p.operators,
+                # The content of the files counts, see operator_files.
+                "operators": replace(p.operators, include_yaml=()),
                 "dtypes": p.dtypes,
                 "kernels": p.libraries,
+                "registry": p.registry,
                 "budget": p.budget,
             }.items()
         }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orchestrator
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orchestrator.core.toolchain import Toolchain
-    from orchestrator.profile import Profile
     from orchestrator.stages.compile import CompilePlan
 
 
@@ -58,14 +55,16 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
         *_reachable(set(compile_plan.sources), inputs.native_bytes),
         *(f"kernels/{name}/functions.yaml" for name in profile.libraries),
     }
+    files = {
+        f"file {inputs.label(path)}": digest(inputs.read(path))
+        for path in profile.files
+    }
+    files |= {f"file {k}": digest(data) for k, data in inputs.operator_files.items()}
     return lockfile.Lock(
         profile=lockfile.facts(
             [
                 ("name", profile.name),
-                *(
-                    (_file_label(profile, f), digest(inputs.read(f)))
-                    for f in profile.files
-                ),
+                *files.items(),
             ]
         ),
         models=lockfile.facts((n, digest(d)) for n, d in inputs.model_bytes.items()),
@@ -91,11 +90,6 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
         python=lockfile.facts(_distributions(toolchain).items()),
         outputs=(),
     )
-
-
-def _file_label(profile: Profile, file: Path) -> str:
-    relative = os.path.relpath(file, profile.folder)
-    return f"file {Path(relative).as_posix()}"
 
 
 def _distributions(toolchain: Toolchain) -> dict[str, str]:

@@ -46,6 +46,13 @@ class DtypeSelect(StrEnum):
     ALL = "all"
 
 
+class Overlap(StrEnum):
+    """Whether several models may bring one operator."""
+
+    ALLOW = "allow"
+    ERROR = "error"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetChoice:
     """What is built for, with defaults filled in.
@@ -83,16 +90,33 @@ class ModelEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorFile:
+    """A file that lists operators.
+
+    Args:
+        path: Where it is, seen from where the user named the profile.
+        written: The path as the profile has it.
+    """
+
+    path: Path
+    written: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRequests:
     """Operators wanted besides those of the models.
 
     Args:
         include: Sorted, distinct.
+        include_yaml: Files that list operators, in the profile's order.
         every: Select every operator the libraries have.
+        overlap: Whether several models may bring one operator.
     """
 
     include: tuple[OperatorName, ...] = ()
+    include_yaml: tuple[OperatorFile, ...] = ()
     every: bool = False
+    overlap: Overlap = Overlap.ALLOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +134,13 @@ class DtypeRequests:
 
     select: DtypeSelect = DtypeSelect.MODELS
     operators: tuple[DtypeRequest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """ExecuTorch's kernel registry; `max_kernels` None is as many as registered."""
+
+    max_kernels: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +165,7 @@ class Profile:
         operators: Wanted besides those of the models.
         dtypes: Which dtypes are compiled in.
         libraries: Kernel libraries, first one that fits wins.
+        registry: Of ExecuTorch's own build.
         budget: Upper bounds.
         spans: Where each key path was written; key paths are unique.
     """
@@ -147,6 +179,7 @@ class Profile:
     operators: OperatorRequests = OperatorRequests()
     dtypes: DtypeRequests = DtypeRequests()
     libraries: tuple[str, ...] = ("portable",)
+    registry: Registry = Registry()
     budget: Budget = Budget()
     spans: Spans = ()
 

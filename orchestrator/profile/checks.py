@@ -44,6 +44,7 @@ def check(
     """
     yield from _check_target(document)
     yield from _check_models(document, is_file)
+    yield from _check_yaml_files(document, is_file)
     yield from _check_libraries(document, known_libraries)
     yield from _check_selects_something(document)
 
@@ -144,6 +145,27 @@ def _missing_model(document: Document, index: int, path: str) -> Diagnostic:
     )
 
 
+def _check_yaml_files(
+    document: Document, is_file: Callable[[Path], bool]
+) -> Iterator[Diagnostic]:
+    paths = _table(document, "operators").get("include_yaml")
+    for index, path in enumerate(paths if isinstance(paths, list) else ()):
+        if not isinstance(path, str) or not is_relative_path(path):
+            continue
+        if not _is_there(document.yaml_folder / path, is_file):
+            yield Diagnostic(
+                code="missing-file",
+                message=f'there is no operator list "{path}"',
+                where=document.span("operators", "include_yaml", index),
+                notes=(
+                    ("found", f"nothing to read at {document.yaml_folder / path}"),
+                    ("expected", "a functions.yaml or selected_operators.yaml"),
+                ),
+                hint="check the path; it is sought from the folder of the profile"
+                " that has it",
+            )
+
+
 def _unusable_stem(document: Document, where: KeyPath, stem: str) -> Diagnostic:
     return Diagnostic(
         code="missing-key",
@@ -207,17 +229,18 @@ def _check_libraries(
 
 
 def _check_selects_something(document: Document) -> Iterator[Diagnostic]:
-    data, operators = document.data, _table(document, "operators")
+    data = document.data
     misspelt = any(
         did_you_mean(key, ("models", "operators"))
         for key in data.keys() - set(keys_of(ProfileTable))
     )
-    asked = (data.get("models"), operators.get("include"), operators.get("all"))
-    if not misspelt and not any(asked):
+    # A product without kernels is legal, but only one that says so.
+    if not misspelt and not data.keys() & {"models", "operators"}:
         yield Diagnostic(
             code="nothing-selected",
-            message="the profile has no model and no operator",
+            message="the profile says nothing about models or operators",
             where=document.span("models"),
-            notes=(("expected", "at least one [[models]] or one operator"),),
-            hint='add [[models]] and below it path = "model.pte"',
+            notes=(("expected", "[[models]] or [operators]"),),
+            hint='add [[models]] and below it path = "model.pte", or [operators] and'
+            " below it include = [] for a runtime without kernels",
         )

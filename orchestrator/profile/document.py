@@ -27,12 +27,14 @@ class Document:
         data: As TOML parses it; not to be changed.
         spans: Where each key path was written.
         models_folder: Folder of the file the models come from.
+        yaml_folder: Folder of the file `operators.include_yaml` comes from.
     """
 
     path: Path
     data: Mapping[str, Any]
     spans: Mapping[KeyPath, SourceSpan]
     models_folder: Path
+    yaml_folder: Path
 
     def span(self, *key_path: str | int) -> SourceSpan:
         """Where a key path, or else its nearest parent, was written."""
@@ -51,7 +53,13 @@ class Document:
             data=_merge(self.data, inherited),
             spans={**spans, **self.spans},
             models_folder=(self if "models" in self.data else base).models_folder,
+            yaml_folder=(self if _has_yaml(self.data) else base).yaml_folder,
         )
+
+
+def _has_yaml(data: Mapping[str, Any]) -> bool:
+    operators = data.get("operators")
+    return isinstance(operators, dict) and "include_yaml" in operators
 
 
 _OWN_KEYS = frozenset({"name", "description"})
@@ -116,7 +124,13 @@ def read_document(
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in map_lines(text).items()
     }
-    return Document(path=path, data=data, spans=spans, models_folder=path.parent)
+    return Document(
+        path=path,
+        data=data,
+        spans=spans,
+        models_folder=path.parent,
+        yaml_folder=path.parent,
+    )
 
 
 def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic:

@@ -11,7 +11,13 @@ from fractions import Fraction
 from pathlib import PureWindowsPath
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, StrictStr, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from orchestrator.core.dtype import ScalarType
@@ -215,6 +221,20 @@ def _check_dtype(value: str) -> str:
     )
 
 
+MOST_KERNELS = 65535
+
+
+def _check_count(value: int) -> int:
+    if 1 <= value <= MOST_KERNELS:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}",
+        expected=f"an integer from 1 to {MOST_KERNELS}",
+        hint="write how many kernels fit, or leave it out for as many as there are",
+    )
+
+
 _Items = TypeVar("_Items", bound=Sized)
 
 
@@ -251,6 +271,11 @@ RelativePath = Annotated[
 Size = Annotated[StrictStr, BeforeValidator(_check_size), _text("size", _SIZE)]
 Operator = Annotated[
     StrictStr, AfterValidator(_check_operator), _text("operator", _OPERATOR)
+]
+KernelCount = Annotated[
+    StrictInt,
+    AfterValidator(_check_count),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_KERNELS}),
 ]
 Dtype = Annotated[
     StrictStr,

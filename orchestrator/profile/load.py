@@ -17,9 +17,12 @@ from orchestrator.profile.checked import (
     DtypeSelect,
     Load,
     ModelEntry,
+    OperatorFile,
     OperatorRequests,
     Optimize,
+    Overlap,
     Profile,
+    Registry,
     TargetChoice,
 )
 from orchestrator.profile.checks import check
@@ -46,7 +49,8 @@ def load_profile(
     Args:
         path: Of the profile, as the user named it.
         text_of: Gives a file's text; raises `OSError` or `UnicodeDecodeError`.
-        is_file: Whether a path is a file, asked for every model; may raise `OSError`.
+        is_file: Whether a path is a file, asked for every file the profile names;
+            may raise `OSError`.
         known_libraries: Names of the kernel libraries that exist.
 
     Raises:
@@ -171,13 +175,19 @@ def _checked(
             include=tuple(
                 sorted(set(map(OperatorName.parse, table.operators.include)))
             ),
+            include_yaml=tuple(
+                OperatorFile(path=document.yaml_folder / text, written=text)
+                for text in table.operators.include_yaml
+            ),
             every=table.operators.all,
+            overlap=Overlap(table.operators.overlap),
         ),
         dtypes=DtypeRequests(
             select=DtypeSelect(table.dtypes.select),
             operators=_dtype_requests(table.dtypes.operators),
         ),
         libraries=table.kernels.libraries,
+        registry=Registry(max_kernels=table.registry.max_kernels),
         budget=Budget(
             flash_bytes=parse_size(table.budget.flash or ""),
             ram_bytes=parse_size(table.budget.ram or ""),

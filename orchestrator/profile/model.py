@@ -22,9 +22,10 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from orchestrator.profile.checked import DtypeSelect, Load, Optimize
+from orchestrator.profile.checked import DtypeSelect, Load, Optimize, Overlap
 from orchestrator.profile.fields import (
     Dtype,
+    KernelCount,
     ModelName,
     Operator,
     ProductName,
@@ -50,7 +51,6 @@ PLANNED_KEYS = frozenset(
     {
         ("scratch",),
         ("memory",),
-        ("operators", "include_yaml"),
         ("kernels", "custom"),
         ("models", "data"),
     }
@@ -163,17 +163,33 @@ class ModelTable(Table):
 
 
 class OperatorsTable(Table):
-    """Operators besides those the models use; adds to them."""
+    """Operators besides those the models use; all keys add to them.
+
+    With neither models nor operators the product is a runtime without kernels.
+    """
 
     include: tuple[Operator, ...] = Field(
         default=(),
         description="Names of operators.",
         examples=[["aten::add.out"]],
     )
+    include_yaml: tuple[RelativePath, ...] = Field(
+        default=(),
+        description="Files that list operators: the `functions.yaml` of a kernel "
+        "library, whose operators are wanted with every dtype, or the "
+        "`selected_operators.yaml` of another build, with its kernel keys.",
+        examples=[["extra_ops.yaml"]],
+    )
     all: StrictBool = Field(
         default=False,
         description="Select every operator the kernel libraries have.",
         examples=[False],
+    )
+    overlap: Annotated[StrictStr, *choice(Overlap)] = Field(
+        default="allow",
+        description="`error`: refuse operators that more than one model brings, "
+        "whatever their dtypes.",
+        examples=["allow"],
     )
 
 
@@ -204,6 +220,23 @@ class KernelsTable(Table):
         description="Kernel libraries; the first that has a fitting kernel wins.",
         examples=[["portable"]],
         json_schema_extra={"minItems": 1, "uniqueItems": True},
+    )
+
+
+class RegistryTable(Table):
+    """For those who build ExecuTorch with the headers of this product.
+
+    The kernel table of this runtime is constant, exactly as long as what is linked,
+    and takes no kernels at run time: nothing here changes it.
+    """
+
+    max_kernels: KernelCount | None = Field(
+        default=None,
+        description="Slots of ExecuTorch's kernel registry, written into "
+        "`selected_max_kernel_num.h` as it is, with `operators.all` too: room for "
+        "kernels that are registered by hand. At least as many as are linked. "
+        "Default: as many as are linked; with `operators.all` what ExecuTorch takes.",
+        examples=[64],
     )
 
 
@@ -262,6 +295,9 @@ class ProfileTable(Table):
     )
     kernels: KernelsTable = Field(
         default=KernelsTable(), description="Where kernels come from."
+    )
+    registry: RegistryTable = Field(
+        default=RegistryTable(), description="ExecuTorch's kernel registry."
     )
     budget: BudgetTable = Field(
         default=BudgetTable(), description="Bounds a build must keep."

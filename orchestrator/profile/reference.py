@@ -33,6 +33,8 @@ load = "pte"
 
 [operators]
 include = ["aten::add.out"]
+include_yaml = ["../ops/extra.yaml"]
+overlap = "allow"
 
 [dtypes]
 select = "models"
@@ -43,6 +45,9 @@ select = "models"
 
 [kernels]
 libraries = ["portable"]
+
+[registry]
+max_kernels = 64
 
 [budget]
 flash = "2 MiB"

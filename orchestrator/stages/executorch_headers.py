@@ -10,16 +10,22 @@ import re
 from typing import TYPE_CHECKING
 
 from orchestrator.core.artifact import GeneratedFile
+from orchestrator.errors import Diagnostic, ProfileError
 
 if TYPE_CHECKING:
     from orchestrator.core.op_info import SelectedOperator, Selection
     from orchestrator.core.resolution import Resolution
+    from orchestrator.errors import SourceSpan
 
 _FOLDER = "gen/include"
 
 
 def executorch_headers(
-    head: str, selection: Selection, resolution: Resolution
+    head: str,
+    selection: Selection,
+    resolution: Resolution,
+    *,
+    max_kernels: int | None = None,
 ) -> tuple[GeneratedFile, ...]:
     """Every header in ExecuTorch's form, sorted by path.
 
@@ -27,6 +33,8 @@ def executorch_headers(
         head: Who generated them, for which profile, in one line.
         selection: What models and profile ask for.
         resolution: What is linked.
+        max_kernels: Slots of ExecuTorch's registry; None for as many as are linked, or
+            with every operator ExecuTorch's default.
 
     Source: ExecuTorch `codegen/tools/gen_selected_op_variants.py`,
     `gen_selected_prim_ops.py` and `gen_max_kernel_num.py`, with the code that
@@ -34,7 +42,9 @@ def executorch_headers(
     `kernels/prim_ops/register_prim_ops.cpp` and
     `runtime/kernel/operator_registry.cpp`.
     """
-    count = None if selection.every_operator else len(resolution.table_entries)
+    count = max_kernels
+    if count is None and not selection.every_operator:
+        count = len(resolution.table_entries)
     names = {str(selected.name) for selected in selection.operators}
     names |= {str(operator.name) for operator in resolution.operators}
     return (
@@ -44,6 +54,35 @@ def executorch_headers(
         ),
         GeneratedFile(f"{_FOLDER}/selected_prim_ops.h", _prim_ops(head, names)),
     )
+
+
+def check_max_kernels(
+    resolution: Resolution, max_kernels: int | None, *, where: SourceSpan
+) -> None:
+    """Refuse a number of slots in which the linked kernels have no room.
+
+    Args:
+        resolution: What is linked.
+        max_kernels: The profile's number; None is always enough.
+        where: The profile line that has it.
+
+    Raises:
+        ProfileError: `registry-too-small`.
+    """
+    count = len(resolution.table_entries)
+    if max_kernels is not None and max_kernels < count:
+        raise ProfileError(
+            Diagnostic(
+                code="registry-too-small",
+                message=f"registry.max_kernels has no room for {count} kernels",
+                where=where,
+                notes=(
+                    ("found", f"max_kernels = {max_kernels}"),
+                    ("expected", f"at least {count}, as many as are linked"),
+                ),
+                hint=f"write max_kernels = {count} or more, or leave it out",
+            )
+        )
 
 
 def _variants(head: str, selection: Selection, resolution: Resolution) -> str:
@@ -104,7 +143,7 @@ def _prim_ops(head: str, names: set[str]) -> str:
 
 
 def _kernel_num(head: str, count: int | None) -> str:
-    """How many kernels are registered; None lets ExecuTorch take its default."""
+    """How many kernels ExecuTorch has room for; None lets it take its default."""
     text = f"// {head}\n#pragma once\n"
     if count is None:
         return (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 INPUTS: dict[str, Any] = {
     "orchestrator": "o1",
     "models": {"kws": "m1", "vww": "m2"},
+    "operator_files": {"ops.yaml": "y1"},
     "libraries": {"portable": "l1"},
     "sources": {"kernels/portable/op_add.cpp": "s1", "runtime/src/error.cpp": "s2"},
     "sections": {
@@ -24,6 +25,7 @@ INPUTS: dict[str, Any] = {
         "operators": "p1",
         "dtypes": "d1",
         "kernels": "k1",
+        "registry": "r1",
         "budget": "b1",
     },
     "toolchain": "c1",
@@ -81,6 +83,10 @@ def _section(name: str) -> dict[str, Any]:
             {"models": {"kws": "new", "vww": "m2"}},
             {"extract kws", "aggregate", "resolve", "memory", *FROM_GENERATE},
         ),
+        (
+            {"operator_files": {"ops.yaml": "new"}},
+            {"aggregate", "resolve", *FROM_GENERATE},
+        ),
         ({"libraries": {"portable": "new"}}, {"resolve", *FROM_GENERATE}),
         ({"sources": {**INPUTS["sources"], "new.h": "s3"}}, FROM_COMPILE),
         ({"toolchain": "c2"}, FROM_COMPILE),
@@ -90,6 +96,7 @@ def _section(name: str) -> dict[str, Any]:
         (_section("operators"), {"aggregate", "resolve", *FROM_GENERATE}),
         (_section("dtypes"), {"aggregate", "resolve", *FROM_GENERATE}),
         (_section("kernels"), {"resolve", *FROM_GENERATE}),
+        (_section("registry"), FROM_GENERATE),
         (_section("budget"), {"measure", "lock"}),
     ],
     ids=lambda value: str(next(iter(value))) if isinstance(value, dict) else "",

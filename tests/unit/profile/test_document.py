@@ -69,3 +69,15 @@ def test_models_come_with_the_folder_of_their_file() -> None:
     )
     assert with_models.over(without).models_folder == Path("a")
     assert without.over(with_models).models_folder == Path("a")
+
+
+def test_operator_lists_come_with_the_folder_of_their_file() -> None:
+    with_lists, without = (
+        read_document(Path(file), text_of=lambda _, text=text: text)  # type: ignore[misc]  # lambda with a default
+        for file, text in (
+            ("a/x.toml", "operators.include_yaml = []"),
+            ("b/y.toml", "operators.include = []"),
+        )
+    )
+    assert with_lists.over(without).yaml_folder == Path("a")
+    assert without.over(with_lists).yaml_folder == Path("a")

@@ -27,9 +27,12 @@ from orchestrator.profile import (
     DtypeSelect,
     Load,
     ModelEntry,
+    OperatorFile,
     OperatorRequests,
     Optimize,
+    Overlap,
     Profile,
+    Registry,
     TargetChoice,
     checks,
     load_profile,
@@ -61,7 +64,7 @@ def load(text: str, **others: str) -> Profile:
     return load_profile(
         MAIN,
         text_of=text_of,
-        is_file=lambda path: path.suffix == ".pte",
+        is_file=lambda path: path.suffix in (".pte", ".yaml"),
         known_libraries=("portable", "quantized"),
     )
 
@@ -97,7 +100,16 @@ def test_every_key() -> None:
                 load=Load.PTE,
             ),
         ),
-        operators=OperatorRequests(include=(OperatorName("aten", "add", "out"),)),
+        operators=OperatorRequests(
+            include=(OperatorName("aten", "add", "out"),),
+            include_yaml=(
+                OperatorFile(
+                    path=Path("profiles/../ops/extra.yaml"),
+                    written="../ops/extra.yaml",
+                ),
+            ),
+            overlap=Overlap.ALLOW,
+        ),
         dtypes=DtypeRequests(
             select=DtypeSelect.MODELS,
             operators=(
@@ -112,6 +124,7 @@ def test_every_key() -> None:
             ),
         ),
         libraries=("portable",),
+        registry=Registry(max_kernels=64),
         budget=Budget(flash_bytes=2 * 1024 * 1024, ram_bytes=64 * 1024),
     )
 
@@ -450,3 +463,32 @@ def test_package_is_cheap_to_import() -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "operators.include = []",
+        "operators = {}",
+        "operators.all = false",
+        "models = []",
+    ],
+)
+def test_a_profile_may_say_that_it_selects_nothing(text: str) -> None:
+    profile = load(SMALL.replace('models = [{ path = "../m/add_mul.pte" }]', text))
+    assert profile.models == ()
+    assert profile.operators == OperatorRequests()
+
+
+def test_a_profile_that_forgets_to_select_is_refused() -> None:
+    text = SMALL.replace('models = [{ path = "../m/add_mul.pte" }]', "")
+    assert [p.code for p in problems_of(text)] == ["nothing-selected"]
+
+
+def test_operator_lists_of_a_base_are_sought_beside_it() -> None:
+    text = 'schema = 1\nname = "a"\nextends = "base.toml"\ntarget.cpu = "host"\n'
+    profile = load(text, base='operators.include_yaml = ["o.yaml", "./o.yaml"]\n')
+    assert [f.written for f in profile.operators.include_yaml] == ["o.yaml", "./o.yaml"]
+    assert {f.path for f in profile.operators.include_yaml} == {MAIN.parent / "o.yaml"}
+    span = profile.span("operators", "include_yaml", 1)
+    assert (span.file, span.line) == ("profiles/base.toml", 1)

@@ -17,7 +17,11 @@ from orchestrator.core.resolution import (
     ResolvedOperator,
     TableEntry,
 )
-from orchestrator.stages.executorch_headers import executorch_headers
+from orchestrator.errors import ProfileError, SourceSpan
+from orchestrator.stages.executorch_headers import (
+    check_max_kernels,
+    executorch_headers,
+)
 from tests.conftest import CASES, CORPUS
 
 if TYPE_CHECKING:
@@ -246,3 +250,52 @@ def test_max_kernel_num_is_the_length_of_the_table() -> None:
         "#pragma once\n"
         "// Every operator is selected: the registry has its default size.\n"
     )
+
+
+def _entries(count: int) -> Resolution:
+    entry = TableEntry(
+        operator=OperatorName("aten", "add", "out"),
+        key=None,
+        function="f",
+        signature="",
+        dtypes=frozenset(),
+    )
+    return Resolution(table_entries=(entry,) * count)
+
+
+@pytest.mark.parametrize(
+    ("every", "max_kernels", "defined"),
+    [
+        (False, None, ["2"]),
+        (False, 2, ["2"]),
+        (False, 64, ["64"]),
+        (True, None, []),
+        (True, 64, ["64"]),
+    ],
+)
+def test_a_pinned_registry_size_wins(
+    *, every: bool, max_kernels: int | None, defined: list[str]
+) -> None:
+    files = executorch_headers(
+        HEAD, Selection(every_operator=every), _entries(2), max_kernels=max_kernels
+    )
+    (text,) = (f.text for f in files if f.path.endswith("max_kernel_num.h"))
+    define = r"^#define EXECUTORCH_SELECTED_MAX_KERNEL_NUM (\d+)$"
+    assert re.findall(define, text, re.MULTILINE) == defined
+
+
+def test_a_registry_must_have_room_for_what_is_linked() -> None:
+    where = SourceSpan(file="p.toml", line=3)
+    for enough in (None, 2, 3):
+        check_max_kernels(_entries(2), enough, where=where)
+    with pytest.raises(ProfileError) as caught:
+        check_max_kernels(_entries(2), 1, where=where)
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "registry-too-small"
+    assert problem.where == where
+    assert problem.message == "registry.max_kernels has no room for 2 kernels"
+    assert dict(problem.notes) == {
+        "found": "max_kernels = 1",
+        "expected": "at least 2, as many as are linked",
+    }
+    assert problem.hint == "write max_kernels = 2 or more, or leave it out"

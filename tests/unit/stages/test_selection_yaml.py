@@ -1,0 +1,244 @@
+"""Operator lists: ExecuTorch's, ours, kernel libraries, and what is wrong in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey
+from orchestrator.core.op_info import Origin, SelectedOperator, Selection
+from orchestrator.core.operator import OperatorName
+from orchestrator.errors import Diagnostic, ExitCode, ProfileError
+from orchestrator.pte.reader import read_program
+from orchestrator.stages.aggregate import aggregate, union
+from orchestrator.stages.extract import extract
+from orchestrator.stages.selected_yaml import selected_operators_yaml
+from orchestrator.stages.selection_yaml import OperatorList, read_operator_list
+from tests.conftest import CASES, CORPUS, model_bytes
+from tests.unit.stages.strategies import EXTRAS, INFOS
+
+ORIGIN = Origin("operators.include_yaml")
+
+LIBRARY = """\
+# Operators of a product's own, in the form of a kernel library.
+- op: add.out
+  variants: function
+  kernels:
+    - arg_meta: null
+      kernel_name: torch::executor::add_out
+
+- func: my_ops::fancy.out(Tensor x, float[2] s=[0, 1], *, Tensor(a!) out) -> Tensor(a!)
+  kernels:
+    - arg_meta: {x: [T0, D0]}
+      kernel_name: my_ops::fancy_out
+  type_alias: {T0: [Float]}
+  tags: core
+
+- op: aten::add.out
+"""
+
+
+def _read(text: str) -> OperatorList:
+    return read_operator_list(text, file="ops.yaml", origin=ORIGIN)
+
+
+def _problems(text: str) -> tuple[Diagnostic, ...]:
+    with pytest.raises(ProfileError) as caught:
+        _read(text)
+    assert caught.value.exit_code is ExitCode.PROFILE
+    return caught.value.diagnostics
+
+
+def _selected(name: str, **wanted: Any) -> SelectedOperator:
+    return SelectedOperator(name=OperatorName.parse(name), origins=(ORIGIN,), **wanted)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_executorchs_lists_are_read_in_full(case: str) -> None:
+    text = (CORPUS / case / "oplist.yaml").read_text()
+    expected = yaml.safe_load(text)
+    found = _read(text)
+    assert not found.every_operator
+    keys = expected["et_kernel_metadata"] or {}
+    assert {str(o.name) for o in found.operators} == set(expected["operators"] or {})
+    for operator in found.operators:
+        dtypes = {f"v1/{int(dtype)};" for dtype in operator.dtypes}
+        assert dtypes | {str(key) for key in operator.keys} == set(
+            keys.get(str(operator.name), ())
+        )
+        assert not operator.every_dtype
+        assert operator.origins == (ORIGIN,)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_list_asks_for_what_its_model_calls(case: str) -> None:
+    program = read_program(model_bytes(case), file=case)
+    model = aggregate([extract(program, model=case)])
+    listed = _read((CORPUS / case / "oplist.yaml").read_text())
+    both = union(model, aggregate([], listed.operators))
+    wanted = {o.name: o.all_keys for o in model.operators}
+    for operator in both.operators:
+        # A key of one tensor without dims has become a dtype: its call has it still.
+        assert operator.all_keys == wanted[operator.name]
+
+
+def test_a_kernel_library_is_wanted_with_every_dtype() -> None:
+    assert _read(LIBRARY) == OperatorList(
+        operators=(
+            _selected("aten::add.out", every_dtype=True),
+            _selected("my_ops::fancy.out", every_dtype=True),
+        )
+    )
+
+
+def test_what_keys_stand_for() -> None:
+    found = _read(
+        "include_all_operators: True\n"
+        "operators:\n"
+        "  aten::add.out: {include_all_overloads: true}\n"
+        "  aten::listed.out:\n"
+        "et_kernel_metadata:\n"
+        "  aten::add.out: [v1/6;, 'v1/3;', v1/6;, v1/6;0|6;, 'v1/6;1,0']\n"
+        "  add.out: [default]\n"
+        "  aten::sym_size.int: [v1]\n"
+        "build_features: []\ncustom_classes: []\nkernel_metadata: {}\n"
+        "include_all_non_op_selectives: false\ndebug_info: [x]\n"
+    )
+    assert found == OperatorList(
+        every_operator=True,
+        operators=(
+            _selected(
+                "aten::add.out",
+                every_dtype=True,
+                dtypes=(ScalarType.Int, ScalarType.Float),
+                keys=(KernelKey.parse("v1/6;0|6;"), KernelKey.parse("v1/6;1,0")),
+            ),
+            _selected("aten::listed.out"),
+            _selected("aten::sym_size.int", keys=(KernelKey(()),)),
+        ),
+    )
+
+
+def test_without_any_kernel_keys_every_dtype_is_meant() -> None:
+    found = _read("operators:\n  aten::add.out: {}\n  mul.out:\n")
+    assert found.operators == (
+        _selected("aten::add.out", every_dtype=True),
+        _selected("aten::mul.out", every_dtype=True),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "[]", "{}", "operators: {}\n"])
+def test_a_list_may_be_empty(text: str) -> None:
+    assert _read(text) == OperatorList()
+
+
+@given(
+    infos=st.lists(INFOS, max_size=3),
+    extra=st.lists(EXTRAS, max_size=3),
+    every=st.booleans(),
+)
+def test_our_own_lists_come_back(
+    infos: list[Any], extra: list[SelectedOperator], *, every: bool
+) -> None:
+    selection = replace(aggregate(infos, extra), every_operator=every)
+    text = selected_operators_yaml(selection, generator="a test")
+    found = _read(text)
+    again = Selection(operators=found.operators, every_operator=found.every_operator)
+
+    def content(text: str) -> object:
+        data = yaml.safe_load(text)
+        for operator in data["operators"].values():
+            del operator["debug_info"]
+        return data
+
+    assert content(selected_operators_yaml(again, generator="a test")) == content(text)
+    assert found.every_operator is every
+
+
+SOURCES = (
+    LIBRARY,
+    (CORPUS / "add_mul" / "oplist.yaml").read_text(),
+    "operators: {aten::add.out: }\net_kernel_metadata: {aten::add.out: [v1/3;]}\n",
+)
+
+
+@given(st.lists(INFOS, max_size=2), st.lists(EXTRAS, max_size=2))
+def test_the_order_of_sources_does_not_matter(
+    infos: list[Any], extra: list[SelectedOperator]
+) -> None:
+    lists = [_read(text).operators for text in SOURCES]
+    expected = aggregate(infos, [*extra, *(o for ops in lists for o in ops)])
+    for order in permutations(lists):
+        listed = [o for ops in order for o in ops]
+        assert aggregate(infos[::-1], [*listed, *extra[::-1]]) == expected
+        assert aggregate(infos, [*listed, *listed, *extra]) == expected
+        assert union(expected, aggregate([], listed)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "code", "message"),
+    [
+        ("- op: a\n  b: [\n", 3, "bad-yaml", "ops.yaml is not YAML: did not find"),
+        ("- op: a.b\n---\n- op: c.d\n", 2, "bad-yaml", "ops.yaml is not YAML: "),
+        ("[" * 9999, 1, "bad-yaml", "ops.yaml is nested too deeply"),
+        ("\n" + "- " * 9999, 2, "bad-yaml", "ops.yaml is nested too deeply"),
+        ("aten::add.out", 1, "wrong-type", "ops.yaml is not an operator list"),
+        ("op: add.out", 1, "unknown-key", '"op" is not a key of an operator list'),
+        ("- add.out", 1, "wrong-type", "an entry of a kernel library must be a"),
+        ("- ops: a.b", 1, "bad-entry", "an entry needs either `op` or `func`"),
+        ("- op: a\n  func: a()", 1, "bad-entry", "an entry needs either `op` or"),
+        ("\n- op: aten:add", 2, "bad-operator", '"aten:add" is not an operator name'),
+        ("- op:", 1, "wrong-type", "`op` must be a text"),
+        ("- op: a\n  op: b", 2, "duplicate-key", '"op" occurs twice in an entry'),
+        ("- func: a.out", 1, "bad-schema", '"a.out" is not an op schema'),
+        ("- func: a:b(int x) -> int", 1, "bad-operator", '"a:b" is not an operator'),
+        ("operators: []", 1, "wrong-type", "operators must be a mapping"),
+        ("operators:\n  a b: {}", 2, "bad-operator", '"a b" is not an operator name'),
+        ("operators:\n  a: {x: 1}", 2, "unknown-key", '"x" is not a key of operator'),
+        (
+            "operators:\n  a:\n    include_all_overloads: true",
+            3,
+            "bad-value",
+            'this version does not support all overloads of "a"',
+        ),
+        ("include_all_operators: 1", 1, "wrong-type", "include_all_operators must be"),
+        ("et_kernel_metadata: 7", 1, "wrong-type", "et_kernel_metadata must be a"),
+        ("et_kernel_metadata:\n a: v1", 2, "wrong-type", 'the kernel keys of "a" must'),
+        *(
+            (
+                f'et_kernel_metadata:\n a:\n - "{key}"',
+                3,
+                "bad-dtype",
+                f'"{key}" is not a kernel key',
+            )
+            for key in ("v2/6;0", "v1/99;0", "v1/6;0,2", "v1/6", "Float", "v1/6;x")
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(
+    text: str, line: int, code: str, message: str
+) -> None:
+    (problem,) = _problems(text)
+    assert problem.where is not None
+    assert (problem.where.file, problem.where.line) == ("ops.yaml", line)
+    assert problem.code == code
+    assert problem.message.startswith(message)
+    assert problem.hint
+
+
+def test_all_problems_come_at_once() -> None:
+    problems = _problems("- op: 'a b'\n- op: fine\n- x: 1\n- func: y\n")
+    assert [(p.code, p.where and p.where.line) for p in problems] == [
+        ("bad-operator", 1),
+        ("bad-entry", 3),
+        ("bad-schema", 4),
+    ]
+    assert problems[0].where is not None
+    assert problems[0].where.text == "- op: 'a b'"
