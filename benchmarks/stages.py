@@ -143,6 +143,7 @@ def _plan(stages: Stages) -> BuildPlan:
     return plan_build(
         orchestrator="",
         models=dict.fromkeys((m.name for m in stages.profile.models), ""),
+        operator_files={},
         libraries={},
         sources={},
         sections=dict.fromkeys(stages.sections, ""),
