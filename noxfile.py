@@ -6,6 +6,7 @@ nothing and use the tools of the environment nox runs in.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shutil import which
 
@@ -23,6 +24,9 @@ TARGETS = ("host", "cortex-m4", "cortex-m55")
 
 CLANG_FORMAT = "clang-format-14"
 """Other versions format in other ways."""
+
+EXECUTORCH = ("executorch==1.5.1", "torch==2.13.0")
+"""What the corpus was made with; its tools are the reference."""
 
 
 def _install(session: nox.Session, *arguments: str) -> None:
@@ -81,6 +85,26 @@ def _target_session(name: str) -> None:
 
 for _name in TARGETS:
     _target_session(_name)
+
+
+@nox.session
+def interop(session: nox.Session) -> None:
+    """Our files in ExecuTorch's own tools, with the package of $EXECUTORCH_PYTHON.
+
+    Without that variable the package is installed in an environment of its own, which
+    brings PyTorch with it.
+    """
+    python = os.environ.get("EXECUTORCH_PYTHON")
+    if not python:
+        folder = ROOT / ".nox" / "executorch"
+        python = str(folder / "bin" / "python")
+        if not Path(python).exists():
+            session.run_install("python", "-m", "venv", str(folder), external=True)
+        session.run_install(
+            *(python, "-m", "pip", "install", "-q", *EXECUTORCH), external=True
+        )
+    session.env["EXECUTORCH_PYTHON"] = python
+    _pytest(session, "tests/interop", "-m", "executorch")
 
 
 @nox.session

@@ -6,10 +6,13 @@ import argparse
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import orchestrator
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class _Parser(argparse.ArgumentParser):
@@ -76,6 +79,8 @@ def parser() -> argparse.ArgumentParser:
     inspect = command("inspect", "show what is in a .pte program", profile=False)
     inspect.add_argument("model", type=Path, metavar="MODEL")
 
+    _add_executorch_tools(command)
+
     run = command("run", "run the built firmware on .npy inputs")
     run.add_argument("--model", metavar="NAME", help="model, if there are several")
     run.add_argument("--method", default="forward", metavar="NAME")
@@ -100,6 +105,56 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
+    """Commands for a user who keeps ExecuTorch's own build."""
+    oplist = command(
+        "oplist",
+        "write an operator list for ExecuTorch's own build",
+        profile=False,
+    )
+    oplist.add_argument(
+        "--model", type=Path, action="append", default=[], metavar="FILE"
+    )
+    oplist.add_argument(
+        "--ops", action="append", default=[], metavar="LIST", help="operator names"
+    )
+    oplist.add_argument(
+        "--ops-dict",
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="operators with dtypes or kernel keys",
+    )
+    oplist.add_argument(
+        "--yaml",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="functions.yaml or selected_operators.yaml",
+    )
+    oplist.add_argument(
+        "--all", action="store_true", dest="every", help="every operator there is"
+    )
+    oplist.add_argument("--output", type=Path, required=True, metavar="FILE")
+
+    headers = command(
+        "headers",
+        "write headers of an operator list for ExecuTorch's own build",
+        profile=False,
+    )
+    headers.add_argument(
+        "--oplist", type=Path, action="append", required=True, metavar="FILE"
+    )
+    headers.add_argument("--output-dir", type=Path, required=True, metavar="DIR")
+    headers.add_argument(
+        "--prim-ops",
+        type=_count,
+        metavar="N",
+        help="prim ops that ExecuTorch registers; default: 28, as in 1.5",
+    )
+
+
 def _size(text: str) -> float:
     with suppress(ValueError):
         if 0 <= (number := float(text)) < float("inf"):
@@ -114,4 +169,14 @@ def _positive(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {_MOST_JOBS}")
 
 
+def _count(text: str) -> int:
+    with suppress(ValueError):
+        if 0 <= (number := int(text)) <= _MOST_KERNELS:
+            return number
+    raise argparse.ArgumentTypeError(
+        f"{text} is not a number from 0 to {_MOST_KERNELS}"
+    )
+
+
 _MOST_JOBS = 1000
+_MOST_KERNELS = 1_000_000

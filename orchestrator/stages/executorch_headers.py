@@ -10,14 +10,25 @@ import re
 from typing import TYPE_CHECKING
 
 from orchestrator.core.artifact import GeneratedFile
+from orchestrator.core.resolution import Resolution
 from orchestrator.errors import Diagnostic, ProfileError
 
 if TYPE_CHECKING:
     from orchestrator.core.op_info import SelectedOperator, Selection
-    from orchestrator.core.resolution import Resolution
     from orchestrator.errors import SourceSpan
 
 _FOLDER = "gen/include"
+
+# The others are in the namespace executorch_prim.
+_ATEN_PRIM_OPS = frozenset(
+    ["aten::_local_scalar_dense", "aten::sym_numel", "aten::sym_size.int"]
+)
+
+PRIM_OPS = 28
+"""Prim ops that ExecuTorch 1.5 registers.
+
+Source: ExecuTorch `kernels/prim_ops/register_prim_ops.cpp`.
+"""
 
 
 def executorch_headers(
@@ -85,6 +96,40 @@ def check_max_kernels(
         )
 
 
+def oplist_headers(
+    head: str, selection: Selection, *, prim_ops: int
+) -> tuple[GeneratedFile, ...]:
+    """The same headers for a list of operators alone, sorted by path.
+
+    The registry then holds one kernel per (operator, kernel key) of the list, which is
+    the most that any kernel library registers for it, and ExecuTorch's prim ops; those
+    among them that the list names as well are counted once.
+
+    Args:
+        head: Who generated them, from what, in one line.
+        selection: The list.
+        prim_ops: Kernels that ExecuTorch registers whatever is selected.
+    """
+    registered = sum(
+        len(selected.all_keys) + len(selected.dtypes) + selected.every_dtype
+        for selected in selection.operators
+        if not _is_prim_op(str(selected.name))
+    )
+    count = None if selection.every_operator else registered + prim_ops
+    names = {str(selected.name) for selected in selection.operators}
+    return (
+        GeneratedFile("selected_max_kernel_num.h", _kernel_num(head, count)),
+        GeneratedFile(
+            "selected_op_variants.h", _variants(head, selection, Resolution())
+        ),
+        GeneratedFile("selected_prim_ops.h", _prim_ops(head, names)),
+    )
+
+
+def _is_prim_op(name: str) -> bool:
+    return name.startswith("executorch_prim::") or name in _ATEN_PRIM_OPS
+
+
 def _variants(head: str, selection: Selection, resolution: Resolution) -> str:
     """Which dtypes of which operators are instantiated.
 
@@ -99,9 +144,12 @@ def _variants(head: str, selection: Selection, resolution: Resolution) -> str:
         if any(binding.every_dtype for binding in operator.bindings)
     }
     conditions = [
-        _condition(selected, every_dtype=selected.name in every_dtype)
+        _condition(
+            selected,
+            every_dtype=selected.every_dtype or selected.name in every_dtype,
+        )
         for selected in sorted(selection.operators, key=lambda s: str(s.name))
-        if selected.all_keys or selected.every_dtype
+        if selected.all_keys or selected.dtypes or selected.every_dtype
     ]
     body = "\n || ".join(conditions) or "false"
     if selection.every_operator:

@@ -1,0 +1,129 @@
+"""`orchestrator oplist`: an operator list for ExecuTorch's own build."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING
+
+import orchestrator
+from orchestrator.core.op_info import Selection
+from orchestrator.errors import (
+    Diagnostic,
+    ExitCode,
+    ModelError,
+    OrchestratorError,
+    SourceSpan,
+    UsageError,
+)
+from orchestrator.pte.reader import read_program
+from orchestrator.shell.files import write_if_changed
+from orchestrator.stages.aggregate import aggregate, union
+from orchestrator.stages.extract import extract
+from orchestrator.stages.oplist import read_dictionary, read_list, read_names
+from orchestrator.stages.selected_yaml import selected_operators_yaml
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from orchestrator.console import Console
+
+_FILE_NAME = "selected_operators.yaml"
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Write the union of all sources; the same sources give the same bytes."""
+    selection = union_of(
+        [
+            *(partial(_model, path) for path in args.model),
+            *(partial(read_names, text, source="--ops") for text in args.ops),
+            *(
+                partial(read_dictionary, text, source="--ops-dict")
+                for text in args.ops_dict
+            ),
+            *(partial(read_file, path) for path in args.yaml),
+        ]
+    )
+    selection = replace(
+        selection, every_operator=selection.every_operator or args.every
+    )
+    output = args.output / _FILE_NAME if args.output.is_dir() else args.output
+    text = selected_operators_yaml(
+        selection, generator=f"Orchestrator {orchestrator.__version__}"
+    )
+    write_if_changed(output, text.encode())
+    if not selection.operators and not selection.every_operator:
+        console.talk(f"{output}: nothing is selected")
+    keys = sum(len(o.all_keys) + o.every_dtype for o in selection.operators)
+    console.document(
+        {
+            "output": str(output),
+            "operators": len(selection.operators),
+            "kernel_keys": keys,
+            "include_all_operators": selection.every_operator,
+        }
+    )
+    console.data(f"{output}: {len(selection.operators)} operators, {keys} kernel keys")
+    return ExitCode.OK
+
+
+def union_of(readers: Iterable[Callable[[], Selection]]) -> Selection:
+    """What all readers give together.
+
+    Raises:
+        ModelError: Models cannot be read, and nothing else is wrong.
+        UsageError: Another source is wrong; the problems of models are among its own.
+    """
+    selections, errors = [], []
+    for read in readers:
+        try:
+            selections.append(read())
+        except OrchestratorError as error:
+            errors.append(error)
+    if errors:
+        only_models = all(isinstance(error, ModelError) for error in errors)
+        problems = [problem for error in errors for problem in error.diagnostics]
+        raise (ModelError if only_models else UsageError)(problems)
+    # Also of one selection: the union has every operator once, in order.
+    return reduce(union, selections, Selection())
+
+
+def read_file(path: Path) -> Selection:
+    """The selection of a YAML file. Raises UsageError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        decoding = isinstance(error, UnicodeDecodeError)
+        raise UsageError(
+            Diagnostic(
+                code="not-utf8" if decoding else "unreadable-file",
+                message=f"{path} cannot be read",
+                where=SourceSpan(file=str(path)),
+                notes=(("found", getattr(error, "strerror", None) or str(error)),),
+                hint="name a functions.yaml or a selected_operators.yaml",
+            )
+        ) from error
+    return read_list(text, file=str(path), source=_origin(path))
+
+
+def _model(path: Path) -> Selection:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(
+            Diagnostic(
+                code="unreadable-model",
+                message=f"{path} cannot be read",
+                notes=(("found", error.strerror or str(error)),),
+                hint="name a .pte file",
+            )
+        ) from error
+    program = read_program(data, file=str(path))
+    return aggregate([extract(program, model=_origin(path))])
+
+
+def _origin(path: Path) -> str:
+    """Who asks, as the list shows it: no folder of this machine."""
+    return path.name if path.is_absolute() else path.as_posix()
