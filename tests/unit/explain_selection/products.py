@@ -68,6 +68,16 @@ FAST = """
   kernels: [{arg_meta: null, kernel_name: "k::fast::rope_out"}]
   sources: [op_rope.cpp]
   dtypes: [Float]
+- func: fast::gelu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  kernels:
+    - arg_meta: null
+      kernel_name: k::fast::gelu_out
+    - arg_meta: {self: [T, D], out: [T, D]}
+      kernel_name: k::fast::gelu_half
+  type_alias: {T: [Half]}
+  dim_order_alias: {D: [0, 1]}
+  sources: [op_gelu.cpp]
+  dtypes: [Float, Half]
 """
 TEXTS = {"portable": PORTABLE, "fast": FAST}
 

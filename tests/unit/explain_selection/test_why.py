@@ -312,3 +312,30 @@ def test_a_part_leads_only_to_its_own_kernels() -> None:
     known = facts(asked, libraries=("fast", "portable"), report=report())
     (use,) = why("_Zr1", known).kernels
     assert use.binding.kernel.function == "k::portable::add_out"
+
+
+def test_many_symbols_are_cut_short() -> None:
+    (use,) = why("load_method", facts(ADD, report=report())).parts
+    answer = why("load_method", facts(ADD, report=report()))
+    many = replace(answer, parts=(replace(use, symbols=use.symbols * 8),))
+    assert why_text(many).count("orch::load_method, 72 bytes") == 6
+    assert why_text(many).endswith("             and 2 more\n")
+
+
+def test_dtypes_of_calls_that_another_kernel_takes_do_not_count() -> None:
+    """Two calls with one key may differ in what the key does not show."""
+    asked = asks("aten::add.out", (call(F, F, F, F), (0,)))
+    key = KernelKey.parse("v1/6;0|6;0|11;0|6;0")
+    known = facts(asked)
+    (operator,) = known.resolution.operators
+    (binding,) = operator.bindings
+    odd = replace(
+        known,
+        selection=replace(known.selection, operators=(replace(asked, keys=(key,)),)),
+        resolution=replace(
+            known.resolution,
+            operators=(replace(operator, bindings=(replace(binding, keys=(key,)),)),),
+        ),
+    )
+    (use,) = why("add.out", odd).kernels
+    assert use.closure_dtypes == {F, L}

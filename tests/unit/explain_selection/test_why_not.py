@@ -151,6 +151,21 @@ def test_a_specialised_kernel_behind_another_library() -> None:
     assert only("add_half", known).remedy.startswith('to have it, move "fast"')
 
 
+def test_a_fallback_that_no_call_needs() -> None:
+    gelu = asks("fast::gelu.out", (call(H, H, H, kinds="TTT"), (0,)))
+    absence = only("gelu_out", facts(gelu, libraries=("fast",)))
+    assert absence.reason is Reason.OTHER_KERNEL
+    assert absence.remedy == "every call has a kernel specialised for its kernel key"
+
+
+def test_two_kernels_of_one_operator_have_one_answer() -> None:
+    absence = only("op_gelu", facts(ADD, libraries=("fast", "portable")))
+    assert [b.kernel.function for b in absence.adds] == [
+        "k::fast::gelu_half",
+        "k::fast::gelu_out",
+    ]
+
+
 def test_a_source_of_operators_that_are_all_absent() -> None:
     answer = why_not("op_add", facts(MUL))
     assert [str(a.operator) for a in answer.absences] == [
