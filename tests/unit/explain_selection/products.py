@@ -51,6 +51,12 @@ PORTABLE = """
   kernels: [{arg_meta: null, kernel_name: "k::portable::sub_out"}]
   sources: [op_sub.cpp]
   dtypes: [Float]
+- func: aten::max.out(Tensor self, *, Tensor(a!) indices) -> Tensor(a!)
+  kernels: [{arg_meta: null, kernel_name: "k::portable::max_out"}]
+  sources: [op_max.cpp]
+  dtypes: {self: [Float, Half], indices: [Long]}
+  dtype_arguments: [self]
+  closure: [Long]
 """
 FAST = """
 - func: aten::add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
@@ -67,6 +73,14 @@ FAST = """
 - func: fast::rope.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
   kernels: [{arg_meta: null, kernel_name: "k::fast::rope_out"}]
   sources: [op_rope.cpp]
+  dtypes: [Float]
+- func: fast::max(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  kernels: [{arg_meta: null, kernel_name: "k::fast::max"}]
+  sources: [op_max.cpp]
+  dtypes: [Float]
+- func: fast::max.exact(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  kernels: [{arg_meta: null, kernel_name: "k::fast::max_exact"}]
+  sources: [op_max.cpp]
   dtypes: [Float]
 - func: fast::gelu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
   kernels:

@@ -339,3 +339,40 @@ def test_dtypes_of_calls_that_another_kernel_takes_do_not_count() -> None:
     )
     (use,) = why("add.out", odd).kernels
     assert use.closure_dtypes == {F, L}
+
+
+def test_dtypes_of_arguments_that_do_not_decide_are_closure() -> None:
+    calls = asks("aten::max.out", (call(F, L, L, kinds="TTT"), (0,)))
+    (use,) = why("max.out", facts(calls)).kernels
+    assert dtypes(use) == ({F, L}, {L})
+    every = asks("aten::max.out", every_dtype=True)
+    (use,) = why("max.out", facts(every)).kernels
+    assert dtypes(use) == ({F, H, L}, {L})
+
+
+MAXIMA = (
+    asks("aten::max.out", (call(F, L, L, kinds="TTT"), (0,))),
+    asks("fast::max", (call(F, F, F, kinds="TTT"), (1,))),
+    asks("fast::max.exact", (call(F, F, F, kinds="TTT"), (2,))),
+)
+
+
+def test_an_operator_without_overload_is_not_every_overload() -> None:
+    known = facts(*MAXIMA, libraries=("portable", "fast"))
+    assert operators(why("fast::max", known)) == ["fast::max"]
+    assert len(operators(why("max", known))) == 3
+
+
+def test_sources_of_one_name_in_two_libraries() -> None:
+    built = report()
+    both = replace(built.contributors[1], name="op_max", flash_bytes=70)
+    built = replace(built, contributors=(*built.contributors, both))
+    known = facts(*MAXIMA, libraries=("portable", "fast"), report=built)
+    assert [
+        [str(operator) for operator in use.shared_with]
+        for use in why("max", known).kernels
+    ] == [[], ["fast::max.exact"], ["fast::max"]]
+    # The archive's member names do not say which library they are of.
+    assert [use.parts for use in why("max", known).kernels] == [(both,)] * 3
+    assert len(why("op_max", known).kernels) == 3
+    assert operators(why("portable/op_max", known)) == ["aten::max.out"]
