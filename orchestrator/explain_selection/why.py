@@ -46,6 +46,8 @@ REASONS: Final[Mapping[Kind, str]] = MappingProxyType(
 RUNTIME_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "load_method": "the loader: methods are loaded from their programs",
+        "load_values": "the loader: values and tensors are read from programs",
+        "find_kernel": "the loader: looks for each instruction's kernel in the table",
         "program": "the loader: programs are checked before they are used",
         "model": "always: the generated API loads and runs methods through it",
         "executor": "always: runs the instructions of loaded methods",
@@ -175,9 +177,9 @@ def why(name: str, facts: Facts) -> Why:
 
 
 def asked_by(origins: Iterable[Origin]) -> tuple[Asked, ...]:
-    """One entry per method and per key of the profile; sorted."""
+    """One entry per method and per key of the profile; `origins` are sorted."""
     found: dict[tuple[str, str], list[int]] = {}
-    for origin in sorted(origins):
+    for origin in origins:
         calls = found.setdefault((origin.source, origin.method), [])
         if origin.instruction >= 0:
             calls.append(origin.instruction)

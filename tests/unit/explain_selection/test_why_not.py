@@ -186,6 +186,13 @@ def test_a_dtype_that_nothing_asks_for() -> None:
         assert only(name, facts(ADD), "Half") == absence
 
 
+def test_a_dtype_joins_those_that_were_asked_for() -> None:
+    asked = asks("aten::add.out", (call(F, F, F, F), (3,)), dtypes=(I,))
+    assert [b.dtypes for b in only("add.out", facts(asked), "Half").adds] == [
+        {F, H, I, L}
+    ]
+
+
 def test_the_remedy_for_a_dtype_works() -> None:
     asked = asks("aten::add.out", (call(F, F, F, F), (3,)), dtypes=(H,))
     assert refusal("add.out", facts(asked), "Half").code == "in-product"
