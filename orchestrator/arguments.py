@@ -95,6 +95,14 @@ def parser() -> argparse.ArgumentParser:
     size = command("size", "show flash and RAM of the last build")
     size.add_argument("--diff", type=Path, metavar="REPORT", help="another report.json")
 
+    why = command("why", "tell why something is in the product and what it costs")
+    why.add_argument("name", metavar="NAME", help=_NAME)
+    why_not = command("why-not", "tell why something is not in the product")
+    why_not.add_argument("name", metavar="NAME", help=_NAME)
+    why_not.add_argument(
+        "dtype", nargs="?", metavar="DTYPE", help="dtype of it that is missed"
+    )
+
     lock_command = command("lock", "write the lock file")
     lock_command.add_argument("--check", action="store_true", help="only compare")
     command("verify", "rebuild elsewhere and compare every byte")
@@ -180,3 +188,4 @@ def _count(text: str) -> int:
 
 _MOST_JOBS = 1000
 _MOST_KERNELS = 1_000_000
+_NAME = "operator, kernel function, source or symbol"

@@ -25,7 +25,8 @@ def run(arguments: Sequence[str]) -> int:
     console = Console(json="--json" in arguments)
     try:
         args = parser().parse_args(arguments)
-        module = import_module(f"orchestrator.commands.{args.command}")
+        name = args.command.replace("-", "_")
+        module = import_module(f"orchestrator.commands.{name}")
         code: ExitCode = module.run(args, console)
         sys.stdout.flush()
     except OrchestratorError as error:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,6 +45,28 @@ class OperatorName:
 
 
 _NAME = re.compile(r"(?:([A-Za-z_]\w*)::)?([A-Za-z_]\w*)(?:\.([A-Za-z_]\w*))?")
+
+
+def nearest_operator(
+    name: OperatorName, known: Iterable[OperatorName]
+) -> OperatorName | None:
+    """Another overload of an operator, or one with nearly the same base name."""
+    by_text = {str(o): o for o in sorted(known, key=str) if o != name}
+    near = [
+        text
+        for text, o in by_text.items()
+        if (o.namespace, o.base) == (name.namespace, name.base)
+    ]
+    if not near:
+        # By base name: namespace and overload make all names alike.
+        every_base = sorted({o.base for o in by_text.values()})
+        bases = get_close_matches(name.base, every_base, 1, _NEAR)
+        near = [text for text, o in by_text.items() if o.base in bases]
+    found = get_close_matches(str(name), near, 1, 0.0)
+    return by_text[found[0]] if found else None
+
+
+_NEAR = 0.6  # likeness of base names
 
 
 class ArgKind(StrEnum):

@@ -23,7 +23,7 @@ LAYERS = (
     # Data that profiles are checked against.
     {"targets"},
     {"profile", "pte", "catalog", "lockfile"},
-    {"stages", "running"},
+    {"stages", "running", "explain_selection"},
     {"plan", "shell"},
     {"pipeline", "render", "progress", "progress_lines"},
     {"arguments", "console", "fastpath"},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from orchestrator.core.call import refused_dtypes, tensor_names
 from orchestrator.core.dtype import dtype_names
+from orchestrator.core.operator import nearest_operator
 from orchestrator.errors import Diagnostic
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from orchestrator.stages.resolve.bind import Request
 
 _SHOWN = 4  # instructions, methods or keys named before "and N more"
-_NEAR = 0.6  # likeness of base names
 _DIM_ORDERS = {
     "same": "tensors of equal rank in one dim order",
     "contiguous": "tensors in order 0, 1, 2, ...",
@@ -77,8 +76,8 @@ class Gaps:
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
         notes = [("known", f"no kernel in {libraries or 'any library: none is named'}")]
         hint = "export the model without it; docs/kernels.md tells how to add a kernel"
-        if near := self._nearest(name):
-            notes.append(("nearest", near))
+        if near := nearest_operator(name, self._catalog.operators):
+            notes.append(("nearest", str(near)))
             if not any(origin.method for origin in asked):
                 hint = f'did you mean "{near}"?'
         others = self._elsewhere().libraries if self._elsewhere else ()
@@ -87,20 +86,6 @@ class Gaps:
                 hint = f'add "{library}" to kernels.libraries, it has a kernel for it'
                 break
         self._add("no-kernel", f"no kernel for {name}", tuple(notes), hint, asked)
-
-    def _nearest(self, name: OperatorName) -> str:
-        """Another overload of an operator, or one with nearly the same name."""
-        known = self._catalog.operators
-        same = [
-            o for o in known if (o.namespace, o.base) == (name.namespace, name.base)
-        ]
-        if same:
-            return get_close_matches(str(name), map(str, same), 1, 0.0)[0]
-        # By base name: namespace and overload make all names alike.
-        bases = get_close_matches(name.base, {o.base for o in known}, 1, _NEAR)
-        found = (str(o) for o in known if bases and o.base == bases[0])
-        near = get_close_matches(str(name), sorted(found), 1, 0.0)
-        return near[0] if near else ""
 
     def call_mismatch(
         self,

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.core.operator import ArgKind, Argument, OperatorName, parse_schema
+from orchestrator.core.operator import (
+    ArgKind,
+    Argument,
+    OperatorName,
+    nearest_operator,
+    parse_schema,
+)
 
 ADD = (
     "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)"
@@ -164,3 +170,22 @@ def test_list_with_items_that_may_be_none() -> None:
 def test_other_schemas_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         parse_schema(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("aten::add.Tensor_out", "aten::add.out"),
+        ("aten::add.Scalar", "aten::add.Scalar_out"),
+        ("aten::ad.out", "aten::add.out"),
+        ("q::add.out", "aten::add.out"),
+        ("aten::relu.out", None),
+        ("aten::zzz.out", None),
+    ],
+)
+def test_nearest_operator(name: str, near: str | None) -> None:
+    known = ("aten::relu.out", "aten::add.out", "aten::add.Scalar_out")
+    found = nearest_operator(
+        OperatorName.parse(name), [OperatorName.parse(text) for text in known]
+    )
+    assert found == (OperatorName.parse(near) if near else None)
