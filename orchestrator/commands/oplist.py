@@ -7,12 +7,13 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 import orchestrator
-from orchestrator.core.op_info import Selection
+from orchestrator.core.op_info import Origin, Selection
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
     ModelError,
     OrchestratorError,
+    ProfileError,
     SourceSpan,
     UsageError,
 )
@@ -20,8 +21,9 @@ from orchestrator.pte.reader import read_program
 from orchestrator.shell.files import write_if_changed
 from orchestrator.stages.aggregate import aggregate, union
 from orchestrator.stages.extract import extract
-from orchestrator.stages.oplist import read_dictionary, read_list, read_names
+from orchestrator.stages.oplist import read_dictionary, read_names
 from orchestrator.stages.selected_yaml import selected_operators_yaml
+from orchestrator.stages.selection_yaml import read_operator_list
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -105,7 +107,12 @@ def read_file(path: Path) -> Selection:
                 hint="name a functions.yaml or a selected_operators.yaml",
             )
         ) from error
-    return read_list(text, file=str(path), source=_origin(path))
+    try:
+        return read_operator_list(
+            text, file=str(path), origin=Origin(_origin(path)), keep_sources=True
+        )
+    except ProfileError as error:  # here no profile names the file
+        raise UsageError(error.diagnostics) from error
 
 
 def _model(path: Path) -> Selection:

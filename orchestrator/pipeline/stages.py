@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from orchestrator.core.resolution import Resolution
     from orchestrator.profile import Profile
     from orchestrator.stages.compile import CompilePlan
-    from orchestrator.stages.selection_yaml import OperatorList
 
 GENERATOR = f"Orchestrator {orchestrator.__version__}"
 _T = TypeVar("_T")
@@ -115,7 +114,7 @@ class Stages(Inputs):
 
         return self.memo(plan.stage("aggregate"), compute)
 
-    def _operator_lists(self) -> list[OperatorList]:
+    def _operator_lists(self) -> list[Selection]:
         """What the files of `operators.include_yaml` ask for."""
         if not self.profile.operators.include_yaml:
             return []

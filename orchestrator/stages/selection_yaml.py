@@ -15,7 +15,7 @@ from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from orchestrator.catalog.nodes import YamlFile, describe, is_null
 from orchestrator.core.kernel import KernelKey
-from orchestrator.core.op_info import SelectedOperator
+from orchestrator.core.op_info import Origin, SelectedOperator, Selection
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import ProfileError
 
@@ -23,20 +23,16 @@ if TYPE_CHECKING:
     from yaml.nodes import Node
 
     from orchestrator.core.dtype import ScalarType
-    from orchestrator.core.op_info import Origin
 
 DEFAULT_KEY: Final = "default"
 """Kernel key of an operator that is wanted with every dtype."""
 
+# These select for PyTorch Mobile; ExecuTorch's tools write them empty.
+_MOBILE_KEYS: tuple[str, ...] = ("build_features", "custom_classes", "kernel_metadata")
+_MOBILE_FLAG = "include_all_non_op_selectives"
 _LIST_KEYS: Final = (
-    "operators",
-    "et_kernel_metadata",
-    "include_all_operators",
-    "include_all_non_op_selectives",
-    "kernel_metadata",
-    "custom_classes",
-    "build_features",
-    "debug_info",
+    *("operators", "et_kernel_metadata", "include_all_operators"),
+    *(*_MOBILE_KEYS, _MOBILE_FLAG, "debug_info"),
 )
 _OPERATOR_KEYS: Final = (
     "name",
@@ -50,27 +46,17 @@ _FALSE: Final = frozenset({"false", "no", "off"})
 _NAME_OF_SCHEMA: Final = re.compile(r"\s*([\w:.]+)\s*\(")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorList:
-    """What an operator list asks for.
-
-    Args:
-        operators: Sorted by name, which are distinct.
-        every_operator: It asks for every operator there is.
-    """
-
-    operators: tuple[SelectedOperator, ...] = ()
-    every_operator: bool = False
-
-
-def read_operator_list(text: str, *, file: str, origin: Origin) -> OperatorList:
+def read_operator_list(
+    text: str, *, file: str, origin: Origin, keep_sources: bool = False
+) -> Selection:
     """Read an operator list of either form; an empty file asks for nothing.
 
     - A kernel library (a YAML list): the operators of its `op:` and `func:` entries,
       with every dtype. Which kernels serve them does not come from this file.
     - Selected operators (a YAML mapping): the operators with their kernel keys. The
       key `default` stands for every dtype, and a key of one tensor without dim order,
-      such as `v1/6;`, for a dtype whatever the dim orders. An operator without keys
+      such as `v1/6;`, for a dtype whatever the dim orders; an empty list of keys
+      stands for every dtype too. An operator that `et_kernel_metadata` does not have
       is only listed, like one that a model lists and never calls; in a file without
       `et_kernel_metadata` all have every dtype.
 
@@ -78,22 +64,26 @@ def read_operator_list(text: str, *, file: str, origin: Origin) -> OperatorList:
         text: Of the file.
         file: Its path, for messages.
         origin: Who asks for the operators.
+        keep_sources: Where a list says itself who asks (`debug_info`), keep that.
+
+    Returns:
+        Operators sorted by name, which are distinct.
 
     Raises:
         ProfileError: Every problem of the file.
     """
-    reader = _Reader(YamlFile(file, text))
+    reader = _Reader(YamlFile(file, text), keep_sources=keep_sources)
     reader.read()
     if reader.file.problems:
         raise ProfileError(reader.file.problems)
-    return OperatorList(
+    return Selection(
         operators=tuple(
             SelectedOperator(
                 name=name,
                 keys=tuple(sorted(wanted.keys)),
                 dtypes=tuple(sorted(wanted.dtypes)),
                 every_dtype=wanted.every_dtype,
-                origins=(origin,),
+                origins=tuple(sorted(map(Origin, wanted.sources))) or (origin,),
             )
             for name, wanted in sorted(reader.operators.items())
         ),
@@ -107,12 +97,14 @@ class _Wanted:
 
     keys: set[KernelKey] = field(default_factory=set)
     dtypes: set[ScalarType] = field(default_factory=set)
+    sources: set[str] = field(default_factory=set)
     every_dtype: bool = False
 
 
 class _Reader:
-    def __init__(self, file: YamlFile) -> None:
+    def __init__(self, file: YamlFile, *, keep_sources: bool) -> None:
         self.file = file
+        self.keep_sources = keep_sources
         self.operators: dict[OperatorName, _Wanted] = {}
         self.every_operator = False
 
@@ -192,6 +184,7 @@ class _Reader:
     def _read_selected(self, root: Node) -> None:
         found = self.file.mapping(root, "an operator list", _LIST_KEYS) or {}
         fields = {key: value for key, value in found.items() if not is_null(value)}
+        self._refuse_what_is_lost(fields)
         if node := fields.get("include_all_operators"):
             self.every_operator = self._boolean(node, "include_all_operators")
         if node := fields.get("operators"):
@@ -203,13 +196,14 @@ class _Reader:
                 wanted.every_dtype = True
 
     def _read_operators(self, node: Node) -> None:
-        for text, value in (self.file.mapping(node, "operators") or {}).items():
-            wanted = self._want(text, value)
+        for text, key, value in self._named(node, "operators"):
+            wanted = self._want(text, key)
             if is_null(value):
                 continue
-            fields = self.file.mapping(value, f'operator "{text}"', _OPERATOR_KEYS)
-            overloads = (fields or {}).get("include_all_overloads")
+            what = f'operator "{text}"'
+            fields = self.file.mapping(value, what, _OPERATOR_KEYS) or {}
             # Of a name with an overload there are no others: then it says nothing.
+            overloads = fields.get("include_all_overloads")
             if (
                 wanted is not None
                 and overloads is not None
@@ -217,21 +211,57 @@ class _Reader:
                 and not OperatorName.parse(text).overload
             ):
                 self.file.problem(
-                    "bad-value",
-                    f'this version does not support all overloads of "{text}"',
+                    "bad-oplist",
+                    f'"{text}" asks for all overloads of an operator',
                     overloads,
                     notes=(("expected", "include_all_overloads: false"),),
                     hint="list each overload as an operator of its own",
                 )
+            sources = self._sources(fields.get("debug_info"))
+            if wanted is not None and self.keep_sources:
+                wanted.sources.update(sources)
+
+    def _sources(self, node: Node | None) -> list[str]:
+        """Who asks for an operator, as the list has it."""
+        if node is None or is_null(node):
+            return []
+        items = self.file.sequence(node, "`debug_info`") or []
+        # ExecuTorch's tool writes a null for operators that no file asked for.
+        texts = [
+            self.file.scalar(item, "a source") for item in items if not is_null(item)
+        ]
+        return [text for text in texts if text is not None]
 
     def _read_keys(self, node: Node) -> None:
-        lists = self.file.mapping(node, "et_kernel_metadata") or {}
-        for text, value in lists.items():
-            wanted = self._want(text, value)
+        for text, key, value in self._named(node, "et_kernel_metadata"):
+            wanted = self._want(text, key)
             found = self.file.scalars(value, f'the kernel keys of "{text}"')
+            if wanted is not None and found is not None and not found:
+                wanted.every_dtype = True
             for key_text, item in found or ():
                 if wanted is not None:
-                    self._add_key(wanted, key_text, item)
+                    self._add_key(wanted, key_text.strip(), item)
+
+    def _named(self, node: Node, what: str) -> list[tuple[str, Node, Node]]:
+        """Name, where it stands, and what is said of it, of every operator."""
+        named = self.file.mapping(node, what)
+        if named is None or not isinstance(node, MappingNode):
+            return []
+        places = {key.value: key for key, _ in node.value}
+        return [(name, places[name], value) for name, value in named.items()]
+
+    def _refuse_what_is_lost(self, fields: dict[str, Node]) -> None:
+        asked = [key for key in _MOBILE_KEYS if key in fields and fields[key].value]
+        flag = fields.get(_MOBILE_FLAG)
+        if flag is not None and self._boolean(flag, _MOBILE_FLAG):
+            asked.append(_MOBILE_FLAG)
+        for key in asked:
+            self.file.problem(
+                "bad-oplist",
+                f"`{key}` means nothing to ExecuTorch and would be lost",
+                fields[key],
+                hint="this list seems to be PyTorch Mobile's: list operators instead",
+            )
 
     def _add_key(self, wanted: _Wanted, text: str, node: Node) -> None:
         if text == DEFAULT_KEY:
@@ -240,7 +270,7 @@ class _Reader:
         key = _parse_key(text)
         if key is None:
             self.file.problem(
-                "bad-dtype",
+                "bad-kernel-key",
                 f'"{text}" is not a kernel key',
                 node,
                 notes=(("expected", f"v1/6;0,1|6;0,1 or v1/6; or {DEFAULT_KEY}"),),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from itertools import permutations
 from typing import Any
 
@@ -17,10 +18,11 @@ from orchestrator.core.op_info import Origin, SelectedOperator, Selection
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ExitCode, ProfileError
 from orchestrator.pte.reader import read_program
+from orchestrator.render import render_diagnostics
 from orchestrator.stages.aggregate import aggregate, union
 from orchestrator.stages.extract import extract
 from orchestrator.stages.selected_yaml import selected_operators_yaml
-from orchestrator.stages.selection_yaml import OperatorList, read_operator_list
+from orchestrator.stages.selection_yaml import read_operator_list
 from tests.conftest import CASES, CORPUS, model_bytes
 from tests.unit.stages.strategies import EXTRAS, INFOS
 
@@ -45,7 +47,7 @@ LIBRARY = """\
 """
 
 
-def _read(text: str) -> OperatorList:
+def _read(text: str) -> Selection:
     return read_operator_list(text, file="ops.yaml", origin=ORIGIN)
 
 
@@ -90,7 +92,7 @@ def test_a_list_asks_for_what_its_model_calls(case: str) -> None:
 
 
 def test_a_kernel_library_is_wanted_with_every_dtype() -> None:
-    assert _read(LIBRARY) == OperatorList(
+    assert _read(LIBRARY) == Selection(
         operators=(
             _selected("aten::add.out", every_dtype=True),
             _selected("my_ops::fancy.out", every_dtype=True),
@@ -111,7 +113,7 @@ def test_what_keys_stand_for() -> None:
         "build_features: []\ncustom_classes: []\nkernel_metadata: {}\n"
         "include_all_non_op_selectives: false\ndebug_info: [x]\n"
     )
-    assert found == OperatorList(
+    assert found == Selection(
         every_operator=True,
         operators=(
             _selected(
@@ -136,7 +138,7 @@ def test_without_any_kernel_keys_every_dtype_is_meant() -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[]", "{}", "operators: {}\n"])
 def test_a_list_may_be_empty(text: str) -> None:
-    assert _read(text) == OperatorList()
+    assert _read(text) == Selection()
 
 
 @given(
@@ -150,7 +152,6 @@ def test_our_own_lists_come_back(
     selection = replace(aggregate(infos, extra), every_operator=every)
     text = selected_operators_yaml(selection, generator="a test")
     found = _read(text)
-    again = Selection(operators=found.operators, every_operator=found.every_operator)
 
     def content(text: str) -> object:
         data = yaml.safe_load(text)
@@ -158,7 +159,7 @@ def test_our_own_lists_come_back(
             del operator["debug_info"]
         return data
 
-    assert content(selected_operators_yaml(again, generator="a test")) == content(text)
+    assert content(selected_operators_yaml(found, generator="a test")) == content(text)
     assert found.every_operator is every
 
 
@@ -205,8 +206,8 @@ def test_the_order_of_sources_does_not_matter(
         (
             "operators:\n  a:\n    include_all_overloads: true",
             3,
-            "bad-value",
-            'this version does not support all overloads of "a"',
+            "bad-oplist",
+            '"a" asks for all overloads of an operator',
         ),
         ("include_all_operators: 1", 1, "wrong-type", "include_all_operators must be"),
         ("et_kernel_metadata: 7", 1, "wrong-type", "et_kernel_metadata must be a"),
@@ -215,7 +216,7 @@ def test_the_order_of_sources_does_not_matter(
             (
                 f'et_kernel_metadata:\n a:\n - "{key}"',
                 3,
-                "bad-dtype",
+                "bad-kernel-key",
                 f'"{key}" is not a kernel key',
             )
             for key in ("v2/6;0", "v1/99;0", "v1/6;0,2", "v1/6", "Float", "v1/6;x")
@@ -242,3 +243,181 @@ def test_all_problems_come_at_once() -> None:
     ]
     assert problems[0].where is not None
     assert problems[0].where.text == "- op: 'a b'"
+
+
+# Lists that keep who asked, as `orchestrator oplist` reads them
+
+
+def keys_of(selection: Selection) -> dict[str, list[str]]:
+    """Kernel keys by operator, as the written list has them."""
+    text = selected_operators_yaml(union(selection, Selection()), generator="test")
+    data = yaml.safe_load(text)
+    return {n: data["et_kernel_metadata"].get(n, []) for n in data["operators"]}
+
+
+def codes(error: pytest.ExceptionInfo[ProfileError]) -> list[tuple[str, int]]:
+    return [(d.code, d.where.line if d.where else 0) for d in error.value.diagnostics]
+
+
+def listed(text: str) -> Selection:
+    return read_operator_list(
+        text, file="some.yaml", origin=Origin("some.yaml"), keep_sources=True
+    )
+
+
+def test_functions_yaml() -> None:
+    text = """
+- op: add.out
+  kernels:
+    - arg_meta: null
+      kernel_name: torch::executor::add_out
+- func: p::f.out(Tensor x, Generator? g, *, Tensor(a!) out) -> Tensor(a!)
+  variants: function
+- op: p::g
+"""
+    assert keys_of(listed(text)) == {
+        "aten::add.out": ["default"],
+        "p::f.out": ["default"],
+        "p::g": ["default"],
+    }
+
+
+def test_everything_wrong_with_functions_yaml() -> None:
+    text = "- x: 1\n- op: a..b\n- func: p::f\n- op: a\n  func: b\n- 3\n- op: []\n"
+    with pytest.raises(ProfileError) as error:
+        listed(text)
+    assert codes(error) == [
+        ("bad-entry", 1),
+        ("bad-operator", 2),
+        ("bad-schema", 3),
+        ("bad-entry", 4),
+        ("wrong-type", 6),
+        ("wrong-type", 7),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "~", "{}", "[]", "operators:\n"])
+def test_empty_lists_select_nothing(text: str) -> None:
+    assert listed(text) == Selection()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_executorchs_lists_stay_as_they_are(case: str) -> None:
+    text = (CORPUS / case / "oplist.yaml").read_text()
+    selection = union(listed(text), Selection())
+    written = selected_operators_yaml(selection, generator="test")
+    assert written.partition("\n")[2] == text
+
+
+@given(
+    infos=st.lists(INFOS, max_size=3),
+    extra=st.lists(EXTRAS, max_size=3),
+    every=st.booleans(),
+)
+def test_our_lists_stay_as_they_are(
+    infos: list[Any], extra: list[SelectedOperator], *, every: bool
+) -> None:
+    selection = replace(aggregate(infos, extra), every_operator=every)
+    text = selected_operators_yaml(selection, generator="test")
+    again = union(listed(text), Selection())
+    assert selected_operators_yaml(again, generator="test") == text
+
+
+def test_a_list_in_full() -> None:
+    text = """
+include_all_operators: Yes
+include_all_non_op_selectives: False
+debug_info: [everybody]
+build_features: []
+custom_classes:
+kernel_metadata: {}
+operators:
+  aten::add.out:
+    debug_info: [b, a, null]
+    include_all_overloads: No
+  p::called: {debug_info: [null]}
+  p::listed:
+et_kernel_metadata:
+  p::called: []
+  aten::add.out: [v1/6;0, default, v1/6;0]
+  p::unlisted: [v1]
+"""
+    selection = listed(text)
+    assert selection.every_operator
+    assert keys_of(selection) == {
+        "aten::add.out": ["default", "v1/6;0"],
+        "p::called": ["default"],
+        "p::listed": [],
+        "p::unlisted": ["v1"],
+    }
+    origins = {str(s.name): [str(o) for o in s.origins] for s in selection.operators}
+    assert origins == {
+        "aten::add.out": ["a", "b"],
+        "p::called": ["some.yaml"],
+        "p::listed": ["some.yaml"],
+        "p::unlisted": ["some.yaml"],
+    }
+
+
+def test_everything_wrong_with_a_list() -> None:
+    text = """\
+include_all_operators: perhaps
+include_all_non_op_selectives: true
+build_features: [x]
+custom_classes: 3
+kernel_metadata: {"aten::add": [Float]}
+operatrs: {}
+operators:
+  a..b: {}
+  p::f: {include_all_overloads: true, debug_infos: []}
+  p::g: {debug_info: [[]]}
+  p::h: {debug_info: x}
+et_kernel_metadata:
+  p::f: [v1/6, Float]
+  p::g: default
+  c..d: []
+"""
+    with pytest.raises(ProfileError) as error:
+        listed(text)
+    assert sorted(codes(error), key=lambda c: c[1]) == [
+        ("wrong-type", 1),
+        ("bad-oplist", 2),
+        ("bad-oplist", 3),
+        ("bad-oplist", 4),
+        ("bad-oplist", 5),
+        ("unknown-key", 6),
+        ("bad-operator", 8),
+        ("unknown-key", 9),
+        ("bad-oplist", 9),
+        ("wrong-type", 10),
+        ("wrong-type", 11),
+        ("bad-kernel-key", 13),
+        ("bad-kernel-key", 13),
+        ("wrong-type", 14),
+        ("bad-operator", 15),
+    ]
+    assert 'did you mean "operators"?' in render_diagnostics(error.value.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("a: [", "bad-yaml"), ("operators: []", "wrong-type"), ("abc", "wrong-type")],
+)
+def test_no_list(text: str, code: str) -> None:
+    with pytest.raises(ProfileError) as error:
+        listed(text)
+    assert [c for c, _ in codes(error)] == [code]
+
+
+def test_merging_lists_is_the_union() -> None:
+    texts = [(CORPUS / case / "oplist.yaml").read_text() for case in CASES]
+    selections = [listed(text) for text in texts]
+    expected: dict[str, set[str]] = {}
+    for text in texts:
+        data = yaml.safe_load(text)
+        for name in data["operators"]:
+            keys = data["et_kernel_metadata"].get(name, [])
+            expected.setdefault(name, set()).update(keys)
+    merged = reduce(union, selections)
+    assert keys_of(merged) == {n: sorted(k) for n, k in expected.items()}
+    assert reduce(union, reversed(selections)) == merged
