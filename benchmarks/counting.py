@@ -1,9 +1,8 @@
-"""Instructions of built firmware under QEMU, counted by the plugin icount.c.
+"""Instructions of built firmware under QEMU, counted by the plugin of `run --profile`.
 
-Loading a method is the call of `orch::prepare`, an inference that of `orch::execute`,
-an operator the executor's call of its kernel. A region begins with the first
-instruction of the called function and ends where the call returns to, so that both
-addresses are found in the ELF, whatever the compiler did inside.
+Loading a method is the call of `orch::load_linked`, an inference that of
+`orch::execute`, an operator the calls of its kernel. A call is counted from the first
+instruction of the function to the one that returns.
 """
 
 from __future__ import annotations
@@ -16,19 +15,20 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.image import Image
 from benchmarks.product import CORPUS, Built
 from benchmarks.table import NotMeasuredError, short
+from orchestrator.errors import OrchestratorError
+from orchestrator.running.counting import COUNTS_FILE, CountPlan, read_counts
 from orchestrator.running.outputs import output_files
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import DeviceError, decode_response, encode_request
 from orchestrator.running.scenario import read_scenario
+from orchestrator.shell.qemu_plugin import counting_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_CALLER = "orch_application"
-_LOAD = "orch::prepare"
+_LOAD = "orch::load_linked"
 _RUN = "orch::execute"
 _TIMEOUT_S = 600
 
@@ -50,22 +50,12 @@ class Counts:
     digest: str
 
 
-def compile_plugin(folder: Path) -> Path:
-    """The plugin, built by the system's C compiler."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        raise NotMeasuredError("no gcc to compile the QEMU plugin icount.c")
-    plugin = folder / "icount.so"
-    source = Path(__file__).parent / "icount.c"
-    done = subprocess.run(
-        [compiler, "-O2", "-fPIC", "-shared", str(source), "-o", str(plugin)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise NotMeasuredError(f"icount.c does not compile: {short(done.stderr)}")
-    return plugin
+def plugin_file() -> Path:
+    """The plugin, compiled if it was not yet."""
+    try:
+        return counting_plugin()
+    except OrchestratorError as error:
+        raise NotMeasuredError(short(error.diagnostics[0].message)) from None
 
 
 def run(
@@ -92,14 +82,13 @@ def run(
     folder = built.folder.parent / "run"
     folder.mkdir(exist_ok=True)
     (folder / "request").write_bytes(encode_request(calls))
-    names = [_LOAD, _RUN, *kernels]
+    names = [_LOAD, *kernels]
     firmware = str((built.folder / product.firmware).resolve())
     command = [firmware, "request", "response"]
     if product.emulator:
         command = [*_emulator(product.emulator), "-kernel", firmware]
         if plugin is not None:
-            regions = _regions(built, names)
-            command += ["-plugin", f"{plugin},{regions},out={folder / 'counts'}"]
+            command += ["-plugin", f"{plugin},{_plan(built, names).arguments}"]
     _carry_out(command, folder)
     results = decode_response((folder / "response").read_bytes(), calls)
     if any(result.error is not DeviceError.Ok for result in results):
@@ -109,15 +98,15 @@ def run(
         digest.update(name.encode() + data)
     if "-plugin" not in command:
         return Counts(load=0, inference=0, by_function={}, digest=digest.hexdigest())
-    load, inference, *rest = _passages(folder / "counts", len(names))
-    if len(inference) != len(calls):
+    counts = read_counts((folder / COUNTS_FILE).read_text())
+    if len(counts.runs) != len(calls):
         raise NotMeasuredError("the plugin did not see every call")
     return Counts(
-        load=load[0],
-        inference=int(median(inference)),
+        load=counts.calls_of(0)[0],
+        inference=int(median(counts.runs)),
         by_function={
-            name: sum(counts) // len(calls)
-            for name, counts in zip(kernels, rest, strict=True)
+            name: sum(counts.calls_of(index)) // len(calls)
+            for index, name in enumerate(kernels, start=1)
         },
         digest=digest.hexdigest(),
     )
@@ -150,25 +139,18 @@ def _emulator(command: Sequence[str]) -> list[str]:
     ]
 
 
-def _passages(file: Path, regions: int) -> list[list[int]]:
-    """What the plugin counted in each passage of each region."""
-    found: list[list[int]] = [[] for _ in range(regions)]
-    for line in file.read_text().splitlines():
-        region, count = line.split()
-        if region != "total":
-            found[int(region)].append(int(count))
-    return found
-
-
-def _regions(built: Built, names: list[str]) -> str:
-    """Begin and ends of the calls of these functions, as arguments of the plugin."""
-    image = Image(built)
-    words = []
-    for name in names:
-        words.append(f"begin={image.function(name)[0]:#x}")
-        if name in (_LOAD, _RUN):
-            ends = image.returns_of_calls(_CALLER, name)
-        else:
-            ends = image.returns_of_pointer_calls(_RUN)
-        words += [f"end={end:#x}" for end in ends]
-    return ",".join(words)
+def _plan(built: Built, names: list[str]) -> CountPlan:
+    """The executor, and functions by name, where the firmware has them."""
+    functions = {
+        s["name"]: (s["address"], s["size_bytes"])
+        for s in built.report["symbols"]
+        if s["is_function"]
+    }
+    missing = [name for name in (_RUN, *names) if name not in functions]
+    if missing:
+        raise NotMeasuredError(f"{', '.join(missing)} is not in the firmware")
+    return CountPlan(
+        executor=functions[_RUN],
+        tables=(),
+        functions=tuple(functions[name][0] for name in names),
+    )

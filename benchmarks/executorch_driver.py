@@ -4,9 +4,10 @@ Runs in the interpreter that has the package `executorch`, so it needs nothing o
 
     python executorch_driver.py commands MODEL FOLDER
     python executorch_driver.py time MODEL FOLDER REPETITIONS
+    python executorch_driver.py lists MODELS FOLDER REPETITIONS
 
-Both print JSON. The tools are called as ExecuTorch's CMake files call them for one
-model and the portable kernel library.
+All print JSON; MODELS is a folder of programs. The tools are called as ExecuTorch's
+CMake files call them for one model and the portable kernel library.
 """
 
 from __future__ import annotations
@@ -135,9 +136,49 @@ def time_tools(
     return seconds
 
 
+def time_lists(
+    models: list[Path], folder: Path, *, repetitions: int
+) -> dict[str, list[float]]:
+    """Processor seconds of the operator lists of many models, and of their union.
+
+    The models of one run share what the tools remember, as if one process did all.
+    """
+    names = ("gen_oplist", "gen_all_oplist")
+    tools = {name: importlib.import_module(TOOLS[name]) for name in names}
+    own = [folder / f"{model.stem}.yaml" for model in models]
+    listed = folder / "models.txt"
+    listed.write_text("".join(f"{path}\n" for path in own), encoding="utf-8")
+    calls = {
+        "gen_oplist": [
+            [f"--output_path={path}", f"--model_file_path={model}"]
+            for path, model in zip(own, models, strict=True)
+        ],
+        "gen_all_oplist": [
+            [f"--output-dir={folder}", f"--model-file-list-path=@{listed}"]
+        ],
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(repetitions + 1):
+        clear_caches("torchgen", "executorch")
+        for name in names:
+            with contextlib.redirect_stdout(io.StringIO()):
+                start = time.process_time()
+                for args in calls[name]:
+                    tools[name].main(args)
+                taken = time.process_time() - start
+            if turn:
+                seconds[name].append(taken)
+    return seconds
+
+
 def main() -> None:
     """Print what was asked for."""
     mode, model, folder, *rest = sys.argv[1:]
+    if mode == "lists":
+        models = sorted(Path(model).resolve().glob("*.pte"))
+        times = time_lists(models, Path(folder).resolve(), repetitions=int(rest[0]))
+        json.dump(times, sys.stdout)
+        return
     tools = arguments(Path(model).resolve(), Path(folder).resolve())
     versions = {n: version(n) for n in ("executorch", "torch")}
     document: dict[str, object] = {"versions": versions}

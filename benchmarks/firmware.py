@@ -50,7 +50,7 @@ def measure(repetitions: int) -> Findings:
         folder = Path(name)
         plugin: Path | None = None
         try:
-            plugin = counting.compile_plugin(folder)
+            plugin = counting.plugin_file()
         except NotMeasuredError as missing:
             findings.missing.append(f"instructions: {missing}")
         with ThreadPoolExecutor(max_workers=2) as pool:

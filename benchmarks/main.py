@@ -20,6 +20,9 @@ BENCHMARKS = {
     "stages": "the stages before the compiler against ExecuTorch's tools",
     "commands": "`check` against the tools as commands; start-up and no-op build",
     "builds": "cold builds and the rebuild after a change in a kernel",
+    "selection": "flash with every operator, with those of the model, with its dtypes",
+    "scale": "a profile of 50 models; a program of thousands of instructions",
+    "overhead": "a chain of tiny operators: time per instruction, and of loading",
     "firmware": "flash, RAM, instructions and outputs of firmware",
 }
 

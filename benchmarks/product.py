@@ -52,9 +52,18 @@ class Built:
 
 
 def write_profile(
-    folder: Path, case: str, *, cpu: str, toolchain: str, optimize: str = "size"
+    folder: Path,
+    case: str,
+    *,
+    cpu: str,
+    toolchain: str,
+    optimize: str = "size",
+    extra: str = "",
 ) -> Path:
-    """Write a profile for a case into a folder, with a copy of its model."""
+    """Write a profile for a case into a folder, with a copy of its model.
+
+    `extra` holds further tables.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(CORPUS / case / "model.pte", folder / "model.pte")
     profile = folder / "product.toml"
@@ -62,21 +71,27 @@ def write_profile(
         f'schema = 1\nname = "{case.replace("_", "-")}"\n\n'
         f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
         f'optimize = "{optimize}"\n\n'
-        '[[models]]\nname = "model"\npath = "model.pte"\n'
+        f'[[models]]\nname = "model"\npath = "model.pte"\n{extra}'
     )
     return profile
 
 
 def build(
-    folder: Path, case: str, *, cpu: str, toolchain: str, optimize: str = "size"
+    folder: Path,
+    case: str,
+    *,
+    cpu: str,
+    toolchain: str,
+    optimize: str = "size",
+    extra: str = "",
 ) -> Built:
-    """Build a case.
+    """Build a case; `extra` holds further tables of its profile.
 
     Raises:
         NotMeasuredError: It cannot be built here.
     """
     profile = write_profile(
-        folder, case, cpu=cpu, toolchain=toolchain, optimize=optimize
+        folder, case, cpu=cpu, toolchain=toolchain, optimize=optimize, extra=extra
     )
     out = folder / "out"
     done = subprocess.run(

@@ -138,7 +138,7 @@ def measure(repetitions: int) -> Findings:
     return findings
 
 
-def _plan(stages: Stages) -> BuildPlan:
+def plan_of(stages: Stages) -> BuildPlan:
     """A plan by which every stage runs."""
     return plan_build(
         orchestrator="",
@@ -192,7 +192,7 @@ def _our_times(case: str, folder: Path, repetitions: int) -> _Runs:
             if variant != _KEPT:
                 clear_caches("orchestrator")
             stages = make(profile, BuildOptions(out=folder / case / "out"))
-            seconds = _run_stages(stages, _plan(stages), folder / case / "generated")
+            seconds = _run_stages(stages, plan_of(stages), folder / case / "generated")
             if turn:
                 found.append(seconds)
     return times

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -30,6 +31,16 @@ class _Parser(argparse.ArgumentParser):
         )
 
 
+class _CMakeFolder(argparse.Action):
+    """Prints where the CMake package is; argparse's own way would wrap the path."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from orchestrator.shell.sources import native_root  # noqa: PLC0415
+
+        sys.stdout.write(f"{native_root() / 'cmake'}\n")
+        parser.exit()
+
+
 def _near(message: str) -> str:
     """A hint for a misspelt choice in argparse's own words."""
     if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
@@ -47,6 +58,12 @@ def parser() -> argparse.ArgumentParser:
         "--version",
         action="version",
         version=f"orchestrator {orchestrator.__version__}",
+    )
+    top.add_argument(
+        "--cmakedir",
+        action=_CMakeFolder,
+        nargs=0,
+        help="print the folder of the CMake package and exit",
     )
     commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
 
@@ -72,6 +89,7 @@ def parser() -> argparse.ArgumentParser:
         "--frozen", action="store_true", help="as --locked, inputs checked first"
     )
     build.add_argument("--explain", action="store_true", help="why each stage ran")
+    _add_depfile(build)
 
     command("plan", "show what would be built and why; needs no compiler")
     command("check", "check profile, models, kernels and memory; needs no compiler")
@@ -81,6 +99,31 @@ def parser() -> argparse.ArgumentParser:
 
     _add_executorch_tools(command)
 
+    _add_run(command)
+    _add_size(command)
+
+    why = command("why", "tell why something is in the product and what it costs")
+    why.add_argument("name", metavar="NAME", help=_NAME)
+    why_not = command("why-not", "tell why something is not in the product")
+    why_not.add_argument("name", metavar="NAME", help=_NAME)
+    why_not.add_argument(
+        "dtype", nargs="?", metavar="DTYPE", help="dtype of it that is missed"
+    )
+
+    _add_compat(command)
+
+    lock_command = command("lock", "write the lock file")
+    lock_command.add_argument("--check", action="store_true", help="only compare")
+    command("verify", "rebuild elsewhere and compare every byte")
+    command("clean", "remove the build folder")
+    command("targets", "list what can be built for", profile=False)
+    command("doctor", "list compilers and emulators, found and missing", profile=False)
+    command("schema", "print the JSON Schema of profiles", profile=False)
+    return top
+
+
+def _add_run(command: Callable[..., _Parser]) -> None:
+    """Running the firmware, and what its statuses mean."""
     run = command("run", "run the built firmware on .npy inputs")
     run.add_argument("--model", metavar="NAME", help="model, if there are several")
     run.add_argument("--method", default="forward", metavar="NAME")
@@ -91,26 +134,65 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--output-dir", type=Path, metavar="DIR")
     run.add_argument("--scenario", type=Path, metavar="FILE", help="calls to compare")
     run.add_argument("--timeout", type=_size, default=600.0, metavar="SECONDS")
-
-    size = command("size", "show flash and RAM of the last build")
-    size.add_argument("--diff", type=Path, metavar="REPORT", help="another report.json")
-
-    why = command("why", "tell why something is in the product and what it costs")
-    why.add_argument("name", metavar="NAME", help=_NAME)
-    why_not = command("why-not", "tell why something is not in the product")
-    why_not.add_argument("name", metavar="NAME", help=_NAME)
-    why_not.add_argument(
-        "dtype", nargs="?", metavar="DTYPE", help="dtype of it that is missed"
+    run.add_argument(
+        # The positional argument has the name that argparse would give it.
+        "--profile",
+        action="store_true",
+        dest="costs",
+        help="tell what each operator costs",
+    )
+    run.add_argument(
+        "--passes",
+        type=_positive,
+        metavar="N",
+        help="with --profile on a host: runs to take the median of",
     )
 
-    lock_command = command("lock", "write the lock file")
-    lock_command.add_argument("--check", action="store_true", help="only compare")
-    command("verify", "rebuild elsewhere and compare every byte")
-    command("clean", "remove the build folder")
-    command("targets", "list what can be built for", profile=False)
-    command("doctor", "list compilers and emulators, found and missing", profile=False)
-    command("schema", "print the JSON Schema of profiles", profile=False)
-    return top
+    decode = command("decode", "tell what a status of the device means", profile=False)
+    decode.add_argument("code", metavar="CODE", help="number or name of an orch_status")
+    decode.add_argument(
+        "--profile", type=Path, required=True, metavar="PROFILE", dest="from_profile"
+    )
+    decode.add_argument("--instruction", type=_index, metavar="N", help="that failed")
+    decode.add_argument("--model", metavar="NAME", help="model, if there are several")
+    decode.add_argument("--method", metavar="NAME", help="method, likewise")
+
+
+def _add_size(command: Callable[..., _Parser]) -> None:
+    """Sizes of a build, of another one, and of what could be."""
+    size = command("size", "show flash and RAM of the last build, or what if")
+    size.add_argument(
+        "--by", choices=("op", "kernel", "model", "section"), help="what rows are"
+    )
+    size.add_argument(
+        "--diff", type=Path, metavar="OTHER", help="report.json, or another profile"
+    )
+    what_if = size.add_argument_group("what if", "build a variant aside, and compare")
+    for option, text in (
+        ("--without-model", "leave out a model"),
+        ("--without-op", "leave out an operator that only the profile asks for"),
+    ):
+        what_if.add_argument(
+            option, action="append", default=[], metavar="NAME", help=text
+        )
+    what_if.add_argument("--dtypes", choices=("all", "models"), default="")
+    what_if.add_argument("--optimize", choices=("size", "speed", "debug"), default="")
+    what_if.add_argument("--toolchain", choices=("gnu", "zig"), default="")
+    size.add_argument(
+        "-j", "--jobs", type=_positive, metavar="N", help="parallel steps"
+    )
+
+
+def _add_compat(command: Callable[..., _Parser]) -> None:
+    """Programs that come after the firmware."""
+    compat = command(
+        "compat", "tell whether built firmware can run new programs", profile=False
+    )
+    compat.add_argument(
+        "firmware", type=Path, metavar="FIRMWARE", help="lock or build folder"
+    )
+    compat.add_argument("programs", type=Path, nargs="+", metavar="PROGRAM")
+    compat.add_argument("--model", metavar="NAME", help="whose place they take")
 
 
 def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
@@ -145,6 +227,7 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
         "--all", action="store_true", dest="every", help="every operator there is"
     )
     oplist.add_argument("--output", type=Path, required=True, metavar="FILE")
+    _add_depfile(oplist)
 
     headers = command(
         "headers",
@@ -157,9 +240,19 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
     headers.add_argument("--output-dir", type=Path, required=True, metavar="DIR")
     headers.add_argument(
         "--prim-ops",
-        type=_count,
+        type=_prim_ops,
         metavar="N",
-        help="prim ops that ExecuTorch registers; default: 28, as in 1.5",
+        help="prim ops that ExecuTorch registers, or `listed` for those of the list;"
+        " default: 28, as in 1.5",
+    )
+
+
+def _add_depfile(command: _Parser) -> None:
+    command.add_argument(
+        "--depfile", type=Path, metavar="FILE", help="write what was read, for make"
+    )
+    command.add_argument(
+        "--depfile-target", metavar="NAME", help="output that the depfile is about"
     )
 
 
@@ -177,6 +270,17 @@ def _positive(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {_MOST_JOBS}")
 
 
+def _index(text: str) -> int:
+    with suppress(ValueError):
+        if 0 <= (number := int(text, 0)) < _INDICES:
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not the index of an instruction")
+
+
+def _prim_ops(text: str) -> int | str:
+    return text if text == "listed" else _count(text)
+
+
 def _count(text: str) -> int:
     with suppress(ValueError):
         if 0 <= (number := int(text)) <= _MOST_KERNELS:
@@ -187,5 +291,6 @@ def _count(text: str) -> int:
 
 
 _MOST_JOBS = 1000
+_INDICES = 1 << 32
 _MOST_KERNELS = 1_000_000
 _NAME = "operator, kernel function, source or symbol"

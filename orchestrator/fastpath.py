@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from orchestrator.shell.stamp import STAMP_NAME, is_current
+from orchestrator.shell.stamp import STAMP_NAME, inputs_of, is_current
 
 _NAME = re.compile(rb'^name\s*=\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
 
@@ -13,33 +13,53 @@ _NAME = re.compile(rb'^name\s*=\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
 def unchanged_build(arguments: list[str]) -> bool:
     """Whether `build ARGUMENTS` has nothing to do; says so if it has not.
 
-    Only plain profiles and `--out` are understood here. Anything else, and any doubt,
-    is left to the full program.
+    Only plain profiles, `--out` and the options of depfiles are understood here.
+    Anything else, and any doubt, is left to the full program.
     """
     profiles: list[str] = []
-    out: str | None = None
+    options: dict[str, str] = {}
     rest = iter(arguments)
     for argument in rest:
-        if argument == "--out":
-            out = next(rest, None)
-            if out is None:
+        if argument in ("--out", "--depfile", "--depfile-target"):
+            value = next(rest, "")
+            if not value or value.startswith("-"):
                 return False
+            options[argument] = value
         elif argument.startswith("-"):
             return False
         else:
             profiles.append(argument)
-    if not profiles or (out is not None and len(profiles) > 1):
+    if not profiles or (options and len(profiles) > 1):
         return False
-    lines = []
+    lines: list[str] = []
     for profile in profiles:
-        folder = out or _folder_of(profile)
-        if (
-            folder is None
-            or is_current(f"{folder}/.work/{STAMP_NAME}", profile=profile) is None
-        ):
+        folder = options.get("--out") or _folder_of(profile)
+        if folder is None:
             return False
+        stamp = is_current(f"{folder}/.work/{STAMP_NAME}", profile=profile)
+        if stamp is None or not _depfile_written(options, stamp):
+            return False
+        warnings = stamp.get("warnings")
+        lines += map(str, warnings if isinstance(warnings, list) else ())
         lines.append(up_to_date(profile, folder))
     sys.stderr.write("".join(f"{line}\n" for line in lines))
+    return True
+
+
+def _depfile_written(options: dict[str, str], stamp: dict[str, object]) -> bool:
+    """Whether the depfile that is asked for, if any, could be written."""
+    if "--depfile" not in options:
+        return "--depfile-target" not in options
+    target = options.get("--depfile-target") or stamp.get("library")
+    inputs = inputs_of(stamp)
+    if not isinstance(target, str) or not inputs:
+        return False
+    from orchestrator.shell.depfile import write_depfile  # noqa: PLC0415
+
+    try:
+        write_depfile(options["--depfile"], target=target, inputs=inputs)
+    except (OSError, ValueError):
+        return False  # the full program tells what is wrong
     return True
 
 

@@ -36,6 +36,7 @@ class Lock:
         toolchain: Name, version, flags and digests of its programs.
         python: Versions of the Python distributions that shaped the outputs.
         outputs: By path: "sha256:<digest> <size in bytes>".
+        firmware: What it has for programs that come later: `core/firmware.py`.
     """
 
     profile: Facts
@@ -46,12 +47,13 @@ class Lock:
     toolchain: Facts
     python: Facts
     outputs: Facts
+    firmware: Facts = ()
 
     def inputs(self) -> Lock:
         """The lock without what the build made: what must hold before it starts."""
         return Lock(
             **{f.name: getattr(self, f.name) for f in fields(self)}
-            | {"outputs": (), "generated": ()}
+            | {"outputs": (), "generated": (), "firmware": ()}
         )
 
 
@@ -108,6 +110,8 @@ def parse_lock(text: str, *, file: str) -> Lock:
         toolchain: dict[StrictStr, StrictStr]
         python: dict[StrictStr, StrictStr]
         outputs: dict[StrictStr, StrictStr]
+        # Locks of earlier versions have none.
+        firmware: dict[StrictStr, StrictStr] = {}
 
     try:
         data = tomli.loads(text)

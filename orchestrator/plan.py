@@ -78,6 +78,7 @@ def plan_build(
     sources: Mapping[str, str],
     sections: Mapping[str, str],
     toolchain: str,
+    prelinked: bool = False,
     previous: Mapping[str, Mapping[str, str]],
 ) -> BuildPlan:
     """Decide what runs.
@@ -86,12 +87,14 @@ def plan_build(
         orchestrator: Digest of the program itself.
         models: By name: digest of the program file.
         operator_files: By path: digests of the files of `operators.include_yaml`.
-        libraries: By name of the kernel library: digest of its functions.yaml.
+        libraries: By name of the kernel library: digest of its functions.yaml, and of
+            the names of its files.
         sources: By path: digests of runtime and kernel files.
         sections: By profile table (`name`, `target`, `models`, `operators`, `dtypes`,
-            `kernels`, `registry`, `budget`): digest of its settings; of `models`,
-            their order.
+            `kernels`, `prelink`, `registry`, `trace`, `budget`): digest of its
+            settings; of `models`, their order and how they are loaded.
         toolchain: Identity of the compiler; "" if it is not looked at.
+        prelinked: Some model is prelinked.
         previous: By stage label: its inputs in the last build that finished it.
     """
     stages: list[PlannedStage] = []
@@ -133,17 +136,30 @@ def plan_build(
         profile=settings("dtypes", "kernels"),
         library=libraries,
     )
-    memory = add("memory", model=models, profile=settings("target", "models"))
+    before_memory = {}
+    if prelinked:
+        before_memory["prelink"] = add(
+            "prelink",
+            stage={"resolve": resolve},
+            model=models,
+            profile=settings("models", "prelink"),
+        )
+    memory = add(
+        "memory",
+        stage=before_memory,
+        model=models,
+        profile=settings("target", "models"),
+    )
     generate = add(
         "generate",
         stage={"resolve": resolve, "memory": memory},
-        profile=settings("name", "registry"),
+        profile=settings("name", "registry", "trace"),
     )
     compiled = add(
         "compile",
         stage={"generate": generate},
         source=sources,
-        profile=settings("target"),
+        profile=settings("target", "trace"),
         toolchain={"": toolchain},
     )
     measure = add(

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NoReturn
 
@@ -34,6 +36,16 @@ def need_tool(*names: str) -> str:
     if path is None:
         _missing(" or ".join(names))
     return path
+
+
+def need_cmake() -> str:
+    """CMake: that of the PyPI package, else the system's; else skip or fail."""
+    with suppress(PackageNotFoundError):
+        # Not its Python wrapper, which takes longer than CMake does.
+        path = distribution("cmake").locate_file("cmake/data/bin/cmake")
+        if Path(str(path)).is_file():
+            return str(path)
+    return need_tool("cmake")
 
 
 def need_file(path: str, package: str) -> str:

@@ -68,12 +68,6 @@ Error add_mixed(const Tensor& self, const Tensor& other, const Scalar& alpha,
   return Error::Ok;
 }
 
-/// Whether `alpha` may multiply tensors of `dtype` without losing its kind.
-bool alpha_fits(const Scalar& alpha, ScalarType dtype) {
-  if (alpha.is_floating()) return kFloating.has(dtype);
-  return !alpha.is_bool() || dtype == ScalarType::Bool;
-}
-
 }  // namespace
 
 // aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)

@@ -27,12 +27,38 @@ Error resize_output(Tensor& out, Span<const int32_t> sizes,
   return resize(out, sizes);
 }
 
+/// Whether `out` can be given these sizes without changing those of an input
+/// that shares them; for the inputs in a list, before `resize_output`.
+__attribute__((noinline)) inline bool keeps_sizes(const Tensor& input,
+                                                  const Tensor& out,
+                                                  Span<const int32_t> sizes) {
+  if (input.dims != out.dims) return true;
+  bool same = sizes.size() == input.dim;
+  for (int i = 0; same && i < input.dim; ++i) {
+    same = sizes[static_cast<size_t>(i)] == input.dims[i];
+  }
+  return same;
+}
+
 /// An index of a dimension, counted from the end if negative. A tensor without
 /// dimensions has index 0. Errors: InvalidArgument.
 inline Error read_dim(int64_t value, int rank, int& dim) {
   const int64_t count = rank == 0 ? 1 : rank;
   ORCH_CHECK(value >= -count && value < count, Error::InvalidArgument);
   dim = static_cast<int>(value < 0 ? value + count : value);
+  return Error::Ok;
+}
+
+/// A list of different dimensions as a set of bits. Errors: InvalidArgument.
+__attribute__((noinline)) inline Error read_dims(const IntList& list, int rank,
+                                                 unsigned& dims) {
+  dims = 0;
+  for (int i = 0; i < list.size(); ++i) {
+    int dim = 0;
+    ORCH_TRY(read_dim(list[i], rank, dim));
+    ORCH_CHECK(((dims >> dim) & 1U) == 0, Error::InvalidArgument);
+    dims |= 1U << dim;
+  }
   return Error::Ok;
 }
 

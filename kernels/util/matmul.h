@@ -7,36 +7,54 @@
 
 namespace orch {
 
+/// Where the items of a matrix lie, steps in items.
+template <typename T>
+struct Matrix {
+  T* items;
+  int32_t row_step;
+  int32_t column_step;
+};
+
 /// out[i][j] = finish(sum over k of a[i][k] * b[k][j], i, j), summed in order
-/// of k, starting from 0. a: [M, K], b: [K, N], out: [M, N], any dim orders.
+/// of k, starting from 0. a: [rows, inner], b: [inner, columns], out: [rows,
+/// columns].
 template <typename T, typename Finish>
-void matmul(const Tensor& a, const Tensor& b, Tensor& out, Finish finish) {
-  const Strides a_strides(a);
-  const Strides b_strides(b);
-  const Strides out_strides(out);
-  const int32_t columns = out.size(1);
+void matmul(const Matrix<const T>& a, const Matrix<const T>& b,
+            const Matrix<T>& out, int32_t rows, int32_t inner, int32_t columns,
+            Finish finish) {
   const DotLoops nested = {
-      {1, 1, b.size(0)}, {0, 0, a_strides[1]}, {0, 0, b_strides[0]}};
+      {1, 1, inner}, {0, 0, a.column_step}, {0, 0, b.row_step}};
   const DotLoops loops = nested.relative();
-  for (int32_t i = 0; i < out.size(0); ++i) {
+  for (int32_t i = 0; i < rows; ++i) {
     for (int32_t j = 0, block; j < columns; j += block) {
       block = columns - j >= kDotBlock ? kDotBlock : 1;
       Compute<T> sums[kDotBlock];
-      const Dot<T> dot = {a.data<T>() + i * a_strides[0],
-                          b.data<T>() + j * b_strides[1], nullptr, 0,
-                          b_strides[1]};
+      const Dot<T> dot = {a.items + i * a.row_step, b.items + j * b.column_step,
+                          nullptr, 0, b.column_step};
       if (block == kDotBlock) {
         dot4<T, true>(dot, &loops, sums);
       } else {
         dot1(dot, &loops, sums);
       }
-      T* to = out.mutable_data<T>() + i * out_strides[0];
+      T* to = out.items + i * out.row_step;
       for (int32_t c = 0; c < block; ++c) {
-        to[(j + c) * out_strides[1]] =
+        to[(j + c) * out.column_step] =
             static_cast<T>(finish(sums[c], i, j + c));
       }
     }
   }
+}
+
+/// The same for tensors: a [M, K], b [K, N], out [M, N], any dim orders.
+template <typename T, typename Finish>
+void matmul(const Tensor& a, const Tensor& b, Tensor& out, Finish finish) {
+  const Strides a_strides(a);
+  const Strides b_strides(b);
+  const Strides out_strides(out);
+  matmul<T>({a.data<T>(), a_strides[0], a_strides[1]},
+            {b.data<T>(), b_strides[0], b_strides[1]},
+            {out.mutable_data<T>(), out_strides[0], out_strides[1]},
+            out.size(0), b.size(0), out.size(1), finish);
 }
 
 /// Checks that a, b and out are matrices of one dtype that can be multiplied,

@@ -69,4 +69,19 @@ constexpr DtypeSet castable_to(DtypeSet set, DtypeSet one) {
          ((one & kFloating).bits != 0 ? kFloating : kIntegral | kFloating);
 }
 
+/// Whether a dtype of `set` is not the only one of `one`.
+constexpr bool converts(DtypeSet set, DtypeSet one) {
+  return (set.bits & ~one.bits) != 0;
+}
+
+/// Those dtypes of `common` whose results `out` can hold.
+constexpr DtypeSet usable(DtypeSet common, DtypeSet out) {
+  DtypeSet found;
+  for (unsigned code = 0; code < 32; ++code) {
+    const DtypeSet one{common.bits & uint32_t{1} << code};
+    if (castable_to(out, one).bits != 0) found = found | one;
+  }
+  return found;
+}
+
 }  // namespace orch

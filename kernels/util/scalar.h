@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "orch/scalar_type.h"
 #include "orch/value.h"
 #include "util/types.h"
 
@@ -46,6 +47,38 @@ Compute<T> scalar_as(const Scalar& scalar) {
   } else {
     return static_cast<Compute<T>>(scalar.to_int());
   }
+}
+
+/// A scalar argument as T: floats rounded, integers wrapped around, as PyTorch
+/// does where a number meets a tensor.
+template <typename T>
+T scalar_to(const Scalar& scalar) {
+  return static_cast<T>(scalar_as<T>(scalar));
+}
+
+/// The dtype of an operator on a tensor and a number: the tensor's, unless the
+/// number is of a higher category. Source: PyTorch, torch.result_type.
+inline ScalarType result_type(ScalarType dtype, const Scalar& number) {
+  if (number.is_floating()) {
+    return kFloating.has(dtype) ? dtype : ScalarType::Float;
+  }
+  return dtype == ScalarType::Bool && !number.is_bool() ? ScalarType::Long
+                                                        : dtype;
+}
+
+/// A set of dtypes and everything that they can become by a number.
+constexpr DtypeSet with_number(DtypeSet set) {
+  if ((set & (kIntegral | kBool)).bits != 0) {
+    if (set.has(ScalarType::Bool)) set = set | dtype_set(ScalarType::Long);
+    set = set | dtype_set(ScalarType::Float);
+  }
+  return set;
+}
+
+/// Whether `alpha` may multiply tensors of `dtype` without losing its kind.
+inline bool alpha_fits(const Scalar& alpha, ScalarType dtype) {
+  if (alpha.is_floating()) return kFloating.has(dtype);
+  return !alpha.is_bool() || dtype == ScalarType::Bool;
 }
 
 }  // namespace orch

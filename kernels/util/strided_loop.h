@@ -34,6 +34,8 @@ class StridedLoop {
   bool valid() const { return valid_; }
   /// Goes to the next row.
   void next();
+  /// Begins again after the end. Only for a loop that has items.
+  void restart() { valid_ = true; }
   int32_t row_size() const { return dims_[last_].size; }
   int32_t row_stride(int tensor) const { return dims_[last_].stride[tensor]; }
   /// Of the first item of the row, in items.
@@ -62,8 +64,11 @@ __attribute__((noinline)) inline void StridedLoop::add(int32_t size,
   Dim& outer = dims_[last_];
   bool even = true;
   for (int t = 0; t < kTensors; ++t) {
-    // No overflow: an item that far away exists, or is the one past the last.
-    even = even && outer.stride[t] == dim.stride[t] * size;
+    // An item that far away exists, or is one step past the last. Steps may be
+    // large, as those of slices: unsigned, since the sum may be past 2^31.
+    even = even && static_cast<uint32_t>(outer.stride[t]) ==
+                       static_cast<uint32_t>(dim.stride[t]) *
+                           static_cast<uint32_t>(size);
   }
   if (outer.size == 1) {
     outer = dim;

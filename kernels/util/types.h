@@ -40,6 +40,16 @@ using Compute = typename Choose<
     kIsFloating<T>, typename Choose<kIsSame<T, double>, double, float>::type,
     typename Choose<sizeof(T) == 8, uint64_t, uint32_t>::type>::type;
 
+/// `value` in a type that compares and rounds as numbers do: halves as float.
+template <typename T>
+auto number_of(T value) {
+  if constexpr (kIsHalf<T>) {
+    return static_cast<float>(value);
+  } else {
+    return value;
+  }
+}
+
 /// The value that no other is below: minus infinity, or the smallest integer.
 template <typename T>
 constexpr T lowest() {

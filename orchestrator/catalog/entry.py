@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from yaml.nodes import Node
 
     from orchestrator.catalog.keys import ArgumentDtypes
+    from orchestrator.catalog.model import LibraryText
     from orchestrator.catalog.nodes import YamlFile
     from orchestrator.core.kernel import KernelKey
     from orchestrator.core.operator import Argument, OpSchema
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 _ENTRY_KEYS = (
     *("op", "func", "kernels", "type_alias", "dim_order_alias"),
     *("variants", "tags", "dispatch", "cpp_no_default_args"),
-    *("sources", "dtypes", "dtype_arguments", "closure", "dim_orders"),
+    *("sources", "dtypes", "dtype_arguments", "argument_sets"),
+    *("closure", "dim_orders"),
 )
 _KERNEL_KEYS = ("arg_meta", "kernel_name")
 _DIM_ORDERS = ("any", "same", "contiguous")
@@ -41,12 +43,15 @@ class EntryReader:
 
     Args:
         file: Where problems are noted.
-        library: Name of the library.
+        library: The library.
         schemas: For entries that give only the operator's name.
     """
 
     def __init__(
-        self, file: YamlFile, library: str, schemas: Mapping[OperatorName, OpSchema]
+        self,
+        file: YamlFile,
+        library: LibraryText,
+        schemas: Mapping[OperatorName, OpSchema],
     ) -> None:
         self._file = file
         self._library = library
@@ -60,21 +65,25 @@ class EntryReader:
         if fields is None or schema is None:
             return []
         tensors = tensor_arguments(schema)
-        sources = self._sources(fields.get("sources"))
+        sources = self._sources(node, fields.get("sources"))
         dtypes = self._argument_dtypes(fields.get("dtypes"), tensors)
         dtype_arguments = self._dtype_arguments(fields.get("dtype_arguments"), tensors)
+        argument_sets = self._argument_sets(
+            fields.get("argument_sets"), dtype_arguments
+        )
         closure = self._keys.dtypes(fields.get("closure"), "`closure`")
         dim_orders = self._dim_orders(fields.get("dim_orders"))
         return [
             Kernel(
                 operator=schema.name,
                 schema=schema,
-                library=self._library,
+                library=self._library.name,
                 function=function,
                 sources=sources,
                 keys=keys,
                 dtypes=of_keys or dtypes,
                 dtype_arguments=dtype_arguments,
+                argument_sets=argument_sets,
                 closure=closure,
                 dim_orders=dim_orders,
                 entry=f"{self._file.file}:{line_of(node)}",
@@ -114,8 +123,11 @@ class EntryReader:
             )
         return schema
 
-    def _sources(self, node: Node | None) -> tuple[str, ...]:
+    def _sources(self, entry: Node, node: Node | None) -> tuple[str, ...]:
+        """Files to compile for an entry, relative to the library's folder."""
+        library = self._library
         found = (self._file.scalars(node, "`sources`") if node else None) or []
+        prefix = f"{library.folder}/" if library.folder else ""
         for source, item in found:
             if _SOURCE.fullmatch(source) is None or ".." in source.split("/"):
                 self._file.problem(
@@ -124,7 +136,24 @@ class EntryReader:
                     item,
                     hint="write a path relative to this file, with / and without ..",
                 )
-        return tuple(dict.fromkeys(source for source, _ in found))
+            elif library.files is not None and prefix + source not in library.files:
+                self._file.problem(
+                    "missing-file",
+                    f'there is no source "{source}"',
+                    item,
+                    notes=(("expected", "a C++, C or assembler file of the library"),),
+                    hint="check the path; it is sought from the folder of this file",
+                )
+        named = (prefix + source for source, _ in found)
+        sources = tuple(dict.fromkeys((*named, *library.sources)))
+        if not sources and library.files is not None:
+            self._file.problem(
+                "missing-source",
+                "nothing is compiled for this kernel",
+                entry,
+                hint="add `sources` to it, or to the library in the profile",
+            )
+        return sources
 
     def _argument_dtypes(
         self, node: Node | None, tensors: dict[str, Argument]
@@ -161,6 +190,22 @@ class EntryReader:
         found = self._file.scalars(node, "`dtype_arguments`") or []
         for name, item in found:
             self._keys.argument(name, item, tensors)
+        return tuple(dict.fromkeys(name for name, _ in found))
+
+    def _argument_sets(
+        self, node: Node | None, deciding: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        found = (self._file.scalars(node, "`argument_sets`") if node else None) or []
+        for name, item in found:
+            if name not in deciding:
+                self._file.problem(
+                    "unknown-argument",
+                    f'"{name}" does not decide what is instantiated',
+                    item,
+                    notes=(("known", ", ".join(deciding) or "none"),),
+                    hint=did_you_mean(name, deciding)
+                    or "name arguments of `dtype_arguments`",
+                )
         return tuple(dict.fromkeys(name for name, _ in found))
 
     def _dim_orders(self, node: Node | None) -> str:

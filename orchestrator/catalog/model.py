@@ -21,11 +21,17 @@ class LibraryText:
         name: Name of the library, as the profile writes it.
         file: Path of the file, for messages.
         text: Its text.
+        folder: Folder of the file in the library, POSIX; "" if that is the library's.
+        sources: Files compiled with every kernel, relative to the library's folder.
+        files: Every file the library has; None if nobody looked.
     """
 
     name: str
     file: str
     text: str
+    folder: str = ""
+    sources: tuple[str, ...] = ()
+    files: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,22 +43,28 @@ class Catalog:
 
     Args:
         libraries: (name, kernels), the library tried first comes first.
+        order: (operator, libraries that are tried for it, instead of all).
     """
 
     libraries: tuple[tuple[str, tuple[Kernel, ...]], ...] = ()
+    order: tuple[tuple[OperatorName, tuple[str, ...]], ...] = ()
     _offers: Mapping[OperatorName, tuple[tuple[Kernel, ...], ...]] = field(
         init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        offers: dict[OperatorName, dict[int, list[Kernel]]] = {}
-        for index, (_, kernels) in enumerate(self.libraries):
+        offers: dict[OperatorName, dict[str, list[Kernel]]] = {}
+        for library, kernels in self.libraries:
             for kernel in kernels:
                 by_library = offers.setdefault(kernel.operator, {})
-                by_library.setdefault(index, []).append(kernel)
+                by_library.setdefault(library, []).append(kernel)
+        for operator, names in self.order:
+            found = offers.get(operator, {})
+            offers[operator] = {name: found[name] for name in names if name in found}
         frozen = {
             name: tuple(tuple(kernels) for kernels in by_library.values())
             for name, by_library in offers.items()
+            if by_library
         }
         object.__setattr__(self, "_offers", MappingProxyType(frozen))
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _NO_SCHEMAS: Mapping[OperatorName, OpSchema] = {}
 
 
-def read_catalog(libraries: Sequence[LibraryText]) -> Catalog:
+def read_catalog(
+    libraries: Sequence[LibraryText],
+    order: tuple[tuple[OperatorName, tuple[str, ...]], ...] = (),
+) -> Catalog:
     """Read kernel libraries.
 
     An entry `- op: add.out` takes its schema from any of the libraries that has an
@@ -31,13 +34,14 @@ def read_catalog(libraries: Sequence[LibraryText]) -> Catalog:
 
     Args:
         libraries: The one tried first comes first.
+        order: `Catalog.order`.
 
     Raises:
         ProfileError: Every problem of every file.
     """
     kernels = _read(libraries, _NO_SCHEMAS)
     names = [library.name for library in libraries]
-    return Catalog(libraries=tuple(zip(names, kernels, strict=True)))
+    return Catalog(libraries=tuple(zip(names, kernels, strict=True)), order=order)
 
 
 def read_library(
@@ -78,7 +82,7 @@ def _read(
             known.setdefault(schema.name, schema)
     kernels = []
     for library, file, nodes in zip(libraries, files, entries, strict=True):
-        reader = EntryReader(file, library.name, known)
+        reader = EntryReader(file, library, known)
         kernels.append(tuple(k for node in nodes for k in reader.read(node)))
     problems = [problem for file in files for problem in file.problems]
     for file, of_library in zip(files, kernels, strict=True):

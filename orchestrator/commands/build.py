@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.dependencies import depfile_problems, write_dependencies
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
 from orchestrator.pipeline import BuildOptions, BuildReport, Pipeline, load
+from orchestrator.stages.measure import dtype_notice
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from orchestrator.console import Console
+    from orchestrator.core.size import DtypeComparison
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build every profile, one after the other; the first failure ends it."""
-    if args.out is not None and len(args.profiles) > 1:
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message="--out takes one profile",
-                notes=(("found", f"{len(args.profiles)} profiles"),),
-                hint="build them one by one, or without --out",
-            )
-        )
+    _check(args)
     options = BuildOptions(
         out=args.out,
         jobs=args.jobs,
@@ -37,10 +33,32 @@ def run(args: Namespace, console: Console) -> ExitCode:
             report = Pipeline(load(path), options).build(reporter)
         finally:
             reporter.close()
+        if args.depfile is not None:
+            target = args.depfile_target or report.library
+            write_dependencies(args.depfile, target=target, inputs=report.inputs)
         console.talk(_summary(report))
+        if notice := dtype_notice(report.report):
+            console.talk(f"{report.profile}: {notice.rstrip()}")
         documents.append(_document(report))
     console.document({"builds": documents})
     return ExitCode.OK
+
+
+def _check(args: Namespace) -> None:
+    """What the parser cannot see. Raises UsageError with every problem."""
+    problems = [
+        Diagnostic(
+            code="usage",
+            message=f"{option} takes one profile",
+            notes=(("found", f"{len(args.profiles)} profiles"),),
+            hint=f"build them one by one, or without {option}",
+        )
+        for option, value in (("--out", args.out), ("--depfile", args.depfile))
+        if value is not None and len(args.profiles) > 1
+    ]
+    problems += depfile_problems(args)
+    if problems:
+        raise UsageError(problems)
 
 
 def _summary(report: BuildReport) -> str:
@@ -70,5 +88,11 @@ def _document(report: BuildReport) -> dict[str, object]:
         "flash_bytes": report.report.totals.flash_bytes,
         "flash_bytes_without_models": report.report.totals.flash_bytes_without_models,
         "ram_bytes": report.report.totals.ram_bytes,
+        "dtype_comparison": _comparison(report.report.dtype_comparison),
+        "missing": list(report.missing),
         "outputs": dict(report.lock.outputs),
     }
+
+
+def _comparison(found: DtypeComparison | None) -> dict[str, object] | None:
+    return None if found is None else asdict(found)

@@ -20,17 +20,23 @@ def run(args: Namespace, console: Console) -> ExitCode:
     kernels = len(pipeline.resolution(plan).table_entries)
     memory = pipeline.memory(plan)
     ram = memory.arena_bytes + memory.state_bytes
+    missing = [str(m) for m in pipeline.resolution(plan).missing]
+    for text in pipeline.warnings(plan):
+        console.talk(text)
     console.document(
         {
             "profile": pipeline.profile.name,
             "ok": True,
+            "missing": missing,
             "kernels": kernels,
             "arena_bytes": memory.arena_bytes,
             "state_bytes": memory.state_bytes,
         }
     )
     console.data(
-        f"{pipeline.profile.name}: everything fits: {kernels} kernels,"
+        f"{pipeline.profile.name}:"
+        f" {'all but what is missing' if missing else 'everything'} fits:"
+        f" {kernels} kernels,"
         f" {ram:,} bytes of RAM for arenas and states"
     )
     return ExitCode.OK

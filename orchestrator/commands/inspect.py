@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, ExitCode, ModelError
-from orchestrator.pte.reader import read_program
+from orchestrator.commands.reading import read_model
+from orchestrator.errors import ExitCode
 from orchestrator.pte.values import TensorValue, kind_name
 from orchestrator.stages.extract import extract
 from orchestrator.stages.memory import peak_live_bytes
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
 
     from orchestrator.console import Console
     from orchestrator.core.op_info import OpInfo
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print methods, operators with kernel keys, memory, constants and delegates."""
-    program = read_program(_read(args.model), file=str(args.model))
+    program = read_model(args.model)
     info = extract(program, model=args.model.stem)
     methods = [_method(m, info, program) for m in program.methods]
     document = {
@@ -40,20 +39,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.document(document)
     console.data(_text(program, args.model.name, methods))
     return ExitCode.OK
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ModelError(
-            Diagnostic(
-                code="unreadable-model",
-                message=f"{path} cannot be read",
-                notes=(("found", error.strerror or str(error)),),
-                hint="name a .pte file",
-            )
-        ) from error
 
 
 def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]:

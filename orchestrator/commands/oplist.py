@@ -7,6 +7,8 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 import orchestrator
+from orchestrator.commands.dependencies import depfile_problems, write_dependencies
+from orchestrator.commands.reading import read_model
 from orchestrator.core.op_info import Origin, Selection
 from orchestrator.errors import (
     Diagnostic,
@@ -17,8 +19,8 @@ from orchestrator.errors import (
     SourceSpan,
     UsageError,
 )
-from orchestrator.pte.reader import read_program
 from orchestrator.shell.files import write_if_changed
+from orchestrator.shell.sources import package_files
 from orchestrator.stages.aggregate import aggregate, union
 from orchestrator.stages.extract import extract
 from orchestrator.stages.oplist import read_dictionary, read_names
@@ -37,6 +39,8 @@ _FILE_NAME = "selected_operators.yaml"
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Write the union of all sources; the same sources give the same bytes."""
+    if problems := depfile_problems(args):
+        raise UsageError(problems)
     selection = union_of(
         [
             *(partial(_model, path) for path in args.model),
@@ -56,6 +60,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
         selection, generator=f"Orchestrator {orchestrator.__version__}"
     )
     write_if_changed(output, text.encode())
+    if args.depfile is not None:
+        read = (*args.model, *args.yaml, *package_files())
+        write_dependencies(
+            args.depfile,
+            target=args.depfile_target or str(output.absolute()),
+            inputs=(str(path.absolute()) for path in read),
+        )
     if not selection.operators and not selection.every_operator:
         console.talk(f"{output}: nothing is selected")
     keys = sum(len(o.all_keys) + o.every_dtype for o in selection.operators)
@@ -116,19 +127,7 @@ def read_file(path: Path) -> Selection:
 
 
 def _model(path: Path) -> Selection:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelError(
-            Diagnostic(
-                code="unreadable-model",
-                message=f"{path} cannot be read",
-                notes=(("found", error.strerror or str(error)),),
-                hint="name a .pte file",
-            )
-        ) from error
-    program = read_program(data, file=str(path))
-    return aggregate([extract(program, model=_origin(path))])
+    return aggregate([extract(read_model(path), model=_origin(path))])
 
 
 def _origin(path: Path) -> str:

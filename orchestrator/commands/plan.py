@@ -23,6 +23,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         plan = pipeline.plan(with_toolchain=True)
     except ToolchainError:
         pass  # the plan says so
+    for text in pipeline.warnings(plan):
+        console.talk(text)
     target = pipeline.target
     resolution = pipeline.resolution(plan)
     memory = pipeline.memory(plan)
@@ -49,6 +51,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 for operator in resolution.operators
                 for binding in operator.bindings
             ],
+            "missing": [str(m) for m in resolution.missing],
             "arena_bytes": memory.arena_bytes,
             "state_bytes": memory.state_bytes,
             "stages": stages,
@@ -78,6 +81,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         for operator in resolution.operators
         for binding in operator.bindings
     ]
+    if resolution.missing:
+        lines += ["", "missing", *(f"  {m}" for m in resolution.missing)]
     lines += ["", "stages"]
     lines += [
         f"  {s.label:<24} {'runs: ' + s.reason if s.reason else 'known'}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.firmware import carry_out
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
@@ -15,17 +16,18 @@ from orchestrator.errors import (
     UsageError,
 )
 from orchestrator.pipeline import WORK, BuildOptions, Pipeline, load
+from orchestrator.pipeline.instrument import instrument
 from orchestrator.running.compare import Tolerance, compare_calls
+from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
+from orchestrator.running.counting import counted, read_counts
 from orchestrator.running.inputs import command_line_call
 from orchestrator.running.outputs import output_files
 from orchestrator.running.product import Product, read_product
-from orchestrator.running.protocol import decode_response, encode_request
+from orchestrator.running.protocol import CallResult, DeviceError, decode_response
 from orchestrator.running.report import failures, render_table, report_data
 from orchestrator.running.scenario import read_scenario
-from orchestrator.shell import process
 from orchestrator.shell.files import write_atomic
 from orchestrator.shell.stamp import STAMP_NAME, is_current
-from orchestrator.shell.toolchain import find_emulator
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -34,28 +36,47 @@ if TYPE_CHECKING:
     from orchestrator.running.values import Call
 
 _DEFAULT = Tolerance(atol=1e-5, rtol=1e-5)
-# Relative and short: the firmware reads its command line into a small buffer.
-_REQUEST, _RESPONSE = "request.bin", "response.bin"
+_PASSES = 11
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Run calls in order, write their outputs, and compare what is expected."""
-    folder = Pipeline(load(args.profile), BuildOptions(out=args.out)).folder
-    product = read_product(_text(folder / "product.json", args.profile))
-    if is_current(str(folder / WORK / STAMP_NAME), profile=str(args.profile)) is None:
-        console.talk(
-            f"{args.profile}: something changed since the last build;"
-            " this runs the firmware that was built then"
+    if args.passes is not None and not args.costs:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--passes is of --profile, which is missing",
+                hint="add --profile, or leave out --passes",
+            )
         )
+    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    product = read_product(_text(pipeline.folder / "product.json", args.profile))
     calls, tolerance = _calls(args, product)
-    results = decode_response(_carry_out(args, folder, product, calls), calls)
+    measured = None
+    if args.costs:
+        results, measured = _measure(args, console, pipeline, calls)
+    else:
+        stamp = pipeline.folder / WORK / STAMP_NAME
+        if is_current(str(stamp), profile=str(args.profile)) is None:
+            console.talk(
+                f"{args.profile}: something changed since the last build;"
+                " this runs the firmware that was built then"
+            )
+        firmware = (pipeline.folder / product.firmware).resolve()
+        answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
+        results = decode_response(answer.response, calls)
     limit = tolerance or _DEFAULT
     outputs = compare_calls(calls, results, limit)
     if args.output_dir is not None:
         for name, data in output_files(results):
             write_atomic(args.output_dir / name, data)
-    console.document(report_data(calls, results, outputs, tolerance))
-    console.data(render_table(calls, outputs, tolerance))
+    document = report_data(calls, results, outputs, tolerance)
+    table = render_table(calls, outputs, tolerance)
+    if measured is not None:
+        document["profile"] = measured.data
+        table += f"\n{measured.table}"
+    console.document(document)
+    console.data(table)
     problems = failures(calls, results, outputs, tolerance)
     if problems and console.json:
         # The document tells everything; a second one would not be JSON any more.
@@ -64,6 +85,53 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if problems:
         raise MismatchError(problems)
     return ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    """Costs of a run, for people and for programs."""
+
+    table: str
+    data: dict[str, object]
+
+
+def _measure(
+    args: Namespace, console: Console, pipeline: Pipeline, calls: tuple[Call, ...]
+) -> tuple[tuple[CallResult, ...], _Measured | None]:
+    """Results of the calls, and what they cost unless one failed on the device."""
+    reporter = console.reporter(explain=False)
+    try:
+        ready = instrument(pipeline, reporter)
+    finally:
+        reporter.close()
+    passes = (args.passes or _PASSES) if ready.plan is None else 1
+    # Each pass begins as a run does: with methods that are not loaded.
+    again = (replace(calls[0], fresh=True), *calls[1:])
+    every = (*calls, *(again * (passes - 1)))
+    with tempfile.TemporaryDirectory(prefix="orchestrator-profile-") as name:
+        firmware = Path(name) / ready.product.firmware
+        firmware.write_bytes(ready.firmware)
+        firmware.chmod(0o755)
+        answer = carry_out(
+            ready.product, firmware, every, timeout_s=args.timeout, plan=ready.plan
+        )
+    results = decode_response(answer.response, every)
+    first = results[: len(calls)]
+    if any(result.error is not DeviceError.Ok for result in first):
+        return first, None
+    costs: RunCosts
+    if ready.plan is None:
+        starts = range(0, len(every), len(calls))
+        groups = [results[start : start + len(calls)] for start in starts]
+        costs = timed(calls, groups, ready.operators)
+    else:
+        found = read_counts(answer.counts)
+        costs = counted(found, runs=len(calls), operators=ready.operators)
+    methods = {m.index: (m.model, m.name) for m in ready.product.methods}
+    return first, _Measured(
+        table=cost_table(costs, ready.operators),
+        data=cost_data(costs, ready.operators, methods),
+    )
 
 
 def _calls(
@@ -124,54 +192,3 @@ def _text(path: Path, profile: Path) -> str:
                 hint=f"run `orchestrator build {profile}` first",
             )
         ) from error
-
-
-def _carry_out(
-    args: Namespace, folder: Path, product: Product, calls: tuple[Call, ...]
-) -> bytes:
-    """The response of the firmware to a request with these calls."""
-    firmware = (folder / product.firmware).resolve()
-    with tempfile.TemporaryDirectory(prefix="orchestrator-run-") as name:
-        work = Path(name)
-        (work / _REQUEST).write_bytes(encode_request(calls))
-        if product.emulator:
-            command = (
-                *find_emulator(product.emulator),
-                "-semihosting-config",
-                f"enable=on,target=native,arg=firmware,arg={_REQUEST},arg={_RESPONSE}",
-                "-kernel",
-                str(firmware),
-            )
-        else:
-            command = (str(firmware), _REQUEST, _RESPONSE)
-        done = process.run(command, cwd=work, env=os.environ, timeout_s=args.timeout)
-        if done.status != 0:
-            raise _failed(done, command)
-        try:
-            return (work / _RESPONSE).read_bytes()
-        except OSError:
-            return b""
-
-
-_MEANINGS = {
-    process.TIMED_OUT: "it did not end within the time limit",
-    process.NOT_STARTED: "it could not be started",
-    3: "it refused the request",
-    4: "it could not write its response",
-    99: "a hardware fault",
-}
-
-
-def _failed(done: process.Finished, command: tuple[str, ...]) -> MismatchError:
-    meaning = _MEANINGS.get(done.status, f"exit status {done.status}")
-    notes = [("found", meaning), ("command", " ".join(command))]
-    if done.stderr.strip():
-        notes.append(("output", done.stderr.strip()[-2000:]))
-    return MismatchError(
-        Diagnostic(
-            code="firmware-failed",
-            message="the firmware did not finish",
-            notes=tuple(notes),
-            hint="build the profile again; a longer --timeout may help slow models",
-        )
-    )

@@ -1,44 +1,116 @@
-"""`orchestrator size`: what the last build costs."""
+"""`orchestrator size`: what the last build costs, and what something else would."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
-from orchestrator.stages.measure import diff_table, read_report, size_table
+from orchestrator.pipeline.side import what_if
+from orchestrator.pipeline.variant import Variant
+from orchestrator.stages.measure import (
+    By,
+    diff_document,
+    diff_table,
+    group_document,
+    group_table,
+    read_report,
+    size_table,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from pathlib import Path
 
     from orchestrator.console import Console
+    from orchestrator.core.size import SizeReport
+
+_PROFILE_SUFFIX = ".toml"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Print flash and RAM by contributor and section, or the change to a report."""
-    folder = Pipeline(load(args.profile), BuildOptions(out=args.out)).folder
-    text = _read(folder / "report.json", f"orchestrator build {args.profile}")
-    report = read_report(text)
-    table = size_table(report)
+    """Print flash and RAM, their change from another build, or that of a what-if."""
+    variant = Variant(
+        without_models=tuple(dict.fromkeys(args.without_model)),
+        without_operators=tuple(dict.fromkeys(map(_operator, args.without_op))),
+        dtypes=args.dtypes,
+        optimize=args.optimize,
+        toolchain=args.toolchain,
+    )
+    if variant.text and args.diff is not None:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--diff compares with another build, and a what-if with this",
+                notes=(("found", f"--diff and {variant.text}"),),
+                hint="ask one after the other",
+            )
+        )
+    by = By(args.by) if args.by else By.PART
+    options = BuildOptions(out=args.out, jobs=args.jobs, write_lock=False)
+    pipeline = Pipeline(load(args.profile), options)
+    if variant.text:
+        _show_what_if(pipeline, variant, by, console)
+        return ExitCode.OK
+    text, report = _read(pipeline.folder / "report.json", build=args.profile)
     if args.diff is not None:
-        other = _read(args.diff, "orchestrator build")
-        table = diff_table(read_report(other), report)
-    console.document(json.loads(text))
-    console.data(table)
+        other = _other(args.diff)
+        console.document(diff_document(other, report, by))
+        console.data(diff_table(other, report, by))
+    elif args.by:
+        console.document(group_document(report, by))
+        console.data(group_table(report, by))
+    else:
+        console.document(json.loads(text))
+        console.data(size_table(report))
     return ExitCode.OK
 
 
-def _read(path: Path, remedy: str) -> str:
+def _operator(name: str) -> str:
+    """Name of an operator; without a namespace it is `aten`."""
+    return name if "::" in name else f"aten::{name}"
+
+
+def _show_what_if(
+    pipeline: Pipeline, variant: Variant, by: By, console: Console
+) -> None:
+    reporter = console.reporter(explain=False)
     try:
-        return path.read_text(encoding="utf-8")
+        now, then = what_if(pipeline, variant, reporter)
+    finally:
+        reporter.close()
+    console.document({"what_if": variant.text, **diff_document(now, then, by)})
+    console.data(diff_table(now, then, by, what=f"what if {variant.text}"))
+
+
+def _other(path: Path) -> SizeReport:
+    """What `--diff` names: a report, or a profile by the report of its last build."""
+    if path.suffix != _PROFILE_SUFFIX:
+        return _read(path)[1]
+    folder = Pipeline(load(path), BuildOptions()).folder
+    return _read(folder / "report.json", build=path)[1]
+
+
+def _read(path: Path, *, build: Path | None = None) -> tuple[str, SizeReport]:
+    """A report and its text.
+
+    Args:
+        path: Of the report.
+        build: Profile whose build writes it; None for a file that the user names.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             Diagnostic(
                 code="no-report",
                 message=f"{path} cannot be read",
+                where=SourceSpan(file=str(build)) if build else None,
                 notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint=f"run `{remedy}` first",
+                hint=f"run `orchestrator build {build}` first"
+                if build
+                else "name the report.json of a build, or a profile",
             )
         ) from error
+    return text, read_report(text, file=str(path))

@@ -19,6 +19,11 @@ class GeneratedFile:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
+def comment_text(text: str) -> str:
+    """A text in one line that cannot end a comment of C or C++."""
+    return " ".join(text.replace("*/", "* /").replace("\\", "/").split())
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Artifact:
     """A file of the finished build, by its POSIX path relative to the output folder."""

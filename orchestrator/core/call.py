@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
     from orchestrator.core.operator import OpSchema
+    from orchestrator.core.resolution import TableEntry
 
 NONE = "N"
 """Letter of a call argument that is None."""
@@ -82,6 +83,59 @@ def _kind_name(kind: str) -> str:
 
 def _count(arguments: int) -> str:
     return f"{arguments} argument" + "s" * (arguments != 1)
+
+
+def table_refusal(entry: TableEntry, call: CallPattern, written: frozenset[int]) -> str:
+    """Why an entry of the kernel table does not serve a call; "" if it does.
+
+    The rules of the device, which knows nothing of a kernel but its entry.
+
+    Args:
+        entry: For the operator that is called.
+        call: With the kinds that results have once they are settled.
+        written: Positions of arguments that must not be written.
+
+    Source: runtime/src/find_kernel.cpp.
+    """
+    letters = [
+        (letter, after == "?")
+        for letter, after in zip(
+            entry.signature, f"{entry.signature[1:]} ", strict=True
+        )
+        if letter not in ">?"
+    ]
+    if len(call.kinds) < len(letters):
+        return f"{_count(len(call.kinds))}, the kernel has {len(letters)}"
+    for position, ((letter, optional), kind) in enumerate(
+        zip(letters, call.kinds, strict=False)
+    ):
+        if optional and kind == NONE:
+            continue
+        if not _accepts(letter.upper(), kind):
+            return f"argument {position + 1} is {_kind_name(kind)}"
+        if letter.islower() and position in written:
+            return f"argument {position + 1} is written and must not change"
+    refused = sorted(
+        {
+            meta.dtype.name
+            for position, meta in (*call.tensors, *call.list_items)
+            if position < len(letters) and meta.dtype not in entry.dtypes
+        }
+    )
+    if refused:
+        return f"dtype {', '.join(refused)} is not selected"
+    if entry.key is not None and entry.key != call.key:
+        return f"kernel key {call.key} is not {entry.key}"
+    return ""
+
+
+def _accepts(letter: str, kind: str) -> bool:
+    """Whether a kind fits a letter of a kernel signature."""
+    if letter == ArgKind.SCALAR:
+        return kind in (ArgKind.INT, ArgKind.FLOAT, ArgKind.BOOL)
+    if letter == OPTIONAL_ITEMS:
+        return kind in (OPTIONAL_ITEMS, ArgKind.TENSOR_LIST)
+    return kind == letter
 
 
 def calls_of_key(schema: OpSchema, key: KernelKey) -> tuple[CallPattern, ...]:

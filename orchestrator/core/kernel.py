@@ -78,6 +78,7 @@ class Kernel:
         dtypes: Per argument of `schema.tensor_arguments` that is not a return:
             (argument name, dtypes the kernel takes there).
         dtype_arguments: Arguments whose dtypes decide which code is instantiated.
+        argument_sets: Those of them whose dtypes are given one by one as well.
         closure: Dtypes it needs inside whatever is selected (compute, index types).
         dim_orders: `any`, `same` (all tensors of equal rank share one dim order),
             or `contiguous`.
@@ -95,3 +96,4 @@ class Kernel:
     closure: frozenset[ScalarType]
     dim_orders: str
     entry: str
+    argument_sets: tuple[str, ...] = ()

@@ -30,6 +30,8 @@ class MethodMemory:
         state_bytes: Static block for values and instructions; exact.
         input_bytes: Per input, upper bound.
         output_bytes: Per output, upper bound.
+        temporary_bytes: What kernels take while they run. None takes any: their
+            interface has nothing to take memory from, scratch tensors are planned.
     """
 
     model: str
@@ -38,6 +40,7 @@ class MethodMemory:
     state_bytes: int
     input_bytes: tuple[int, ...]
     output_bytes: tuple[int, ...]
+    temporary_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,16 @@ class ModelMemory:
 def model_section(model: str) -> str:
     """Linker section of a model's program."""
     return f".rodata.orch_model_{model}"
+
+
+def identifier(name: str) -> str:
+    """A profile, model or method name as part of a C identifier."""
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def method_symbol(profile: str, model: str, method: str) -> str:
+    """What the names of a method's functions and variables begin with."""
+    return f"{identifier(profile)}_{model}_{identifier(method)}"
 
 
 def arena_section(model: str, method: str, memory_id: int) -> str:

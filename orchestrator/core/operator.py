@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
@@ -125,12 +125,13 @@ class OpSchema:
 
         One letter of `ArgKind` per argument, small if the kernel writes it, with `?`
         after it if it may be None; `O` is a tensor list whose items may be None.
-        Returns that are no out arguments follow after `>`. An instruction has these
-        arguments, then `result`.
+        Returns that are no out arguments follow after `>`, tensors small as well. An
+        instruction has these arguments, then `result`.
         """
         text = "".join(_letter(a) for a in self.arguments)
         if not any(a.is_out for a in self.arguments):
-            text += ">" + "".join(_letter(r) for r in self.returns)
+            returned = (replace(r, is_out=r.kind in _TENSORS) for r in self.returns)
+            text += ">" + "".join(map(_letter, returned))
         return text
 
     @property
@@ -156,7 +157,10 @@ class OpSchema:
         These are the entries of a kernel key (a missing optional tensor has none).
         """
         both = (*self.arguments, *((self.result,) if self.result else ()))
-        return tuple(a for a in both if a.kind in (ArgKind.TENSOR, ArgKind.TENSOR_LIST))
+        return tuple(a for a in both if a.kind in _TENSORS)
+
+
+_TENSORS: Final = frozenset({ArgKind.TENSOR, ArgKind.TENSOR_LIST})
 
 
 def _letter(argument: Argument) -> str:

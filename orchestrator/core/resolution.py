@@ -40,6 +40,8 @@ class Binding:
         keys: Kernel keys of the calls bound to it, and the other keys it is found by;
             sorted.
         dtypes: Dtypes to instantiate its code for, its closure included.
+        argument_dtypes: (argument, dtypes) of `Kernel.argument_sets`: those it has in
+            some call.
         table_dtypes: Every dtype the tensor arguments of its calls may have.
         every_dtype: It has to take every dtype it can, not only those of known calls.
         origins: Who needs it; sorted.
@@ -51,6 +53,7 @@ class Binding:
     table_dtypes: frozenset[ScalarType]
     every_dtype: bool
     origins: tuple[Origin, ...]
+    argument_dtypes: tuple[tuple[str, frozenset[ScalarType]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +65,40 @@ class ResolvedOperator:
     bindings: tuple[Binding, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Missing:
+    """What is asked for and not served, and the profile allows that.
+
+    Methods that call it do not load.
+
+    Args:
+        name: Text of the operator's name, or id of the backend.
+        reason: What there is not, one line.
+        origins: Who asks for it; sorted.
+    """
+
+    name: str
+    reason: str
+    origins: tuple[Origin, ...]
+
+    def __str__(self) -> str:
+        return f"{self.reason}, asked by {'; '.join(map(str, self.origins))}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
     """Every kernel of the product.
 
     Args:
         operators: Sorted by the text of their name.
-        sources: (library, source files) of the libraries used, in the profile's
-            order; files are distinct, sorted, relative to the library's folder.
+        sources: (library, source files) of the libraries used; sorted, files are
+            distinct and relative to the library's folder.
         table_entries: What the kernel table holds: sorted by the text of the operator
             name, then specialised entries by their key, the fallback last.
+        missing: What the profile allows to be missing and is; sorted.
     """
 
     operators: tuple[ResolvedOperator, ...] = ()
     sources: tuple[tuple[str, tuple[str, ...]], ...] = ()
     table_entries: tuple[TableEntry, ...] = ()
+    missing: tuple[Missing, ...] = ()

@@ -44,6 +44,80 @@ class Contributor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SizePart:
+    """Bytes of one contributor in one section that the same operators need.
+
+    Args:
+        section: Output section; "" for gaps between sections.
+        kind: Of the contributor.
+        contributor: Its name.
+        operators: Those that need these bytes, if nothing else does; sorted. Empty
+            where something else needs them, or the objects do not tell.
+        flash_bytes: As in `Contributor`.
+        ram_bytes: Likewise.
+    """
+
+    section: str
+    kind: ContributorKind
+    contributor: str
+    operators: tuple[str, ...]
+    flash_bytes: int
+    ram_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeOperator:
+    """An operator that kernels are linked for.
+
+    Args:
+        name: Of the operator.
+        functions: Qualified C++ names of its kernels; distinct, sorted.
+        models: That ask for it; sorted.
+        keys: Of the profile that ask for it, `operators.include`; sorted.
+    """
+
+    name: str
+    functions: tuple[str, ...]
+    models: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargerKernel:
+    """An operator whose code is larger with the selected dtypes than with every one.
+
+    Args:
+        operator: Its name.
+        selected_bytes: Flash its kernels need with the selected dtypes, with what they
+            share with other operators.
+        every_bytes: With every dtype.
+    """
+
+    operator: str
+    selected_bytes: int
+    every_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DtypeComparison:
+    """What selecting dtypes does to a firmware.
+
+    Args:
+        selected_flash_bytes: Of the firmware with the selected dtypes.
+        every_flash_bytes: With every dtype of every kernel.
+        selected_ram_bytes: Likewise.
+        every_ram_bytes: Likewise.
+        larger: Operators that the selection makes larger; the most harmful first.
+    """
+
+    selected_flash_bytes: int
+    every_flash_bytes: int
+    selected_ram_bytes: int
+    every_ram_bytes: int
+    larger: tuple[LargerKernel, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SizeTarget:
     """What was built for; `board` is "" for hosts."""
 
@@ -157,15 +231,20 @@ class StackPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackEstimate:
-    """Worst stack use, estimated from above out of the compiler's frame sizes.
+    """Worst stack use of the firmware, from reset on.
+
+    On boards it is that of the deepest way through the calls of the firmware, on hosts
+    an estimate from above out of the compiler's frame sizes.
 
     Args:
         stack_bytes: The parts together.
         reserve_bytes: What the linker script reserves; 0 on hosts.
         parts: Who is on the stack in the worst case, outermost first.
-        dynamic: Functions whose frame the compiler cannot bound, as `object: function`.
-        unknown: Linked functions without known frame (of the toolchain's libraries);
-            they are not part of the estimate.
+        dynamic: Functions whose frame the compiler cannot bound, as `object: function`;
+            hosts only.
+        unknown: Functions whose frame nobody tells, not part of the sum: on hosts all
+            of the toolchain's libraries; else also what calls itself, counted once.
+        is_computed: By the calls of the firmware.
     """
 
     stack_bytes: int
@@ -173,14 +252,65 @@ class StackEstimate:
     parts: tuple[StackPart, ...]
     dynamic: tuple[str, ...]
     unknown: tuple[str, ...]
+    is_computed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodStack:
+    """Worst stack use of a method, below the stack pointer of whoever calls.
+
+    Interrupts come on top.
+
+    Args:
+        load_bytes: Of loading it.
+        run_bytes: Of running it once it is loaded.
+        entries: Of each function of the API, loading included; in the header's order.
+        unknown: Functions whose frame nobody tells, and those that call themselves. If
+            there are any, the true numbers may be larger.
+    """
+
+    load_bytes: int
+    run_bytes: int
+    entries: tuple[StackPart, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def worst_bytes(self) -> int:
+        """Of any function of the API."""
+        return max(e.stack_bytes for e in self.entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeMethod:
+    """All memory of one method of one model, in bytes.
+
+    Args:
+        model: Its model.
+        method: Its name.
+        arena_bytes: Planned arenas in order of their memory id, from 1.
+        state_bytes: Values, dynamic sizes and decoded instructions.
+        temporary_bytes: That kernels take while they run, besides arena and stack.
+        input_bytes: The caller's memory per input; of dynamic ones the upper bound.
+        output_bytes: Likewise.
+        stack: Worst use; None on hosts, where libraries of the system are called.
+    """
+
+    model: str
+    method: str
+    arena_bytes: tuple[int, ...]
+    state_bytes: int
+    temporary_bytes: int
+    input_bytes: tuple[int, ...]
+    output_bytes: tuple[int, ...]
+    stack: MethodStack | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeReport:
     """What a built firmware costs.
 
-    The contributors' flash and RAM add up to the totals exactly; so do the used bytes
-    of the regions on a board.
+    The contributors' flash and RAM add up to the totals exactly; so do those of the
+    parts, and the used bytes of the regions on a board.
 
     Args:
         profile: Name of the profile.
@@ -191,6 +321,13 @@ class SizeReport:
         contributors: By kind, then by size, the largest first.
         symbols: The largest first.
         stack: Worst stack use.
+        parts: The contributors by section and by who needs them; empty in reports of
+            earlier versions.
+        operators: By name.
+        dtype_comparison: With `dtypes.compare` only.
+        missing: Kernels and delegates that models need and the profile allows to lack.
+        methods: Memory of every method, in the order of the profile; empty in reports
+            of earlier versions.
     """
 
     profile: str
@@ -201,3 +338,8 @@ class SizeReport:
     contributors: tuple[Contributor, ...]
     symbols: tuple[SizeSymbol, ...]
     stack: StackEstimate
+    parts: tuple[SizePart, ...] = ()
+    operators: tuple[SizeOperator, ...] = ()
+    dtype_comparison: DtypeComparison | None = None
+    missing: tuple[str, ...] = ()
+    methods: tuple[SizeMethod, ...] = ()

@@ -183,6 +183,13 @@ def _in_place_of(kernel: Kernel, serving: tuple[Binding, ...], facts: Facts) -> 
     return "every call has a kernel specialised for its kernel key"
 
 
+def _then(name: OperatorName, facts: Facts) -> str:
+    """What a build does about a gap."""
+    if any(missing.name == str(name) for missing in facts.resolution.missing):
+        return "the profile allows that"
+    return "a build stops there"
+
+
 def _of_operator(
     name: OperatorName, facts: Facts, dtype: ScalarType | None
 ) -> Absence | None:
@@ -194,7 +201,7 @@ def _of_operator(
         return Absence(
             operator=name,
             reason=Reason.GAP,
-            message=f"{name} is asked for and has no kernel: a build stops there",
+            message=f"{name} is asked for and has no kernel: {_then(name, facts)}",
             gaps=gaps,
         )
     in_product = [o.name for o in facts.resolution.operators]

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator import lockfile
+from orchestrator.errors import MemoryPlanError
 from orchestrator.pipeline.locking import lock_inputs, lock_of
-from orchestrator.pipeline.stages import Collector, Stages
+from orchestrator.pipeline.side import build_beside
+from orchestrator.pipeline.stages import Stages
 from orchestrator.shell import sources, stamp
+from orchestrator.shell.exclusive import exclusive
 from orchestrator.shell.files import write_atomic, write_if_changed
+from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.stages.compile import SOURCES, TOOLCHAIN_FILE, toolchain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from orchestrator.core.artifact import GeneratedFile
     from orchestrator.core.size import SizeReport
@@ -39,6 +43,9 @@ class BuildReport:
         report: What the firmware costs.
         lock: What shaped the build and came out.
         lock_changed: Whether the lock file was written.
+        inputs: Every file that the outputs were made from, absolute.
+        library: Absolute path of the library.
+        missing: What the profile allows to be missing, and is.
     """
 
     profile: str
@@ -48,6 +55,9 @@ class BuildReport:
     report: SizeReport
     lock: lockfile.Lock
     lock_changed: bool
+    inputs: tuple[str, ...]
+    library: str
+    missing: tuple[str, ...]
 
 
 class Pipeline(Stages):
@@ -60,7 +70,7 @@ class Pipeline(Stages):
             OrchestratorError: Of the stage that failed; outputs and lock are those of
                 the build before.
         """
-        with _exclusive(self.folder):
+        with exclusive(self.folder):
             return self._build(reporter)
 
     def _build(self, reporter: Reporter) -> BuildReport:
@@ -68,13 +78,8 @@ class Pipeline(Stages):
         from orchestrator.shell.publish import publish  # noqa: PLC0415
         from orchestrator.shell.toolchain import with_builtins  # noqa: PLC0415
 
-        plan = self.plan(with_toolchain=False)
-        errors = Collector()
-        with errors:
-            self.resolution(plan)
-        with errors:
-            self.memory(plan)
-        errors.raise_first()
+        # A gap is reported before anybody misses a compiler.
+        self.prove(self.plan(with_toolchain=False))
         plan = self.plan(with_toolchain=True)
         old_lock = self._old_lock()
         if self.options.frozen and old_lock:
@@ -85,6 +90,9 @@ class Pipeline(Stages):
             else:
                 reporter.skipped(stage.label)
 
+        warnings = self.warnings(plan)
+        for text in warnings:
+            reporter.note(text)
         generated = self.generated(plan)
         outputs = self._known_outputs(plan)
         if outputs is None:
@@ -94,14 +102,20 @@ class Pipeline(Stages):
             log = run_ninja(self.work, jobs=self.options.jobs, reporter=reporter)
             if "warning:" in log:
                 reporter.note(log)
-            report = self._measure(plan, compile_plan)
+            report = self._measure(plan, compile_plan, reporter)
             outputs = self._outputs(generated, compile_plan, report)
         else:
             compile_plan = self.compile_plan(plan)
-            report = self._measure(plan, compile_plan)
+            report = self._measure(plan, compile_plan, reporter)
             # The only file that says where the build folder is; it may have moved.
             outputs["compile_commands.json"] = self._compile_commands(compile_plan)
-        lock = lock_of(self, compile_plan, generated=generated, outputs=outputs)
+        lock = lock_of(
+            self,
+            compile_plan,
+            generated=generated,
+            outputs=outputs,
+            firmware=self.firmware_facts(plan),
+        )
         text = lockfile.lock_text(lock)
         changed = self._current_lock_text() != text
         if self.options.locked and changed:
@@ -111,8 +125,10 @@ class Pipeline(Stages):
         if changed and self.options.write_lock:
             write_atomic(self.lock_file, text.encode())
         self._remember(plan, outputs)
+        inputs = self._input_states()
+        library = os.path.abspath(self.folder / compile_plan.library)  # noqa: PTH100
         if self.options.write_lock or not changed:
-            self._write_stamp(outputs)
+            self._write_stamp(outputs, inputs, warnings, library=library)
         return BuildReport(
             profile=self.profile.name,
             folder=self.folder,
@@ -121,6 +137,9 @@ class Pipeline(Stages):
             report=report,
             lock=lock,
             lock_changed=changed,
+            inputs=tuple(inputs),
+            library=library,
+            missing=tuple(str(m) for m in self.resolution(plan).missing),
         )
 
     def _known_outputs(self, plan: BuildPlan) -> dict[str, bytes] | None:
@@ -175,24 +194,30 @@ class Pipeline(Stages):
         for folder in (copies, self.work / "gen", self.work / "models"):
             _remove_others(folder, keep=files)
 
-    def _measure(self, plan: BuildPlan, compile_plan: CompilePlan) -> SizeReport:
+    def _measure(
+        self, plan: BuildPlan, compile_plan: CompilePlan, reporter: Reporter
+    ) -> SizeReport:
         """Stage measure. Raises MemoryPlanError if a budget is exceeded."""
         from orchestrator.stages.measure import check_budget, measure  # noqa: PLC0415
 
         def compute() -> SizeReport:
-            stacks = {}
+            stacks, objects = {}, {}
             for unit in compile_plan.units:
+                objects[unit.object] = (self.work / unit.object).read_bytes()
                 with suppress(OSError):
                     name = unit.object.removesuffix(".o") + ".su"
                     stacks[unit.object] = (self.work / name).read_text()
-            return measure(
+            report = measure(
                 elf=(self.work / "firmware.elf").read_bytes(),
                 map_text=(self.work / "firmware.map").read_text(errors="replace"),
                 stack_usage=stacks,
                 memory=self.memory(plan),
+                objects=objects,
+                resolution=self.resolution(plan),
                 target=self.target,
                 profile=self.profile.name,
             )
+            return self._with_comparison(report, reporter)
 
         report = self.memo(plan.stage("measure"), compute)
         check_budget(
@@ -203,6 +228,32 @@ class Pipeline(Stages):
         )
         return report
 
+    def _with_comparison(self, report: SizeReport, reporter: Reporter) -> SizeReport:
+        """The report, with what selecting dtypes does if the profile asks for that."""
+        dtypes = self.profile.dtypes
+        if not dtypes.compare or dtypes.select.value == "all":
+            return report
+        from orchestrator.pipeline.variant import EVERY_DTYPE  # noqa: PLC0415
+        from orchestrator.stages.measure import compare_dtypes  # noqa: PLC0415
+
+        reporter.stage("with every dtype", "dtypes.compare asks for it")
+        try:
+            variant = EVERY_DTYPE.of(self.profile, ())
+            every = build_beside(self, variant, EVERY_DTYPE.text, reporter)
+        except MemoryPlanError:
+            reporter.note("with every dtype the firmware would not fit its memories")
+            return report
+        return replace(report, dtype_comparison=compare_dtypes(report, every))
+
+    def current_report(self) -> SizeReport | None:
+        """What the published firmware costs, if it is what a build would give now."""
+        from orchestrator.stages.measure import read_report  # noqa: PLC0415
+
+        outputs = self._known_outputs(self.plan(with_toolchain=True))
+        if outputs is None:
+            return None
+        return read_report(outputs["report.json"].decode())
+
     def _outputs(
         self,
         generated: tuple[GeneratedFile, ...],
@@ -210,15 +261,24 @@ class Pipeline(Stages):
         report: SizeReport,
     ) -> dict[str, bytes]:
         """Every published file by path. Those in the lock hold no machine path."""
+        from orchestrator.stages.generate.stack_constants import (  # noqa: PLC0415
+            with_stacks,
+        )
         from orchestrator.stages.measure import report_json  # noqa: PLC0415
 
         name = self.profile.name
         files = {f.path: f.text.encode() for f in generated}
         for made in ("firmware.elf", compile_plan.library):
             files[made] = (self.work / made).read_bytes()
-        files[f"include/{name}.h"] = files[f"gen/include/{name}.h"]
-        status = self.native_bytes["runtime/include/orch/status.h"]
-        files["include/orch/status.h"] = status
+        header = with_stacks(
+            files[f"gen/include/{name}.h"].decode(), name, report.methods
+        )
+        files[f"include/{name}.h"] = header.encode()
+        public = ["status.h", *(["trace.h"] if self.profile.trace.enable else [])]
+        for header in public:
+            files[f"include/orch/{header}"] = self.native_bytes[
+                f"runtime/include/orch/{header}"
+            ]
         files["report.json"] = report_json(report).encode()
         files["build.ninja"] = compile_plan.ninja.encode()
         files["compile_commands.json"] = self._compile_commands(compile_plan)
@@ -232,6 +292,7 @@ class Pipeline(Stages):
             compiler=self.toolchain.compiler,
             folder=str(self.work.absolute()),
             sources=str(sources.native_root()),
+            elsewhere=self.libraries.folders(),
         ).encode()
 
     def _old_lock(self) -> lockfile.Lock | None:
@@ -273,19 +334,39 @@ class Pipeline(Stages):
             json.dumps(state, indent=1, sort_keys=True).encode(),
         )
 
-    def _write_stamp(self, outputs: dict[str, bytes]) -> None:
-        """Note the states of all files, for builds that have nothing to do."""
+    def _input_states(self) -> dict[str, stamp.State]:
+        """States of all files that shape the outputs: what was read, the compiler."""
         files = dict(self.states)
-        made = [self.lock_file, *(self.folder / name for name in outputs)]
-        programs = [self.toolchain.compiler[0], self.toolchain.archiver[0]]
+        for path in (self.toolchain.compiler[0], self.toolchain.archiver[0]):
+            absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
+            files[absolute] = stamp.state_of(absolute)
+        if self.options.locked:
+            absolute = str(self.lock_file.absolute())
+            files[absolute] = stamp.state_of(absolute)
+        return files
+
+    def _write_stamp(
+        self,
+        outputs: dict[str, bytes],
+        inputs: dict[str, stamp.State],
+        warnings: list[str],
+        *,
+        library: str,
+    ) -> None:
+        """Note the states of all files, for builds that have nothing to do.
+
+        What this build has to warn of, they have to as well.
+        """
+        files = dict(inputs)
+        others = [str(self.lock_file), *(str(self.folder / name) for name in outputs)]
         if self.target.toolchain == "gnu":
             # A compiler that is new in one of these may be found first.
-            programs += os.get_exec_path()
-        for path in (*map(str, made), *programs):
+            others += os.get_exec_path()
+        for path in others:
             absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
             files[absolute] = stamp.state_of(absolute)
         folders = stamp.folders_of(
-            [f for f in files if f.endswith((".cpp", ".h", ".py"))]
+            [f for f in files if f.endswith((*NATIVE_SUFFIXES, ".py"))]
         )
         for path in folders:
             # Compiled Python files come and go; they say nothing.
@@ -297,6 +378,9 @@ class Pipeline(Stages):
                 "environment": stamp.environment(),
                 "folder": str(self.folder),
                 "lock": str(self.lock_file),
+                "library": library,
+                "input_count": len(inputs),
+                "warnings": warnings,
                 "files": files,
             }
         )
@@ -308,14 +392,3 @@ def _remove_others(folder: Path, *, keep: Collection[Path]) -> None:
     for path in folder.rglob("*"):
         if path.is_file() and path not in keep:
             path.unlink()
-
-
-@contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
-    """One build at a time in a folder; others wait."""
-    import fcntl  # noqa: PLC0415
-
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -51,6 +51,12 @@ def selection_facts(stages: Stages) -> Facts:
     gaps = []
     try:
         resolution = stages.resolution(plan)
+        allowed = {m.name for m in resolution.missing}
+        gaps = [
+            (selected.name, resolve_one(selected, stages.catalog).gaps)
+            for selected in selection.operators
+            if str(selected.name) in allowed
+        ]
     except KernelError:
         from orchestrator.stages.resolve import resolve  # noqa: PLC0415
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.catalog import Catalog
     from orchestrator.core.op_info import Origin
     from orchestrator.core.toolchain import Toolchain
+    from orchestrator.pipeline.libraries import Libraries
     from orchestrator.profile import Profile
     from orchestrator.pte.program import Program
 
@@ -26,30 +27,6 @@ WORK = ".work"
 def digest(data: bytes) -> str:
     """SHA-256 in hex."""
     return hashlib.sha256(data).hexdigest()
-
-
-def decoded(data: bytes, *, file: str) -> str:
-    """Text of a file in UTF-8.
-
-    Raises:
-        ProfileError: It is not UTF-8.
-    """
-    try:
-        return data.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ProfileError(
-            Diagnostic(
-                code="not-utf8",
-                message=f'"{file}" is not UTF-8 text',
-                where=SourceSpan(file=file, line=line),
-                notes=(
-                    ("found", f"byte 0x{data[error.start]:02x} at {error.start}"),
-                    ("expected", "YAML in UTF-8"),
-                ),
-                hint="save the file as UTF-8",
-            )
-        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,13 +179,9 @@ class Inputs:
 
     @cached_property
     def native_bytes(self) -> dict[str, bytes]:
-        """Files of runtime and of the kernel libraries, by path."""
-        root = sources.native_root()
-        wanted = {"util", *self.profile.libraries}
+        """Files of runtime and of the kernel libraries, by path; see `Libraries`."""
         return {
-            name: self.read(root / name)
-            for name in sources.native_files()
-            if not name.startswith("kernels/") or name.split("/")[1] in wanted
+            name: self.read(path) for name, path in self.libraries.native_files.items()
         }
 
     @cached_property
@@ -217,24 +190,40 @@ class Inputs:
         return {name: digest(data) for name, data in self.native_bytes.items()}
 
     @cached_property
+    def libraries(self) -> Libraries:
+        """Where the kernel libraries are. Raises ProfileError."""
+        from orchestrator.pipeline.libraries import Libraries  # noqa: PLC0415
+
+        return Libraries(self.profile)
+
+    @cached_property
     def catalog(self) -> Catalog:
         """Kernels of the profile's libraries."""
-        return self.catalog_of(self.profile.libraries)
+        from orchestrator.catalog import read_catalog  # noqa: PLC0415
 
-    def catalog_of(self, names: tuple[str, ...]) -> Catalog:
-        """Kernels of these libraries, in this order."""
-        from orchestrator.catalog import LibraryText, read_catalog  # noqa: PLC0415
+        choice = self.profile.kernels
+        texts = [self.libraries.text_of(n, read=self.read) for n in choice.libraries]
+        catalog = read_catalog(texts, choice.operators)
+        self._check_choice(catalog)
+        return catalog
 
-        return read_catalog(
-            [
-                LibraryText(
-                    name=name,
-                    file=f"kernels/{name}/functions.yaml",
-                    text=self.read(sources.library_file(name)).decode(),
-                )
-                for name in names
-            ]
-        )
+    def _check_choice(self, catalog: Catalog) -> None:
+        """Refuse libraries that have no kernel of the operator they are chosen for."""
+        kernels = dict(catalog.libraries)
+        problems = [
+            Diagnostic(
+                code="bad-choice",
+                message=f"the kernel library {name} has no kernel of {operator}",
+                where=self.profile.span("kernels", "operators", str(operator)),
+                notes=(("expected", f"a library with a kernel of {operator}"),),
+                hint=f'take "{name}" out there',
+            )
+            for operator, names in self.profile.kernels.operators
+            for name in names
+            if all(kernel.operator != operator for kernel in kernels.get(name, ()))
+        ]
+        if problems:
+            raise ProfileError(problems)
 
     @cached_property
     def toolchain(self) -> Toolchain:
@@ -260,12 +249,14 @@ class Inputs:
             for name, value in {
                 "name": p.name,
                 "target": (p.target, self.target.toolchain),
-                "models": [model.name for model in p.models],
+                "models": [(model.name, model.load) for model in p.models],
+                "prelink": p.prelink,
                 # The content of the files counts, see operator_files.
                 "operators": replace(p.operators, include_yaml=()),
                 "dtypes": p.dtypes,
-                "kernels": p.libraries,
+                "kernels": p.kernels,
                 "registry": p.registry,
+                "trace": p.trace,
                 "budget": p.budget,
             }.items()
         }
@@ -278,9 +269,13 @@ class Inputs:
 
     def every_library(self) -> Catalog:
         """Kernels of all libraries, for hints: one that is broken has none."""
-        from orchestrator.catalog import Catalog  # noqa: PLC0415
+        from orchestrator.catalog import Catalog, read_catalog  # noqa: PLC0415
 
+        custom = [library.name for library in self.profile.kernels.custom]
+        names = (*custom, *sources.library_names())
         try:
-            return self.catalog_of(sources.library_names())
+            return read_catalog(
+                [self.libraries.text_of(n, read=self.read) for n in names]
+            )
         except ProfileError:
             return Catalog()

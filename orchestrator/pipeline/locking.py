@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from contextlib import suppress
 from dataclasses import replace
@@ -12,12 +13,13 @@ import orchestrator
 from orchestrator import lockfile
 from orchestrator.core.artifact import Artifact, GeneratedFile
 from orchestrator.pipeline.inputs import Inputs, digest
+from orchestrator.stages.compile import SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from orchestrator.core.toolchain import Toolchain
-    from orchestrator.stages.compile import CompilePlan
+    from orchestrator.stages.compile import CompilePlan, CompileUnit
 
 
 def lock_of(
@@ -26,6 +28,7 @@ def lock_of(
     *,
     generated: tuple[GeneratedFile, ...],
     outputs: Mapping[str, bytes],
+    firmware: lockfile.Facts,
 ) -> lockfile.Lock:
     """The lock of a finished build.
 
@@ -34,9 +37,11 @@ def lock_of(
         compile_plan: What was compiled.
         generated: Generated files.
         outputs: Every published file by path.
+        firmware: What it has for programs that come later.
     """
     return replace(
         lock_inputs(inputs, compile_plan),
+        firmware=firmware,
         generated=lockfile.facts((f.path, f.sha256) for f in generated),
         outputs=lockfile.output_facts(
             Artifact(path=path, sha256=digest(data), size_bytes=len(data))
@@ -52,8 +57,8 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
     native = inputs.native
     used = {
         *compile_plan.sources,
-        *_reachable(set(compile_plan.sources), inputs.native_bytes),
-        *(f"kernels/{name}/functions.yaml" for name in profile.libraries),
+        *_reachable(compile_plan.units, inputs.native_bytes),
+        *(inputs.libraries.functions(name) for name in profile.kernels.libraries),
     }
     files = {
         f"file {inputs.label(path)}": digest(inputs.read(path))
@@ -102,19 +107,39 @@ def _distributions(toolchain: Toolchain) -> dict[str, str]:
 
 
 _INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
-_ROOTS = ("runtime/include", "runtime/src", "runtime/freestanding", "kernels")
 
 
-def _reachable(start: set[str], native: Mapping[str, bytes]) -> set[str]:
+def _reachable(units: Iterable[CompileUnit], native: Mapping[str, bytes]) -> set[str]:
     """Headers that sources include, directly or not, among the known files."""
+    starts: dict[tuple[str, ...], list[str]] = {}
+    for unit in units:
+        if unit.source.startswith(_PREFIX):
+            start = unit.source.removeprefix(_PREFIX)
+            starts.setdefault(_include_folders(unit), []).append(start)
     found: set[str] = set()
-    queue = sorted(start)
+    for folders, queue in starts.items():
+        found |= _reachable_from(queue, folders, native)
+    return found
+
+
+_PREFIX = f"{SOURCES}/"
+
+
+def _include_folders(unit: CompileUnit) -> tuple[str, ...]:
+    option = f"-I{_PREFIX}"
+    return tuple(f.removeprefix(option) for f in unit.flags if f.startswith(option))
+
+
+def _reachable_from(
+    queue: list[str], folders: tuple[str, ...], native: Mapping[str, bytes]
+) -> set[str]:
+    found: set[str] = set()
     while queue:
         name = queue.pop()
-        folder = name.rpartition("/")[0]
         for text in _INCLUDE.findall(native[name]):
-            for base in (folder, *_ROOTS):
-                header = f"{base}/{text.decode()}"
+            included = text.decode(errors="replace")
+            for folder in (posixpath.dirname(name), *folders):
+                header = posixpath.normpath(f"{folder}/{included}")
                 if header in native and header not in found:
                     found.add(header)
                     queue.append(header)

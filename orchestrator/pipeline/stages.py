@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import orchestrator
 from orchestrator.core.artifact import GeneratedFile
-from orchestrator.core.op_info import Origin, SelectedOperator
+from orchestrator.core.op_info import Origin
+from orchestrator.core.operator import OperatorName
 from orchestrator.errors import OrchestratorError, ProfileError
-from orchestrator.pipeline.inputs import BuildOptions, Inputs, decoded, digest
+from orchestrator.pipeline.decoding import decoded
+from orchestrator.pipeline.inputs import BuildOptions, Inputs, digest
+from orchestrator.pipeline.requested import requested
 from orchestrator.plan import BuildPlan, PlannedStage, plan_build
 
 if TYPE_CHECKING:
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     from orchestrator.core.memory import MemoryPlan
     from orchestrator.core.op_info import OpInfo, Selection
     from orchestrator.core.resolution import Resolution
-    from orchestrator.profile import Profile
+    from orchestrator.profile import ModelEntry, Profile
+    from orchestrator.pte.linked import LinkedMethod
     from orchestrator.stages.compile import CompilePlan
 
 GENERATOR = f"Orchestrator {orchestrator.__version__}"
@@ -48,12 +52,16 @@ class Stages(Inputs):
             models=models,
             operator_files={n: digest(d) for n, d in self.operator_files.items()},
             libraries={
-                name: self.native[f"kernels/{name}/functions.yaml"]
-                for name in self.profile.libraries
+                name: digest(
+                    self.native_bytes[self.libraries.functions(name)]
+                    + self.libraries.identity(name).encode()
+                )
+                for name in self.profile.kernels.libraries
             },
             sources=self.native,
             sections=self.sections,
             toolchain=digest(repr(self.toolchain).encode()) if with_toolchain else "",
+            prelinked=bool(self._prelinked),
             previous=self.previous,
         )
 
@@ -108,7 +116,7 @@ class Stages(Inputs):
                 where = self.profile.span("operators", "overlap")
                 check_overlap(infos, where=where)
             listed = [operator for found in lists for operator in found.operators]
-            union = aggregate(infos, [*_requested(self.profile), *listed])
+            union = aggregate(infos, [*requested(self.profile), *listed])
             every = operators.every or any(found.every_operator for found in lists)
             return replace(union, every_operator=every)
 
@@ -145,18 +153,76 @@ class Stages(Inputs):
 
     def resolution(self, plan: BuildPlan) -> Resolution:
         """Stage resolve. Raises KernelError with every gap."""
+        from orchestrator.stages.overlap import check_library_overlap  # noqa: PLC0415
         from orchestrator.stages.resolve import resolve  # noqa: PLC0415
 
-        return self.memo(
-            plan.stage("resolve"),
-            lambda: resolve(
-                self.selection(plan),
+        def compute() -> Resolution:
+            selection, operators = self.selection(plan), self.profile.operators
+            if operators.overlap.value == "error":
+                where = self.profile.span("operators", "overlap")
+                check_library_overlap(selection, self.catalog, where=where)
+            return resolve(
+                selection,
                 self.catalog,
                 every_dtype=self.profile.dtypes.select.value == "all",
                 span_of=self.span_of,
                 elsewhere=self.every_library,
-            ),
+                allow_missing=[n for o in operators.allow_missing for n in _names(o)],
+            )
+
+        return self.memo(plan.stage("resolve"), compute)
+
+    def warnings(self, plan: BuildPlan) -> list[str]:
+        """What a user has to know of a product that can be built."""
+        missing = self.resolution(plan).missing
+        found = [
+            f"warning[missing-kernel]: {m}; the profile allows that,"
+            " and methods that call it do not load"
+            for m in missing
+        ]
+        names = {m.name for m in missing}
+        found += [
+            f"warning[not-missing]: operators.allow_missing names {name},"
+            " which is not missing"
+            for name in self.profile.operators.allow_missing
+            if names.isdisjoint(_names(name))
+        ]
+        return found
+
+    @property
+    def _prelinked(self) -> list[ModelEntry]:
+        models = self.profile.models
+        return [model for model in models if model.load.value == "prelinked"]
+
+    def linked(self, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
+        """Stage prelink: methods of prelinked models. Raises ModelError."""
+        if not self._prelinked:
+            return {}
+        from orchestrator.stages.prelink import (  # noqa: PLC0415
+            PASSES,
+            link_program,
+            run_passes,
         )
+
+        skip = self.profile.prelink.skip
+        names = [name for name in PASSES if name not in skip]
+
+        def compute() -> dict[str, tuple[LinkedMethod, ...]]:
+            infos = {info.model: info for info in self.op_infos(plan)}
+            return {
+                model.name: tuple(
+                    run_passes(method, names)
+                    for method in link_program(
+                        self.programs[model.name],
+                        infos[model.name],
+                        self.resolution(plan),
+                        where=self.model_spans[model.name],
+                    )
+                )
+                for model in self._prelinked
+            }
+
+        return self.memo(plan.stage("prelink"), compute)
 
     def memory(self, plan: BuildPlan) -> MemoryPlan:
         """Stage memory. Raises MemoryPlanError, ModelError."""
@@ -169,6 +235,7 @@ class Stages(Inputs):
                 pointer_bytes=self.target.cpu.pointer_bytes,
                 board=self.target.board,
                 spans=self.model_spans,
+                linked=self.linked(plan),
             ),
         )
 
@@ -210,6 +277,8 @@ class Stages(Inputs):
                 kernels=kernels,
                 memory=memory,
                 target=self.target,
+                linked=self.linked(plan),
+                traced=self.profile.trace.enable,
             ),
             *executorch_headers(
                 f"Generated by {GENERATOR} for profile {name}. Do not edit.",
@@ -219,10 +288,18 @@ class Stages(Inputs):
             ),
             GeneratedFile(
                 "selected_operators.yaml",
-                selected_operators_yaml(selection, generator=GENERATOR),
+                selected_operators_yaml(
+                    selection,
+                    generator=GENERATOR,
+                    notes=[
+                        f"Missing, as the profile allows: {m}"
+                        for m in resolution.missing
+                    ],
+                ),
             ),
             GeneratedFile("resolution.json", resolution_json(resolution)),
             GeneratedFile("memory_plan.json", memory_plan_json(memory)),
+            GeneratedFile("firmware.json", self._firmware_json(plan)),
             GeneratedFile(
                 "product.json",
                 product_json(
@@ -234,6 +311,23 @@ class Stages(Inputs):
             ),
         ]
         return tuple(sorted(files))
+
+    def firmware_facts(self, plan: BuildPlan) -> tuple[tuple[str, str], ...]:
+        """What the product has for programs that come later."""
+        from orchestrator.core.firmware import firmware_facts  # noqa: PLC0415
+        from orchestrator.stages.compat import firmware_of  # noqa: PLC0415
+
+        firmware = firmware_of(
+            resolution=self.resolution(plan),
+            memory=self.memory(plan),
+            programs=self.programs,
+            pointer_bytes=self.target.cpu.pointer_bytes,
+        )
+        return firmware_facts(firmware)
+
+    def _firmware_json(self, plan: BuildPlan) -> str:
+        document = {"schema": 1, "firmware": dict(self.firmware_facts(plan))}
+        return json.dumps(document, indent=1) + "\n"
 
     def compile_plan(self, plan: BuildPlan) -> CompilePlan:
         """Every compile and link step."""
@@ -254,23 +348,31 @@ class Stages(Inputs):
             toolchain=self.toolchain,
             resolution=self.resolution(plan),
             runtime_sources=tuple(n for n in runtime if n.startswith(tops)),
-            models=tuple(m.name for m in self.profile.models),
+            models=tuple(
+                m.name for m in self.profile.models if m not in self._prelinked
+            ),
+            custom=self.libraries.options,
+            traced=self.profile.trace.enable,
         )
 
     def check(self) -> BuildPlan:
         """Everything short of compiling. Raises whatever is wrong."""
         plan = self.plan(with_toolchain=False)
-        errors = Collector()
+        self.prove(plan)
+        self.generated(plan)
+        return plan
+
+    def prove(self, plan: BuildPlan) -> None:
+        """Everything has a kernel and memory. Raises all problems of both stages."""
+        errors = _Collector()
         with errors:
             self.resolution(plan)
         with errors:
             self.memory(plan)
         errors.raise_first()
-        self.generated(plan)
-        return plan
 
 
-class Collector:
+class _Collector:
     """Runs stages that do not depend on each other, and reports all their problems."""
 
     def __init__(self) -> None:
@@ -293,21 +395,6 @@ class Collector:
         raise type(self.errors[0])(tuple(seen))
 
 
-def _requested(profile: Profile) -> list[SelectedOperator]:
-    """Operators the profile asks for besides those of the models."""
-    include = Origin(source="operators.include")
-    wanted = [
-        SelectedOperator(name=name, every_dtype=True, origins=(include,))
-        for name in profile.operators.include
-    ]
-    by_key = Origin(source="dtypes.operators")
-    wanted += [
-        SelectedOperator(
-            name=request.operator,
-            keys=request.keys,
-            dtypes=request.dtypes,
-            origins=(by_key,),
-        )
-        for request in profile.dtypes.operators
-    ]
-    return wanted
+def _names(allowed: str) -> tuple[str, ...]:
+    """What an item of `operators.allow_missing` can mean: a backend, an operator."""
+    return (allowed, str(OperatorName.parse(allowed)))

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING
 
 from orchestrator.profile.checked import (
     Budget,
+    CustomLibrary,
     DtypeRequest,
     DtypeRequests,
     DtypeSelect,
+    KernelChoice,
     KeyPath,
     Load,
     ModelEntry,
-    OperatorFile,
+    NamedFile,
     OperatorRequests,
     Optimize,
     Overlap,
     Profile,
     Registry,
     TargetChoice,
+    Trace,
 )
 
 if TYPE_CHECKING:
@@ -32,19 +35,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Budget",
+    "CustomLibrary",
     "DtypeRequest",
     "DtypeRequests",
     "DtypeSelect",
+    "KernelChoice",
     "KeyPath",
     "Load",
     "ModelEntry",
-    "OperatorFile",
+    "NamedFile",
     "OperatorRequests",
     "Optimize",
     "Overlap",
     "Profile",
     "Registry",
     "TargetChoice",
+    "Trace",
     "load_profile",
     "reference_page",
     "schema_text",

@@ -37,6 +37,7 @@ class Load(StrEnum):
     """How a model gets onto the device."""
 
     PTE = "pte"
+    PRELINKED = "prelinked"
 
 
 class DtypeSelect(StrEnum):
@@ -47,7 +48,7 @@ class DtypeSelect(StrEnum):
 
 
 class Overlap(StrEnum):
-    """Whether several models may bring one operator."""
+    """Whether several models, or several libraries, may bring one operator."""
 
     ALLOW = "allow"
     ERROR = "error"
@@ -90,8 +91,8 @@ class ModelEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorFile:
-    """A file that lists operators.
+class NamedFile:
+    """A file, folder or pattern of files that a profile names.
 
     Args:
         path: Where it is, seen from where the user named the profile.
@@ -110,13 +111,16 @@ class OperatorRequests:
         include: Sorted, distinct.
         include_yaml: Files that list operators, in the profile's order.
         every: Select every operator the libraries have.
-        overlap: Whether several models may bring one operator.
+        overlap: Whether several models, or several libraries, may bring one operator.
+        allow_missing: Operators and backends that need no kernel or delegate, as the
+            profile names them; sorted, distinct.
     """
 
     include: tuple[OperatorName, ...] = ()
-    include_yaml: tuple[OperatorFile, ...] = ()
+    include_yaml: tuple[NamedFile, ...] = ()
     every: bool = False
     overlap: Overlap = Overlap.ALLOW
+    allow_missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,10 +134,56 @@ class DtypeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DtypeRequests:
-    """Which dtypes are compiled in; `operators` is sorted by operator."""
+    """Which dtypes are compiled in; `operators` is sorted by operator.
+
+    `compare`: measure what every dtype would cost.
+    """
 
     select: DtypeSelect = DtypeSelect.MODELS
     operators: tuple[DtypeRequest, ...] = ()
+    compare: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomLibrary:
+    """A kernel library of the user's.
+
+    Args:
+        name: Unique among all kernel libraries.
+        functions: Its functions.yaml.
+        sources: Patterns of files compiled whenever one of its kernels is linked,
+            besides those its functions.yaml names.
+        include: Folders in which its sources find headers.
+        defines: Macros of its sources, `NAME` or `NAME=VALUE`.
+    """
+
+    name: str
+    functions: NamedFile
+    sources: tuple[NamedFile, ...] = ()
+    include: tuple[NamedFile, ...] = ()
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelChoice:
+    """Where kernels come from.
+
+    Args:
+        libraries: All that are used; the first that has a fitting kernel wins.
+        custom: Those of them that are the user's, in the profile's order.
+        operators: (operator, libraries tried for it instead of all), sorted.
+    """
+
+    libraries: tuple[str, ...] = ("portable",)
+    custom: tuple[CustomLibrary, ...] = ()
+    operators: tuple[tuple[OperatorName, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prelink:
+    """How models are prelinked; `skip` names passes that are left out."""
+
+    skip: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +191,13 @@ class Registry:
     """ExecuTorch's kernel registry; `max_kernels` None is as many as registered."""
 
     max_kernels: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Hooks around every instruction of a run."""
+
+    enable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +221,10 @@ class Profile:
         models: In the profile's order.
         operators: Wanted besides those of the models.
         dtypes: Which dtypes are compiled in.
-        libraries: Kernel libraries, first one that fits wins.
+        kernels: Where kernels come from.
+        prelink: How models are prelinked.
         registry: Of ExecuTorch's own build.
+        trace: Hooks around instructions.
         budget: Upper bounds.
         spans: Where each key path was written; key paths are unique.
     """
@@ -178,8 +237,10 @@ class Profile:
     models: tuple[ModelEntry, ...] = ()
     operators: OperatorRequests = OperatorRequests()
     dtypes: DtypeRequests = DtypeRequests()
-    libraries: tuple[str, ...] = ("portable",)
+    kernels: KernelChoice = KernelChoice()
+    prelink: Prelink = Prelink()
     registry: Registry = Registry()
+    trace: Trace = Trace()
     budget: Budget = Budget()
     spans: Spans = ()
 

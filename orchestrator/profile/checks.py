@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.check_libraries import check_libraries
 from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
     is_model_name,
@@ -18,7 +19,9 @@ from orchestrator.profile.fields import (
     near_name,
     shown,
 )
-from orchestrator.profile.model import ISAS, ProfileTable, keys_of
+from orchestrator.profile.model import ISAS, ProfileTable
+from orchestrator.profile.parsed import array_of, missing_file, text_of
+from orchestrator.profile.tables import keys_of
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
 if TYPE_CHECKING:
@@ -45,24 +48,13 @@ def check(
     yield from _check_target(document)
     yield from _check_models(document, is_file)
     yield from _check_yaml_files(document, is_file)
-    yield from _check_libraries(document, known_libraries)
+    yield from check_libraries(document, known_libraries, is_file)
     yield from _check_selects_something(document)
 
 
-def _table(document: Document, name: str) -> dict[str, object]:
-    table = document.data.get(name)
-    return table if isinstance(table, dict) else {}
-
-
-def _text(table: dict[str, object], key: str) -> str | None:
-    value = table.get(key)
-    return value if isinstance(value, str) else None
-
-
 def _check_target(document: Document) -> Iterator[Diagnostic]:
-    target = _table(document, "target")
-    cpu = CPUS.get(_text(target, "cpu") or "")
-    isa, board = _text(target, "isa"), _text(target, "board")
+    cpu = CPUS.get(text_of(document, "target", "cpu") or "")
+    isa, board = (text_of(document, "target", key) for key in ("isa", "board"))
     isas = tuple(cpu.isas) if cpu else ISAS
     if isa is not None and isa not in isas:
         yield Diagnostic(
@@ -88,7 +80,7 @@ def _check_target(document: Document) -> Iterator[Diagnostic]:
             if boards
             else "leave board out, or change the cpu",
         )
-    toolchain = _text(target, "toolchain")
+    toolchain = text_of(document, "target", "toolchain")
     if cpu and toolchain in TOOLCHAINS and toolchain not in cpu.toolchains:
         yield Diagnostic(
             code="toolchain-mismatch",
@@ -102,16 +94,20 @@ def _check_target(document: Document) -> Iterator[Diagnostic]:
 def _check_models(
     document: Document, is_file: Callable[[Path], bool]
 ) -> Iterator[Diagnostic]:
-    models = document.data.get("models")
     first_with: dict[str, KeyPath] = {}
-    for index, model in enumerate(models if isinstance(models, list) else ()):
+    for index, model in enumerate(array_of(document, "models")):
         if not isinstance(model, dict):
             continue
-        path, name = _text(model, "path"), _text(model, "name")
+        path, name = (text_of(document, "models", index, k) for k in ("path", "name"))
         where: KeyPath = ("models", index, "name")
         if path is not None and is_relative_path(path):
-            if not _is_there(document.models_folder / path, is_file):
-                yield _missing_model(document, index, path)
+            yield from missing_file(
+                document,
+                ("models", index, "path"),
+                is_file,
+                what="model file",
+                expected="an exported program, a .pte file",
+            )
             if "name" not in model:
                 where = ("models", index, "path")
                 name = PurePosixPath(path).stem
@@ -125,45 +121,17 @@ def _check_models(
             first_with[name] = where
 
 
-def _is_there(path: Path, is_file: Callable[[Path], bool]) -> bool:
-    try:
-        return is_file(path)
-    except OSError:  # a name that the file system cannot have
-        return False
-
-
-def _missing_model(document: Document, index: int, path: str) -> Diagnostic:
-    return Diagnostic(
-        code="missing-file",
-        message=f'there is no model file "{path}"',
-        where=document.span("models", index, "path"),
-        notes=(
-            ("found", f"nothing to read at {document.models_folder / path}"),
-            ("expected", "an exported program, a .pte file"),
-        ),
-        hint="check the path; it is sought from the folder of the profile that has it",
-    )
-
-
 def _check_yaml_files(
     document: Document, is_file: Callable[[Path], bool]
 ) -> Iterator[Diagnostic]:
-    paths = _table(document, "operators").get("include_yaml")
-    for index, path in enumerate(paths if isinstance(paths, list) else ()):
-        if not isinstance(path, str) or not is_relative_path(path):
-            continue
-        if not _is_there(document.yaml_folder / path, is_file):
-            yield Diagnostic(
-                code="missing-file",
-                message=f'there is no operator list "{path}"',
-                where=document.span("operators", "include_yaml", index),
-                notes=(
-                    ("found", f"nothing to read at {document.yaml_folder / path}"),
-                    ("expected", "a functions.yaml or selected_operators.yaml"),
-                ),
-                hint="check the path; it is sought from the folder of the profile"
-                " that has it",
-            )
+    for index in range(len(array_of(document, "operators", "include_yaml"))):
+        yield from missing_file(
+            document,
+            ("operators", "include_yaml", index),
+            is_file,
+            what="operator list",
+            expected="a functions.yaml or selected_operators.yaml",
+        )
 
 
 def _unusable_stem(document: Document, where: KeyPath, stem: str) -> Diagnostic:
@@ -193,39 +161,6 @@ def _duplicate(
         ),
         hint=f'{verb} name = "{name}_2", or whatever tells them apart',
     )
-
-
-def _check_libraries(
-    document: Document, known_libraries: Collection[str]
-) -> Iterator[Diagnostic]:
-    libraries = _table(document, "kernels").get("libraries")
-    known = ", ".join(sorted(known_libraries))
-    seen: dict[str, int] = {}
-    for index, library in enumerate(libraries if isinstance(libraries, list) else ()):
-        where = ("kernels", "libraries", index)
-        if not isinstance(library, str):
-            continue
-        if library in seen:
-            yield Diagnostic(
-                code="duplicate-library",
-                message=f"the kernel library {shown(library)} is named twice",
-                where=document.span(*where),
-                notes=(
-                    ("found", f"items {seen[library]} and {index}"),
-                    ("expected", "each library once, in the order of preference"),
-                ),
-                hint="remove the second",
-            )
-        elif library not in known_libraries:
-            yield Diagnostic(
-                code="unknown-library",
-                message=f"there is no kernel library {shown(library)}",
-                where=document.span(*where),
-                notes=(("expected", known),),
-                hint=did_you_mean(library, known_libraries)
-                or f"choose {known.replace(', ', ' or ')}",
-            )
-        seen.setdefault(library, index)
 
 
 def _check_selects_something(document: Document) -> Iterator[Diagnostic]:

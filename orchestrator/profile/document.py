@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli
@@ -13,7 +14,6 @@ from orchestrator.profile.source_map import map_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from orchestrator.profile.checked import KeyPath
 
@@ -26,19 +26,29 @@ class Document:
         path: Of the profile.
         data: As TOML parses it; not to be changed.
         spans: Where each key path was written.
-        models_folder: Folder of the file the models come from.
-        yaml_folder: Folder of the file `operators.include_yaml` comes from.
     """
 
     path: Path
     data: Mapping[str, Any]
     spans: Mapping[KeyPath, SourceSpan]
-    models_folder: Path
-    yaml_folder: Path
 
     def span(self, *key_path: str | int) -> SourceSpan:
         """Where a key path, or else its nearest parent, was written."""
         return find_span(self.spans, key_path) or SourceSpan(file=str(self.path))
+
+    def folder(self, *key_path: str | int) -> Path:
+        """Folder of the file a key path was written in: its paths start there."""
+        return Path(self.span(*key_path).file).parent
+
+    def value(self, *key_path: str | int) -> object:
+        """What stands at a key path; None if nothing does."""
+        value: object = self.data
+        for key in key_path:
+            try:
+                value = value[key]  # type: ignore[index]  # whatever has no items raises
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
 
     def over(self, base: Document) -> Document:
         """This profile on top of its base.
@@ -52,14 +62,7 @@ class Document:
             path=self.path,
             data=_merge(self.data, inherited),
             spans={**spans, **self.spans},
-            models_folder=(self if "models" in self.data else base).models_folder,
-            yaml_folder=(self if _has_yaml(self.data) else base).yaml_folder,
         )
-
-
-def _has_yaml(data: Mapping[str, Any]) -> bool:
-    operators = data.get("operators")
-    return isinstance(operators, dict) and "include_yaml" in operators
 
 
 _OWN_KEYS = frozenset({"name", "description"})
@@ -124,13 +127,7 @@ def read_document(
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in map_lines(text).items()
     }
-    return Document(
-        path=path,
-        data=data,
-        spans=spans,
-        models_folder=path.parent,
-        yaml_folder=path.parent,
-    )
+    return Document(path=path, data=data, spans=spans)
 
 
 def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic:

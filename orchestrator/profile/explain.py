@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, did_you_mean
-from orchestrator.profile.fields import shown
-from orchestrator.profile.model import (
-    PLANNED_KEYS,
+from orchestrator.profile.fields import shown, shown_key
+from orchestrator.profile.model import PLANNED_KEYS
+from orchestrator.profile.tables import (
     field_of,
     header_of,
+    is_array,
     keys_of,
     tables,
 )
@@ -59,15 +59,14 @@ def key_text(path: KeyPath) -> str:
         if isinstance(key, int):
             text += f"[{key}]"
         else:
-            plain = re.fullmatch("[A-Za-z0-9_-]+", key)
-            text += ("." if text else "") + (key if plain else f'"{key}"')
+            text += ("." if text else "") + shown_key(key)
     return text
 
 
 def _key_path(error: ErrorDetails) -> KeyPath:
-    # An error about a key of [dtypes.operators], not about its value, ends in "[key]".
+    # An error about a key of a table of operators, not its value, ends in "[key]".
     path = error["loc"]
-    return path[:3] if path[3:] == ("[key]",) else path
+    return path[:-1] if path[-3::2] == ("operators", "[key]") else path
 
 
 def _table_of(path: KeyPath) -> tuple[str, ...]:
@@ -140,7 +139,8 @@ def _wrong_type(
 
 
 def _type_hint(path: KeyPath, expected: str, value: object) -> str:
-    is_table = len(path) == 1 and path in tables()
+    table = tuple(key for key in path if isinstance(key, str))
+    is_table = path == table and table in tables()
     example = _example(path)
     hint = f"write it like {example}" if example else "see docs/profile.md"
     match expected, value:
@@ -151,11 +151,14 @@ def _type_hint(path: KeyPath, expected: str, value: object) -> str:
         case "an array", str():
             hint = f"write [{shown(value)}]"
         case "an array", dict() if is_table:
-            hint = "write [[models]], with two brackets"
+            hint = f"write {header_of(table)}, with two brackets"
         case "a table", list() if is_table:
-            hint = f"write [{path[0]}], with one bracket"
-        case "a table", _ if path[0] == "models":
-            hint = f"write [[models]] and below it {_example(('models', 'path'))}"
+            hint = f"write {header_of(table)}, with one bracket"
+        case "a table", _ if table in tables() and is_array(table):
+            first = next(
+                k for k, f in tables()[table].model_fields.items() if f.is_required()
+            )
+            hint = f"write {header_of(table)} and below it {_example((*table, first))}"
     return hint
 
 

@@ -26,8 +26,6 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.errors import did_you_mean
 
 MAX_NAME_LENGTH = 40
-PLANNED_VALUES = frozenset({"prelinked"})
-"""Values of later versions; a profile that has one is told so."""
 
 _PRODUCT_NAME = "[a-z][a-z0-9-]*"
 _MODEL_NAME = "[a-z][a-z0-9_]*"
@@ -35,6 +33,7 @@ _SIZE = "([1-9][0-9]{0,8}) ?(B|KiB|MiB)"
 _UNIT_BYTES = {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
 _OPERATOR = r"([A-Za-z_]\w*::)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)?"
 _KERNEL_KEY = r"v1/[0-9]+;[0-9,]*(\|[0-9]+;[0-9,]*)*"
+_DEFINE = r"[A-Za-z_]\w*(=[\w.+-]+)?"
 
 
 def problem(
@@ -56,6 +55,11 @@ def problem(
     )
 
 
+def shown_key(key: str) -> str:
+    """A key as TOML would write it."""
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else f'"{key}"'
+
+
 def shown(value: object) -> str:
     """A value as TOML would write it, shortened to fit a line."""
     match value:
@@ -68,7 +72,11 @@ def shown(value: object) -> str:
         case list():
             text = "[" + ", ".join(map(shown, value)) + "]"
         case dict():
-            text = "{" + ", ".join(f"{k} = {shown(v)}" for k, v in value.items()) + "}"
+            text = (
+                "{"
+                + ", ".join(f"{shown_key(k)} = {shown(v)}" for k, v in value.items())
+                + "}"
+            )
         case _:
             text = str(value)
     return text if len(text) <= 80 else text[:76] + " ..."  # noqa: PLR2004
@@ -107,9 +115,6 @@ def one_of(code: str, known: Iterable[str]) -> Callable[[str], str]:
         if value in names:
             return value
         expected = ", ".join(names)
-        if value in PLANNED_VALUES:
-            message = f'this version does not support {{key}} = "{value}"'
-            raise problem(code, message, expected=expected)
         hint = did_you_mean(value, names)
         message = f"{{key}} cannot be {shown(value)}"
         raise problem(code, message, expected=expected, hint=hint)
@@ -160,6 +165,43 @@ def _check_path(value: str) -> str:
         if relative
         else "write the path as seen from the folder of the profile",
     )
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a path stands for any number of files."""
+    return "*" in text
+
+
+SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".S")
+"""What a custom library may have compiled."""
+
+
+def _check_source(value: str) -> str:
+    _check_path(value)
+    if value.endswith(SOURCE_SUFFIXES):
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}",
+        expected=f"a file or pattern that ends in {', '.join(SOURCE_SUFFIXES)}",
+        hint="headers need not be named: those of the library's folders are found",
+    )
+
+
+def _check_define(value: str) -> str:
+    if re.fullmatch(_DEFINE, value, re.ASCII):
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}",
+        expected="NAME or NAME=VALUE, the value of letters, digits and _ . + -",
+        hint="put anything longer into a header",
+    )
+
+
+def _check_operator_or_backend(value: str) -> str:
+    # A backend's id, such as XnnpackBackend, is a bare name.
+    return value if re.fullmatch(r"[A-Za-z]\w*", value) else _check_operator(value)
 
 
 def _check_size(value: object) -> object:
@@ -272,6 +314,17 @@ Size = Annotated[StrictStr, BeforeValidator(_check_size), _text("size", _SIZE)]
 Operator = Annotated[
     StrictStr, AfterValidator(_check_operator), _text("operator", _OPERATOR)
 ]
+OperatorOrBackend = Annotated[
+    StrictStr,
+    AfterValidator(_check_operator_or_backend),
+    _text("operator or backend", _OPERATOR),
+]
+SourcePattern = Annotated[
+    StrictStr,
+    AfterValidator(_check_source),
+    _text("path or pattern", r"[^/\\][^\\]*\.(cpp|cc|cxx|c|S)"),
+]
+Define = Annotated[StrictStr, AfterValidator(_check_define), _text("macro", _DEFINE)]
 KernelCount = Annotated[
     StrictInt,
     AfterValidator(_check_count),

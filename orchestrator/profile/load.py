@@ -10,26 +10,37 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.profile.check_libraries import IMPLICIT, default_name
 from orchestrator.profile.checked import (
     Budget,
+    CustomLibrary,
     DtypeRequest,
     DtypeRequests,
     DtypeSelect,
+    KernelChoice,
     Load,
     ModelEntry,
-    OperatorFile,
+    NamedFile,
     OperatorRequests,
     Optimize,
     Overlap,
+    Prelink,
     Profile,
     Registry,
     TargetChoice,
+    Trace,
 )
 from orchestrator.profile.checks import check
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import is_relative_path, parse_size
-from orchestrator.profile.model import SCHEMA_VERSION, ModelTable, ProfileTable
+from orchestrator.profile.model import (
+    SCHEMA_VERSION,
+    CustomTable,
+    KernelsTable,
+    ModelTable,
+    ProfileTable,
+)
 from orchestrator.targets import CPUS
 
 if TYPE_CHECKING:
@@ -78,7 +89,7 @@ def load_profile(
         problems = [p for p in problems if p.code not in _ABSENCES]
     if problems or table is None:
         raise ProfileError(_in_order(problems, path))
-    return _checked(table, document, tuple(files))
+    return _checked(table, document, tuple(files), known_libraries)
 
 
 _ABSENCES = frozenset({"missing-key", "nothing-selected"})
@@ -153,7 +164,10 @@ def _read_base(
 
 
 def _checked(
-    table: ProfileTable, document: Document, files: tuple[Path, ...]
+    table: ProfileTable,
+    document: Document,
+    files: tuple[Path, ...],
+    known_libraries: Collection[str],
 ) -> Profile:
     cpu = CPUS[table.target.cpu]
     is_host = cpu.default_board is None
@@ -170,24 +184,28 @@ def _checked(
             or (None if is_host else cpu.toolchains[0]),
             optimize=Optimize(table.target.optimize),
         ),
-        models=tuple(_model(m, document.models_folder) for m in table.models),
+        models=tuple(_model(m, document.folder("models")) for m in table.models),
         operators=OperatorRequests(
             include=tuple(
                 sorted(set(map(OperatorName.parse, table.operators.include)))
             ),
             include_yaml=tuple(
-                OperatorFile(path=document.yaml_folder / text, written=text)
+                _named(document.folder("operators", "include_yaml"), text)
                 for text in table.operators.include_yaml
             ),
             every=table.operators.all,
             overlap=Overlap(table.operators.overlap),
+            allow_missing=tuple(sorted(set(table.operators.allow_missing))),
         ),
         dtypes=DtypeRequests(
             select=DtypeSelect(table.dtypes.select),
             operators=_dtype_requests(table.dtypes.operators),
+            compare=table.dtypes.compare,
         ),
-        libraries=table.kernels.libraries,
+        kernels=_kernel_choice(table.kernels, document, known_libraries),
+        prelink=Prelink(skip=tuple(sorted(set(table.prelink.skip)))),
         registry=Registry(max_kernels=table.registry.max_kernels),
+        trace=Trace(enable=table.trace.enable),
         budget=Budget(
             flash_bytes=parse_size(table.budget.flash or ""),
             ram_bytes=parse_size(table.budget.ram or ""),
@@ -203,6 +221,42 @@ def _model(table: ModelTable, folder: Path) -> ModelEntry:
         path=path,
         written=table.path,
         load=Load(table.load),
+    )
+
+
+def _named(folder: Path, text: str) -> NamedFile:
+    return NamedFile(path=folder / text, written=text)
+
+
+def _kernel_choice(
+    table: KernelsTable, document: Document, known_libraries: Collection[str]
+) -> KernelChoice:
+    folder = document.folder("kernels", "custom")
+    custom = tuple(_custom(t, folder) for t in table.custom)
+    named = table.libraries
+    implicit = [name for name in IMPLICIT if name in known_libraries]
+    return KernelChoice(
+        libraries=(
+            *(c.name for c in custom if c.name not in named),
+            *named,
+            *(name for name in implicit if name not in named),
+        ),
+        custom=custom,
+        operators=tuple(
+            sorted(
+                (OperatorName.parse(o), names) for o, names in table.operators.items()
+            )
+        ),
+    )
+
+
+def _custom(table: CustomTable, folder: Path) -> CustomLibrary:
+    return CustomLibrary(
+        name=table.name or default_name(table.functions),
+        functions=_named(folder, table.functions),
+        sources=tuple(_named(folder, text) for text in table.sources),
+        include=tuple(_named(folder, text) for text in table.include),
+        defines=table.defines,
     )
 
 

@@ -7,9 +7,7 @@ checked in `checks.py`, so that a wrong type in one place hides nothing in anoth
 
 from __future__ import annotations
 
-from functools import cache
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -24,13 +22,16 @@ from pydantic import (
 
 from orchestrator.profile.checked import DtypeSelect, Load, Optimize, Overlap
 from orchestrator.profile.fields import (
+    Define,
     Dtype,
     KernelCount,
     ModelName,
     Operator,
+    OperatorOrBackend,
     ProductName,
     RelativePath,
     Size,
+    SourcePattern,
     choice,
     not_empty,
     problem,
@@ -38,24 +39,19 @@ from orchestrator.profile.fields import (
 )
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pydantic.fields import FieldInfo
-
-    from orchestrator.profile.checked import KeyPath
-
 SCHEMA_VERSION = 1
 
 PLANNED_KEYS = frozenset(
     {
         ("scratch",),
         ("memory",),
-        ("kernels", "custom"),
         ("models", "data"),
     }
 )
 """Keys of later versions; a profile that has one is told so."""
+
+PASSES = ("fold_permutes", "share_values", "drop_values")
+"""Names of the passes of stage `prelink`; a test holds the two equal."""
 
 ISAS = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.isas))
 
@@ -157,7 +153,8 @@ class ModelTable(Table):
     )
     load: Annotated[StrictStr, *choice(Load)] = Field(
         default="pte",
-        description="`pte`: the device loads the program, which lies in its flash.",
+        description="`pte`: the device loads the program, which lies in its flash. "
+        "`prelinked`: the build has done that, the device starts with constant tables.",
         examples=["pte"],
     )
 
@@ -188,8 +185,16 @@ class OperatorsTable(Table):
     overlap: Annotated[StrictStr, *choice(Overlap)] = Field(
         default="allow",
         description="`error`: refuse operators that more than one model brings, "
-        "whatever their dtypes.",
+        "whatever their dtypes, and selected operators that more than one kernel "
+        "library has, unless `kernels.operators` says which one is meant.",
         examples=["allow"],
+    )
+    allow_missing: tuple[OperatorOrBackend, ...] = Field(
+        default=(),
+        description="Operators that may lack a kernel, and backends that may lack a "
+        "delegate: the product is built all the same, every output says so, and "
+        "methods that need one of them do not load.",
+        examples=[["my_ops::fancy.out", "XnnpackBackend"]],
     )
 
 
@@ -210,16 +215,86 @@ class DtypesTable(Table):
         examples=[{"aten::add.out": ["Float", "Int"]}],
         json_schema_extra=_close_operators,
     )
+    compare: StrictBool = Field(
+        default=False,
+        description="Build with every dtype, too, and tell which operators the "
+        "selection makes larger.",
+        examples=[True],
+    )
+
+
+class CustomTable(Table):
+    """A kernel library of your own; any number of them.
+
+    docs/kernels.md tells how to write one.
+    """
+
+    name: ModelName | None = Field(
+        default=None,
+        description="Name in `kernels.libraries` and in reports, unique among all "
+        "libraries. Default: the name of the folder `functions` is in.",
+        examples=["my_ops"],
+    )
+    functions: RelativePath = Field(
+        description="The `functions.yaml` that declares its kernels.",
+        examples=["my_ops/functions.yaml"],
+    )
+    sources: tuple[SourcePattern, ...] = Field(
+        default=(),
+        description="C++ (`.cpp`, `.cc`, `.cxx`), C (`.c`) and assembler (`.S`) files "
+        "that are compiled whenever one of its kernels is linked, besides those that "
+        "`functions` names; `*` stands for any part of a name, `**` for any folders.",
+        examples=[["my_ops/*.cpp"]],
+    )
+    include: tuple[RelativePath, ...] = Field(
+        default=(),
+        description="Folders in which its sources find headers, besides the folder of "
+        "`functions`.",
+        examples=[["my_ops/include"]],
+    )
+    defines: tuple[Define, ...] = Field(
+        default=(),
+        description="Macros of its sources.",
+        examples=[["MY_OPS_TABLES=2"]],
+    )
+
+
+DEFAULT_LIBRARIES = ("portable",)
+_Libraries = Annotated[tuple[StrictStr, ...], AfterValidator(not_empty)]
 
 
 class KernelsTable(Table):
     """Where kernels come from."""
 
-    libraries: Annotated[tuple[StrictStr, ...], AfterValidator(not_empty)] = Field(
-        default=("portable",),
-        description="Kernel libraries; the first that has a fitting kernel wins.",
+    libraries: _Libraries = Field(
+        default=DEFAULT_LIBRARIES,
+        description="Kernel libraries; the first that has a fitting kernel wins. "
+        "Custom libraries that are not named here come before all that are; "
+        "`prim_ops` comes last.",
         examples=[["portable"]],
         json_schema_extra={"minItems": 1, "uniqueItems": True},
+    )
+    operators: dict[Operator, _Libraries] = Field(
+        default={},
+        description="Libraries for single operators, in place of `libraries`: only "
+        "these are tried, in this order.",
+        examples=[{"aten::add.out": ["my_ops"]}],
+        json_schema_extra=_close_operators,
+    )
+    custom: tuple[CustomTable, ...] = Field(
+        default=(), description="Kernel libraries of your own."
+    )
+
+
+class PrelinkTable(Table):
+    """What is done to prelinked models; nothing of it changes outputs."""
+
+    skip: tuple[Annotated[StrictStr, *choice(PASSES, "unknown-pass")], ...] = Field(
+        default=(),
+        description="Passes to leave out. `fold_permutes`: permute constants at build "
+        "time. `share_values`: one slot for values that are equal and never change. "
+        "`drop_values`: no slots for values that nothing names.",
+        examples=[["fold_permutes"]],
     )
 
 
@@ -237,6 +312,18 @@ class RegistryTable(Table):
         "kernels that are registered by hand. At least as many as are linked. "
         "Default: as many as are linked; with `operators.all` what ExecuTorch takes.",
         examples=[64],
+    )
+
+
+class TraceTable(Table):
+    """Hooks around every instruction, to measure on the device: docs/runtime.md."""
+
+    enable: StrictBool = Field(
+        default=False,
+        description="The executor reads the product's counter before and after every "
+        "instruction, and hands both over; a product links only with the two "
+        "functions of `orch/trace.h`.",
+        examples=[True],
     )
 
 
@@ -296,46 +383,15 @@ class ProfileTable(Table):
     kernels: KernelsTable = Field(
         default=KernelsTable(), description="Where kernels come from."
     )
+    prelink: PrelinkTable = Field(
+        default=PrelinkTable(), description="How models are prelinked."
+    )
     registry: RegistryTable = Field(
         default=RegistryTable(), description="ExecuTorch's kernel registry."
+    )
+    trace: TraceTable = Field(
+        default=TraceTable(), description="Hooks around every instruction of a run."
     )
     budget: BudgetTable = Field(
         default=BudgetTable(), description="Bounds a build must keep."
     )
-
-
-@cache
-def tables() -> Mapping[tuple[str, ...], type[Table]]:
-    """Every table of the profile, by its keys from the top; `()` is the top."""
-    found: dict[tuple[str, ...], type[Table]] = {(): ProfileTable}
-    for name, field in ProfileTable.model_fields.items():
-        for candidate in (field.annotation, *get_args(field.annotation)):
-            if isinstance(candidate, type) and issubclass(candidate, Table):
-                found[(field.alias or name,)] = candidate
-    return MappingProxyType(found)
-
-
-def keys_of(table: type[Table]) -> tuple[str, ...]:
-    """Keys of a table as a profile writes them."""
-    return tuple(f.alias or name for name, f in table.model_fields.items())
-
-
-def field_of(path: KeyPath) -> tuple[str, FieldInfo]:
-    """Key and field that a key path means; deeper down, that it lies in.
-
-    Raises:
-        KeyError: No table has such a key.
-    """
-    keys = tuple(key for key in path if isinstance(key, str))
-    for table, key in ((keys[:1], keys[1:2]), ((), keys[:1])):
-        model = tables().get(table)
-        for name, field in model.model_fields.items() if model else ():
-            if (field.alias or name,) == key:
-                return key[0], field
-    raise KeyError(path)
-
-
-def header_of(table: tuple[str, ...]) -> str:
-    """How a profile opens the table: `[target]`, `[[models]]`."""
-    text = f"[{'.'.join(table)}]"
-    return f"[{text}]" if tables()[table] is ModelTable else text

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic.json_schema import GenerateJsonSchema
 
 from orchestrator.profile.fields import shown
-from orchestrator.profile.model import ProfileTable, header_of, tables
+from orchestrator.profile.model import ProfileTable
+from orchestrator.profile.tables import header_of, tables
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -35,6 +36,7 @@ load = "pte"
 include = ["aten::add.out"]
 include_yaml = ["../ops/extra.yaml"]
 overlap = "allow"
+allow_missing = ["XnnpackBackend"]
 
 [dtypes]
 select = "models"
@@ -44,10 +46,23 @@ select = "models"
 "aten::mul.out" = ["v1/6;0,1|6;0,1|6;0,1"]
 
 [kernels]
-libraries = ["portable"]
+libraries = ["my_ops", "portable"]
+
+[kernels.operators]
+"aten::add.out" = ["portable"]
+
+[[kernels.custom]]
+name = "my_ops"
+functions = "../my_ops/functions.yaml"
+sources = ["../my_ops/*.cpp"]
+include = ["../my_ops/include"]
+defines = ["MY_OPS_TABLES=2"]
 
 [registry]
 max_kernels = 64
+
+[trace]
+enable = true
 
 [budget]
 flash = "2 MiB"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from orchestrator.core.dtype import REAL, ScalarType, dtype_names
+from orchestrator.core.dtype import ALL, ScalarType, dtype_names
 from orchestrator.pte.problems import DecodeError, UnsupportedError
 from orchestrator.pte.values import (
     Allocation,
@@ -36,11 +36,6 @@ T = TypeVar("T")
 
 _NONE: Final = NoneValue()
 _DTYPES: Final = {int(dtype): dtype for dtype in ScalarType}
-RUNTIME_DTYPES: Final = frozenset(
-    {*REAL, ScalarType.Bool, ScalarType.UInt16, ScalarType.UInt32, ScalarType.UInt64}
-)
-"""Those of `ScalarType` in runtime/include/orch/scalar_type.h."""
-
 _DYNAMISMS: Final = {int(dynamism): dynamism for dynamism in Dynamism}
 
 
@@ -75,11 +70,11 @@ def _tensor(body: Table) -> TensorValue:
     if code not in _DTYPES:
         raise DecodeError("a tensor has an unknown dtype", found=f"dtype {code}")
     dtype = _DTYPES[code]
-    if dtype not in RUNTIME_DTYPES:
+    if dtype not in ALL:
         raise UnsupportedError(
             "a tensor has a dtype that the runtime does not have",
             found=dtype.name,
-            expected=dtype_names(RUNTIME_DTYPES),
+            expected=dtype_names(ALL),
             hint="convert the tensor to another dtype before exporting the model",
         )
     if dynamism not in _DYNAMISMS:

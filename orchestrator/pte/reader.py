@@ -6,6 +6,7 @@ Source: ExecuTorch `schema/program.fbs` and `extended_header.h` (ET12).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from struct import Struct
 from typing import Final
 
@@ -14,6 +15,7 @@ from orchestrator.pte.decode import decode_program
 from orchestrator.pte.flatbuffer import Buffer
 from orchestrator.pte.problems import DecodeError, Problems, UnsupportedError
 from orchestrator.pte.program import ExtendedHeader, Program
+from orchestrator.pte.results import settle_results
 
 _IDENTIFIER: Final = b"ET12"
 _ANY_IDENTIFIER: Final = re.compile(rb"ET\d\d")
@@ -49,6 +51,8 @@ def read_program(data: bytes, *, file: str) -> Program:
         problems.undecodable(error, "program")
         raise problems.error() from error
     problems.raise_if_any()
+    methods = tuple(settle_results(method) for method in program.methods)
+    program = replace(program, methods=methods)
     check_program(program, problems)
     problems.raise_if_any()
     return program

@@ -30,9 +30,12 @@ REQUEST_MAGIC: Final = 0x3151524F
 """The text `ORQ1`."""
 RESPONSE_MAGIC: Final = 0x3153524F
 """The text `ORS1`."""
+TRACED_MAGIC: Final = 0x3154524F
+"""The text `ORT1`: a product with trace hooks tells how long everything took."""
 FRESH: Final = 1
 """Flag of a call: forget all loaded methods first."""
 _NOT_LOADED: Final = 0xFFFFFFFF
+_NO_MORE_EVENTS: Final = 0xFFFFFFFF
 
 
 class DeviceError(IntEnum):
@@ -78,6 +81,23 @@ _MEANINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallTrace:
+    """How long a call took, in ticks of the runner's clock: nanoseconds on hosts.
+
+    Args:
+        load_ticks: For loading the method; 0 if it was loaded.
+        events: (index in the method, ticks) of each instruction, in the order they
+            ran in.
+        run_ticks: From the first instruction to the end, the executor's own time and
+            that of tracing included.
+    """
+
+    load_ticks: int
+    events: tuple[tuple[int, int], ...]
+    run_ticks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
     """What the firmware says of one call.
 
@@ -87,12 +107,14 @@ class CallResult:
             call succeeded, or the method did not load.
         state_used_bytes: Of the method's state block.
         outputs: In the order of the method; empty after an error.
+        trace: None unless the product has trace hooks.
     """
 
     error: DeviceError
     instruction: int | None
     state_used_bytes: int
     outputs: tuple[RunValue, ...]
+    trace: CallTrace | None = None
 
 
 def encode_request(calls: Sequence[Call]) -> bytes:
@@ -223,14 +245,19 @@ class _Reader:
     def word(self) -> int:
         return int.from_bytes(self.take(4), "little")
 
+    def ticks(self) -> int:
+        return int.from_bytes(self.take(8), "little")
+
 
 def _results(reader: _Reader, calls: Sequence[Call]) -> tuple[CallResult, ...]:
-    if reader.word() != RESPONSE_MAGIC:
+    magic = reader.word()
+    if magic not in (RESPONSE_MAGIC, TRACED_MAGIC):
         raise _ResponseError("it does not begin with ORS1")
     results: list[CallResult] = []
     for number, call in enumerate(calls):
         reader.place = f"call {number} of {call.method}"
-        results.append(_call_result(reader, call))
+        trace = _call_trace(reader) if magic == TRACED_MAGIC else None
+        results.append(_call_result(reader, call, trace))
         if results[-1].error is not DeviceError.Ok:
             break
     reader.place = "the end"
@@ -239,7 +266,16 @@ def _results(reader: _Reader, calls: Sequence[Call]) -> tuple[CallResult, ...]:
     return tuple(results)
 
 
-def _call_result(reader: _Reader, call: Call) -> CallResult:
+def _call_trace(reader: _Reader) -> CallTrace:
+    events = []
+    while (instruction := reader.word()) != _NO_MORE_EVENTS:
+        events.append((instruction, reader.ticks()))
+    return CallTrace(
+        load_ticks=reader.ticks(), events=tuple(events), run_ticks=reader.ticks()
+    )
+
+
+def _call_result(reader: _Reader, call: Call, trace: CallTrace | None) -> CallResult:
     code, instruction, state_used_bytes = (reader.word() for _ in range(3))
     if code not in DeviceError.__members__.values():
         raise _ResponseError(f"the error code {code} is unknown")
@@ -262,6 +298,7 @@ def _call_result(reader: _Reader, call: Call) -> CallResult:
         instruction=failed_at,
         state_used_bytes=state_used_bytes,
         outputs=tuple(outputs),
+        trace=trace,
     )
 
 

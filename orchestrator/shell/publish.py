@@ -8,6 +8,7 @@ previous set or the new one, also after a kill at any moment.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -41,12 +42,25 @@ def publish(folder: Path, files: Mapping[str, bytes]) -> None:
         for name, data in files.items():
             is_program = data.startswith(_ELF)
             write_atomic(staging / name, data, executable=is_program)
+            _keep_time(staging / name, data, before=folder / CURRENT / name)
         staging.replace(target)
     link_to(folder / CURRENT, f"{STORE}/{target.name}")
     names = {name.partition("/")[0] for name in files}
     for name in sorted(names):
+        _remove_empty(folder / name)
         link_to(folder / name, f"{CURRENT}/{name}")
     _forget(folder, keep=target.name, names=names)
+
+
+def _keep_time(path: Path, data: bytes, *, before: Path) -> None:
+    """Give a file the time it had in the set before, if it has the same bytes.
+
+    Builds that use it then see no change.
+    """
+    with suppress(OSError):
+        if before.read_bytes() == data:
+            found = before.stat()
+            os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 def _free_or_equal(store: Path, name: str, files: Mapping[str, bytes]) -> Path:
@@ -64,6 +78,19 @@ def _holds(folder: Path, files: Mapping[str, bytes]) -> bool:
         return all((folder / n).read_bytes() == data for n, data in files.items())
     except OSError:
         return False
+
+
+def _remove_empty(path: Path) -> None:
+    """Remove a folder without files: ninja makes those of outputs before it starts us.
+
+    One with files is left, and the system then refuses to put a link in its place.
+    """
+    if path.is_symlink() or not path.is_dir():
+        return
+    for inner in path.iterdir():
+        _remove_empty(inner)
+    with suppress(OSError):
+        path.rmdir()
 
 
 def _forget(folder: Path, *, keep: str, names: set[str]) -> None:

@@ -55,6 +55,14 @@ def is_current(stamp_file: str, *, profile: str) -> dict[str, object] | None:
     return stamp if isinstance(stamp, dict) else None
 
 
+def inputs_of(stamp: dict[str, object]) -> list[str]:
+    """The files that the build read, which come first in its stamp; [] in doubt."""
+    files, count = stamp.get("files"), stamp.get("input_count")
+    if not isinstance(files, dict) or not isinstance(count, int):
+        return []
+    return list(files)[:count]
+
+
 def environment() -> dict[str, str]:
     """What decides which programs are found: compilers, Python, and this one."""
     return {

@@ -10,25 +10,16 @@ import re
 from typing import TYPE_CHECKING
 
 from orchestrator.core.artifact import GeneratedFile
+from orchestrator.core.prim_ops import PRIM_OPS
 from orchestrator.core.resolution import Resolution
 from orchestrator.errors import Diagnostic, ProfileError
 
 if TYPE_CHECKING:
     from orchestrator.core.op_info import SelectedOperator, Selection
+    from orchestrator.core.operator import OperatorName
     from orchestrator.errors import SourceSpan
 
 _FOLDER = "gen/include"
-
-# The others are in the namespace executorch_prim.
-_ATEN_PRIM_OPS = frozenset(
-    ["aten::_local_scalar_dense", "aten::sym_numel", "aten::sym_size.int"]
-)
-
-PRIM_OPS = 28
-"""Prim ops that ExecuTorch 1.5 registers.
-
-Source: ExecuTorch `kernels/prim_ops/register_prim_ops.cpp`.
-"""
 
 
 def executorch_headers(
@@ -63,7 +54,10 @@ def executorch_headers(
         GeneratedFile(
             f"{_FOLDER}/selected_op_variants.h", _variants(head, selection, resolution)
         ),
-        GeneratedFile(f"{_FOLDER}/selected_prim_ops.h", _prim_ops(head, names)),
+        GeneratedFile(
+            f"{_FOLDER}/selected_prim_ops.h",
+            _prim_ops(head, names, every=selection.every_operator),
+        ),
     )
 
 
@@ -97,7 +91,7 @@ def check_max_kernels(
 
 
 def oplist_headers(
-    head: str, selection: Selection, *, prim_ops: int
+    head: str, selection: Selection, *, prim_ops: int | None = None
 ) -> tuple[GeneratedFile, ...]:
     """The same headers for a list of operators alone, sorted by path.
 
@@ -108,13 +102,16 @@ def oplist_headers(
     Args:
         head: Who generated them, from what, in one line.
         selection: The list.
-        prim_ops: Kernels that ExecuTorch registers whatever is selected.
+        prim_ops: Kernels that ExecuTorch registers whatever is selected; None if it is
+            built to register only the prim ops listed.
     """
     registered = sum(
         len(selected.all_keys) + len(selected.dtypes) + selected.every_dtype
         for selected in selection.operators
-        if not _is_prim_op(str(selected.name))
+        if not _is_prim_op(selected.name)
     )
+    if prim_ops is None:
+        prim_ops = sum(_is_prim_op(selected.name) for selected in selection.operators)
     count = None if selection.every_operator else registered + prim_ops
     names = {str(selected.name) for selected in selection.operators}
     return (
@@ -122,12 +119,16 @@ def oplist_headers(
         GeneratedFile(
             "selected_op_variants.h", _variants(head, selection, Resolution())
         ),
-        GeneratedFile("selected_prim_ops.h", _prim_ops(head, names)),
+        GeneratedFile(
+            "selected_prim_ops.h",
+            _prim_ops(head, names, every=selection.every_operator),
+        ),
     )
 
 
-def _is_prim_op(name: str) -> bool:
-    return name.startswith("executorch_prim::") or name in _ATEN_PRIM_OPS
+def _is_prim_op(name: OperatorName) -> bool:
+    # Versions of ExecuTorch to come may have more of them.
+    return name.namespace == "executorch_prim" or name in PRIM_OPS
 
 
 def _variants(head: str, selection: Selection, resolution: Resolution) -> str:
@@ -181,8 +182,13 @@ def _condition(selected: SelectedOperator, *, every_dtype: bool) -> str:
     )
 
 
-def _prim_ops(head: str, names: set[str]) -> str:
-    """A macro per selected operator; ExecuTorch looks for those of prim ops."""
+def _prim_ops(head: str, names: set[str], *, every: bool) -> str:
+    """A macro per selected operator; ExecuTorch looks for those of prim ops.
+
+    With every operator selected they all have theirs, whether or not they are listed.
+    """
+    if every:
+        names = names | {str(name) for name in PRIM_OPS}
     macros = dict.fromkeys(
         "INCLUDE_" + re.sub(r"[:._]+", "_", name).upper() for name in sorted(names)
     )

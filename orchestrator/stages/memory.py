@@ -7,6 +7,11 @@ they need, how far that is from the lower bound, and where blocks go on the boar
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
+from heapq import heappop, heappush
+from itertools import groupby
+from operator import itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.memory import (
@@ -23,8 +28,9 @@ from orchestrator.pte.program import KernelCall, MoveCall
 from orchestrator.pte.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from orchestrator.pte.linked import LinkedMethod
     from orchestrator.pte.program import Method, Program
     from orchestrator.targets import Board, Region
 
@@ -41,6 +47,7 @@ def plan_memory(
     pointer_bytes: int,
     board: Board | None,
     spans: Mapping[str, SourceSpan],
+    linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -49,6 +56,7 @@ def plan_memory(
         pointer_bytes: Of the target.
         board: Memory map; None for hosts.
         spans: By model name, the profile line that names it.
+        linked: By name of a prelinked model: its methods in the program's order.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -65,10 +73,18 @@ def plan_memory(
     models = tuple(
         ModelMemory(
             model=name,
-            program_bytes=program.size_bytes,
+            program_bytes=_constant_bytes(linked[name])
+            if name in linked
+            else program.size_bytes,
             methods=tuple(
-                _method_memory(name, method, pointer_bytes)
-                for method in program.methods
+                _method_memory(
+                    name,
+                    method,
+                    linked[name][index].state_bytes(pointer_bytes=pointer_bytes)
+                    if name in linked
+                    else method_state_bytes(method, pointer_bytes=pointer_bytes),
+                )
+                for index, method in enumerate(program.methods)
             ),
         )
         for name, program in programs.items()
@@ -86,7 +102,6 @@ def method_state_bytes(method: Method, *, pointer_bytes: int) -> int:
     method.h, which assert them; layout in runtime/src/load_method.cpp.
     """
     value_bytes = 4 * pointer_bytes
-    instruction_bytes = 2 * pointer_bytes + max(4, pointer_bytes)
     words = sum(
         1 + len(v.sizes)
         for v in method.values
@@ -94,9 +109,22 @@ def method_state_bytes(method: Method, *, pointer_bytes: int) -> int:
     )
     return (
         len(method.values) * value_bytes
-        + len(method.instructions) * instruction_bytes
+        + len(method.instructions) * instruction_bytes(pointer_bytes)
         + 4 * words
     )
+
+
+def instructions_offset(method: Method, *, pointer_bytes: int) -> int:
+    """Where in the method state the instructions begin, in bytes.
+
+    Source: as for `method_state_bytes`.
+    """
+    return len(method.values) * 4 * pointer_bytes
+
+
+def instruction_bytes(pointer_bytes: int) -> int:
+    """Size of an instruction on the device."""
+    return 2 * pointer_bytes + max(4, pointer_bytes)
 
 
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
@@ -143,7 +171,13 @@ def _is_homeless(value: TensorValue) -> bool:
     return not placed and value.numel != 0
 
 
-def _method_memory(model: str, method: Method, pointer_bytes: int) -> MethodMemory:
+def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
+    """Flash of the constants of a prelinked model."""
+    constants = {data for method in methods for data in method.constants}
+    return sum(_aligned(len(data)) for data in constants)
+
+
+def _method_memory(model: str, method: Method, state_bytes: int) -> MethodMemory:
     return MethodMemory(
         model=model,
         method=method.name,
@@ -155,7 +189,7 @@ def _method_memory(model: str, method: Method, pointer_bytes: int) -> MethodMemo
             )
             for memory_id in range(1, len(method.arena_bytes))
         ),
-        state_bytes=method_state_bytes(method, pointer_bytes=pointer_bytes),
+        state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
     )
@@ -173,15 +207,19 @@ def peak_live_bytes(method: Method, memory_id: int) -> int:
     it; inputs from the start, outputs to the end, state always. A value that is read
     but never written is a view: it is live from the last write to its bytes.
     """
-    lives = _lifetimes(method, memory_id)
-    marks = sorted({first for first, _, _, _ in lives})
-    return max(
-        (
-            _union_bytes((a, b) for first, last, a, b in lives if first <= t <= last)
-            for t in marks
-        ),
-        default=0,
-    )
+    # One sweep: methods may have thousands of values, of which few live together.
+    peak = 0
+    live: list[tuple[int, int]] = []
+    ends: list[tuple[int, int, int]] = []
+    for first, lives in groupby(sorted(_lifetimes(method, memory_id)), itemgetter(0)):
+        while ends and ends[0][0] < first:
+            _, begin, end = heappop(ends)
+            del live[bisect_left(live, (begin, end))]
+        for _, last, begin, end in lives:
+            insort(live, (begin, end))
+            heappush(ends, (last, begin, end))
+        peak = max(peak, _union_bytes(live))
+    return peak
 
 
 def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]]:
@@ -219,16 +257,25 @@ def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]
         begin = place.offset_bytes
         life = (first, last, begin, begin + value.size_bytes)
         (views if is_view else owners).append(life)
+    owners.sort()
     return owners + [_extend_view(view, owners) for view in views]
 
 
 def _extend_view(
     view: tuple[int, int, int, int], owners: list[tuple[int, int, int, int]]
 ) -> tuple[int, int, int, int]:
-    """Start a view where the value whose bytes it shows was written."""
+    """Start a view where the value whose bytes it shows was written.
+
+    Args:
+        view: Its life.
+        owners: Lives of values that are no views, sorted.
+    """
     first, last, begin, end = view
-    sources = [x[0] for x in owners if x[0] < first and x[2] <= begin and end <= x[3]]
-    return (max(sources, default=first), last, begin, end)
+    for at in range(bisect_left(owners, (first,)) - 1, -1, -1):
+        start, _, lowest, highest = owners[at]
+        if lowest <= begin and end <= highest:
+            return (start, last, begin, end)
+    return view
 
 
 def _with_items(method: Method, args: Iterable[int]) -> Iterable[int]:
@@ -241,8 +288,9 @@ def _with_items(method: Method, args: Iterable[int]) -> Iterable[int]:
 
 
 def _union_bytes(spans: Iterable[tuple[int, int]]) -> int:
+    """Bytes that spans cover together; they come sorted."""
     total, reach = 0, 0
-    for begin, end in sorted(spans):
+    for begin, end in spans:
         total += max(0, end - max(begin, reach))
         reach = max(reach, end)
     return total

@@ -1,4 +1,4 @@
-"""Operators that several models bring, where the profile refuses them."""
+"""Operators that several models or libraries bring, where the profile refuses them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from orchestrator.errors import Diagnostic, KernelError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from orchestrator.core.op_info import OpInfo
+    from orchestrator.catalog.model import Catalog
+    from orchestrator.core.op_info import OpInfo, Selection
     from orchestrator.core.operator import OperatorName
     from orchestrator.errors import SourceSpan
 
@@ -43,5 +44,40 @@ def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
         for operator, names in sorted(models.items())
         if len(names) > 1
     ]
+    if problems:
+        raise KernelError(problems)
+
+
+def check_library_overlap(
+    selection: Selection, catalog: Catalog, *, where: SourceSpan
+) -> None:
+    """Refuse every selected operator for which two libraries are tried.
+
+    Args:
+        selection: What is asked for.
+        catalog: Kernels on offer.
+        where: The profile line that refuses them.
+
+    Raises:
+        KernelError: One `overlap` per operator, with all of its libraries.
+    """
+    names = {selected.name for selected in selection.operators}
+    if selection.every_operator:
+        names.update(catalog.operators)
+    problems = []
+    for operator in sorted(names):
+        offers = catalog.offers(operator)
+        if len(offers) > 1:
+            first = [kernels[0] for kernels in offers]
+            choice = f'"{operator}" = ["{first[0].library}"]'
+            problems.append(
+                Diagnostic(
+                    code="overlap",
+                    message=f"{len(offers)} kernel libraries have {operator}",
+                    where=where,
+                    notes=tuple(("found", f"{k.library}, {k.entry}") for k in first),
+                    hint=f"say which is meant: {choice} in [kernels.operators]",
+                )
+            )
     if problems:
         raise KernelError(problems)

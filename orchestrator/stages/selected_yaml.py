@@ -12,6 +12,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orchestrator.core.op_info import SelectedOperator, Selection
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./|;,-]*(?:::?[A-Za-z0-9_.;,/|-]+)*")
@@ -21,7 +23,9 @@ _NOT_STRINGS: Final = frozenset(
 """Plain words that YAML 1.1 reads as something else than a string."""
 
 
-def selected_operators_yaml(selection: Selection, *, generator: str) -> str:
+def selected_operators_yaml(
+    selection: Selection, *, generator: str, notes: Sequence[str] = ()
+) -> str:
     """The selection in ExecuTorch's form, in canonical order.
 
     Operators that are called have the kernel keys of their calls; those asked for
@@ -32,6 +36,7 @@ def selected_operators_yaml(selection: Selection, *, generator: str) -> str:
     Args:
         selection: What to write.
         generator: Names the program and profile in the comment of the first line.
+        notes: More lines of comment.
     """
     keys = {
         str(operator.name): kernel_keys
@@ -39,7 +44,7 @@ def selected_operators_yaml(selection: Selection, *, generator: str) -> str:
         if (kernel_keys := _kernel_keys(operator))
     }
     lines = [
-        f"# {' '.join(generator.split())}",
+        *(f"# {' '.join(line.split())}" for line in (generator, *notes)),
         "build_features: []",
         "custom_classes: []",
         *_mapping("et_kernel_metadata", keys),

@@ -71,10 +71,8 @@ def _writes(
         if not isinstance(call, KernelCall):
             continue
         schema = schemas.get(method.operators[call.operator])
-        arguments = schema.arguments if schema else ()
-        for argument, index in zip(arguments, call.args, strict=False):
-            if not argument.is_out:
-                continue
+        for position, what in _written(schema) if schema else ():
+            index = call.args[position]
             found = method.values[index]
             items = found.items if isinstance(found, _LISTS) else (index,)
             for item in items:
@@ -82,4 +80,12 @@ def _writes(
                 if isinstance(value, TensorValue) and (
                     item in moved or not value.is_planned
                 ):
-                    yield number, f'argument "{argument.name}" (value {item})'
+                    yield number, f"{what} (value {item})"
+
+
+def _written(schema: OpSchema) -> Iterator[tuple[int, str]]:
+    """Position and name of what a call writes: out arguments, or else the result."""
+    outs = [(n, a) for n, a in enumerate(schema.arguments) if a.is_out]
+    yield from ((n, f'argument "{a.name}"') for n, a in outs)
+    if not outs and schema.result is not None:
+        yield len(schema.arguments), "the result"

@@ -7,18 +7,29 @@
 #include "orch/model.h"
 #include "orch/platform.h"
 
+/// As in executor.cpp.
+#ifndef ORCH_TRACE
+#define ORCH_TRACE 0
+#endif
+
+#if ORCH_TRACE
+#include "orch/trace.h"
+#endif
+
 namespace orch {
 
 /// All methods of the product, in order of the build. Defined by generated
 /// code.
-extern const Span<const ModelMethod> kModelMethods;
+extern const Span<const ModelMethod* const> kModelMethods;
 
 namespace {
 
 using platform::File;
 
-constexpr uint32_t kRequestMagic = 0x3151524FU;   // "ORQ1"
-constexpr uint32_t kResponseMagic = 0x3153524FU;  // "ORS1"
+constexpr uint32_t kRequestMagic = 0x3151524FU;  // "ORQ1"
+constexpr bool kTraced = ORCH_TRACE != 0;
+constexpr uint32_t kResponseMagic = kTraced ? 0x3154524FU   // "ORT1"
+                                            : 0x3153524FU;  // "ORS1"
 constexpr uint32_t kFresh = 1;
 
 enum ExitCode : int { kDone = 0, kBadRequest = 3, kWriteFailed = 4 };
@@ -30,6 +41,73 @@ bool read_word(File file, uint32_t& word) {
 bool write_word(File file, uint32_t word) {
   return platform::write(file, &word, sizeof word);
 }
+
+#if ORCH_TRACE
+/// Ticks of one call: of loading, of each instruction, of the whole run.
+class CallTrace {
+ public:
+  /// Begins to load a method for a call that `response` is about.
+  void load(File response) {
+    response_ = response;
+    written_ = true;
+    count_ = 0;
+    load_ticks_ = 0;
+    run_ticks_ = 0;
+    begin_ = platform::ticks();
+  }
+  void loaded() { load_ticks_ = platform::ticks() - begin_; }
+  void run() { begin_ = platform::ticks(); }
+  void ran() { run_ticks_ = platform::ticks() - begin_; }
+  void record(uint32_t instruction, orch_ticks ticks) {
+    if (count_ == kEvents) flush();
+    events_[count_++] = {instruction, ticks};
+  }
+  /// False: the response cannot be written.
+  bool finish() {
+    flush();
+    return written_ && write_word(response_, UINT32_MAX) &&
+           write_ticks(load_ticks_) && write_ticks(run_ticks_);
+  }
+
+ private:
+  struct Event {
+    uint32_t instruction;
+    orch_ticks ticks;
+  };
+  // Long methods write in between, which counts as the executor's time. Boards
+  // have little room beside their arenas.
+  static constexpr uint32_t kEvents = sizeof(void*) == 4 ? 16 : 256;
+
+  bool write_ticks(uint64_t ticks) {
+    return platform::write(response_, &ticks, sizeof ticks);
+  }
+  void flush() {
+    for (uint32_t i = 0; i < count_; ++i) {
+      written_ = written_ && write_word(response_, events_[i].instruction) &&
+                 write_ticks(events_[i].ticks);
+    }
+    count_ = 0;
+  }
+
+  File response_ = -1;
+  bool written_ = true;
+  uint32_t count_ = 0;
+  uint64_t begin_ = 0;
+  uint64_t load_ticks_ = 0;
+  uint64_t run_ticks_ = 0;
+  Event events_[kEvents] = {};
+};
+#else
+struct CallTrace {
+  void load(File) {}
+  void loaded() {}
+  void run() {}
+  void ran() {}
+  bool finish() { return true; }
+};
+#endif
+
+CallTrace call_trace;
 
 /// Reads one input from the request into its value. False: the request is
 /// wrong.
@@ -103,10 +181,13 @@ int run_call(File request, File response, bool& failed) {
     return kBadRequest;
   }
   if ((flags & kFresh) != 0) {
-    for (const ModelMethod& method : kModelMethods) unload(method);
+    for (const ModelMethod* method : kModelMethods) unload(*method);
   }
-  const ModelMethod& method = kModelMethods[index];
+  const ModelMethod& method = *kModelMethods[index];
+  const bool loads = method.loaded->state_used == 0;
+  call_trace.load(response);
   RunStatus status = {prepare(method), UINT32_MAX};
+  if (loads) call_trace.loaded();
   const uint32_t state_used = method.loaded->state_used;
   uint32_t outputs = 0;
   if (status.error == Error::Ok) {
@@ -115,9 +196,12 @@ int run_call(File request, File response, bool& failed) {
     for (uint32_t i = 0; i < inputs; ++i) {
       if (!read_input(request, input(method, i))) return kBadRequest;
     }
+    call_trace.run();
     status = execute(image);
+    call_trace.ran();
     outputs = static_cast<uint32_t>(image.outputs.size());
   }
+  if (!call_trace.finish()) return kWriteFailed;
   if (!write_status(response, status, state_used)) return kWriteFailed;
   if (status.error != Error::Ok) {
     failed = true;
@@ -132,6 +216,17 @@ int run_call(File request, File response, bool& failed) {
 
 }  // namespace
 }  // namespace orch
+
+#if ORCH_TRACE
+extern "C" orch_ticks orch_trace_ticks() {
+  return static_cast<orch_ticks>(orch::platform::ticks());
+}
+
+extern "C" void orch_trace_record(uint32_t, uint32_t instruction,
+                                  orch_ticks begin, orch_ticks end) {
+  orch::call_trace.record(instruction, end - begin);
+}
+#endif
 
 int orch_application(const char* request_path, const char* response_path) {
   using namespace orch;

@@ -1,7 +1,52 @@
 #include "orch/method.h"
 
+/// 1 for products whose profile asks for trace hooks; else nothing of them is
+/// compiled.
+#ifndef ORCH_TRACE
+#define ORCH_TRACE 0
+#endif
+
+#if ORCH_TRACE
+#include "orch/model.h"
+#include "orch/trace.h"
+#endif
+
 namespace orch {
+
+#if ORCH_TRACE
+/// All methods of the product. Defined by generated code.
+extern const Span<const ModelMethod* const> kModelMethods;
+#endif
+
 namespace {
+
+#if ORCH_TRACE
+/// Calls the product's hooks around every instruction of a run.
+class Trace {
+ public:
+  explicit Trace(const MethodImage& image) {
+    const uint32_t count = static_cast<uint32_t>(kModelMethods.size());
+    for (uint32_t i = 0; i < count; ++i) {
+      if (&kModelMethods[i]->loaded->image == &image) method_ = i;
+    }
+  }
+  void begin() { begin_ = orch_trace_ticks(); }
+  void end(uint32_t instruction) const {
+    const orch_ticks end = orch_trace_ticks();
+    orch_trace_record(method_, instruction, begin_, end);
+  }
+
+ private:
+  uint32_t method_ = ORCH_TRACE_UNKNOWN_METHOD;
+  orch_ticks begin_ = 0;
+};
+#else
+struct Trace {
+  explicit Trace(const MethodImage&) {}
+  void begin() const {}
+  void end(uint32_t) const {}
+};
+#endif
 
 /// Whether a jump is not taken. A condition is a Bool, or a Bool tensor: of one
 /// element at load, but a move can have replaced it by one that is empty.
@@ -16,6 +61,7 @@ bool holds(const Value& condition) {
 RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
   const uint32_t count = static_cast<uint32_t>(method.instructions.size());
   Value* const values = method.values.data();
+  Trace trace(method);
   uint32_t executed = 0;
   uint32_t next = 0;
   while (next < count) {
@@ -23,23 +69,30 @@ RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
     if (instruction_limit != 0 && executed++ == instruction_limit) {
       return {Error::InstructionLimit, next};
     }
+    trace.begin();
     switch (instruction.kind) {
       case Instruction::Kind::Kernel: {
         const Args args(values, instruction.call.args, instruction.arg_count);
         const Error error = instruction.call.function(args);
+        trace.end(next);
         if (error != Error::Ok) return {error, next};
         break;
       }
       case Instruction::Kind::Move:
         values[instruction.move.to] = values[instruction.move.from];
+        trace.end(next);
         break;
-      case Instruction::Kind::JumpFalse:
-        if (!holds(values[instruction.jump.condition])) {
+      case Instruction::Kind::JumpFalse: {
+        const bool jumps = !holds(values[instruction.jump.condition]);
+        trace.end(next);
+        if (jumps) {
           next = static_cast<uint32_t>(instruction.jump.destination);
           continue;
         }
         break;
+      }
       case Instruction::Kind::Free:
+        trace.end(next);
         break;  // planned memory needs no freeing
     }
     ++next;

@@ -30,8 +30,9 @@ bool accepts(char letter, const Value& value) {
 
 /// Compares "namespace::base" and overload of a program with
 /// "namespace::base.out".
-bool same_name(const char* name, Span<const char> base,
-               Span<const char> overload) {
+__attribute__((noinline)) bool same_name(const char* name,
+                                         Span<const char> base,
+                                         Span<const char> overload) {
   for (const char c : base) {
     if (*name != c || c == '\0') return false;
     ++name;
@@ -118,7 +119,52 @@ bool matches(const Kernel& kernel, const Args& args, Error& why) {
   return selected && (kernel.key == nullptr || matches_key(kernel.key, args));
 }
 
+/// What a value is as a number; a tensor, what its items are.
+Tag number_kind(const Value& value) {
+  if (!value.is_tensor()) return value.tag();
+  const ScalarType dtype = value.tensor().dtype;
+  if (kFloating.has(dtype)) return Tag::Double;
+  return dtype == ScalarType::Bool ? Tag::Bool : Tag::Int;
+}
+
+/// The kind of the number that a kernel returns for these arguments, of which
+/// the last one is for it; Int if it returns none.
+Tag result_kind(const char* letter, const Args& args) {
+  const int last = static_cast<int>(args.count()) - 1;
+  constexpr unsigned kDouble = 1U << static_cast<unsigned>(Tag::Double);
+  constexpr unsigned kBool = 1U << static_cast<unsigned>(Tag::Bool);
+  unsigned kinds = 0;
+  int index = 0;
+  for (; *letter != '>'; ++letter) {
+    if (*letter == '\0' || index > last) return Tag::Int;
+    if (*letter == '?') continue;
+    if (*letter == 'S' || *letter == 'T') {
+      kinds |= 1U << static_cast<unsigned>(number_kind(args.value(index)));
+    }
+    ++index;
+  }
+  if (index != last) return Tag::Int;
+  if (letter[1] == 'D') return Tag::Double;
+  if (letter[1] == 'B') return Tag::Bool;
+  if (letter[1] != 'S') return Tag::Int;
+  if ((kinds & kDouble) != 0) return Tag::Double;
+  return kinds == kBool ? Tag::Bool : Tag::Int;
+}
+
 }  // namespace
+
+void settle_result(KernelTable kernels, Span<const char> base,
+                   Span<const char> overload, const Args& args) {
+  Value& result = args.value(static_cast<int>(args.count()) - 1);
+  if (result.tag() != Tag::Int) return;
+  for (const Kernel& kernel : kernels) {
+    if (!same_name(kernel.name, base, overload)) continue;
+    const Tag kind = result_kind(kernel.signature, args);
+    if (kind == Tag::Bool) result.set_bool(false);
+    if (kind == Tag::Double) result.set_double(0);
+    return;
+  }
+}
 
 Error find_kernel(KernelTable kernels, Span<const char> base,
                   Span<const char> overload, const Args& args,

@@ -3,6 +3,12 @@
 #include "find_kernel.h"
 #include "method_loader.h"
 
+/// 0 if no kernel of the product returns a number other than an int: then no
+/// number has to be settled, and products do not pay for that.
+#ifndef ORCH_SETTLES_RESULTS
+#define ORCH_SETTLES_RESULTS 1
+#endif
+
 namespace orch {
 namespace {
 
@@ -14,6 +20,8 @@ enum class CallType : uint8_t {
   JumpFalse,
   Free,
 };
+
+constexpr bool kSettlesResults = ORCH_SETTLES_RESULTS != 0;
 
 /// Of values, and of instructions: their size in bytes fits 32 bits.
 constexpr uint32_t kMaxCount = 1U << 24;
@@ -55,13 +63,12 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   ORCH_CHECK(sizes.fits(), Error::StateTooSmall);
 
   for (uint32_t i = 0; i < values_at_.count; ++i) ORCH_TRY(load_value(i));
+  // What numbers are comes first, as everything else is checked against it.
+  // Moves before calls: they decide which values may come to alias a constant.
+  if constexpr (kSettlesResults) ORCH_TRY(load_instructions(Pass::Results));
   ORCH_TRY(check_lists());
-  // Moves first: they decide which values may come to alias a constant.
-  for (int pass = 0; pass < 2; ++pass) {
-    for (uint32_t i = 0; i < instructions_at_.count; ++i) {
-      ORCH_TRY(load_instruction(i, pass == 1));
-    }
-  }
+  ORCH_TRY(load_instructions(Pass::Control));
+  ORCH_TRY(load_instructions(Pass::Calls));
   ORCH_TRY(indices(plan, slot::kInputs, image.inputs));
   ORCH_TRY(indices(plan, slot::kOutputs, image.outputs));
   image.values = {values_, values_at_.count};
@@ -69,15 +76,24 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   return Error::Ok;
 }
 
-/// Checks and decodes an instruction: kernel calls if `kernels`, else all
-/// others.
-Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
+Error MethodLoader::load_instructions(Pass pass) {
+  for (uint32_t i = 0; i < instructions_at_.count; ++i) {
+    ORCH_TRY(load_instruction(i, pass));
+  }
+  return Error::Ok;
+}
+
+/// Checks and decodes an instruction: kernel calls, or in the pass for control
+/// all others.
+Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
   const FbTable table = reader_.item(instructions_at_, index);
   const uint8_t type = reader_.scalar<uint8_t>(table, slot::kArgsType);
   const FbTable content = reader_.child(table, slot::kArgs);
   ORCH_CHECK(!reader_.failed() && content.at != 0, Error::InvalidProgram);
   const CallType call_type = static_cast<CallType>(type);
-  if (kernels != (call_type == CallType::Kernel)) return Error::Ok;
+  if ((pass == Pass::Control) == (call_type == CallType::Kernel)) {
+    return Error::Ok;
+  }
 
   // If one of these cannot be read it is 0, and what is loaded last notices.
   Instruction& instruction = instructions_[index];
@@ -85,7 +101,7 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
   const int32_t second = reader_.scalar<int32_t>(content, slot::kSecond);
   switch (call_type) {
     case CallType::Kernel:
-      return load_call(content, instruction);
+      return load_call(content, pass, instruction);
     case CallType::Delegate:
       return Error::DelegateMissing;
     case CallType::Move: {
@@ -130,7 +146,8 @@ Error MethodLoader::load_instruction(uint32_t index, bool kernels) {
   return Error::InvalidProgram;
 }
 
-Error MethodLoader::load_call(const FbTable& table, Instruction& instruction) {
+Error MethodLoader::load_call(const FbTable& table, Pass pass,
+                              Instruction& instruction) {
   const int32_t op_index = reader_.scalar<int32_t>(table, slot::kOpIndex);
   const FbVector at = reader_.vector(table, slot::kCallArgs, 4);
   const int32_t* const args = static_cast<const int32_t*>(reader_.items(at, 4));
@@ -148,8 +165,12 @@ Error MethodLoader::load_call(const FbTable& table, Instruction& instruction) {
   const Span<const char> base = reader_.text(op, slot::kOpName);
   const Span<const char> overload = reader_.text(op, slot::kOverload);
   ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
-  return find_kernel(kernels_, base, overload, {values_, args, at.count},
-                     instruction.call.function);
+  const Args call(values_, args, at.count);
+  if (kSettlesResults && pass == Pass::Results) {
+    settle_result(kernels_, base, overload, call);
+    return Error::Ok;
+  }
+  return find_kernel(kernels_, base, overload, call, instruction.call.function);
 }
 
 Error MethodLoader::indices(const FbTable& plan, uint32_t slot,

@@ -52,8 +52,11 @@ class MethodLoader {
   Error subsegment(const FbTable& offsets, uint32_t index, size_t bytes,
                    const uint8_t*& data);
   Error check_lists() const;
-  Error load_instruction(uint32_t index, bool kernels);
-  Error load_call(const FbTable& table, Instruction& instruction);
+  /// The instructions are gone through several times, see `load`.
+  enum class Pass { Results, Control, Calls };
+  Error load_instructions(Pass pass);
+  Error load_instruction(uint32_t index, Pass pass);
+  Error load_call(const FbTable& table, Pass pass, Instruction& instruction);
   Error indices(const FbTable& plan, uint32_t slot,
                 Span<const int32_t>& result);
   bool valid(int64_t value) const {

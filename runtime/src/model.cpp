@@ -4,14 +4,75 @@
 
 namespace orch {
 
-Error prepare(const ModelMethod& method) {
+Error load_linked(const ModelMethod& method) {
   LoadedMethod& loaded = *method.loaded;
-  if (loaded.state_used != 0) return Error::Ok;
   Program program;
   ORCH_TRY(Program::open(method.program, program));
   size_t used = 0;
   ORCH_TRY(load_method(program, method.method_index, kRegisteredKernels,
                        {method.state, method.arenas}, loaded.image, used));
+  loaded.state_used = static_cast<uint32_t>(used);
+  return Error::Ok;
+}
+
+Error start_prelinked(const ModelMethod& method) {
+  for (const InitialBytes& bytes : method.prelinked->initial) {
+    memcpy(bytes.to, bytes.from, bytes.count);
+  }
+  method.loaded->image = method.prelinked->image;
+  const uint32_t bytes = method.prelinked->state_bytes;
+  method.loaded->state_used = bytes == 0 ? 1 : bytes;
+  return Error::Ok;
+}
+
+namespace {
+
+bool fits(const Value& value, const Port& port) {
+  if (value.tag() != port.tag) return false;
+  if (!value.is_tensor()) return true;
+  const Tensor& tensor = value.tensor();
+  const bool dynamic = (tensor.flags & Tensor::kDynamic) != 0;
+  if (tensor.dtype != port.dtype || tensor.dim != port.dim ||
+      dynamic != port.dynamic) {
+    return false;
+  }
+  for (int i = 0; i < tensor.dim; ++i) {
+    if (tensor.size(i) != port.sizes[i] || tensor.order[i] != port.order[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool fit(const MethodImage& image, Span<const int32_t> indices,
+         Span<const Port> ports) {
+  if (indices.size() != ports.size()) return false;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (!fits(image.values[static_cast<size_t>(indices[i])], ports[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Error replace(const ModelMethod& method, Span<const uint8_t> bytes,
+              Span<const Port> inputs, Span<const Port> outputs,
+              KernelTable kernels) {
+  unload(method);
+  LoadedMethod& loaded = *method.loaded;
+  Program program;
+  ORCH_TRY(Program::open(bytes, program));
+  uint32_t index = 0;
+  ORCH_TRY(program.find_method(method.name, index));
+  size_t used = 0;
+  ORCH_TRY(load_method(program, index, kernels, {method.state, method.arenas},
+                       loaded.image, used));
+  // The API copies as many bytes as it promised.
+  ORCH_CHECK(fit(loaded.image, loaded.image.inputs, inputs) &&
+                 fit(loaded.image, loaded.image.outputs, outputs),
+             Error::InvalidArgument);
   loaded.state_used = static_cast<uint32_t>(used);
   return Error::Ok;
 }

@@ -279,8 +279,9 @@ class Product {
   }
 
   ModelMethod method(uint32_t index) {
-    return {"model",       "method",        file_.bytes(),  index,
-            state_.span(), arenas_.spans(), &loaded_[index]};
+    return {"model",         "method",      file_.bytes(),
+            index,           state_.span(), arenas_.spans(),
+            &loaded_[index], nullptr,       load_linked};
   }
 
  private:
@@ -308,6 +309,39 @@ TEST_CASE("a method is loaded once, with its initial state") {
   REQUIRE(prepare(method) == Error::Ok);
   CHECK(get_output(method, 1, &state, sizeof state, nullptr) == Error::Ok);
   CHECK(state == 1.5F);
+}
+
+TEST_CASE("a prelinked method starts with its initial bytes, once") {
+  Value values[1];
+  int32_t sizes[2] = {};
+  float state = 0;
+  constexpr int32_t kSizes[2] = {8, 2};
+  constexpr float kState = 1.5F;
+  const Value first[1] = {Value(Scalar{Tag::Int, {7, 0}})};
+  const InitialBytes initial[] = {{sizes, kSizes, sizeof sizes},
+                                  {values, first, sizeof values},
+                                  {&state, &kState, sizeof state}};
+  constexpr int32_t kPorts[1] = {0};
+  const PrelinkedMethod prelinked = {{{}, {values}, {kPorts}, {kPorts}},
+                                     {initial},
+                                     sizeof values + sizeof sizes};
+  LoadedMethod loaded;
+  const ModelMethod method = {
+      "model", "method", {}, 0, {}, {}, &loaded, &prelinked, start_prelinked};
+  REQUIRE(prepare(method) == Error::Ok);
+  CHECK(loaded.state_used == sizeof values + sizeof sizes);
+  CHECK(input(method, 0).to_int() == 7);
+  CHECK(sizes[1] == 2);
+  CHECK(state == 1.5F);
+  state = 2;
+  input(method, 0).set_int(8);
+  REQUIRE(prepare(method) == Error::Ok);  // keeps the state
+  CHECK(state == 2);
+  CHECK(output(method, 0).to_int() == 8);
+  unload(method);
+  REQUIRE(prepare(method) == Error::Ok);
+  CHECK(state == 1.5F);
+  CHECK(output(method, 0).to_int() == 7);
 }
 
 TEST_CASE("a method that cannot be loaded says so every time") {

@@ -305,6 +305,135 @@ TEST_CASE("outs must be writable") {
   }
 }
 
+TEST_CASE("a tensor that is returned must be writable") {
+  const Kernel table[] = {{"test::f", "T>t", nullptr, first, kAll},
+                          {"test::g", "t", nullptr, first, kAll}};
+  ProgramFacts facts = with_arena([](MethodFacts& m) {
+    m.tensor(kPlanned);                            // 0
+    m.tensor({{1}, {}, ScalarType::Float, 0, 1});  // 1: constant
+    m.tensor(kPlanned);                            // 2: replaced by a move
+    m.move(0, 2);
+  });
+  facts.data.resize(4);
+  facts.constants = {0, 0};
+  for (const auto& [result, error] :
+       std::vector<std::pair<int32_t, Error>>{{0, Error::Ok},
+                                              {1, Error::InvalidProgram},
+                                              {2, Error::InvalidProgram}}) {
+    ProgramFacts changed = facts;
+    changed.methods[0].call("test::f", {1, result});
+    CAPTURE(result);
+    CHECK(error_of(changed, table) == error);
+    // After an out argument there is nothing to write.
+    changed = facts;
+    changed.methods[0].call("test::g", {0, result});
+    CHECK(error_of(changed, table) == Error::Ok);
+  }
+}
+
+TEST_CASE("a number that is returned gets the kind that its kernel gives") {
+  const Kernel table[] = {
+      {"test::bool", "I>B", nullptr, first, kAll},
+      {"test::double", "S>D", nullptr, first, kAll},
+      {"test::int", "S>I", nullptr, first, kAll},
+      {"test::item", "T>S", nullptr, first, kAll},
+      {"test::none", "I", nullptr, first, kAll},
+      {"test::pick", "B?SS>S", nullptr, first, kAll},
+      {"test::sum", "SS>S", nullptr, first, kAll},
+  };
+  const auto tensor = [](ScalarType dtype) {
+    return [dtype](MethodFacts& m) {
+      return m.tensor({{1}, {}, dtype, 0, 0, 1});
+    };
+  };
+  using Make = std::function<int32_t(MethodFacts&)>;
+  const Make whole = [](MethodFacts& m) { return m.integer(3); };
+  const Make number = [](MethodFacts& m) { return m.number(3); };
+  const Make flag = [](MethodFacts& m) { return m.boolean(true); };
+  const Make none = [](MethodFacts& m) { return m.none(); };
+  struct Case {
+    const char* op;
+    std::vector<Make> args;
+    Tag kind;
+  };
+  const Case cases[] = {
+      {"test::bool", {whole}, Tag::Bool},
+      {"test::double", {whole}, Tag::Double},
+      {"test::int", {number}, Tag::Int},
+      {"test::item", {tensor(ScalarType::Long)}, Tag::Int},
+      {"test::item", {tensor(ScalarType::Bool)}, Tag::Bool},
+      {"test::item", {tensor(ScalarType::Half)}, Tag::Double},
+      {"test::item", {tensor(ScalarType::BFloat16)}, Tag::Double},
+      {"test::item", {tensor(ScalarType::Float)}, Tag::Double},
+      {"test::item", {tensor(ScalarType::Double)}, Tag::Double},
+      {"test::pick", {flag, whole, whole}, Tag::Int},
+      {"test::pick", {none, flag, flag}, Tag::Bool},
+      {"test::pick", {flag, flag, whole}, Tag::Int},
+      {"test::pick", {flag, flag, number}, Tag::Double},
+      {"test::sum", {whole, whole}, Tag::Int},
+      {"test::sum", {whole, number}, Tag::Double},
+      {"test::sum", {number, whole}, Tag::Double},
+      {"test::none", {whole}, Tag::Int},
+      {"test::sum", {whole}, Tag::Int},  // and refused
+  };
+  for (const Case& one : cases) {
+    CAPTURE(&one - cases);
+    std::vector<int32_t> args;
+    const ProgramFacts facts = with_arena([&](MethodFacts& m) {
+      for (const Make& make : one.args) args.push_back(make(m));
+      args.push_back(m.integer(7));
+      m.call(one.op, args);
+    });
+    const Loaded loaded(facts, table);
+    const bool fits = &one != std::end(cases) - 1;
+    CHECK(loaded.error == (fits ? Error::Ok : Error::InvalidProgram));
+    if (!fits) continue;
+    const Value& result = loaded.value(args.back());
+    CHECK(result.tag() == one.kind);
+    // The number itself is lost with its kind: the call writes another one.
+    CHECK(result.scalar().bits() == (one.kind == Tag::Int ? 7 : 0));
+  }
+}
+
+TEST_CASE("the kind of a result counts in everything that uses it") {
+  const Kernel table[] = {{"test::bool", "I>B", nullptr, first, kAll},
+                          {"test::of_bool", "B", nullptr, second, kAll},
+                          {"test::of_int", "I", nullptr, second, kAll}};
+  const auto with = [&](const std::function<void(MethodFacts&)>& use) {
+    return error_of(program_of([&](MethodFacts& m) {
+                      m.integer(0);  // 0
+                      m.integer(0);  // 1: becomes a bool
+                      m.call("test::bool", {0, 1});
+                      use(m);
+                    }),
+                    table);
+  };
+  CHECK(with([](MethodFacts& m) { m.jump_unless(1, 0); }) == Error::Ok);
+  CHECK(with([](MethodFacts& m) { m.jump_unless(0, 0); }) ==
+        Error::InvalidProgram);
+  CHECK(with([](MethodFacts& m) { m.call("test::of_bool", {1}); }) ==
+        Error::Ok);
+  CHECK(with([](MethodFacts& m) { m.call("test::of_int", {1}); }) ==
+        Error::InvalidProgram);
+  CHECK(with([](MethodFacts& m) { m.move(1, m.boolean(false)); }) == Error::Ok);
+  CHECK(with([](MethodFacts& m) { m.move(0, 1); }) == Error::InvalidProgram);
+  CHECK(with([](MethodFacts& m) { m.ints({0}); }) == Error::Ok);
+  CHECK(with([](MethodFacts& m) { m.ints({1}); }) == Error::InvalidProgram);
+  // What is declared as something else stays, and is refused.
+  const auto declared = [&](const std::function<int32_t(MethodFacts&)>& make) {
+    return error_of(program_of([&](MethodFacts& m) {
+                      const int32_t result = make(m);
+                      m.call("test::bool", {m.integer(0), result});
+                    }),
+                    table);
+  };
+  CHECK(declared([](MethodFacts& m) { return m.boolean(true); }) == Error::Ok);
+  CHECK(declared([](MethodFacts& m) { return m.number(0); }) ==
+        Error::InvalidProgram);
+  CHECK(declared([](MethodFacts& m) { return m.none(); }) ==
+        Error::InvalidProgram);
+}
+
 TEST_CASE("a specialised kernel goes before the fallback") {
   const ProgramFacts facts = with_arena([](MethodFacts& m) {
     m.call("test::f.out",

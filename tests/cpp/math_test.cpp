@@ -112,6 +112,27 @@ void check_tanh(int count) {
 }
 
 template <typename F>
+void check_trig(int count) {
+  Worst<F> of_sin;
+  Worst<F> of_cos;
+  const auto see = [&](F x) {
+    const long double exact = x;
+    of_sin.see(x, ulps(math::sin(x), std::sin(exact)));
+    of_cos.see(x, ulps(math::cos(x), std::cos(exact)));
+  };
+  for_numbers<F>(count, 10.0, see);  // the largest included
+  for_numbers<F>(count, 1e6, see);
+  // Near multiples of pi / 2, where little is left of them.
+  for (int i = 1; i < count / 10; ++i) {
+    see(static_cast<F>(i * 1.57079632679489661923L));
+  }
+  of_sin.report(sizeof(F) == 4 ? "sin(float)" : "sin(double)");
+  of_cos.report(sizeof(F) == 4 ? "cos(float)" : "cos(double)");
+  CHECK(of_sin.error < 1.6);
+  CHECK(of_cos.error < 1.6);
+}
+
+template <typename F>
 void check_sqrt(int count) {
   int wrong = 0;
   for_numbers<F>(count, 100.0, [&](F x) {
@@ -134,6 +155,15 @@ TEST_CASE("tanh is within one and a half units of the last place") {
   check_tanh<double>(100'000);
 }
 
+TEST_CASE("sin and cos are within 1.6 units of the last place") {
+  check_trig<float>(100'000);
+  check_trig<double>(50'000);
+  // The doubles nearest to a multiple of pi / 2: 60 bits cancel out.
+  const double near = 6381956970095103.0 * 0x1p797;
+  CHECK(math::cos(near) == doctest::Approx(-4.68716592425462761e-19));
+  CHECK(std::fabs(math::sin(near)) == 1);
+}
+
 TEST_CASE("sqrt is correctly rounded") {
   check_sqrt<float>(200'000);
   check_sqrt<double>(100'000);
@@ -150,7 +180,15 @@ TEST_CASE_TEMPLATE("special values", F, float, double) {
   CHECK(math::tanh(-kInf<F>) == -1);
   CHECK(bits_of(math::tanh(F(0))) == bits_of(F(0)));
   CHECK(bits_of(math::tanh(F(-0.0))) == bits_of(F(-0.0)));
+  for (const F x : {kNaN<F>, kInf<F>, -kInf<F>}) {
+    CHECK(std::isnan(math::sin(x)));
+    CHECK(std::isnan(math::cos(x)));
+  }
+  CHECK(bits_of(math::sin(F(0))) == bits_of(F(0)));
+  CHECK(bits_of(math::sin(F(-0.0))) == bits_of(F(-0.0)));
+  CHECK(math::cos(F(-0.0)) == 1);
   const F tiny = std::numeric_limits<F>::denorm_min();
+  CHECK(math::sin(-tiny) == -tiny);
   CHECK(math::tanh(tiny) == tiny);
   CHECK(math::tanh(-tiny) == -tiny);
   CHECK(math::exp(tiny) == 1);
@@ -207,7 +245,27 @@ uint64_t digest() {
   return hash;
 }
 
+template <typename F>
+uint64_t trig_digest() {
+  uint64_t hash = 0xCBF29CE484222325U;
+  F x = std::numeric_limits<F>::min();
+  for (int i = 0; i < 4000; ++i) {
+    for (const F value : {math::sin(x), math::cos(x)}) {
+      typename Bits<F>::type b = bits_of(value);
+      for (size_t k = 0; k < sizeof(F); ++k, b >>= 8) {
+        hash = (hash ^ (b & 0xFFU)) * 0x100000001B3U;
+      }
+    }
+    // Through all exponents.
+    x *= sizeof(F) == 4 ? F(1.04) : F(1.42);
+    if (!(x < std::numeric_limits<F>::max() / 2)) x = F(0.1);
+  }
+  return hash;
+}
+
 TEST_CASE("results are the same bits everywhere") {
+  CHECK(trig_digest<float>() == 12175560351211752018U);
+  CHECK(trig_digest<double>() == 9555566119296203756U);
   CHECK(digest<float>() == 16283983977610838358U);
   CHECK(digest<double>() == 12597779474737001184U);
 }

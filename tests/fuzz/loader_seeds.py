@@ -13,15 +13,15 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.core.dtype import ScalarType
-from orchestrator.pte.decode_values import RUNTIME_DTYPES
+from orchestrator.core.dtype import ALL, ScalarType
 from orchestrator.pte.program import KernelCall
 from orchestrator.pte.reader import read_program
 from tests.conftest import CASES, CORPUS, model_bytes
-from tests.cpp.support.native import portable_catalog
+from tests.cpp.support.native import linked_catalog
 from tests.unit.pte.program_writer import program_json, write_program
 
 _MOST_BYTES: Final = 11_000
+_PRIM_OPS: Final = CORPUS.parent / "prim_ops" / "model.pte"
 
 
 def corpus_seeds() -> dict[str, bytes]:
@@ -30,17 +30,22 @@ def corpus_seeds() -> dict[str, bytes]:
     return {name: data for name, data in found.items() if len(data) <= _MOST_BYTES}
 
 
+def prim_op_seeds() -> dict[str, bytes]:
+    """A program whose sizes, branches and numbers are computed, by file name."""
+    return {"prim_ops.pte": _PRIM_OPS.read_bytes()}
+
+
 def damaged_seeds() -> dict[str, bytes]:
     """Every damaged program of the corpus, by file name."""
     return {p.name: p.read_bytes() for p in sorted((CORPUS / "bad").glob("*.pte"))}
 
 
 def retyped_seeds() -> dict[str, bytes]:
-    """Programs that the portable kernels can run, by dtype and kind of sizes."""
+    """Programs that the kernels can run, by dtype and kind of sizes."""
     seeds = {}
     for case in CASES:
         if len(model_bytes(case)) <= _MOST_BYTES and _runs(case):
-            for dtype in sorted(RUNTIME_DTYPES):
+            for dtype in sorted(ALL):
                 seeds[f"{case}-{dtype.name}.pte"] = _retyped(case, dtype)
             dynamic = _retyped(case, ScalarType.Float, dynamic=True)
             seeds[f"{case}-dynamic.pte"] = dynamic
@@ -49,7 +54,7 @@ def retyped_seeds() -> dict[str, bytes]:
 
 def _runs(case: str) -> bool:
     """Whether all operators have kernels, and everything lies in one program."""
-    known = set(portable_catalog().operators)
+    known = set(linked_catalog().operators)
     program = read_program(model_bytes(case), file=case)
     return len(program.segments) == 1 and all(
         isinstance(instruction, KernelCall)
@@ -91,7 +96,8 @@ def _retype(tensor: dict[str, Any], dtype: ScalarType, *, dynamic: bool) -> None
 def main(folder: Path) -> None:
     """Write all seeds to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, data in (corpus_seeds() | damaged_seeds() | retyped_seeds()).items():
+    seeds = corpus_seeds() | damaged_seeds() | retyped_seeds() | prim_op_seeds()
+    for name, data in seeds.items():
         (folder / name).write_bytes(data)
 
 

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.errors import ModelError
+from orchestrator.errors import ModelError, OrchestratorError
 from orchestrator.pte.program import DelegateCall, Program
 from orchestrator.pte.reader import read_program
 from orchestrator.pte.values import TensorValue
+from orchestrator.stages.aggregate import aggregate
+from orchestrator.stages.extract import extract
 from orchestrator.stages.memory import method_state_bytes
+from orchestrator.stages.resolve import resolve
+from orchestrator.stages.writes import check_writes
 from tests.cpp.support.device import Answer, ask
-from tests.cpp.support.native import build
-from tests.fuzz.loader_seeds import corpus_seeds, damaged_seeds, retyped_seeds
+from tests.cpp.support.native import build, linked_catalog
+from tests.fuzz.loader_seeds import (
+    corpus_seeds,
+    damaged_seeds,
+    prim_op_seeds,
+    retyped_seeds,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +33,7 @@ pytestmark = pytest.mark.toolchain
 
 _RUNS: Final = 30_000
 _COMPARED: Final = 4_000
+_BUILT: Final = 1_000
 _SMALL_BYTES: Final = 5_400
 _ARENA_LIMIT_BYTES: Final = 1 << 26
 """`kArenaLimit` of load_file.cpp."""
@@ -104,7 +114,8 @@ def _small(seeds: dict[str, bytes]) -> dict[str, bytes]:
 
 def test_damaged_programs_do_no_harm(tmp_path: Path) -> None:
     """Run under sanitizers, with red zones around everything they may touch."""
-    seeds = _write(tmp_path / "seeds", _small(corpus_seeds() | retyped_seeds()))
+    programs = _small(corpus_seeds() | retyped_seeds()) | prim_op_seeds()
+    seeds = _write(tmp_path / "seeds", programs)
     found = _mutate("run", 1, _RUNS, seeds, tmp_path)
     opened, loaded, completed = map(int, re.findall(r"\d+", found))
     # Most changes must get past the first checks, or nothing is tested.
@@ -137,6 +148,36 @@ def test_the_device_loads_what_the_reader_accepts(tmp_path: Path) -> None:
     assert accepted > 0.1 * _COMPARED
 
 
+def test_the_device_loads_what_a_build_accepts(tmp_path: Path) -> None:
+    """With real kernels, whose results decide on the kinds of numbers."""
+    seeds = _write(tmp_path / "seeds", prim_op_seeds())
+    mutants = tmp_path / "mutants"
+    mutants.mkdir()
+    _mutate("write", 1, _BUILT, seeds, mutants)
+    paths = [mutants / f"{seed}.pte" for seed in range(1, _BUILT + 1)]
+    accepted = 0
+    for path, answer in zip(paths, ask(build("load_file"), paths), strict=True):
+        program = _accepted_by_build(path)
+        if program is not None:
+            accepted += 1
+            _check_accepted(program, answer, path.name)
+    assert accepted > 0.05 * _BUILT
+
+
+def _accepted_by_build(path: Path) -> Program | None:
+    """The program, if reader, resolver and the check of writes have no objection."""
+    try:
+        program = read_program(path.read_bytes(), file=path.name)
+        selection = aggregate([extract(program, model="m")])
+        resolution = resolve(
+            selection, linked_catalog(), every_dtype=True, span_of=lambda _: None
+        )
+        check_writes({"m": program}, resolution, {})
+    except OrchestratorError:
+        return None
+    return program
+
+
 def _check_accepted(program: Program, answer: Answer, name: str) -> None:
     assert answer.opened == "Ok", name
     for method, found in zip(program.methods, answer.methods, strict=True):
@@ -162,7 +203,8 @@ def _has_no_memory(tensor: TensorValue) -> bool:
 def test_coverage_guided_fuzzing_finds_nothing(tmp_path: Path) -> None:
     """A short run of libFuzzer, the same every time."""
     seeds = tmp_path / "seeds"
-    _write(seeds, corpus_seeds() | damaged_seeds() | retyped_seeds())
+    programs = corpus_seeds() | damaged_seeds() | retyped_seeds() | prim_op_seeds()
+    _write(seeds, programs)
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     done = subprocess.run(

@@ -226,7 +226,7 @@ def test_a_failed_build_leaves_no_trace_once_the_edit_is_undone(w: Workspace) ->
 
 
 def test_another_model_compiles_what_depends_on_it(w: Workspace) -> None:
-    headers = w.out / "gen/include/orch_selected"
+    headers = w.out / "gen/selected/portable/orch_selected"
     before = {p.stem: p.read_bytes() for p in headers.iterdir()}
     shutil.copyfile(CORPUS / "ic_resnet8_fp32" / "model.pte", w.model)
     done = w.build()

@@ -27,6 +27,7 @@ from orchestrator.shell import toolchain as shell_toolchain
 from orchestrator.stages import memory as memory_stage
 from tests.conftest import CORPUS, model_bytes
 from tests.integration.workspace import ROOT, Build, Workspace, write_product
+from tests.permissions import permissions_hold
 from tests.tools import need_toolchain
 from tests.unit.running.corpus_products import host, product_text
 
@@ -60,7 +61,9 @@ DOCUMENTS: dict[str, object] = {
         "builds": [
             _keys(
                 *("profile", "folder", "lock", "lock_changed", "flash_bytes"),
-                *("flash_bytes_without_models", "ram_bytes"),
+                *("flash_bytes_without_models", "ram_bytes", "missing"),
+                dtype_comparison=None,
+                missing=None,
                 stages=[_keys("stage", "ran", "reason")],
                 outputs=_keys("firmware.elf", "libproduct.a", "report.json"),
             )
@@ -68,12 +71,14 @@ DOCUMENTS: dict[str, object] = {
     },
     "plan": _keys(
         *("profile", "cpu", "isa", "board", "toolchain", "optimize"),
-        *("arena_bytes", "state_bytes"),
+        *("missing", "arena_bytes", "state_bytes"),
         models=[None],
         kernels=[_keys("operator", "function", "library", dtypes=[None])],
         stages=[_keys("stage", "runs", "reason")],
     ),
-    "check": _keys("profile", "ok", "kernels", "arena_bytes", "state_bytes"),
+    "check": _keys(
+        *("profile", "ok", "missing", "kernels", "arena_bytes", "state_bytes")
+    ),
     "size": _keys(
         *("schema", "profile", "regions"),
         target=_keys("cpu", "isa", "board", "toolchain", "optimize"),
@@ -88,6 +93,23 @@ DOCUMENTS: dict[str, object] = {
             )
         ],
         contributors=[_keys("kind", "name", "flash_bytes", "ram_bytes")],
+        parts=[
+            _keys(
+                *("section", "kind", "contributor", "operators"),
+                *("flash_bytes", "ram_bytes"),
+            )
+        ],
+        operators=[_keys("name", "keys", functions=[None], models=[None])],
+        dtype_comparison=None,
+        missing=None,
+        methods=[
+            _keys(
+                *("model", "method", "state_bytes", "temporary_bytes", "stack"),
+                arena_bytes=[None],
+                input_bytes=[None],
+                output_bytes=[None],
+            )
+        ],
         symbols=[
             _keys(
                 *("name", "symbol", "aliases", "is_function", "address", "size_bytes"),
@@ -95,7 +117,7 @@ DOCUMENTS: dict[str, object] = {
             )
         ],
         stack=_keys(
-            *("stack_bytes", "reserve_bytes", "dynamic", "unknown"),
+            *("stack_bytes", "reserve_bytes", "dynamic", "unknown", "is_computed"),
             parts=[_keys("name", "stack_bytes")],
         ),
     ),
@@ -812,22 +834,17 @@ BAD = {
 
 
 @contextmanager
-def _nobody() -> Iterator[Path]:
-    """An empty folder, as a user whom permissions hold back, which root is not."""
+def _held_back() -> Iterator[Path]:
+    """An empty folder to work in, with permissions that hold for root as well."""
     with tempfile.TemporaryDirectory(prefix="orchestrator-test-") as name:
         folder = Path(name)
-        is_root = os.geteuid() == 0
         before = Path.cwd()
-        if is_root:
-            os.chown(folder, 65534, 65534)
-            os.seteuid(65534)
         os.chdir(folder)
         try:
-            yield folder
+            with permissions_hold():
+                yield folder
         finally:
             os.chdir(before)
-            if is_root:
-                os.seteuid(0)
 
 
 DIAGNOSTIC = re.compile(
@@ -845,7 +862,7 @@ def test_bad_input_gets_an_answer(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = BAD[name]
-    with _nobody() as folder:
+    with _held_back() as folder:
         (folder / "a.toml").write_text(PROFILE)
         (folder / "m.pte").write_bytes(model_bytes("add_mul"))
         if bad.prepare:

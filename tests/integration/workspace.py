@@ -133,6 +133,28 @@ def write_product(
     )
 
 
+_SIGMOID = """
+- func: aten::sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  kernels:
+    - arg_meta: null
+      kernel_name: other::sigmoid_out
+  sources: [op_sigmoid.cpp]
+  dtypes: [Half]
+"""
+
+
+def without_sigmoid(folder: Path) -> str:
+    """A piece of profile with which `aten::sigmoid.out` of Float has no kernel."""
+    library = folder / "other"
+    library.mkdir(parents=True)
+    (library / "functions.yaml").write_text(_SIGMOID)
+    (library / "op_sigmoid.cpp").write_text("")
+    return (
+        '[[kernels.custom]]\nname = "other"\nfunctions = "other/functions.yaml"\n'
+        '[kernels.operators]\n"aten::sigmoid.out" = ["other"]\n'
+    )
+
+
 def copy_native(folder: Path) -> None:
     """A copy of runtime/ and kernels/."""
     for name in NATIVE:

@@ -1,4 +1,4 @@
-"""The eight float cases, built and run on every target with every toolchain."""
+"""Float and quantized cases, built and run on every target with every toolchain."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ CASES = (
     "ad_autoencoder_fp32",
     "ic_resnet8_fp32",
     "vww_mobilenetv1_fp32",
+    "quantize_dequantize",
+    "pt2e_qdq_convnet",
 )
 TARGETS = [(cpu.name, t) for cpu in CPUS.values() for t in sorted(cpu.toolchains)]
 
@@ -53,20 +55,27 @@ def test_case(
     """ExecuTorch's outputs within the tolerance, and the same bits on all targets."""
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
-    product = make_product(tmp_path, case, cpu=cpu, toolchain=toolchain)
+    scenario = CORPUS / case / "case.json"
+    needed = json.loads(scenario.read_text())
+    product = make_product(
+        tmp_path,
+        case,
+        cpu=cpu,
+        toolchain=toolchain,
+        extra=f"[kernels]\nlibraries = {json.dumps(needed['kernel_libs'])}\n",
+    )
     code = product.run("build")
     log = capsys.readouterr().err
     assert code == 0, log
     assert "warning" not in log
     outputs = tmp_path / "outputs"
-    scenario = CORPUS / case / "case.json"
     code = product.run(
         *("run", "--json", "--scenario", str(scenario), "--output-dir", str(outputs))
     )
     captured = capsys.readouterr()
     assert code == 0, captured.err
     document: dict[str, Any] = json.loads(captured.out)
-    assert len(document["calls"]) == len(json.loads(scenario.read_text())["runs"])
+    assert len(document["calls"]) == len(needed["runs"])
     for call in document["calls"]:
         assert call["state_used_bytes"] == call["state_bytes"]
         assert all(output["comparison"]["ok"] for output in call["outputs"])

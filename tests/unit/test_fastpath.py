@@ -32,7 +32,10 @@ def _built(profile: Path, text: str, out: str) -> None:
     document = {
         "profile": str(profile),
         "environment": stamp.environment(),
-        "files": {str(profile): stamp.state_of(str(profile))},
+        "library": f"/{out}/lib.a",
+        "input_count": 1,
+        # What was made comes after what was read.
+        "files": {str(profile): stamp.state_of(str(profile)), "/nowhere/lib.a": []},
     }
     (work / stamp.STAMP_NAME).write_text(json.dumps(document))
 
@@ -79,6 +82,12 @@ def test_nothing_to_do(
         ["a.toml", "--locked"],
         ["a.toml", "--frozen"],
         ["a.toml", "-j2"],
+        ["a.toml", "p/b.toml", "--depfile", "x.d"],
+        ["a.toml", "--depfile"],
+        ["a.toml", "--depfile", "--explain"],
+        ["a.toml", "--depfile-target", "x"],
+        ["a.toml", "--depfile", "p"],
+        ["a.toml", "--depfile", "x.d", "--depfile-target", "a\tb"],
         ["a.toml", "--help"],
         ["a.toml", "--unknown"],
     ],
@@ -89,6 +98,30 @@ def test_any_doubt_is_left_to_the_full_program(
 ) -> None:
     assert not unchanged_build(arguments)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "target"),
+    [([], "/build/a/lib.a"), (["--depfile-target", "a b"], "a\\ b")],
+)
+def test_the_depfile_names_what_was_read(
+    folder: Path, options: list[str], target: str
+) -> None:
+    assert unchanged_build(["a.toml", "--depfile", "d/x.d", *options])
+    assert (folder / "d" / "x.d").read_text() == f"{target}: \\\n  {folder}/a.toml\n"
+
+
+@pytest.mark.parametrize(
+    "facts", [{"input_count": "1"}, {"library": 1}, {"input_count": 0}]
+)
+def test_a_stamp_without_what_a_depfile_needs(
+    folder: Path, facts: dict[str, object]
+) -> None:
+    path = folder / "build" / "a" / ".work" / stamp.STAMP_NAME
+    path.write_text(json.dumps(json.loads(path.read_text()) | facts))
+    assert unchanged_build(["a.toml"])
+    assert not unchanged_build(["a.toml", "--depfile", "x.d"])
+    assert not (folder / "x.d").exists()
 
 
 def test_one_changed_profile_of_several(

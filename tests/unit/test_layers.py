@@ -36,6 +36,7 @@ LEVELS = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 
 PERMITTED = {
     ("fastpath", "shell.stamp"),
+    ("fastpath", "shell.depfile"),
 }
 """What a module may know of a package of which it may know nothing else."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.artifact import GeneratedFile
+from orchestrator.core.artifact import GeneratedFile, comment_text
+from orchestrator.core.memory import identifier
 from orchestrator.pte.values import StringValue, TensorValue
 from orchestrator.stages.generate.ports import (
     C_TYPES,
@@ -13,65 +14,112 @@ from orchestrator.stages.generate.ports import (
     api_methods,
     c_parameters,
     cpp_name,
-    identifier,
     is_data,
     memory_of,
     parameter,
+    run_at_parameters,
     run_parameters,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from orchestrator.core.memory import MemoryPlan, MethodMemory
+    from orchestrator.core.resolution import Missing
     from orchestrator.pte.program import Program
 
 
+END: Final = "#undef ORCH_AT_LEAST"
+"""What the header ends with; what is known after linking goes before it."""
+
+
 def api_header(
-    profile: str, head: str, programs: Mapping[str, Program], memory: MemoryPlan
+    profile: str,
+    head: str,
+    programs: Mapping[str, Program],
+    memory: MemoryPlan,
+    missing: Sequence[Missing] = (),
+    *,
+    linked: Collection[str] = (),
+    traced: bool = False,
 ) -> GeneratedFile:
-    """The public header: constants for every buffer, typed functions, C and C++."""
+    """The public header: constants for every buffer, typed functions, C and C++.
+
+    Methods of models in `linked` take no other program: they are prelinked. With
+    `traced` it declares the hooks, and numbers the methods as these get them.
+    """
     guard = f"{identifier(profile).upper()}_H_"
     methods = api_methods(profile, programs)
     parts = [
         f"/* {head} */",
         f"#ifndef {guard}\n#define {guard}",
         "#include <stdint.h>",
-        '#include "orch/status.h"',
+        '#include "orch/status.h"' + ('\n#include "orch/trace.h"' if traced else ""),
         "#ifdef __cplusplus\n"
         "#define ORCH_AT_LEAST(count) count\n"
         'extern "C" {\n'
         "#else\n"
         "#define ORCH_AT_LEAST(count) static count\n"
         "#endif",
+        "#ifdef __cplusplus\n"
+        '#define ORCH_ASSERT(what) static_assert(what, "what the build computed")\n'
+        "#elif __STDC_VERSION__ >= 201112L\n"
+        '#define ORCH_ASSERT(what) _Static_assert(what, "what the build computed")\n'
+        "#else /* C99 */\n"
+        "#define ORCH_ASSERT(what) extern const char orch_assert[(what) ? 1 : -1]\n"
+        "#endif",
         f"/* All static RAM of the models: arenas and method states. */\n"
         f"#define {identifier(profile).upper()}_RAM_BYTES"
         f" {memory.arena_bytes + memory.state_bytes}",
     ]
-    parts += [_c_method(m, memory_of(memory, m)) for m in methods]
+    if missing:
+        lines = "".join(f" *   {comment_text(str(m))}\n" for m in missing)
+        parts.append(
+            "/* Not in this product, as its profile allows. Methods that call it do\n"
+            f" * not load:\n{lines} */\n"
+            f"#define {identifier(profile).upper()}_MISSING {len(missing)}"
+        )
+    if traced and methods:
+        numbers = (
+            f"\n#define {m.base.upper()}_METHOD {i}" for i, m in enumerate(methods)
+        )
+        parts.append(
+            f"/* Methods, as orch_trace_record is told of them. */{''.join(numbers)}"
+        )
+    parts += [
+        _c_method(m, memory_of(memory, m), is_linked=m.model in linked) for m in methods
+    ]
+    if methods:
+        parts.append(_total(profile, methods, memory))
     parts += [
         '#ifdef __cplusplus\n}  // extern "C"',
         *(_cpp_method(profile, m) for m in methods),
         "#endif",
-        "#undef ORCH_AT_LEAST",
+        f"{END}\n#undef ORCH_ASSERT",
         f"#endif /* {guard} */",
     ]
     return GeneratedFile(f"gen/include/{profile}.h", "\n\n".join(parts) + "\n")
 
 
-def _c_method(method: ApiMethod, memory: MethodMemory) -> str:
+def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> str:
     upper = method.base.upper()
     lines = [f"/* Model {method.model}, method {method.method.name}. */"]
     for port in method.ports:
         lines.append(f"/* {port.name}: {port.comment} */")
         if isinstance(port.value, TensorValue):
             count = f"{upper}_{port.name.upper()}_COUNT"
-            lines.append(f"#define {count} {port.value.numel}")
+            lines += [
+                f"#define {count} {port.value.numel}",
+                f"#define {upper}_{port.name.upper()}_BYTES {port.value.size_bytes}",
+                f"ORCH_ASSERT({count} * sizeof({C_TYPES[port.value.dtype]})\n"
+                f"            == {upper}_{port.name.upper()}_BYTES);",
+            ]
     lines += [
         f"#define {upper}_ARENA{a.memory_id}_BYTES {a.size_bytes}"
         for a in memory.arenas
     ]
     lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
+    lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
     lines.append(
         "\n/* Copies the inputs in, runs the method, copies the outputs out. */\n"
         f"orch_status {method.base}({c_parameters(method)});"
@@ -87,7 +135,36 @@ def _c_method(method: ApiMethod, memory: MethodMemory) -> str:
             c_type = C_TYPES[port.value.dtype]
             lines.append(f"{const}{c_type}* {method.base}_{port.name}(void);")
     lines.append(f"orch_status {method.base}_run({run_parameters(method)});")
+    lines.append(
+        "/* Run, and tell which instruction failed; UINT32_MAX: none did. With it\n"
+        " * `orchestrator decode` explains the status. */\n"
+        f"orch_status {method.base}_run_at({run_at_parameters(method)});"
+    )
+    if not is_linked:
+        lines.append(
+            "\n/* Loads the method out of another program with the same inputs and\n"
+            " * outputs: it runs in place of the linked one. It lies at a multiple of\n"
+            " * 16 and stays there. If it cannot be loaded, the next call loads the\n"
+            " * linked one; to go back to that, load null. */\n"
+            f"orch_status {method.base}_load(const void* program, uint32_t size);"
+        )
     return "\n".join(lines)
+
+
+def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> str:
+    """The blocks of all methods are all static RAM of the models."""
+    blocks = [
+        f"{method.base.upper()}_{block}_BYTES"
+        for method in methods
+        for block in (
+            *(f"ARENA{a.memory_id}" for a in memory_of(memory, method).arenas),
+            "STATE",
+        )
+    ]
+    total = f"{identifier(profile).upper()}_RAM_BYTES"
+    # A line for each, so that the order of models changes nothing but that of lines.
+    lines = "".join(f"            + {block}\n" for block in blocks)
+    return f"ORCH_ASSERT({total} == 0\n{lines});"
 
 
 def _cpp_method(profile: str, method: ApiMethod) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.artifact import GeneratedFile
 from orchestrator.core.memory import arena_section
+from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import StringValue, TensorValue
+from orchestrator.stages.generate.load_function import load_function
 from orchestrator.stages.generate.ports import (
     C_TYPES,
     ApiMethod,
@@ -17,34 +20,77 @@ from orchestrator.stages.generate.ports import (
     c_parameters,
     is_data,
     memory_of,
+    run_at_parameters,
     run_parameters,
 )
-from orchestrator.stages.generate.tables import model_symbol
+from orchestrator.stages.generate.prelinked import (
+    constant_symbol,
+    constants_of,
+    prelinked_block,
+)
+from orchestrator.stages.generate.tables import kernel_declaration, model_symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from orchestrator.core.memory import MemoryPlan, MethodMemory
+    from orchestrator.pte.linked import LinkedMethod
     from orchestrator.pte.program import Program
 
 
 def api_source(
-    profile: str, head: str, programs: Mapping[str, Program], memory: MemoryPlan
+    profile: str,
+    head: str,
+    programs: Mapping[str, Program],
+    memory: MemoryPlan,
+    linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
 ) -> GeneratedFile:
-    """Memory of every method, the method table, and the functions of the header."""
+    """Memory of every method, the method table, and the functions of the header.
+
+    Args:
+        profile: Its name.
+        head: For the first line.
+        programs: By model name, in the profile's order.
+        memory: Sizes of all blocks.
+        linked: By name of a prelinked model: its methods in the program's order.
+    """
     methods = api_methods(profile, programs)
+    constants = {name: constants_of(of_model) for name, of_model in linked.items()}
     symbols = "\n".join(
-        f"extern const uint8_t {model_symbol(name)}[];" for name in programs
+        f"extern const uint8_t {symbol}[];"
+        for name in programs
+        for symbol in (
+            [constant_symbol(name, i) for i in range(len(constants[name]))]
+            if name in linked
+            else [model_symbol(name)]
+        )
     )
-    blocks = "\n\n".join(_blocks(m, memory_of(memory, m)) for m in methods)
-    table = ",\n".join(_table_entry(m, programs) for m in methods)
+    functions_called = sorted(
+        {
+            i.function
+            for of_model in linked.values()
+            for m in of_model
+            for i in m.instructions
+            if isinstance(i, LinkedCall)
+        }
+    )
+    declarations = "".join(f"{kernel_declaration(f)}\n" for f in functions_called)
+    blocks = "\n\n".join(
+        _prelinked(m, memory_of(memory, m), linked[m.model], constants[m.model])
+        if m.model in linked
+        else _blocks(m, memory_of(memory, m))
+        for m in methods
+    )
+    entries = "\n\n".join(_method(m, programs, linked) for m in methods)
+    table = ", ".join(f"&{m.base}_method" for m in methods)
     tables = (
-        f"extern constexpr ModelMethod kMethodTable[{len(methods)}] = {{\n{table}}};\n"
-        "extern constexpr Span<const ModelMethod> kModelMethods{kMethodTable};"
+        f"static constexpr const ModelMethod* kMethodTable[{len(methods)}] ="
+        f" {{{table}}};\n"
+        "extern constexpr Span<const ModelMethod* const> kModelMethods{kMethodTable};"
         if methods
-        else "extern constexpr Span<const ModelMethod> kModelMethods{};"
+        else "extern constexpr Span<const ModelMethod* const> kModelMethods{};"
     )
-    functions = "\n\n".join(_functions(i, m) for i, m in enumerate(methods))
+    functions = "\n\n".join(_functions(m, is_linked=m.model in linked) for m in methods)
     text = f"""\
 // {head}
 
@@ -56,15 +102,18 @@ extern "C" {{
 {symbols}
 }}
 
+{declarations}
 namespace orch {{
 namespace {{
 
 {blocks}
 
+{entries}
+
 }}  // namespace
 
 /// Read by the runner application.
-extern const Span<const ModelMethod> kModelMethods;
+extern const Span<const ModelMethod* const> kModelMethods;
 {tables}
 
 }}  // namespace orch
@@ -101,22 +150,15 @@ def _blocks(method: ApiMethod, memory: MethodMemory) -> str:
     lines = [
         f"static_assert({len(m.values)} * sizeof(Value)"
         f" + {len(m.instructions)} * sizeof(Instruction)\n"
-        f"                      + {words} * sizeof(int32_t) == {memory.state_bytes},\n"
+        f"                      + {words} * sizeof(int32_t)\n"
+        f"                  == {method.base.upper()}_STATE_BYTES,\n"
         '              "the plan knows the size of the method state");',
         f"alignas(kStateAlignment) uint8_t {method.base}_state[{memory.state_bytes}];"
         if memory.state_bytes
         else "",
         f"LoadedMethod {method.base}_loaded;",
     ]
-    for arena in memory.arenas:
-        section = arena_section(method.model, m.name, arena.memory_id)
-        if arena.size_bytes:
-            lines.append(
-                "alignas(kArenaAlignment)\n"
-                f'__attribute__((section("{section}")))\n'
-                f"uint8_t {method.base}_arena{arena.memory_id}"
-                f"[{arena.size_bytes}];"
-            )
+    lines += _arenas(method, memory)
     if memory.arenas:
         spans = ", ".join(
             f"Span<uint8_t>({method.base}_arena{a.memory_id})"
@@ -128,25 +170,73 @@ def _blocks(method: ApiMethod, memory: MethodMemory) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _table_entry(method: ApiMethod, programs: Mapping[str, Program]) -> str:
+def _prelinked(
+    method: ApiMethod,
+    memory: MethodMemory,
+    methods: Sequence[LinkedMethod],
+    constants: Sequence[bytes],
+) -> str:
+    lines = [f"LoadedMethod {method.base}_loaded;", *_arenas(method, memory)]
+    lines += [
+        prelinked_block(methods[method.index], method.base, constants),
+        f"static_assert({method.base}_prelinked.state_bytes\n"
+        f"                  == {method.base.upper()}_STATE_BYTES,\n"
+        '              "the plan knows the size of what changes");',
+    ]
+    return "\n".join(lines)
+
+
+def _arenas(method: ApiMethod, memory: MethodMemory) -> list[str]:
+    lines = []
+    for arena in memory.arenas:
+        section = arena_section(method.model, method.method.name, arena.memory_id)
+        if arena.size_bytes:
+            lines.append(
+                "alignas(kArenaAlignment)\n"
+                f'__attribute__((section("{section}")))\n'
+                f"uint8_t {method.base}_arena{arena.memory_id}"
+                f"[{arena.size_bytes}];"
+            )
+            constant = f"{method.base.upper()}_ARENA{arena.memory_id}_BYTES"
+            lines.append(
+                f"static_assert(sizeof {method.base}_arena{arena.memory_id}\n"
+                f"                  == {constant},\n"
+                '              "the header tells the size of the arena");'
+            )
+    return lines
+
+
+def _method(
+    method: ApiMethod, programs: Mapping[str, Program], linked: Collection[str]
+) -> str:
+    """The method as the functions below see it.
+
+    Each is an object of its own, so that the linker drops what is not used.
+    """
     m = method.method
+    if method.model in linked:
+        return (
+            f"constexpr ModelMethod {method.base}_method = {{\n"
+            f'    "{method.model}", "{m.name}", {{}}, {method.index}, {{}}, {{}},\n'
+            f"    &{method.base}_loaded, &{method.base}_prelinked, start_prelinked}};"
+        )
     state = f"{method.base}_state" if m.values or m.instructions else ""
     arenas = f"{method.base}_arenas" if len(m.arena_bytes) > 1 else ""
     size = programs[method.model].size_bytes
     return (
-        f'    {{"{method.model}", "{m.name}",'
+        f"constexpr ModelMethod {method.base}_method = {{\n"
+        f'    "{method.model}", "{m.name}",'
         f" {{{model_symbol(method.model)}, {size}}}, {method.index},\n"
-        f"     {{{state}}}, {{{arenas}}}, &{method.base}_loaded}}"
+        f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr, load_linked}};"
     )
 
 
-def _functions(index: int, method: ApiMethod) -> str:
-    entry = f"orch::kMethodTable[{index}]"
+def _functions(method: ApiMethod, *, is_linked: bool) -> str:
+    entry = f"orch::{method.base}_method"
     ports = [p for p in method.ports if is_data(p)]
     inputs = [p for p in ports if p.is_input]
     outputs = [p for p in ports if not p.is_input]
     parameters = _defined(c_parameters(method))
-    sizes_and_numbers = _defined(run_parameters(method))
     body = [
         f"orch_status {method.base}({parameters}) {{",
         f"  const orch::ModelMethod& method = {entry};",
@@ -201,7 +291,33 @@ def _functions(index: int, method: ApiMethod) -> str:
         ]
     body += [
         "",
-        f"orch_status {method.base}_run({sizes_and_numbers}) {{",
+        f"orch_status {method.base}_run({_defined(run_parameters(method))}) {{",
+        *_prepared(entry, inputs),
+        "  if (error == orch::Error::Ok) {",
+        "    error = orch::execute(method.loaded->image).error;",
+        "  }",
+        "  return status(error);",
+        "}",
+        "",
+        f"orch_status {method.base}_run_at({_defined(run_at_parameters(method))}) {{",
+        *_prepared(entry, inputs),
+        "  *instruction = UINT32_MAX;",
+        "  if (error == orch::Error::Ok) {",
+        "    const orch::RunStatus run = orch::execute(method.loaded->image);",
+        "    error = run.error;",
+        "    if (error != orch::Error::Ok) *instruction = run.instruction;",
+        "  }",
+        "  return status(error);",
+        "}",
+    ]
+    if not is_linked:
+        body += ["", *load_function(entry, method)]
+    return "\n".join(body)
+
+
+def _prepared(entry: str, inputs: list[Port]) -> list[str]:
+    """A loaded method with everything that is not written through a pointer."""
+    body = [
         f"  const orch::ModelMethod& method = {entry};",
         "  orch::Error error = orch::prepare(method);",
     ]
@@ -220,14 +336,7 @@ def _functions(index: int, method: ApiMethod) -> str:
                 f"    {_set_scalar(port)}",
                 "  }",
             ]
-    body += [
-        "  if (error == orch::Error::Ok) {",
-        "    error = orch::execute(method.loaded->image).error;",
-        "  }",
-        "  return status(error);",
-        "}",
-    ]
-    return "\n".join(body)
+    return body
 
 
 def _defined(parameters: str) -> str:

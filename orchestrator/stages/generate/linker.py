@@ -80,7 +80,7 @@ def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
         stack_bytes=board.stack_bytes,
         models="\n".join(
             f"  {p.section.replace('.rodata', '', 1)} : ALIGN(16)"
-            f" {{ *({p.section}) }} > {p.region}"
+            f" {{ *({p.section} {p.section}.*) }} > {p.region}"
             for p in models
         ),
         arenas="\n".join(

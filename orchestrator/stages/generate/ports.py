@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.memory import identifier, method_symbol
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.pte.values import (
     BoolValue,
@@ -110,17 +111,12 @@ class ApiMethod:
     def names(self) -> list[str]:
         """Its functions in C, and what its constants begin with."""
         tensors = [p for p in self.ports if isinstance(p.value, TensorValue)]
-        ends = ["", "_run", *(f"_{p.name}" for p in tensors)]
+        ends = ["", "_run", "_run_at", *(f"_{p.name}" for p in tensors), "_load"]
         return [*(f"{self.base}{end}" for end in ends), self.base.upper()]
 
 
 def _is_port(value: Value) -> bool:
     return isinstance(value, TensorValue | StringValue) or type(value) in _SCALARS
-
-
-def identifier(name: str) -> str:
-    """A profile, model or method name as part of a C identifier."""
-    return "".join(c if c.isalnum() else "_" for c in name)
 
 
 _KEYWORDS = """
@@ -182,7 +178,7 @@ def _all_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMetho
         ApiMethod(
             model,
             method,
-            f"{identifier(profile)}_{model}_{identifier(method.name)}",
+            method_symbol(profile, model, method.name),
             index,
         )
         for model, program in programs.items()
@@ -248,3 +244,10 @@ def run_parameters(method: ApiMethod) -> str:
         is_tensor = isinstance(port.value, TensorValue)
         parameters += declarations[1:] if is_tensor else declarations
     return ", ".join(parameters) or "void"
+
+
+def run_at_parameters(method: ApiMethod) -> str:
+    """Those of run, and where the index of an instruction goes."""
+    parameters = run_parameters(method)
+    own = "uint32_t* instruction"
+    return own if parameters == "void" else f"{parameters}, {own}"

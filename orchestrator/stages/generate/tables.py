@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from orchestrator.core.artifact import GeneratedFile
+from orchestrator.core.artifact import GeneratedFile, comment_text
 from orchestrator.core.memory import model_section
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def model_symbol(model: str) -> str:
 def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
     """The kernel table: constant, sorted, exactly as long as what is linked."""
     functions = sorted({e.function for e in resolution.table_entries})
-    declarations = "\n".join(_declaration(f) for f in functions)
+    declarations = "\n".join(kernel_declaration(f) for f in functions)
     entries = "\n".join(
         f'    {{"{e.operator}", "{e.signature}",\n'
         f"     {_string(e.key)}, {e.function},\n"
@@ -46,15 +46,20 @@ def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
         )
     else:
         table = "extern constexpr KernelTable kRegisteredKernels{};\n"
+    missing = "".join(
+        f"// Missing, as the profile allows: {comment_text(str(m))}\n"
+        for m in resolution.missing
+    )
     text = (
-        f"// {head}\n\n"
+        f"// {head}\n{missing}\n"
         '#include "orch/kernel.h"\n#include "orch/model.h"\n\n'
         f"{declarations}\n\nnamespace orch {{\n\n{table}\n}}  // namespace orch\n"
     )
     return GeneratedFile("gen/src/registered_kernels.cpp", text)
 
 
-def _declaration(function: str) -> str:
+def kernel_declaration(function: str) -> str:
+    """Declaration of a kernel's C++ function."""
     namespace, _, name = function.rpartition("::")
     return f"namespace {namespace} {{\norch::Error {name}(const orch::Args& args);\n}}"
 
@@ -70,40 +75,62 @@ def selected_headers(
 
     A source names all of its operators, so those that are not selected get an empty
     set. One header per source means that a selection that changes recompiles only
-    the kernels it concerns.
+    the kernels it concerns. Each library has a folder of its own, as two may have a
+    source of one name; sources of one name in two folders of a library share a
+    header.
     """
-    selected: dict[str, set[ScalarType]] = {}
+    selected: dict[tuple[str, str], set[ScalarType]] = {}
     for operator in resolution.operators:
         for binding in operator.bindings:
-            name = operator.name.identifier
-            selected.setdefault(name, set()).update(binding.dtypes)
+            sets = [("", binding.dtypes), *binding.argument_dtypes]
+            for argument, dtypes in sets:
+                key = (binding.kernel.library, _set_name(binding.kernel, argument))
+                selected.setdefault(key, set()).update(dtypes)
     used = {(library, s) for library, sources in resolution.sources for s in sources}
-    operators: dict[str, set[str]] = {}
+    operators: dict[tuple[str, str], set[str]] = {}
     for kernel in kernels:
         for source in kernel.sources:
             if (kernel.library, source) in used:
                 stem = PurePosixPath(source).stem
-                operators.setdefault(stem, set()).add(kernel.operator.identifier)
+                names = operators.setdefault((kernel.library, stem), set())
+                names.update(_set_name(kernel, a) for a in ("", *kernel.argument_sets))
     return [
         GeneratedFile(
-            f"gen/include/orch_selected/{stem}.h",
+            f"gen/selected/{library}/orch_selected/{stem}.h",
             f'// {head}\n#pragma once\n\n#include "orch/scalar_type.h"\n\n'
             "namespace orch::selected {\n"
             + "".join(
                 f"inline constexpr DtypeSet {name} =\n"
-                f"    {dtype_set(selected.get(name, ()))};\n"
+                f"    {dtype_set(selected.get((library, name), ()))};\n"
                 for name in sorted(names)
             )
             + "}  // namespace orch::selected\n",
         )
-        for stem, names in operators.items()
+        for (library, stem), names in operators.items()
     ]
 
 
-def models_assembly(head: str, programs: Mapping[str, Program]) -> GeneratedFile:
-    """The programs, byte for byte, each in a section of its own."""
+def _set_name(kernel: Kernel, argument: str) -> str:
+    """Name of the set of an operator, or of one of its arguments."""
+    name = kernel.operator.identifier
+    return f"{name}_of_{argument}" if argument else name
+
+
+def models_assembly(
+    head: str, programs: Mapping[str, Program], prelinked: Mapping[str, str]
+) -> GeneratedFile:
+    """The programs, byte for byte, each in a section of its own.
+
+    Args:
+        head: For the first line.
+        programs: By model name.
+        prelinked: By name of a prelinked model: its constants as assembly.
+    """
     text = f"// {head}\n\n"
     for name in programs:
+        if name in prelinked:
+            text += prelinked[name]
+            continue
         symbol = model_symbol(name)
         text += (
             f'  .section {model_section(name)},"a"\n'

@@ -1,7 +1,8 @@
 """Stage `measure`: what a built firmware costs, and whose bytes they are.
 
 From the ELF come sections and symbols, from the linker's map which input file each
-byte of a section came from, from the compiler's `.su` files the stack frames.
+byte of a section came from, from the compiler's `.su` files the stack frames, from the
+objects which code an operator needs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.size import (
     Contributor,
     ContributorKind,
+    SizePart,
     SizeReport,
     SizeSymbol,
     SizeTarget,
@@ -18,25 +20,43 @@ from orchestrator.core.size import (
 )
 from orchestrator.stages.measure.account import account
 from orchestrator.stages.measure.budget import check_budget
+from orchestrator.stages.measure.call_graph import read_calls
 from orchestrator.stages.measure.demangle import demangle
+from orchestrator.stages.measure.dtypes import compare_dtypes, dtype_notice
 from orchestrator.stages.measure.elf import read_elf
+from orchestrator.stages.measure.group_table import (
+    diff_document,
+    diff_table,
+    group_document,
+    group_table,
+)
+from orchestrator.stages.measure.groups import By
 from orchestrator.stages.measure.link_map import read_map
+from orchestrator.stages.measure.method_stacks import firmware_stack, size_methods
 from orchestrator.stages.measure.owner import Owners, source_of
 from orchestrator.stages.measure.report import read_report, report_json
 from orchestrator.stages.measure.stack import estimate_stack
-from orchestrator.stages.measure.table import diff_table, size_table
+from orchestrator.stages.measure.table import size_table
+from orchestrator.stages.measure.users import size_operators, users_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from orchestrator.core.memory import MemoryPlan
+    from orchestrator.core.resolution import Resolution
     from orchestrator.stages.measure.account import Account
     from orchestrator.stages.measure.elf import ElfSymbol
     from orchestrator.targets import Target
 
 __all__ = [
+    "By",
     "check_budget",
+    "compare_dtypes",
+    "diff_document",
     "diff_table",
+    "dtype_notice",
+    "group_document",
+    "group_table",
     "measure",
     "read_report",
     "report_json",
@@ -54,6 +74,8 @@ def measure(  # what a build leaves behind
     map_text: str,
     stack_usage: Mapping[str, str],
     memory: MemoryPlan,
+    objects: Mapping[str, bytes],
+    resolution: Resolution,
 ) -> SizeReport:
     """Measure a linked firmware.
 
@@ -65,19 +87,27 @@ def measure(  # what a build leaves behind
         stack_usage: Texts of the `.su` files by the object next to them, relative to
             ninja's folder: `obj/runtime/src/executor.cpp.o`.
         memory: The plan it was built from; names models, methods and arenas.
+        objects: Bytes of the objects, by path likewise; without them no code is known
+            to be an operator's.
+        resolution: Names operators and kernels.
 
     Raises:
-        CompileError: ELF or map cannot be read (`elf-unreadable`, `map-unreadable`),
-            do not belong together (`map-mismatch`), or the ELF does not fit the board
-            (`no-region`).
+        CompileError: ELF, map or an object cannot be read (`elf-unreadable`,
+            `map-unreadable`, `object-unreadable`), ELF and map do not belong together
+            (`map-mismatch`), or the ELF does not fit the board (`no-region`).
     """
     image = read_elf(elf)
     map_sections = read_map(map_text, image.sections)
+    operators = size_operators(resolution)
     owners = Owners(profile, stack_usage, memory)
+    users = users_of(map_sections.values(), objects, operators, owners)
+    owners = Owners(profile, stack_usage, memory, users)
     accounts = account(map_sections, image.symbols, owners, target.board)
-    contributors = _contributors(accounts)
+    parts = tuple(accounts.parts())
+    contributors = _contributors(parts)
     symbols = _symbols(image.symbols, accounts)
     totals = _totals(contributors)
+    graph = read_calls(objects, stack_usage, elf) if target.board and objects else None
     return SizeReport(
         profile=profile,
         target=SizeTarget(
@@ -96,20 +126,28 @@ def measure(  # what a build leaves behind
             {source_of(path): text for path, text in stack_usage.items()},
             symbols,
             reserve_bytes=totals.stack_bytes,
-        ),
+        )
+        if graph is None
+        else firmware_stack(graph, resolution, reserve_bytes=totals.stack_bytes),
+        parts=parts,
+        operators=operators,
+        missing=tuple(map(str, resolution.missing)),
+        methods=size_methods(profile, memory, graph, resolution),
     )
 
 
-def _contributors(accounts: Account) -> tuple[Contributor, ...]:
-    flash, ram = accounts.flash_bytes, accounts.ram_bytes
+def _contributors(parts: Iterable[SizePart]) -> tuple[Contributor, ...]:
+    costs: dict[tuple[ContributorKind, str], list[SizePart]] = {}
+    for part in parts:
+        costs.setdefault((part.kind, part.contributor), []).append(part)
     found = (
         Contributor(
             kind=kind,
             name=name,
-            flash_bytes=flash.get((kind, name), 0),
-            ram_bytes=ram.get((kind, name), 0),
+            flash_bytes=sum(p.flash_bytes for p in same),
+            ram_bytes=sum(p.ram_bytes for p in same),
         )
-        for kind, name in {**flash, **ram}
+        for (kind, name), same in costs.items()
     )
     return tuple(
         sorted(

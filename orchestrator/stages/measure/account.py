@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.core.size import RegionUse, SizeSection
+from orchestrator.core.size import RegionUse, SizePart, SizeSection
 from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.stages.measure.demangle import demangle
 from orchestrator.stages.measure.owner import PADDING, STACK, Owner, Owners
@@ -26,6 +27,8 @@ _LEAST_ALIGNMENT: Final = 16
 """Scripts align ends of sections to this at most, whatever the section's own is."""
 
 
+_Share: TypeAlias = "tuple[str, ContributorKind, str, tuple[str, ...]]"
+"""Section, kind and name of the owner, operators."""
 _Span: TypeAlias = tuple[int, int, Owner]
 """First address, first address after it, and whose they are."""
 
@@ -48,24 +51,44 @@ class Account:
         sections: By address.
         regions: In the board's order.
         extents: All bytes of all sections, by address.
-        flash_bytes: By (kind, name) of the owner.
+        flash_bytes: By section ("" for gaps between sections), owner's kind and name,
+            and the operators that alone need the bytes.
         ram_bytes: Likewise.
     """
 
     sections: list[SizeSection] = field(default_factory=list)
     regions: list[RegionUse] = field(default_factory=list)
     extents: list[Extent] = field(default_factory=list)
-    flash_bytes: dict[tuple[ContributorKind, str], int] = field(default_factory=dict)
-    ram_bytes: dict[tuple[ContributorKind, str], int] = field(default_factory=dict)
+    flash_bytes: Counter[_Share] = field(default_factory=Counter)
+    ram_bytes: Counter[_Share] = field(default_factory=Counter)
 
     def add(
-        self, owner: Owner, size_bytes: int, *, in_flash: bool, in_ram: bool
+        self,
+        owner: Owner,
+        size_bytes: int,
+        *,
+        in_flash: bool,
+        in_ram: bool,
+        section: str = "",
     ) -> None:
         """Count bytes of an owner."""
-        key = (owner.kind, owner.name)
+        key = (section, owner.kind, owner.name, owner.operators)
         for counts, counted in ((self.flash_bytes, in_flash), (self.ram_bytes, in_ram)):
             if counted and size_bytes:
-                counts[key] = counts.get(key, 0) + size_bytes
+                counts[key] += size_bytes
+
+    def parts(self) -> Iterable[SizePart]:
+        """Every byte, as it was counted; in the order of sections."""
+        for share in dict.fromkeys((*self.flash_bytes, *self.ram_bytes)):
+            section, kind, name, operators = share
+            yield SizePart(
+                section=section,
+                kind=kind,
+                contributor=name,
+                operators=operators,
+                flash_bytes=self.flash_bytes[share],
+                ram_bytes=self.ram_bytes[share],
+            )
 
     def extent_at(self, address: int) -> Extent | None:
         """Whose byte it is; None if it is in no section or padding."""
@@ -113,6 +136,7 @@ def account(
                 end - begin,
                 in_flash=described.in_flash,
                 in_ram=described.in_ram,
+                section=section.name,
             )
     for region in board.regions if board else ():
         result.regions.append(_use(region, uses[region.name], result))

@@ -34,10 +34,26 @@ def check_budget(
 
     Raises:
         MemoryPlanError: A bound is exceeded (`over-budget`): numbers and the largest
-            contributors, for each.
+            contributors, for each. Or the firmware can use more stack than is reserved
+            for it (`stack-too-small`).
     """
     totals = report.totals
     problems = []
+    stack = report.stack
+    if stack.is_computed and stack.stack_bytes > stack.reserve_bytes:
+        worst = sorted(stack.parts, key=lambda part: -part.stack_bytes)[:_CULPRITS]
+        problems.append(
+            Diagnostic(
+                code="stack-too-small",
+                message="the firmware can use more stack than the board reserves",
+                notes=(
+                    ("needs", f"{stack.stack_bytes} bytes"),
+                    ("reserved", f"{stack.reserve_bytes} bytes"),
+                    *(("takes", f"{p.stack_bytes} {p.name}") for p in worst),
+                ),
+                hint="choose kernels that need less, or a board that reserves more",
+            )
+        )
     if flash_bytes is not None and totals.flash_bytes > flash_bytes:
         flash = [(c, c.flash_bytes) for c in report.contributors]
         hint = "choose smaller models, fewer operators or dtypes, or raise budget.flash"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.memory import arena_section, model_section
+from orchestrator.core.memory import arena_section, method_symbol, model_section
 from orchestrator.core.size import ContributorKind as Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from orchestrator.core.memory import MemoryPlan
 
@@ -39,11 +40,15 @@ _GENERATED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A contributor, and what the bytes were compiled from ("" if nobody knows)."""
+    """A contributor, and what the bytes were compiled from ("" if nobody knows).
+
+    `operators` are those that need the bytes, if nothing else does.
+    """
 
     kind: Kind
     name: str
     object: str = ""
+    operators: tuple[str, ...] = ()
 
 
 PADDING: Final = Owner(Kind.PADDING, "alignment")
@@ -58,12 +63,19 @@ class Owners:
         objects: Paths of its objects from ninja's folder,
             `obj/runtime/src/model.cpp.o`.
         memory: Names its models, methods and arenas.
+        users: Operators that need an input section, by object and name of the section;
+            without those that something else needs, too.
     """
 
     def __init__(
-        self, profile: str, objects: Iterable[str], memory: MemoryPlan
+        self,
+        profile: str,
+        objects: Iterable[str],
+        memory: MemoryPlan,
+        users: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
         self._library = f"lib{profile}.a"
+        self._users = users
         self._members: dict[str, list[str]] = {}
         for path in sorted(objects):
             self._members.setdefault(PurePosixPath(path).name, []).append(path)
@@ -77,9 +89,7 @@ class Owners:
                     section = arena_section(model.model, method.method, arena.memory_id)
                     owner = Owner(Kind.ARENA, f"{name} arena {arena.memory_id}")
                     self._sections[section] = owner
-                base = "_".join(
-                    (_identifier(profile), model.model, _identifier(method.method))
-                )
+                base = method_symbol(profile, model.model, method.method)
                 for what in ("state", "loaded"):
                     owner = Owner(Kind.METHOD_STATE, name)
                     self._variables[f"{base}_{what}"] = owner
@@ -100,7 +110,9 @@ class Owners:
             section: Name of the input section.
             file: As in the linker's map.
         """
-        known = self._sections.get(section)
+        known = self._sections.get(section) or self._sections.get(
+            section.rpartition(".c")[0]  # a constant of a prelinked model
+        )
         if known is not None:
             return Owner(known.kind, known.name, self._object(file))
         if file in _LINKER_MADE:
@@ -108,7 +120,10 @@ class Owners:
                 what = "strings" if found[1].startswith("str") else "numbers"
                 return Owner(Kind.CONSTANTS, f"merged {what}")
             return Owner(Kind.OTHER, f"linker {section}")
-        return self._of_object(self._object(file))
+        owner = self._of_object(self._object(file))
+        if users := self._users.get((owner.object, section)):
+            return replace(owner, operators=users)
+        return owner
 
     def _of_object(self, name: str) -> Owner:
         if name in _GENERATED:
@@ -148,12 +163,18 @@ class Owners:
         folder = "kernels/" if member.startswith("op_") else "gen/src/"
         return folder + member.removesuffix(".o")
 
+    def reported(self, path: str) -> str:
+        """What `Owner.object` is for bytes of an object, given by its path."""
+        if path.startswith(f"{_OBJECTS}runtime/") and "/src/" not in path:
+            return source_of(path)  # linked by itself, not out of the library
+        return self._object(f"{self._library}({PurePosixPath(path).name})")
+
+
+def is_merged(section: str) -> bool:
+    """Whether linkers merge equal items of input sections of this name."""
+    return bool(_MERGEABLE.search(section))
+
 
 def source_of(path: str) -> str:
     """Source of an object of ours: objects are named after their sources."""
     return path.removeprefix(_OBJECTS).removesuffix(".o")
-
-
-def _identifier(name: str) -> str:
-    """A name as part of a C identifier, as in the generated API."""
-    return "".join(c if c.isalnum() else "_" for c in name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from enum import StrEnum
+from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from orchestrator.core.size import SizeReport
@@ -78,6 +79,8 @@ def _build(kind: type[_T], document: object, place: str) -> _T:
     values = {}
     for field in fields(kind):  # type: ignore[arg-type]  # every caller passes a dataclass
         if field.name not in document:
+            if field.default is not MISSING:
+                continue  # a report of a version that did not know it
             raise _WrongValueError(f"{place}.{field.name}", "a value")
         where = f"{place}.{field.name}"
         values[field.name] = _value(hints[field.name], document[field.name], where)
@@ -85,6 +88,10 @@ def _build(kind: type[_T], document: object, place: str) -> _T:
 
 
 def _value(kind: Any, value: object, place: str) -> object:  # noqa: ANN401  # a type hint
+    if isinstance(kind, UnionType):  # only `... | None` occurs
+        (kind,) = (k for k in get_args(kind) if k is not NoneType)
+        if value is None:
+            return None
     if isinstance(kind, type) and is_dataclass(kind):
         return _build(kind, value, place)
     if get_origin(kind) is tuple:

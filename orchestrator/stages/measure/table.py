@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.size import ContributorKind as Kind
+from orchestrator.stages.measure.dtypes import dtype_lines
 
 if TYPE_CHECKING:
-    from orchestrator.core.size import Contributor, SizeReport, StackEstimate
+    from orchestrator.core.size import SizeMethod, SizeReport, StackEstimate
 
 WIDTH: Final = 80
 _NAME: Final = 40
 _DIFF_NAME: Final = 32
 _NUMBER: Final = 12
 _PERCENT: Final = 8
-_TITLES: Final = {
+TITLES: Final = {
     Kind.MODEL: "models",
     Kind.KERNEL: "kernels",
     Kind.KERNEL_TABLE: "kernel table",
@@ -34,55 +36,35 @@ _TITLES: Final = {
 
 
 def size_table(report: SizeReport) -> str:
-    """What `orchestrator size` prints: contributors, totals, memories, sections, stack.
+    """What `orchestrator size` prints.
 
-    Lines end in newlines and are at most 80 columns wide.
+    Contributors, totals, memories, sections, methods, stack, what selecting dtypes made
+    larger, and what is missing. Lines end in newlines and are at most 80 columns wide.
     """
     blocks = [
-        [_headline(report)],
+        [headline(report)],
         _contributor_lines(report),
         _region_lines(report),
         _section_lines(report),
+        _method_lines(report.methods),
         _stack_lines(report.stack),
+        list(dtype_lines(report)),
+        _missing_lines(report),
     ]
     return "\n".join("".join(f"{x}\n" for x in lines) for lines in blocks if lines)
 
 
-def diff_table(a: SizeReport, b: SizeReport) -> str:
-    """How `b` differs from `a`: contributors that changed, and the totals.
-
-    Lines end in newlines and are at most 80 columns wide.
-    """
-    lines = [f"from  {_headline(a)}", f"to    {_headline(b)}", ""]
-    lines.append(
-        _titles(_DIFF_NAME, ("flash", "change", "RAM", "change"), (_NUMBER,) * 4)
-    )
-    before = {(c.kind, c.name): c for c in a.contributors}
-    after = {(c.kind, c.name): c for c in b.contributors}
-    for kind in Kind:
-        rows = []
-        for key in sorted({**before, **after}):
-            old, new = _costs(before.get(key)), _costs(after.get(key))
-            if key[0] is kind and old != new:
-                rows.append((abs(sum(new) - sum(old)), key[1], old, new))
-        rows.sort(key=lambda row: (-row[0], row[1]))
-        if rows:
-            lines.append(_TITLES[kind])
-        lines += [_diff_line(f"  {name}", old, new) for _, name, old, new in rows]
-    if a.contributors == b.contributors:
-        lines.append("nothing changed")
-    x, y = a.totals, b.totals
-    lines.append(
-        _diff_line("total", (x.flash_bytes, x.ram_bytes), (y.flash_bytes, y.ram_bytes))
-    )
-    without = (x.flash_bytes_without_models, y.flash_bytes_without_models)
-    lines.append(_diff_line("  without models", (without[0], 0), (without[1], 0)))
-    stacks = ((0, a.stack.stack_bytes), (0, b.stack.stack_bytes))
-    lines.append(_diff_line("stack, estimated worst use", *stacks))
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+def _missing_lines(report: SizeReport) -> list[str]:
+    if not report.missing:
+        return []
+    lines = ["missing, as the profile allows"]
+    for text in report.missing:
+        lines += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return lines
 
 
-def _headline(report: SizeReport) -> str:
+def headline(report: SizeReport) -> str:
+    """Name and target of a firmware."""
     target = report.target
     parts = (target.cpu, target.isa, target.board, target.toolchain, target.optimize)
     return _cut(f"{report.profile} ({', '.join(p for p in parts if p)})", WIDTH - 6)
@@ -90,22 +72,22 @@ def _headline(report: SizeReport) -> str:
 
 def _contributor_lines(report: SizeReport) -> list[str]:
     flash, ram = report.totals.flash_bytes, report.totals.ram_bytes
-    lines = [_titles(_NAME, ("flash", "%", "RAM", "%"), (_NUMBER, _PERCENT) * 2)]
+    lines = [size_titles()]
     for kind in Kind:
         parts = [c for c in report.contributors if c.kind is kind]
         if not parts:
             continue
         both = (sum(c.flash_bytes for c in parts), sum(c.ram_bytes for c in parts))
-        lines.append(_line(_TITLES[kind], *both, flash, ram))
+        lines.append(size_line(TITLES[kind], *both, flash, ram))
         # A group of one says nothing that its title does not say.
         if len(parts) > 1 or kind in (Kind.MODEL, Kind.KERNEL, Kind.ARENA):
             lines += [
-                _line(f"  {c.name}", c.flash_bytes, c.ram_bytes, flash, ram)
+                size_line(f"  {c.name}", c.flash_bytes, c.ram_bytes, flash, ram)
                 for c in parts
             ]
-    lines.append(_line("total", flash, ram, flash, ram))
+    lines.append(size_line("total", flash, ram, flash, ram))
     without = report.totals.flash_bytes_without_models
-    lines.append(_line("  without models", without, 0, flash, ram))
+    lines.append(size_line("  without models", without, 0, flash, ram))
     return lines
 
 
@@ -136,24 +118,63 @@ def _section_lines(report: SizeReport) -> list[str]:
     return lines
 
 
+def stack_title(stack: StackEstimate) -> str:
+    """What the number is."""
+    return "stack, worst use" if stack.is_computed else "stack, estimated worst use"
+
+
+_METHOD_NAME: Final = 20
+_METHOD_NUMBER: Final = 10
+_METHOD_COLUMNS: Final = ("arena", "state", "temporary", "in, out", "load", "run")
+
+
+def _method_lines(methods: tuple[SizeMethod, ...]) -> list[str]:
+    """Memory of each method; loading and running it take that much of the stack."""
+    if not methods:
+        return []
+    titles = "".join(f"{title:>{_METHOD_NUMBER}}" for title in _METHOD_COLUMNS)
+    lines = [f"{'methods':{_METHOD_NAME}}{titles}"]
+    for method in methods:
+        stack = method.stack
+        cells = (
+            sum(method.arena_bytes),
+            method.state_bytes,
+            method.temporary_bytes,
+            sum(method.input_bytes) + sum(method.output_bytes),
+            *((stack.load_bytes, stack.run_bytes) if stack else ()),
+        )
+        name = _cut(f"  {method.model}.{method.method}", _METHOD_NAME - 1)
+        numbers = "".join(f"{cell:>{_METHOD_NUMBER},}" for cell in cells)
+        lines.append(f"{name:{_METHOD_NAME}}{numbers}")
+    return lines
+
+
 def _stack_lines(stack: StackEstimate) -> list[str]:
     reserve = (
         f" of {stack.reserve_bytes:,} reserved ({_percent_of(stack)})"
         if stack.reserve_bytes
         else ""
     )
-    lines = [f"stack, estimated worst use: {stack.stack_bytes:,} bytes{reserve}"]
+    lines = [f"{stack_title(stack)}: {stack.stack_bytes:,} bytes{reserve}"]
     lines += [
         f"  {_cut(p.name, _NAME - 3):{_NAME - 2}}{p.stack_bytes:>{_NUMBER},}"
         for p in stack.parts
     ]
-    if stack.unknown:
+    if stack.is_computed:
+        lines += [_cut(f"  not bounded: {name}", WIDTH) for name in stack.unknown]
+    elif stack.unknown:
         lines.append(f"  not counted: {len(stack.unknown)} functions of the toolchain")
     lines += [_cut(f"  unbounded: {name}", WIDTH) for name in stack.dynamic]
     return lines
 
 
-def _line(name: str, flash: int, ram: int, all_flash: int, all_ram: int) -> str:
+def size_titles() -> str:
+    """Heads of the columns of `size_line`."""
+    return _titles(_NAME, ("flash", "%", "RAM", "%"), (_NUMBER, _PERCENT) * 2)
+
+
+def size_line(name: str, flash: int, ram: int, all_flash: int, all_ram: int) -> str:
+    """Bytes and what part of all bytes they are."""
     columns = (
         _number(flash),
         f"{_percent(flash, all_flash) if flash else '':>{_PERCENT}}",
@@ -163,22 +184,22 @@ def _line(name: str, flash: int, ram: int, all_flash: int, all_ram: int) -> str:
     return (f"{_cut(name, _NAME - 1):{_NAME}}" + "".join(columns)).rstrip()
 
 
-def _diff_line(name: str, old: tuple[int, int], new: tuple[int, int]) -> str:
+def diff_titles() -> str:
+    """Heads of the columns of `diff_line`."""
+    return _titles(_DIFF_NAME, ("flash", "change", "RAM", "change"), (_NUMBER,) * 4)
+
+
+def diff_line(name: str, old: tuple[int, int], new: tuple[int, int]) -> str:
+    """Flash and RAM as they are now, each with its change."""
     cells = "".join(
         _number(after) + _change(after - before)
         for before, after in zip(old, new, strict=True)
     )
-    return f"{_cut(name, _DIFF_NAME - 1):{_DIFF_NAME}}{cells}"
+    return f"{_cut(name, _DIFF_NAME - 1):{_DIFF_NAME}}{cells}".rstrip()
 
 
-def _costs(contributor: Contributor | None) -> tuple[int, int]:
-    if contributor is None:
-        return (0, 0)
-    return (contributor.flash_bytes, contributor.ram_bytes)
-
-
-def _titles(name: int, titles: tuple[str, ...], widths: tuple[int, ...]) -> str:
-    columns = (f"{t:>{w}}" for t, w in zip(titles, widths, strict=True))
+def _titles(name: int, _titles: tuple[str, ...], widths: tuple[int, ...]) -> str:
+    columns = (f"{t:>{w}}" for t, w in zip(_titles, widths, strict=True))
     return " " * name + "".join(columns)
 
 

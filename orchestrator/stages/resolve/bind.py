@@ -15,10 +15,12 @@ from orchestrator.core.resolution import (
     TableEntry,
 )
 from orchestrator.errors import KernelError
+from orchestrator.stages.resolve.duplicates import duplicate_functions
 from orchestrator.stages.resolve.gaps import Gaps
+from orchestrator.stages.resolve.request import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from orchestrator.catalog.model import Catalog
     from orchestrator.core.dtype import ScalarType
@@ -37,6 +39,7 @@ def resolve(
     every_dtype: bool,
     span_of: Callable[[Origin], SourceSpan | None],
     elsewhere: Callable[[], Catalog] | None = None,
+    allow_missing: Collection[str] = (),
 ) -> Resolution:
     """Find a kernel for everything that is selected.
 
@@ -54,6 +57,8 @@ def resolve(
         span_of: Where the profile asks for something.
         elsewhere: Kernels of libraries the profile does not use, for hints; called
             only if an operator is unknown.
+        allow_missing: Operators and backends whose gaps are no errors. Of such an
+            operator only calls that are served find a kernel on the device.
 
     Returns:
         Kernels to link; on the device every call of `selection` finds the kernel it
@@ -62,9 +67,9 @@ def resolve(
     Raises:
         KernelError: Every gap: `no-kernel`, `no-kernel-for-dtype`,
             `no-kernel-for-dim-order`, `call-mismatch`, `ambiguous-kernel` and
-            `no-delegate`.
+            `no-delegate`; else `duplicate-function`.
     """
-    gaps = Gaps(catalog, span_of, elsewhere)
+    gaps = Gaps(catalog, span_of, elsewhere, allow_missing)
     wanted = {selected.name: selected for selected in selection.operators}
     if selection.every_operator:
         for name in catalog.operators:
@@ -92,34 +97,14 @@ def resolve(
     used: dict[str, set[str]] = {}
     for binding in (b for operator in operators for b in operator.bindings):
         used.setdefault(binding.kernel.library, set()).update(binding.kernel.sources)
+    if problems := duplicate_functions(catalog, used):
+        raise KernelError(problems)
     return Resolution(
         operators=tuple(operators),
-        sources=tuple(
-            (name, tuple(sorted(used[name])))
-            for name, _ in catalog.libraries
-            if name in used
-        ),
+        sources=tuple((name, tuple(sorted(used[name]))) for name in sorted(used)),
         table_entries=tuple(entries),
+        missing=gaps.missing(),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One call, or one kernel key asked for outside models.
-
-    Args:
-        key: Its kernel key.
-        calls: The call; for a key, every call it can stand for.
-        origins: Who asks for it.
-    """
-
-    key: KernelKey
-    calls: tuple[CallPattern, ...]
-    origins: tuple[Origin, ...]
-
-    def taken_by(self, kernel: Kernel) -> list[CallPattern]:
-        """Calls that a kernel serves."""
-        return [call for call in self.calls if takes(kernel, call)]
 
 
 @dataclass(slots=True)
@@ -131,21 +116,34 @@ class _Link:
     origins: set[Origin] = field(default_factory=set)
 
 
-def _call_with(kernel: Kernel, dtype: ScalarType) -> CallPattern:
-    """A call with a dtype wherever it decides, and all others where it does not."""
+def _call_with(
+    kernel: Kernel, dtype: ScalarType, listed: tuple[ScalarType, ...]
+) -> CallPattern:
+    """A call with a dtype wherever it decides and is taken.
+
+    Arguments that decide as well and do not take it, such as the output of an operator
+    that converts, have those of the `listed` dtypes that they take; arguments that do
+    not decide have all of theirs. Where there are none, and where nothing takes it, the
+    call has `dtype`, and the kernel does not take the call.
+    """
     taken = dict(kernel.dtypes)
     arguments = enumerate(kernel.schema.arguments)
     named = [(i, a.name) for i, a in arguments if a.name in taken]
+    deciding = [n for _, n in named if n in kernel.dtype_arguments]
+    partners = listed if any(dtype in taken[n] for n in deciding) else ()
+    given = {
+        n: [dtype] * (dtype in taken[n])
+        or [d for d in partners if d in taken[n]]
+        or [dtype]
+        for n in deciding
+    }
     return CallPattern(
         kinds="",
-        tensors=tuple(
-            (i, TensorMeta(dtype, ())) for i, n in named if n in kernel.dtype_arguments
-        ),
+        tensors=tuple((i, TensorMeta(given[n][0], ())) for i, n in named if n in given),
         list_items=tuple(
             (i, TensorMeta(other, ()))
             for i, n in named
-            if n not in kernel.dtype_arguments
-            for other in sorted(taken[n])
+            for other in (given[n][1:] if n in given else sorted(taken[n]))
         ),
     )
 
@@ -189,11 +187,11 @@ class _Linker:
         )
         if needed and not self.kernels:
             called = {o for _, origins in selected.patterns for o in origins}
-            gaps.no_kernel(selected.name, called | self.outside)
+            gaps.no_kernel(selected.name, called | self.outside, selected.all_keys)
         if not self.kernels or not (needed or self.every_kernel):
             return ()
         claims = self._bind(gaps)
-        self._fill_slots(claims)
+        self._fill_slots(claims, by_key_only=gaps.has(selected.name))
         return tuple(
             self._binding(self.kernels[index], link)
             for index, link in sorted(self.links.items())
@@ -245,14 +243,14 @@ class _Linker:
         """Link the first fallback kernel that takes a dtype, in any dim order."""
         origins = tuple(sorted(self.outside))
         for index, kernel in enumerate(self.kernels):
-            call = _call_with(kernel, dtype)
+            call = _call_with(kernel, dtype, self.selected.dtypes)
             if not kernel.keys and takes(kernel, call):
                 link = self.links.setdefault(index, _Link())
                 link.calls.append(call)
                 link.origins.update(origins)
                 return
-        call = _call_with(self.kernels[0], dtype)
-        request = Request(key=call.key, calls=(call,), origins=origins)
+        call = _call_with(self.kernels[0], dtype, self.selected.dtypes)
+        request = Request(key=call.key, calls=(call,), origins=origins, is_dtype=True)
         gaps.unserved(self.selected.name, self.kernels, request)
 
     def _choose(self, requests: Sequence[Request]) -> int | None:
@@ -262,13 +260,19 @@ class _Linker:
                 return index
         return None
 
-    def _fill_slots(self, claims: dict[KernelKey, int]) -> None:
+    def _fill_slots(self, claims: dict[KernelKey, int], *, by_key_only: bool) -> None:
         """Decide by what the device finds each kernel.
 
         Only the first fallback kernel is found without a key. The calls of another
         one are found by their keys, since the first might take them as well as far
-        as the device can see.
+        as the device can see. So might it take calls that nothing serves: if there
+        are such, every call is found by its key.
         """
+        if by_key_only:
+            self.slots = dict(claims.items())
+            unfound = self.links.keys() - self.slots.values()
+            self.links = {i: k for i, k in self.links.items() if i not in unfound}
+            return
         kernels = self.kernels
         fallbacks = [
             index
@@ -299,21 +303,26 @@ class _Linker:
 
     def _binding(self, kernel: Kernel, link: _Link) -> Binding:
         deciding = set(kernel.dtype_arguments)
-        dtypes = set(kernel.closure)
+        of_argument: dict[str, set[ScalarType]] = {n: set() for n in deciding}
         table_dtypes = set()
         for call in link.calls:
             metas = (*call.tensors, *call.list_items)
             table_dtypes |= {meta.dtype for _, meta in metas}
-            named = tensor_names(kernel.schema, call)
-            dtypes |= {meta.dtype for name, meta in named if name in deciding}
+            for name, meta in tensor_names(kernel.schema, call):
+                if name in deciding:
+                    of_argument[name].add(meta.dtype)
         if self.every_dtype:
             for name, taken in kernel.dtypes:
                 table_dtypes |= taken
-                dtypes |= taken if name in deciding else set()
+                if name in deciding:
+                    of_argument[name] |= taken
         return Binding(
             kernel=kernel,
             keys=tuple(sorted(link.keys)),
-            dtypes=frozenset(dtypes),
+            dtypes=kernel.closure.union(*of_argument.values()),
+            argument_dtypes=tuple(
+                (name, frozenset(of_argument[name])) for name in kernel.argument_sets
+            ),
             table_dtypes=frozenset(table_dtypes),
             every_dtype=self.every_dtype,
             origins=tuple(sorted(link.origins)),

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.core.call import refused_dtypes, tensor_names
 from orchestrator.core.dtype import dtype_names
 from orchestrator.core.operator import nearest_operator
+from orchestrator.core.resolution import Missing
 from orchestrator.errors import Diagnostic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from orchestrator.catalog.model import Catalog
     from orchestrator.core.kernel import Kernel, KernelKey
     from orchestrator.core.op_info import CallPattern, Origin
     from orchestrator.core.operator import OperatorName
     from orchestrator.errors import SourceSpan
-    from orchestrator.stages.resolve.bind import Request
+    from orchestrator.stages.resolve.request import Request
 
 _SHOWN = 4  # instructions, methods or keys named before "and N more"
 _DIM_ORDERS = {
@@ -28,6 +29,15 @@ _DIM_ORDERS = {
 Notes = tuple[tuple[str, str], ...]
 
 
+@dataclass(slots=True)
+class _Found:
+    """Who runs into a gap of an operator or backend, with which kernel keys."""
+
+    subject: str
+    origins: set[Origin] = field(default_factory=set)
+    keys: set[KernelKey] = field(default_factory=set)
+
+
 class Gaps:
     """Collects gaps while the stage goes on.
 
@@ -35,6 +45,7 @@ class Gaps:
         catalog: Kernels on offer.
         span_of: Where the profile asks for something.
         elsewhere: Kernels of libraries the profile does not use.
+        allowed: Operators and backends that may have gaps.
     """
 
     def __init__(
@@ -42,35 +53,68 @@ class Gaps:
         catalog: Catalog,
         span_of: Callable[[Origin], SourceSpan | None],
         elsewhere: Callable[[], Catalog] | None,
+        allowed: Collection[str],
     ) -> None:
         self._catalog = catalog
         self._span_of = span_of
         self._elsewhere = elsewhere
-        self._found: dict[Diagnostic, set[Origin]] = {}
+        self._allowed = allowed
+        self._found: dict[Diagnostic, _Found] = {}
 
-    def _add(
+    def _add(  # the parts of a message
         self,
+        subject: object,
         code: str,
         message: str,
         notes: Notes,
         hint: str,
+        *,
         origins: Iterable[Origin],
+        keys: Iterable[KernelKey] = (),
     ) -> None:
         gap = Diagnostic(code=code, message=message, notes=notes, hint=hint)
-        self._found.setdefault(gap, set()).update(origins)
+        found = self._found.setdefault(gap, _Found(str(subject)))
+        found.origins.update(origins)
+        found.keys.update(keys)
+
+    def has(self, name: OperatorName) -> bool:
+        """Whether an operator has a gap so far."""
+        return any(found.subject == str(name) for found in self._found.values())
 
     def diagnostics(self) -> list[Diagnostic]:
-        """Every gap, with the place and the names of those who asked."""
+        """Every gap that is not allowed, with place, key and names of who asked."""
         result = []
         for gap, found in self._found.items():
-            origins = sorted(found)
+            if found.subject in self._allowed:
+                continue
+            origins = sorted(found.origins)
             spans = (self._span_of(origin) for origin in origins)
             where = next((span for span in spans if span is not None), None)
-            notes = (*_asked_by(origins), *gap.notes)
+            keys = (("key", _several(sorted(found.keys))),) if found.keys else ()
+            notes = (*_asked_by(origins), *keys, *gap.notes)
             result.append(replace(gap, where=where, notes=notes))
         return result
 
-    def no_kernel(self, name: OperatorName, origins: Iterable[Origin]) -> None:
+    def missing(self) -> tuple[Missing, ...]:
+        """Every gap that is allowed."""
+        return tuple(
+            sorted(
+                Missing(
+                    name=found.subject,
+                    reason=gap.message,
+                    origins=tuple(sorted(found.origins)),
+                )
+                for gap, found in self._found.items()
+                if found.subject in self._allowed
+            )
+        )
+
+    def no_kernel(
+        self,
+        name: OperatorName,
+        origins: Iterable[Origin],
+        keys: Iterable[KernelKey],
+    ) -> None:
         """No library has the operator."""
         asked = tuple(origins)
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
@@ -85,7 +129,10 @@ class Gaps:
             if any(kernel.operator == name for kernel in kernels):
                 hint = f'add "{library}" to kernels.libraries, it has a kernel for it'
                 break
-        self._add("no-kernel", f"no kernel for {name}", tuple(notes), hint, asked)
+        message = f"no kernel for {name}"
+        self._add(
+            name, "no-kernel", message, tuple(notes), hint, origins=asked, keys=keys
+        )
 
     def call_mismatch(
         self,
@@ -96,12 +143,13 @@ class Gaps:
     ) -> None:
         """A call does not have the arguments of the op schema."""
         self._add(
+            name,
             "call-mismatch",
             f"a call of {name} does not fit its op schema",
             (("found", reason), ("expected", kernel.schema.text)),
             "export the model again with a version that has this form of the operator,"
             f" or correct the schema at {kernel.entry}",
-            origins,
+            origins=origins,
         )
 
     def ambiguous(
@@ -109,22 +157,24 @@ class Gaps:
     ) -> None:
         """Calls with one kernel key that no single kernel takes."""
         self._add(
+            name,
             "ambiguous-kernel",
             f"calls of {name} with kernel key {key} need different kernels",
             (("known", "the device tells calls apart by their kernel key only"),),
             "name a library first that has one kernel for all of them",
-            [origin for request in requests for origin in request.origins],
+            origins=[origin for request in requests for origin in request.origins],
         )
 
     def no_delegate(self, backend: str, origins: Iterable[Origin]) -> None:
         """A program hands a part of itself to a backend."""
         self._add(
+            backend,
             "no-delegate",
             f"no delegate for backend {backend}",
             (("known", "this runtime runs kernels only, it has no delegates"),),
             f"export the model again without the partitioner of {backend}, so that"
             " its operators stay kernel calls",
-            origins,
+            origins=origins,
         )
 
     def unserved(
@@ -142,20 +192,22 @@ class Gaps:
         ]
         refused, call, nearest = min(refusals, key=lambda r: len(r[0]))
         if not refused:
-            self._no_dim_order(name, fallbacks, call, nearest, request.origins)
+            self._no_dim_order(name, fallbacks, call, nearest, request)
             return
         dtypes = list(dict.fromkeys(dtype.name for _, dtype in refused))
         found = ", ".join(f"{argument} {dtype.name}" for argument, dtype in refused)
         arguments = list(dict.fromkeys(argument for argument, _ in refused))
         known = tuple(("known", _known_dtypes(k, arguments)) for k in fallbacks)
         self._add(
+            name,
             "no-kernel-for-dtype",
             f"no kernel for {name} with dtype {' and '.join(dtypes)}",
             (("found", found), *known),
             f"export the model without {' and '.join(dtypes)} there, or add"
             f" {'it' if len(dtypes) == 1 else 'them'} to {nearest.function},"
             f" {nearest.entry}",
-            request.origins,
+            origins=request.origins,
+            keys=request.keys,
         )
 
     def _no_dim_order(
@@ -164,7 +216,7 @@ class Gaps:
         fallbacks: Sequence[Kernel],
         call: CallPattern,
         nearest: Kernel,
-        origins: Iterable[Origin],
+        request: Request,
     ) -> None:
         named = [
             (argument, ",".join(map(str, meta.dim_order)))
@@ -178,12 +230,14 @@ class Gaps:
             if k.dim_orders in _DIM_ORDERS
         )
         self._add(
+            name,
             "no-kernel-for-dim-order",
             f"no kernel for {name} with dim order {' and '.join(orders)}",
             (("found", found), *known),
             "export the model in contiguous memory format, or let"
             f" {nearest.function} take other dim orders, {nearest.entry}",
-            origins,
+            origins=request.origins,
+            keys=request.keys,
         )
 
     def _no_key(
@@ -197,6 +251,7 @@ class Gaps:
             for key in kernel.keys
         )
         self._add(
+            name,
             "no-kernel-for-dim-order" if same_dtypes else "no-kernel-for-dtype",
             f"no kernel for {name} with kernel key {request.key}",
             tuple(
@@ -205,7 +260,7 @@ class Gaps:
             ),
             "add a library with a fallback kernel for it, such as portable, or write"
             f" a kernel for this key, {kernels[0].entry}",
-            request.origins,
+            origins=request.origins,
         )
 
 

@@ -33,6 +33,14 @@ def resolution_json(resolution: Resolution) -> str:
             {"library": library, "files": list(files)}
             for library, files in resolution.sources
         ],
+        "missing": [
+            {
+                "name": missing.name,
+                "reason": missing.reason,
+                "origins": _origins(missing.origins),
+            }
+            for missing in resolution.missing
+        ],
         "table": [
             {
                 "operator": str(entry.operator),
@@ -51,9 +59,10 @@ def _kernel(binding: Binding) -> dict[str, object]:
     return {
         "library": binding.kernel.library,
         "function": binding.kernel.function,
-        "sources": list(binding.kernel.sources),
+        "sources": sorted(binding.kernel.sources),
         "keys": [str(key) for key in binding.keys],
         "dtypes": _names(binding.dtypes),
+        "argument_dtypes": {n: _names(dtypes) for n, dtypes in binding.argument_dtypes},
         "every_dtype": binding.every_dtype,
         "origins": _origins(binding.origins),
     }

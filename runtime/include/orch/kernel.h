@@ -21,7 +21,7 @@ struct Kernel {
   /// tensor list whose items may be None, I int, D double, B bool, S scalar, C
   /// string, J int list, E double list, A bool list), small if the kernel
   /// writes it, followed by `?` if it may be None. Returns that are no out
-  /// arguments follow after `>`.
+  /// arguments follow after `>`; those that are tensors are small.
   const char* signature;
   /// Kernel key it is specialised for, "v1/6;0,1|6;0,1"; null for a fallback
   /// kernel.

@@ -17,6 +17,13 @@ double exp(double x);
 float tanh(float x);
 double tanh(double x);
 
+/// Sine and cosine of `x` radians, at most 1.6 ulp off, however large `x` is;
+/// NaN for infinity. sin keeps the sign of zero.
+float sin(float x);
+double sin(double x);
+float cos(float x);
+double cos(double x);
+
 /// Square root of `x`, correctly rounded; NaN for negative numbers, -0 for -0.
 float sqrt(float x);
 double sqrt(double x);

@@ -35,6 +35,14 @@ struct Instruction {
   };
   uint16_t arg_count;
   Kind kind;
+
+  Instruction() = default;
+  constexpr Instruction(Call to, uint16_t count)
+      : call(to), arg_count(count), kind(Kind::Kernel) {}
+  constexpr explicit Instruction(Move what)
+      : move(what), arg_count(0), kind(Kind::Move) {}
+  constexpr explicit Instruction(Jump where)
+      : jump(where), arg_count(0), kind(Kind::JumpFalse) {}
 };
 
 /// Everything the executor needs. Made by the loader from a program, or at

@@ -18,29 +18,60 @@ namespace orch {
 /// What a method keeps in RAM besides its state block.
 struct LoadedMethod {
   MethodImage image;
-  // Bytes of the state block; 0 until the method is loaded. The initialiser
+  // Bytes of the state block, 1 if there is none; 0 until the method is ready.
+  // The initialiser
   // makes the type constant-initialised: without it the compiler emits a
   // constructor.
   uint32_t state_used = 0;
+};
+
+/// Bytes that a method starts with, and where they belong.
+struct InitialBytes {
+  void* to;
+  const void* from;
+  uint32_t count;
+};
+
+/// A method that the build has loaded: constant tables, in flash.
+struct PrelinkedMethod {
+  MethodImage image;
+  /// What is written before the first call: values and sizes that calls change,
+  /// state of mutable buffers.
+  Span<const InitialBytes> initial;
+  /// RAM for values and sizes that calls change.
+  uint32_t state_bytes;
 };
 
 /// A method of a linked model: constant, in flash.
 struct ModelMethod {
   const char* model;
   const char* name;
-  Span<const uint8_t> program;
+  Span<const uint8_t> program;  // empty if it is prelinked
   uint32_t method_index;
   Span<uint8_t> state;
   Span<const Span<uint8_t>> arenas;
   LoadedMethod* loaded;
+  const PrelinkedMethod* prelinked;
+  /// Makes it ready: `load_linked` or `start_prelinked`. A product has the code
+  /// of the one it uses.
+  Error (*make_ready)(const ModelMethod& method);
 };
 
 /// The kernels of this product. Defined by the generated
 /// registered_kernels.cpp.
 extern const KernelTable kRegisteredKernels;
 
-/// Loads the method unless it is loaded. Errors: those of load_method.
-Error prepare(const ModelMethod& method);
+/// Loads the method out of its program. Errors: those of load_method.
+Error load_linked(const ModelMethod& method);
+
+/// Gives a prelinked method the bytes it starts with.
+Error start_prelinked(const ModelMethod& method);
+
+/// Makes the method ready to run, unless it is. Errors: those of load_method.
+inline Error prepare(const ModelMethod& method) {
+  if (method.loaded->state_used != 0) return Error::Ok;
+  return method.make_ready(method);
+}
 
 /// Forgets a loaded method: the next call loads it anew, with its initial
 /// state.
@@ -56,6 +87,28 @@ inline Value& output(const ModelMethod& method, uint32_t index) {
   const MethodImage& image = method.loaded->image;
   return image.values[static_cast<size_t>(image.outputs[index])];
 }
+
+/// What an API promises of an input or output.
+struct Port {
+  Tag tag;
+  // The rest is said of tensors only.
+  ScalarType dtype;
+  bool dynamic;
+  uint8_t dim;
+  const int32_t* sizes;  // upper bounds if dynamic
+  const uint8_t* order;
+};
+
+/// Loads the method of the same name out of another program, into the memory of
+/// `method`: it runs in its place until `unload`. The bytes are not trusted,
+/// are used in place, and must stay where they are.
+///
+/// Errors: those of Program::open, find_method and load_method; InvalidArgument
+/// if inputs and outputs are not those of the API. After an error the method is
+/// not loaded: the next call loads the linked program.
+Error replace(const ModelMethod& method, Span<const uint8_t> program,
+              Span<const Port> inputs, Span<const Port> outputs,
+              KernelTable kernels = kRegisteredKernels);
 
 /// Copies a tensor input into place: `data` holds its elements in the dim order
 /// of the program. Errors: InvalidArgument (sizes), ShapeTooLarge.

@@ -21,6 +21,10 @@ void close(File file);
 /// Writes a line of text for the developer (standard error or debug console).
 void log(const char* text);
 
+/// Ticks of a steady clock: nanoseconds on hosts, what the debugger or emulator
+/// counts on boards.
+uint64_t ticks();
+
 }  // namespace orch::platform
 
 /// The application, called by the platform's start-up code; its result becomes

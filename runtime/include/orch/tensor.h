@@ -13,7 +13,7 @@ namespace orch {
 /// Most dimensions a tensor can have.
 inline constexpr int kMaxDim = 8;
 
-/// What a value holds. Tensor and list kinds are never changed after load.
+/// What a value holds. It is never changed after load.
 enum class Tag : uint8_t {
   None,
   Tensor,

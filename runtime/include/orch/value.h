@@ -58,6 +58,11 @@ struct Scalar {
 /// One slot of a method: 16 bytes on a 32-bit core.
 class Value {
  public:
+  Value() = default;
+  constexpr explicit Value(const Scalar& scalar) : scalar_(scalar) {}
+  constexpr explicit Value(const Tensor& tensor) : tensor_(tensor) {}
+  constexpr explicit Value(const List& list) : list_(list) {}
+
   Tag tag() const { return scalar_.tag; }
   bool is_none() const { return tag() == Tag::None; }
   bool is_tensor() const { return tag() == Tag::Tensor; }
@@ -169,6 +174,11 @@ class Args {
   bool boolean(int index) const { return value(index).to_bool(); }
   double number(int index) const { return value(index).to_double(); }
   IntList int_list(int index) const { return {value(index).list(), values_}; }
+  /// A list of doubles, `float[]`.
+  Span<const double> double_list(int index) const {
+    const List& list = value(index).list();
+    return {static_cast<const double*>(list.items), list.count};
+  }
 
  private:
   Value* values_;

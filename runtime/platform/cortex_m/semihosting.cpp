@@ -16,6 +16,7 @@ enum Operation : uint32_t {
   kRead = 0x06,
   kGetCommandLine = 0x15,
   kExitExtended = 0x20,
+  kElapsed = 0x30,
 };
 
 constexpr uint32_t kModeReadBinary = 1;
@@ -76,6 +77,12 @@ void close(File file) {
 void log(const char* text) {
   (void)call(kWrite0, text);
   (void)call(kWrite0, "\n");
+}
+
+uint64_t ticks() {
+  uint32_t words[2] = {};  // low word first
+  (void)call(kElapsed, words);
+  return static_cast<uint64_t>(words[1]) << 32 | words[0];
 }
 
 }  // namespace platform

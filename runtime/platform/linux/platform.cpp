@@ -11,7 +11,8 @@ namespace orch::platform {
 namespace {
 
 #if defined(__x86_64__)
-constexpr long kRead = 0, kWrite = 1, kOpenat = 257, kClose = 3, kExit = 60;
+constexpr long kRead = 0, kWrite = 1, kOpenat = 257, kClose = 3, kExit = 60,
+               kClockGettime = 228;
 
 long system_call(long number, long a, long b, long c, long d) {
   long result;
@@ -23,7 +24,8 @@ long system_call(long number, long a, long b, long c, long d) {
   return result;
 }
 #elif defined(__aarch64__)
-constexpr long kRead = 63, kWrite = 64, kOpenat = 56, kClose = 57, kExit = 93;
+constexpr long kRead = 63, kWrite = 64, kOpenat = 56, kClose = 57, kExit = 93,
+               kClockGettime = 113;
 
 long system_call(long number, long a, long b, long c, long d) {
   register long x8 __asm__("x8") = number;
@@ -45,6 +47,7 @@ constexpr long kCurrentFolder = -100;  // AT_FDCWD
 constexpr long kReadOnly = 0;
 constexpr long kWriteCreateTruncate = 01 | 0100 | 01000;
 constexpr long kMode = 0644;
+constexpr long kMonotonicClock = 1;  // CLOCK_MONOTONIC
 
 File open(const char* path, long flags) {
   return static_cast<File>(system_call(
@@ -83,6 +86,17 @@ void log(const char* text) {
   constexpr File kStandardError = 2;
   (void)write(kStandardError, text, strlen(text));
   (void)write(kStandardError, "\n", 1);
+}
+
+uint64_t ticks() {
+  struct {
+    int64_t seconds;
+    int64_t nanoseconds;
+  } now = {};
+  (void)system_call(kClockGettime, kMonotonicClock,
+                    reinterpret_cast<long>(&now), 0, 0);
+  return static_cast<uint64_t>(now.seconds) * 1000000000U +
+         static_cast<uint64_t>(now.nanoseconds);
 }
 
 }  // namespace orch::platform

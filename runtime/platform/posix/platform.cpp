@@ -3,6 +3,7 @@
 #include "orch/platform.h"
 
 #include <stdio.h>
+#include <time.h>
 
 namespace orch::platform {
 namespace {
@@ -41,6 +42,13 @@ void close(File file) {
 }
 
 void log(const char* text) { (void)fprintf(stderr, "%s\n", text); }
+
+uint64_t ticks() {
+  timespec now = {};
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000U +
+         static_cast<uint64_t>(now.tv_nsec);
+}
 
 }  // namespace orch::platform
 

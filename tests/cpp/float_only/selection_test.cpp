@@ -18,6 +18,8 @@ std::vector<Error> run_all(ScalarType dtype) {
   const TestTensor matrix = filled(dtype, {1, 1});
   const TestTensor image = filled(dtype, {1, 1, 1, 1});
   const TestTensor number = filled(dtype, {1});
+  const TestTensor scalar = filled(dtype, {});
+  const TestTensor mask = filled(ScalarType::Bool, {1, 1});
   const TestTensor none = filled(dtype, {0});
   const TestTensor empty = filled(dtype, {0});
   const TestTensor out = filled(dtype, {1, 1});
@@ -35,6 +37,32 @@ std::vector<Error> run_all(ScalarType dtype) {
   run(Call().add(matrix).ints({1, 0}).add(out), permute_copy_out);
   run(Call().add(matrix).add(out), relu_out);
   run(Call().add(matrix).add(out), tanh_out);
+  for (const KernelFn kernel :
+       {abs_out, neg_out, sin_out, cos_out, sigmoid_out, logical_not_out}) {
+    run(Call().add(matrix).add(out), kernel);
+  }
+  for (const KernelFn kernel : {mul_out, div_out, maximum_out, minimum_out,
+                                eq_Tensor_out, ne_Tensor_out, gt_Tensor_out,
+                                ge_Tensor_out, lt_Tensor_out, le_Tensor_out}) {
+    run(Call().add(matrix).add(matrix).add(out), kernel);
+  }
+  for (const KernelFn kernel :
+       {remainder_Scalar_out, fmod_Scalar_out, eq_Scalar_out, ne_Scalar_out,
+        gt_Scalar_out, ge_Scalar_out, lt_Scalar_out, le_Scalar_out}) {
+    run(Call().add(matrix).number(0.5).add(out), kernel);
+  }
+  run(Call().add(matrix).add(matrix).integer(1).add(out), sub_out);
+  run(Call().add(matrix).add(matrix).text("floor").add(out), div_out_mode);
+  run(Call().add(matrix).add(matrix).none().add(out), div_out_mode);
+  run(Call().add(matrix).integer(0).none().add(out), clamp_out);
+  run(Call().add(mask).add(matrix).add(matrix).add(out), where_self_out);
+  run(Call().ints({1, 1}).integer(0).add(out), full_out);
+  run(Call().integer(0).add(scalar), scalar_tensor_out);
+  run(Call().integer(0).integer(1).integer(1).add(number), arange_start_out);
+  run(Call().add(out).add(matrix).boolean(false), copy_);
+  run(Call().add(matrix).boolean(false).none().add(out),
+      _to_dim_order_copy_out);
+  run(Call().add(matrix).boolean(false).none().add(out), _clone_dim_order_out);
   run(Call()
           .add(image)
           .add(image)
@@ -103,6 +131,14 @@ TEST_CASE("mixed dtypes are refused as well") {
   const TestTensor halves = filled(ScalarType::Half, {2});
   const TestTensor out = filled(ScalarType::Float, {2});
   CHECK(Call().add(floats).add(ints).integer(1).add(out).run(add_out) ==
+        Error::DtypeNotSelected);
+  CHECK(Call().add(floats).add(ints).add(out).run(mul_out) ==
+        Error::DtypeNotSelected);
+  CHECK(Call().add(ints).integer(1).add(out).run(gt_Scalar_out) ==
+        Error::DtypeNotSelected);
+  CHECK(Call().add(ints).boolean(false).none().add(out).run(
+            _to_dim_order_copy_out) == Error::DtypeNotSelected);
+  CHECK(Call().add(out).add(ints).boolean(false).run(copy_) ==
         Error::DtypeNotSelected);
   CHECK(Call().add(ints).add(out).run(tanh_out) == Error::DtypeNotSelected);
   CHECK(Call().add(floats).add(halves).run(tanh_out) ==

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "orch/kernel.h"
@@ -26,16 +27,7 @@ class Call {
  public:
   /// A tensor; the same one again is the same value again.
   Call& add(const TestTensor& tensor) {
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      if (tensors_[i] == &tensor) {
-        indices_.push_back(tensor_values_[i]);
-        return *this;
-      }
-    }
-    tensors_.push_back(&tensor);
-    Value value;
-    value.set_tensor(tensor.tensor());
-    tensor_values_.push_back(push(value));
+    indices_.push_back(value_of(tensor));
     return *this;
   }
   Call& none() {
@@ -78,6 +70,41 @@ class Call {
     return *this;
   }
 
+  Call& text(const std::string& word) {
+    const std::string& own = words_.emplace_back(word);
+    Value value;
+    value.set_list(Tag::String, own.data(), static_cast<uint32_t>(own.size()));
+    push(value);
+    return *this;
+  }
+  Call& doubles(const std::vector<double>& items) {
+    std::vector<double>& list = double_lists_.emplace_back(items);
+    list.reserve(1);  // never null
+    Value value;
+    value.set_list(Tag::DoubleList, list.data(),
+                   static_cast<uint32_t>(list.size()));
+    push(value);
+    return *this;
+  }
+  /// A list of tensors; null stands for None.
+  Call& tensors(const std::vector<const TestTensor*>& items) {
+    std::vector<int32_t>& list = tensor_lists_.emplace_back();
+    list.reserve(1);  // never null
+    for (const TestTensor* tensor : items) {
+      list.push_back(tensor == nullptr ? -1 : value_of(*tensor));
+    }
+    Value value;
+    value.set_list(Tag::TensorList, list.data(),
+                   static_cast<uint32_t>(list.size()));
+    push(value);
+    return *this;
+  }
+
+  /// The last argument: what a prim op returns.
+  const Value& result() const {
+    return values_[static_cast<size_t>(indices_.back())];
+  }
+
   /// Runs the kernel and checks that no tensor's guards were touched.
   Error run(KernelFn kernel) {
     const Args args(values_.data(), indices_.data(),
@@ -93,10 +120,23 @@ class Call {
     values_.push_back(value);
     return indices_.back();
   }
+  /// Index of the value of a tensor.
+  int32_t value_of(const TestTensor& tensor) {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i] == &tensor) return tensor_values_[i];
+    }
+    tensors_.push_back(&tensor);
+    tensor_values_.push_back(static_cast<int32_t>(values_.size()));
+    values_.emplace_back().set_tensor(tensor.tensor());
+    return tensor_values_.back();
+  }
 
   std::vector<Value> values_;
   std::vector<int32_t> indices_;
   std::deque<std::vector<int64_t>> lists_;
+  std::deque<std::string> words_;
+  std::deque<std::vector<double>> double_lists_;
+  std::deque<std::vector<int32_t>> tensor_lists_;
   std::vector<const TestTensor*> tensors_;
   std::vector<int32_t> tensor_values_;
 };

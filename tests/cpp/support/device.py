@@ -22,6 +22,9 @@ class MethodAnswer:
         state_bytes: That the loader said it needs; 0 if it did not get that far.
         less_state: Error with one byte of state less; "" if it was not tried.
         less_arena: By arena, error with one byte less; "-" for one without bytes.
+        inputs: By input, most bytes and the error with one more in the first dimension;
+            "-" if it has none.
+        outputs: By output, most bytes and the error with memory of one byte less.
         run: Error of a run; "" if it was not loaded.
         instruction: Where the run ended.
     """
@@ -30,6 +33,8 @@ class MethodAnswer:
     state_bytes: int
     less_state: str = ""
     less_arena: tuple[str, ...] = ()
+    inputs: tuple[tuple[int, str], ...] = ()
+    outputs: tuple[tuple[int, str], ...] = ()
     run: str = ""
     instruction: int = -1
 
@@ -84,7 +89,10 @@ def _answers(lines: list[str]) -> Iterator[Answer]:
 
 
 _FIELDS: Final = frozenset(
-    {"method", "load", "state", "less_state", "less_arena", "run"}
+    {
+        *("method", "load", "state", "less_state", "less_arena", "inputs"),
+        *("outputs", "run"),
+    }
 )
 
 
@@ -103,6 +111,13 @@ def _method(words: list[str]) -> MethodAnswer:
         state_bytes=int(found["state"][0]),
         less_state="".join(found.get("less_state", [])),
         less_arena=tuple(found.get("less_arena", [])),
+        inputs=_limits(found.get("inputs", [])),
+        outputs=_limits(found.get("outputs", [])),
         run=run[0],
         instruction=int(run[1]),
     )
+
+
+def _limits(words: list[str]) -> tuple[tuple[int, str], ...]:
+    pairs = (word.split(":") for word in words)
+    return tuple((int(size), error) for size, error in pairs)

@@ -92,8 +92,9 @@ void run_method(const Program& program, Span<const uint8_t> bytes,
   require(used == needed, "the state used is what was said");
   ++counts.loaded;
 
-  const ModelMethod method = {
-      "", "", bytes, index, state.span(), arenas.spans(), &loaded};
+  const ModelMethod method = {"",      "",           bytes,
+                              index,   state.span(), arenas.spans(),
+                              &loaded, nullptr,      load_linked};
   for (int32_t shrink = 1; shrink <= 3; ++shrink) {
     if (shrink == 3) {  // from the start again
       require(load(state.span(), used) == Error::Ok,

@@ -5,8 +5,16 @@
 //     Per file a line `open ERROR`, then per method a line `method INDEX` with
 //     `load ERROR`, `state BYTES` and, once it is loaded, `less_state ERROR`
 //     (one byte of state less), `less_arena ERROR...` (one byte less, arena by
-//     arena; `-` for one of no bytes) and `run ERROR INSTRUCTION`. With `shape`
+//     arena; `-` for one of no bytes), `inputs BYTES:ERROR...` (one more in the
+//     first dimension; `-` if it has none), `outputs BYTES:ERROR...` (one byte
+//     less for it) and `run ERROR INSTRUCTION`. With `shape`
 //     every operator has a stand-in for a kernel, which takes any call.
+//   load_file replace FACTS FILE...
+//     Per file a line with the error of each method of a firmware when the file
+//     is to take the place of its model. FACTS holds words: `kernel NAME
+//     SIGNATURE KEY COUNT DTYPE...` (KEY is `-` for any), and per method
+//     `method NAME STATE COUNT ARENA...` followed by its `input` and `output`
+//     (TAG DTYPE DYNAMIC COUNT SIZE... DIM...), all as numbers.
 //   load_file run FILE METHOD INPUTS OUTPUTS
 //     Runs a method once. The files hold values one after the other: a letter,
 //     then for `I` and `B` an int64, for `D` a double, for `S` the length
@@ -76,6 +84,52 @@ struct Loaded {
   }
 };
 
+/// What a tensor of the interface is given at most, and the error if that is
+/// exceeded: by one item in an input, by one byte that an output has not.
+void print_limits(const Loaded& loaded) {
+  LoadedMethod copy = {};
+  copy.image = loaded.image;
+  copy.state_used = 1;
+  const ModelMethod method = {"", "",    {},      0,          {},
+                              {}, &copy, nullptr, load_linked};
+  std::printf(" inputs");
+  for (uint32_t i = 0; i < copy.image.inputs.size(); ++i) {
+    const Value& value = input(method, i);
+    if (!value.is_tensor() || value.tensor().dim == 0) {
+      std::printf(" %zu:-", value.is_tensor() ? value.tensor().nbytes() : 8);
+      continue;
+    }
+    const Tensor& tensor = value.tensor();
+    const size_t size = tensor.nbytes();
+    std::vector<int32_t> sizes(tensor.dims, tensor.dims + tensor.dim);
+    const Block data(size);
+    const Span<const int32_t> span(sizes.data(), sizes.size());
+    if (set_input(method, i, data.data(), span) != Error::Ok) {
+      die("an input does not take its own size");
+    }
+    ++sizes[0];
+    std::printf(" %zu:%s", size,
+                to_string(set_input(method, i, data.data(), span)));
+  }
+  std::printf(" outputs");
+  for (uint32_t i = 0; i < copy.image.outputs.size(); ++i) {
+    const Value& value = output(method, i);
+    const size_t size = value.is_tensor() ? value.tensor().nbytes() : 8;
+    if (!value.is_tensor() || size == 0) {
+      std::printf(" %zu:-", size);
+      continue;
+    }
+    const Block data(size);
+    if (get_output(method, i, data.data(), size, nullptr) != Error::Ok) {
+      die("an output does not fit its own size");
+    }
+    const Block less(size - 1);
+    std::printf(
+        " %zu:%s", size,
+        to_string(get_output(method, i, less.data(), less.size(), nullptr)));
+  }
+}
+
 void check_method(const Program& program, Span<const uint8_t> bytes,
                   uint32_t index, KernelTable kernels) {
   const Loaded loaded(program, bytes, index, kernels);
@@ -97,6 +151,7 @@ void check_method(const Program& program, Span<const uint8_t> bytes,
       std::printf(" %s", to_string(less.error));
     }
     loaded.arenas.fill(0);
+    print_limits(loaded);
     const RunStatus status = execute(loaded.image, kInstructionLimit);
     std::printf(" run %s %" PRIu32, to_string(status.error),
                 status.instruction);
@@ -116,6 +171,111 @@ int check(int count, char** files, bool stand_ins) {
       check_method(program, file.bytes(), m,
                    stand_ins ? kernels.table() : kRegisteredKernels);
     }
+  }
+  return 0;
+}
+
+/// What a firmware has for programs: read from a file of words.
+struct Firmware {
+  struct Entry {
+    std::string name;
+    std::string signature;
+    std::string key;
+    DtypeSet dtypes;
+  };
+  struct PortFacts {
+    Port port;
+    std::vector<int32_t> sizes;
+    std::vector<uint8_t> order;
+  };
+  struct Method {
+    std::string name;
+    size_t state = 0;
+    std::vector<int64_t> arenas;
+    std::vector<PortFacts> inputs;
+    std::vector<PortFacts> outputs;
+  };
+  std::vector<Entry> entries;
+  std::vector<Method> methods;
+
+  explicit Firmware(const char* path) {
+    std::ifstream file(path);
+    if (!file) die(std::string("cannot read ") + path);
+    const auto number = [&file] {
+      int64_t value = 0;
+      if (!(file >> value)) die("a number is missing");
+      return value;
+    };
+    for (std::string word; file >> word;) {
+      if (word == "kernel") {
+        Entry entry;
+        file >> entry.name >> entry.signature >> entry.key;
+        for (int64_t left = number(); left > 0; --left) {
+          entry.dtypes.bits |= 1U << number();
+        }
+        entries.push_back(entry);
+      } else if (word == "method") {
+        Method method;
+        file >> method.name;
+        method.state = static_cast<size_t>(number());
+        for (int64_t left = number(); left > 0; --left)
+          method.arenas.push_back(number());
+        methods.push_back(method);
+      } else if ((word == "input" || word == "output") && !methods.empty()) {
+        PortFacts facts;
+        facts.port.tag = static_cast<Tag>(number());
+        facts.port.dtype = static_cast<ScalarType>(number());
+        facts.port.dynamic = number() != 0;
+        facts.port.dim = static_cast<uint8_t>(number());
+        for (int i = 0; i < facts.port.dim; ++i)
+          facts.sizes.push_back(static_cast<int32_t>(number()));
+        for (int i = 0; i < facts.port.dim; ++i)
+          facts.order.push_back(static_cast<uint8_t>(number()));
+        Method& method = methods.back();
+        (word == "input" ? method.inputs : method.outputs).push_back(facts);
+      } else {
+        die("a word that means nothing: " + word);
+      }
+    }
+  }
+};
+
+std::vector<Port> ports(const std::vector<Firmware::PortFacts>& all) {
+  std::vector<Port> found;
+  for (const Firmware::PortFacts& facts : all) {
+    found.push_back(facts.port);
+    found.back().sizes = facts.sizes.data();
+    found.back().order = facts.order.data();
+  }
+  return found;
+}
+
+int replace_all(const char* facts, int count, char** files) {
+  const Firmware firmware(facts);
+  std::vector<Kernel> table;
+  for (const Firmware::Entry& entry : firmware.entries) {
+    table.push_back({entry.name.c_str(), entry.signature.c_str(),
+                     entry.key == "-" ? nullptr : entry.key.c_str(),
+                     [](const Args&) { return Error::Ok; }, entry.dtypes});
+  }
+  for (int i = 0; i < count; ++i) {
+    const Block file = read_file(files[i]);
+    for (const Firmware::Method& place : firmware.methods) {
+      const Arenas arenas(place.arenas, kArenaLimit);
+      const Block state(place.state);
+      LoadedMethod loaded = {};
+      const ModelMethod method = {
+          "",           place.name.c_str(), {},      0,
+          state.span(), arenas.spans(),     &loaded, nullptr,
+          load_linked};
+      const std::vector<Port> inputs = ports(place.inputs);
+      const std::vector<Port> outputs = ports(place.outputs);
+      const Error error = replace(
+          method, file.bytes(), {inputs.data(), inputs.size()},
+          {outputs.data(), outputs.size()}, {table.data(), table.size()});
+      std::printf("%s ", to_string(error));
+    }
+    std::printf("\n");
   }
   return 0;
 }
@@ -233,7 +393,9 @@ int run(const char* file, const char* name, const char* inputs,
                               index,
                               probe.state.span(),
                               probe.arenas.spans(),
-                              &loaded};
+                              &loaded,
+                              nullptr,
+                              load_linked};
   const Error error = prepare(method);
   if (error != Error::Ok) die(to_string(error));
   Input from(inputs);
@@ -255,12 +417,15 @@ int main(int count, char** arguments) {
   if (command == "check" || command == "shape") {
     return orch::test::check(count - 2, arguments + 2, command == "shape");
   }
+  if (command == "replace" && count > 2) {
+    return orch::test::replace_all(arguments[2], count - 3, arguments + 3);
+  }
   if (command == "run" && count == 6) {
     return orch::test::run(arguments[2], arguments[3], arguments[4],
                            arguments[5]);
   }
-  std::fprintf(
-      stderr,
-      "usage: load_file check|shape FILE... | run FILE METHOD IN OUT\n");
+  std::fprintf(stderr,
+               "usage: load_file check|shape FILE... | replace FACTS FILE..."
+               " | run FILE METHOD IN OUT\n");
   return 2;
 }

@@ -1,8 +1,9 @@
 """Builds the host programs that load and run `.pte` files under sanitizers.
 
-All of them share one set of objects: runtime, every kernel of `kernels/portable` with
-every dtype, and the kernel table, made by the stages that make a product's. They are
-kept in `build/native-tests`, so that only what changed is compiled again.
+All of them share one set of objects: runtime, every kernel of the libraries for all
+targets with every dtype, and the kernel table, made by the stages that make those of a
+product. They are kept in `build/native-tests`, so that only what changed is compiled
+again.
 
     python -m tests.cpp.support.native PROGRAM...
 
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "build" / "native-tests"
-LIBRARY: Final = ROOT / "kernels" / "portable"
+LIBRARIES: Final = tuple(ROOT / "kernels" / n for n in ("portable", "prim_ops"))
 SUPPORT: Final = ROOT / "tests" / "cpp" / "support"
 
 PROGRAMS: Final = {
     "load_file": SUPPORT / "load_file.cpp",
     "mutate": SUPPORT / "mutate.cpp",
+    "call_numbers": SUPPORT / "call_numbers.cpp",
     "fuzz_loader": ROOT / "tests" / "fuzz" / "fuzz_loader.cpp",
 }
 """Source with the `main` of each program; libFuzzer brings that of the last."""
@@ -66,11 +68,19 @@ _FLAGS: Final = (
 )
 
 
-def portable_catalog() -> Catalog:
+def linked_catalog() -> Catalog:
     """The kernels that the programs link."""
-    file = LIBRARY / "functions.yaml"
-    text = file.read_text(encoding="utf-8")
-    return read_catalog([LibraryText(name="portable", file=str(file), text=text)])
+    files = [library / "functions.yaml" for library in LIBRARIES]
+    return read_catalog(
+        [
+            LibraryText(
+                name=file.parent.name,
+                file=str(file),
+                text=file.read_text(encoding="utf-8"),
+            )
+            for file in files
+        ]
+    )
 
 
 def build(program: str) -> Path:
@@ -107,7 +117,7 @@ def _fuzzer_library(compiler: str) -> str:
 
 def _generate() -> list[Path]:
     """Write kernel table and dtype headers; returns the sources to compile."""
-    catalog = portable_catalog()
+    catalog = linked_catalog()
     resolution = resolve(
         Selection(every_operator=True),
         catalog,
@@ -115,7 +125,7 @@ def _generate() -> list[Path]:
         span_of=lambda _: None,
     )
     kernels = tuple(k for _, offered in catalog.libraries for k in offered)
-    head = "Every kernel of kernels/portable, for tests."
+    head = "Every kernel, for tests."
     table = registered_kernels(head, resolution)
     files: list[GeneratedFile] = [table, *selected_headers(head, resolution, kernels)]
     for file in files:
@@ -124,7 +134,7 @@ def _generate() -> list[Path]:
         FOLDER / table.path,
         *_SHARED,
         *sorted((ROOT / "runtime" / "src").glob("*.cpp")),
-        *(LIBRARY / s for _, sources in resolution.sources for s in sources),
+        *(ROOT / "kernels" / n / s for n, files in resolution.sources for s in files),
     ]
 
 
@@ -135,7 +145,8 @@ def _write_if_changed(path: Path, text: str) -> None:
 
 
 def _ninja(compiler: str, shared: list[Path]) -> str:
-    includes = [FOLDER / "gen/include", *(ROOT / i for i in _INCLUDES)]
+    selected = sorted((FOLDER / "gen" / "selected").iterdir())
+    includes = [*selected, *(ROOT / i for i in _INCLUDES)]
     flags = " ".join([*_FLAGS, *(f"-I{include}" for include in includes)])
     lines = [
         "rule cxx",

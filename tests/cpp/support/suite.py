@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog import LibraryText, read_catalog
@@ -23,18 +23,20 @@ from tests.tools import need_file, need_tool
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from orchestrator.core.kernel import Kernel
+
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "build" / "cpp-tests"
 TESTS: Final = ROOT / "tests" / "cpp"
-LIBRARY: Final = ROOT / "kernels" / "portable"
+_KERNELS: Final = ROOT / "kernels"
+_LIBRARIES: Final = {
+    "all_dtypes": tuple(_KERNELS / n for n in ("portable", "prim_ops", "quantized")),
+    # Kernels of quantized have no single dtype.
+    "float_only": tuple(_KERNELS / n for n in ("portable", "prim_ops")),
+}
+"""Kernel libraries of each program."""
 
-_FLAGS: Final = (
-    "-std=c++17",
-    "-O1",
-    "-g1",
-    "-ffp-contract=off",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
+WARNINGS: Final = (
     "-Wall",
     "-Wextra",
     "-Wconversion",
@@ -42,10 +44,19 @@ _FLAGS: Final = (
     "-Wundef",
     "-Werror",
 )
-_INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
+_FLAGS: Final = (
+    "-std=c++17",
+    "-O1",
+    "-g1",
+    "-ffp-contract=off",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    *WARNINGS,
+)
+INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 # What kernels and their tests need of the runtime, and what tests of loader and
 # executor need besides.
-_RUNTIME: Final = ("error", "math", "math_double", "tensor")
+RUNTIME: Final = ("error", "math", "math_double", "tensor")
 _LOADER: Final = (
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "find_kernel")),
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("load_method", "load_values")),
@@ -66,9 +77,11 @@ def build() -> dict[str, Path]:
         "all_dtypes": [*_LOADER, *sorted(TESTS.glob("*_test.cpp"))],
         "float_only": sorted((TESTS / "float_only").glob("*_test.cpp")),
     }
-    _write_headers("all_dtypes", only=None)
-    _write_headers("float_only", only=ScalarType.Float)
-    _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources))
+    kernels = {
+        "all_dtypes": _write_headers("all_dtypes", only=None),
+        "float_only": _write_headers("float_only", only=ScalarType.Float),
+    }
+    _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources, kernels))
     done = subprocess.run(
         [ninja, "-j2", "--quiet"],
         cwd=FOLDER,
@@ -80,31 +93,54 @@ def build() -> dict[str, Path]:
     return {name: FOLDER / name / "run" for name in sources}
 
 
-def _write_headers(program: str, *, only: ScalarType | None) -> None:
-    """`orch_selected/*.h` with one dtype, or with all that the kernels have."""
-    file = LIBRARY / "functions.yaml"
-    text = file.read_text(encoding="utf-8")
-    catalog = read_catalog(
-        [LibraryText(name="portable", file="functions.yaml", text=text)]
-    )
+def _write_headers(program: str, *, only: ScalarType | None) -> list[Path]:
+    """`orch_selected/*.h` with one dtype, or with all that the kernels have.
+
+    Returns:
+        Sources of the kernels that have the dtype.
+    """
+    texts = []
+    for folder in _LIBRARIES[program]:
+        file = folder / "functions.yaml"
+        text = file.read_text(encoding="utf-8")
+        texts.append(LibraryText(name=folder.name, file=str(file), text=text))
+    catalog = read_catalog(texts)
     kernels = tuple(k for _, offered in catalog.libraries for k in offered)
     dtypes = (only,) if only is not None else ()
     selection = Selection(
         operators=tuple(
             SelectedOperator(name=name, dtypes=dtypes, every_dtype=only is None)
-            for name in sorted({k.operator for k in kernels})
+            for name in sorted({k.operator for k in kernels if _takes(k, dtypes)})
         )
     )
     resolution = resolve(
         selection, catalog, every_dtype=only is None, span_of=lambda _: None
     )
     for header in selected_headers("For tests.", resolution, kernels):
-        _write_if_changed(FOLDER / program / header.path, header.text)
+        name = PurePosixPath(header.path).name
+        _write_if_changed(_selected(program) / "orch_selected" / name, header.text)
+    return sorted(
+        _KERNELS / library / s for library, ss in resolution.sources for s in ss
+    )
 
 
-def _ninja(compiler: str, sources: dict[str, list[Path]]) -> str:
+def _takes(kernel: Kernel, dtypes: tuple[ScalarType, ...]) -> bool:
+    """Whether some deciding argument takes each dtype, or none decides."""
+    taken = dict(kernel.dtypes)
+    deciding = [taken[name] for name in kernel.dtype_arguments]
+    return not deciding or all(any(d in own for own in deciding) for d in dtypes)
+
+
+def _selected(program: str) -> Path:
+    """Where the headers are that select the dtypes of a program."""
+    return FOLDER / program / "selected"
+
+
+def _ninja(
+    compiler: str, sources: dict[str, list[Path]], kernels: dict[str, list[Path]]
+) -> str:
     """Text of build.ninja."""
-    includes = [f"-I{ROOT / folder}" for folder in _INCLUDES]
+    includes = [f"-I{ROOT / folder}" for folder in INCLUDES]
     flags = shlex.join([*_FLAGS, *includes])
     lines = [
         "rule cxx",
@@ -116,14 +152,13 @@ def _ninja(compiler: str, sources: dict[str, list[Path]]) -> str:
         f"  command = {compiler} -fsanitize=address,undefined $in -o $out",
         "  description = $out",
     ]
-    runtime = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in _RUNTIME]
+    runtime = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in RUNTIME]
     shared = [*runtime, TESTS / "support" / "doctest_main.cpp"]
     objects = _objects(lines, "shared", shared, more="")
     for program, tests in sources.items():
-        selected = f"-I{FOLDER / program / 'gen' / 'include'}"
-        kernels = _objects(lines, program, sorted(LIBRARY.glob("*.cpp")), selected)
+        linked = _objects(lines, program, kernels[program], f"-I{_selected(program)}")
         own = _objects(lines, program, tests, more="")
-        everything = " ".join([*objects, *kernels, *own])
+        everything = " ".join([*objects, *linked, *own])
         lines.append(f"build {program}/run: link {everything}")
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,7 @@
-"""Makes reference.bin: calls of aten operators and what PyTorch's CPU gives.
+"""Makes reference.bin: calls of operators and what PyTorch's CPU gives.
 
-Run it with a Python that has torch (2.13.0 made the file that is checked in):
+Run it with a Python that has torch and executorch (2.13.0 and 1.5.1 made the file that
+is checked in):
 
     python tests/data/kernels/make_reference.py
 
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from reference_elementwise import elementwise
 from reference_format import (
     EPSILON,
     FLOATING,
@@ -35,6 +37,8 @@ from reference_format import (
     wide,
 )
 from reference_images import batch_norm, convolution, pooling
+from reference_quantized import quantized
+from reference_shapes import shapes
 
 aten = torch.ops.aten
 
@@ -281,6 +285,9 @@ def main() -> None:
         convolution,
         pooling,
         batch_norm,
+        quantized,
+        elementwise,
+        shapes,
     ):
         make(writer)
     data = writer.file()

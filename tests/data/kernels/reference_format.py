@@ -6,8 +6,10 @@ Format, little-endian: "ORCHREF1", u32 count of calls; per call:
 
 An argument is a u8 kind and: 0 None; 1 input tensor; 2 i64 Int; 3 f64 Double;
 4 u8 Bool; 5 u32 count and i64 items (IntList); 6 output tensor, with the result to
-expect. A tensor is u8 dtype code, u8 rank, i32 sizes, u8 dim order, and its items
-in memory order.
+expect; 7 u32 length and a string; 8 u32 count and input tensors, each after a u8 that
+is 0 for None (then none follows) and else 1; 9 u32 count and output tensors; 10 u32
+count and f64 items (DoubleList). A tensor is u8 dtype code, u8 rank, i32 sizes, u8 dim
+order, and its items in memory order.
 """
 # mypy: ignore-errors
 # (torch is not there when the project is checked)
@@ -73,28 +75,40 @@ class Writer:
         self.counts: dict[str, int] = {}
 
     def call(
-        self, name: str, args: list[Any], outs: list[Out], *, ulps: float, scale: float
+        self,
+        name: str,
+        args: list[Any],
+        outs: list[Out],
+        *,
+        ulps: float,
+        scale: float,
+        outs_are_list: bool = False,
     ) -> None:
         """Add a call.
 
         Args:
             name: Operator, `aten::add.out`.
-            args: Inputs in schema order.
+            args: Inputs in schema order; an `Out` is one that is written.
             outs: Outputs, which follow the inputs.
             ulps: Errors allowed, in steps of the last place of the result.
             scale: Size of the terms that a result is summed from: an error of `ulps`
                 steps at this size is allowed too, for halves steps of Float, in which
                 they are summed.
+            outs_are_list: Whether the outputs are one argument, a list.
         """
-        dtype = outs[0].tensor.dtype
+        written = [a for a in (*args, *outs) if type(a) is Out]
+        dtype = written[0].tensor.dtype
         step = EPSILON.get(dtype, 0.0)
         fine = min(step, EPSILON[torch.float32])
         data = struct.pack("<B", len(name)) + name.encode()
-        data += struct.pack("<ddB", ulps * fine * scale, ulps * step, len(args + outs))
+        count = len(args) + (1 if outs_are_list else len(outs))
+        data += struct.pack("<ddB", ulps * fine * scale, ulps * step, count)
         for arg in args:
             data += self._argument(arg)
+        if outs_are_list:
+            data += struct.pack("<BI", 9, len(outs))
         for out in outs:
-            data += b"\x06" + self._tensor(out)
+            data += (b"" if outs_are_list else b"\x06") + self._tensor(out)
         self.calls.append(data)
         self.counts[name] = self.counts.get(name, 0) + 1
 
@@ -107,14 +121,25 @@ class Writer:
             return b"\x00"
         if isinstance(value, torch.Tensor):
             value = In(value)
-        if isinstance(value, In):
-            return b"\x01" + self._tensor(value)
-        if isinstance(value, bool):
-            return struct.pack("<BB", 4, value)
-        if isinstance(value, int):
-            return struct.pack("<Bq", 2, value)
-        if isinstance(value, float):
-            return struct.pack("<Bd", 3, value)
+        if isinstance(value, Out):
+            kind = b"\x01" if isinstance(value, In) else b"\x06"
+            return kind + self._tensor(value)
+        if isinstance(value, str):
+            return struct.pack("<BI", 7, len(value)) + value.encode()
+        for number, code, form in ((bool, 4, "B"), (int, 2, "q"), (float, 3, "d")):
+            if isinstance(value, number):
+                return struct.pack(f"<B{form}", code, value)
+        return self._list(value)
+
+    def _list(self, value: Any) -> bytes:
+        if any(isinstance(item, torch.Tensor | In | None) for item in value):
+            data = struct.pack("<BI", 8, len(value))
+            for item in value:
+                given = In(item) if isinstance(item, torch.Tensor) else item
+                data += b"\x00" if given is None else b"\x01" + self._tensor(given)
+            return data
+        if any(isinstance(item, float) for item in value):
+            return struct.pack(f"<BI{len(value)}d", 10, len(value), *value)
         return struct.pack(f"<BI{len(value)}q", 5, len(value), *value)
 
     @staticmethod

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from orchestrator.cli import run
+from orchestrator.core.prim_ops import PRIM_OPS
 from tests.conftest import CASES, CORPUS
 from tests.unit.stages.test_executorch_headers import (
     conditions,
@@ -19,6 +20,8 @@ from tests.unit.stages.test_executorch_headers import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from orchestrator.core.operator import OperatorName
 
 PRIM_OP = re.compile(r"executorch_prim::|aten::(_local_scalar_dense|sym_)")
 
@@ -67,6 +70,17 @@ def test_a_lists_headers_are_executorchs(case: str, tmp_path: Path) -> None:
     found = kernel_num(theirs[name])
     assert found is not None
     assert kernel_num(ours[name]) == found - twice - nothing
+    # Where only the prim ops that the other header names are registered.
+    defines = set(theirs["selected_prim_ops.h"].splitlines())
+    registered = {_macro(op) for op in PRIM_OPS} & defines
+    ours = headers(folder / "oplist.yaml", tmp_path, "--prim-ops", "listed")
+    assert kernel_num(ours[name]) == found - 28 - twice - nothing + len(registered)
+
+
+def _macro(op: OperatorName) -> str:
+    """The line that ExecuTorch's register_prim_ops.cpp looks for."""
+    name = re.sub("_+", "_", str(op).replace("::", "_").replace(".", "_"))
+    return f"#define INCLUDE_{name.upper()}"
 
 
 def test_all_sources_together(
@@ -124,6 +138,9 @@ def test_every_operator(tmp_path: Path) -> None:
     found = headers(output, tmp_path / "gen")
     assert kernel_num(found["selected_max_kernel_num.h"]) is None
     assert "return true;" in found["selected_op_variants.h"]
+    macros = {_macro(op) for op in PRIM_OPS} | {"#define INCLUDE_ATEN_ADD_OUT"}
+    assert set(found["selected_prim_ops.h"].splitlines()) >= macros
+    assert found["selected_prim_ops.h"].count("#define") == len(macros)
 
 
 def test_nothing_selected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

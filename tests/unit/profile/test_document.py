@@ -67,8 +67,8 @@ def test_models_come_with_the_folder_of_their_file() -> None:
         read_document(Path(file), text_of=lambda _, text=text: text)  # type: ignore[misc]  # lambda with a default
         for file, text in (("a/x.toml", "models = []"), ("b/y.toml", "b = 1"))
     )
-    assert with_models.over(without).models_folder == Path("a")
-    assert without.over(with_models).models_folder == Path("a")
+    assert with_models.over(without).folder("models") == Path("a")
+    assert without.over(with_models).folder("models") == Path("a")
 
 
 def test_operator_lists_come_with_the_folder_of_their_file() -> None:
@@ -79,5 +79,5 @@ def test_operator_lists_come_with_the_folder_of_their_file() -> None:
             ("b/y.toml", "operators.include = []"),
         )
     )
-    assert with_lists.over(without).yaml_folder == Path("a")
-    assert without.over(with_lists).yaml_folder == Path("a")
+    assert with_lists.over(without).folder("operators", "include_yaml") == Path("a")
+    assert without.over(with_lists).folder("operators", "include_yaml") == Path("a")

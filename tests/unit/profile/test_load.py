@@ -22,18 +22,21 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile import (
     Budget,
+    CustomLibrary,
     DtypeRequest,
     DtypeRequests,
     DtypeSelect,
+    KernelChoice,
     Load,
     ModelEntry,
-    OperatorFile,
+    NamedFile,
     OperatorRequests,
     Optimize,
     Overlap,
     Profile,
     Registry,
     TargetChoice,
+    Trace,
     checks,
     load_profile,
 )
@@ -78,6 +81,10 @@ def problems_of(text: str, **others: str) -> tuple[Diagnostic, ...]:
     return ()
 
 
+def _named(written: str) -> NamedFile:
+    return NamedFile(path=MAIN.parent / written, written=written)
+
+
 def test_every_key() -> None:
     profile = load(EXAMPLE)
     assert dataclasses.replace(profile, spans=()) == Profile(
@@ -102,13 +109,9 @@ def test_every_key() -> None:
         ),
         operators=OperatorRequests(
             include=(OperatorName("aten", "add", "out"),),
-            include_yaml=(
-                OperatorFile(
-                    path=Path("profiles/../ops/extra.yaml"),
-                    written="../ops/extra.yaml",
-                ),
-            ),
+            include_yaml=(_named("../ops/extra.yaml"),),
             overlap=Overlap.ALLOW,
+            allow_missing=("XnnpackBackend",),
         ),
         dtypes=DtypeRequests(
             select=DtypeSelect.MODELS,
@@ -123,8 +126,21 @@ def test_every_key() -> None:
                 ),
             ),
         ),
-        libraries=("portable",),
+        kernels=KernelChoice(
+            libraries=("my_ops", "portable"),
+            custom=(
+                CustomLibrary(
+                    name="my_ops",
+                    functions=_named("../my_ops/functions.yaml"),
+                    sources=(_named("../my_ops/*.cpp"),),
+                    include=(_named("../my_ops/include"),),
+                    defines=("MY_OPS_TABLES=2",),
+                ),
+            ),
+            operators=((OperatorName("aten", "add", "out"), ("portable",)),),
+        ),
         registry=Registry(max_kernels=64),
+        trace=Trace(enable=True),
         budget=Budget(flash_bytes=2 * 1024 * 1024, ram_bytes=64 * 1024),
     )
 
@@ -165,7 +181,7 @@ def test_choices_are_kept() -> None:
     profile = load(text)
     assert (profile.target.isa, profile.target.toolchain) == ("dsp", "gnu")
     assert profile.target.optimize is Optimize.DEBUG
-    assert profile.libraries == ("quantized", "portable")
+    assert profile.kernels.libraries == ("quantized", "portable")
     assert profile.dtypes.select is DtypeSelect.ALL
     assert profile.operators.every
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from orchestrator.core.dtype import ALL
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
-from orchestrator.pte.decode_values import RUNTIME_DTYPES
 from orchestrator.pte.program import (
     BufferDevice,
     CompileSpec,
@@ -529,7 +529,7 @@ def test_dtypes_are_those_of_the_runtime() -> None:
     pattern = re.compile(r"enum class ScalarType .*?\{(.*?)\};", re.DOTALL)
     (body,) = pattern.findall(header.read_text())
     found = {name: int(code) for name, code in re.findall(r"(\w+) = (\d+),", body)}
-    assert found == {dtype.name: int(dtype) for dtype in RUNTIME_DTYPES}
+    assert found == {dtype.name: int(dtype) for dtype in ALL}
 
 
 @pytest.mark.parametrize("names", [[""], ["a\0b"], ["forward", "forward"]])

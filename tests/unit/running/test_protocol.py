@@ -15,6 +15,7 @@ from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, ProductMethod, ValueKind
 from orchestrator.running.protocol import (
     CallResult,
+    CallTrace,
     DeviceError,
     decode_response,
     encode_request,
@@ -83,6 +84,30 @@ def test_expected_outputs_come_back(case: str) -> None:
     compared = compare_calls(expected.calls, results, expected.tolerance)
     assert len(compared) == sum(len(c.method.outputs) for c in expected.calls)
     assert all(o.comparison and o.comparison.is_ok for o in compared)
+
+
+def test_a_product_with_hooks_tells_how_long_everything_took() -> None:
+    """Events of each call stand before what every product says of it."""
+    method = ProductMethod(
+        index=0, model="kws", name="forward", state_bytes=96, inputs=(), outputs=()
+    )
+    call = Call(method=method, inputs=())
+    events = struct.pack("<IQIQ", 0, 2**40, 2, 7) + struct.pack("<I", 2**32 - 1)
+    sound = events + struct.pack("<QQ", 900, 2**41) + struct.pack("<IIII", 0, 3, 96, 0)
+    failed = (
+        struct.pack("<IQI", 0, 5, 2**32 - 1)
+        + struct.pack("<QQ", 0, 6)
+        + struct.pack("<III", 10, 0, 96)
+    )
+    first, second = decode_response(b"ORT1" + sound + failed, [call, call, call])
+    assert first.trace == CallTrace(
+        load_ticks=900, events=((0, 2**40), (2, 7)), run_ticks=2**41
+    )
+    assert first.error is DeviceError.Ok
+    assert second.trace == CallTrace(load_ticks=0, events=((0, 5),), run_ticks=6)
+    assert (second.error, second.instruction) == (DeviceError.InvalidArgument, 0)
+    with pytest.raises(MismatchError):
+        decode_response(b"ORT1" + sound[:20], [call])
 
 
 TENSOR: Final = Port(

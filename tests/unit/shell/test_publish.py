@@ -150,3 +150,28 @@ def test_the_identity_of_a_set_is_names_and_bytes() -> None:
 
 def test_nothing_is_published_in_a_new_folder(tmp_path: Path) -> None:
     assert published_files(tmp_path) == {}
+
+
+def test_a_file_that_keeps_its_bytes_keeps_its_time(tmp_path: Path) -> None:
+    publish.publish(tmp_path, {"a": b"1", "b/c": b"2"})
+    for name in ("a", "b/c"):
+        os.utime(tmp_path / name, ns=(10, 20))
+    publish.publish(tmp_path, {"a": b"1", "b/c": b"3", "d": b"1"})
+    assert (tmp_path / "a").stat().st_mtime_ns == 20
+    assert (tmp_path / "b/c").stat().st_mtime_ns > 20
+    assert (tmp_path / "d").stat().st_mtime_ns > 20
+
+
+def test_empty_folders_in_the_place_of_links_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "b" / "c" / "d").mkdir(parents=True)
+    publish.publish(tmp_path, {"b/c/d": b"1"})
+    assert (tmp_path / "b").is_symlink()
+    assert (tmp_path / "b/c/d").read_bytes() == b"1"
+
+
+def test_a_folder_with_files_is_left(tmp_path: Path) -> None:
+    (tmp_path / "b" / "c").mkdir(parents=True)
+    (tmp_path / "b" / "mine").write_text("mine")
+    with pytest.raises(IsADirectoryError):
+        publish.publish(tmp_path, {"b/c": b"1"})
+    assert (tmp_path / "b" / "mine").read_text() == "mine"

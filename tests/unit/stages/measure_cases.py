@@ -16,6 +16,7 @@ from orchestrator.core.memory import (
     ModelMemory,
     Placement,
 )
+from orchestrator.core.resolution import Resolution
 from orchestrator.core.size import (
     Contributor,
     ContributorKind,
@@ -61,6 +62,8 @@ class Case:
             "map_text": self.map_text,
             "stack_usage": self.stack_usage,
             "memory": self.memory,
+            "objects": {},
+            "resolution": Resolution(),
         }
         return measure(**{**arguments, **changes})
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.core.resolution import Resolution
+from orchestrator.core.operator import OperatorName
+from orchestrator.core.resolution import Resolution, TableEntry
 from orchestrator.shell import sources
 from orchestrator.stages import compile as stage
 from orchestrator.stages.compile import (
@@ -237,7 +238,7 @@ def test_nothing_that_differs_between_builds_is_linked(
 def test_a_path_with_spaces_and_dollars_is_one_word() -> None:
     odd = replace(GNU, compiler=("/my tools/$new/g++",))
     text = _plan("host", "gnu", programs=odd).ninja
-    assert "cxx = /my$ tools/$$new/g++\n" in text
+    assert "cxx = '/my tools/$$new/g++'\n" in text
 
 
 def test_without_kernels_and_models_there_is_still_a_library() -> None:
@@ -255,7 +256,11 @@ def test_without_kernels_and_models_there_is_still_a_library() -> None:
 def test_the_compilation_database_names_the_files_people_edit() -> None:
     plan = _plan("host", "gnu")
     text = compile_commands(
-        plan, compiler=GNU.compiler, folder="/elsewhere/build", sources="/elsewhere/src"
+        plan,
+        compiler=GNU.compiler,
+        folder="/elsewhere/build",
+        sources="/elsewhere/src",
+        elsewhere={},
     )
     entries = json.loads(text)
     assert [e["output"] for e in entries] == [u.object for u in plan.units]
@@ -278,3 +283,57 @@ def test_the_compilation_database_names_the_files_people_edit() -> None:
 
 def test_sources_and_toolchain_file_have_one_name() -> None:
     assert (stage.SOURCES, stage.TOOLCHAIN_FILE) == ("src", "toolchain.txt")
+
+
+@pytest.mark.parametrize(
+    ("signature", "settles"),
+    [
+        (None, False),
+        ("TTSt", False),
+        ("TI>I", False),
+        ("TJ>t", False),
+        ("SS>B", True),
+        ("SS>S", True),
+        ("S>D", True),
+    ],
+)
+def test_numbers_are_settled_only_where_a_kernel_returns_some(
+    signature: str | None, *, settles: bool
+) -> None:
+    entry = TableEntry(
+        operator=OperatorName("my", "op"),
+        key=None,
+        function="my::op",
+        signature=signature or "",
+        dtypes=frozenset(),
+    )
+    plan = plan_compile(
+        profile="test",
+        target=target_of("cortex-m4", "gnu"),
+        toolchain=GNU,
+        resolution=Resolution(table_entries=(entry,) if signature else ()),
+        runtime_sources=("src/load_method.cpp", "src/model.cpp"),
+        models=(),
+    )
+    flags = {u.source: "-DORCH_SETTLES_RESULTS=0" in u.flags for u in plan.units}
+    assert flags["src/runtime/src/load_method.cpp"] is not settles
+    assert not flags["src/runtime/src/model.cpp"]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_hooks_are_compiled_in_only_where_they_are_wanted(*, traced: bool) -> None:
+    sources = ("src/executor.cpp", "src/model.cpp", "app/runner.cpp")
+    plan = plan_compile(
+        profile="test",
+        target=target_of("cortex-m4", "gnu"),
+        toolchain=GNU,
+        resolution=Resolution(),
+        runtime_sources=sources,
+        models=(),
+        traced=traced,
+    )
+    with_hooks = {u.source for u in plan.units if "-DORCH_TRACE=1" in u.flags}
+    expected = {f"src/runtime/{s}" for s in (sources[0], sources[2])}
+    assert with_hooks == (expected if traced else set())
+    # What the lock calls the flags of the product is the same.
+    assert "-DORCH_TRACE=1" not in plan.flags

@@ -234,6 +234,13 @@ def test_prim_ops_are_those_selected_or_linked() -> None:
     )
 
 
+def test_every_operator_means_every_prim_op() -> None:
+    text = headers(Selection(every_operator=True))["selected_prim_ops.h"]
+    assert text.count("#define INCLUDE_") == 28
+    assert "#define INCLUDE_ATEN_SYM_NUMEL\n" in text
+    assert "#define INCLUDE_EXECUTORCH_PRIM_SYM_ITE_SCALAR\n" in text
+
+
 def test_names_with_one_macro_define_it_once() -> None:
     selection = selection_of({"aten::_x": ["v1"], "aten::x": ["v1"]})
     assert headers(selection)["selected_prim_ops.h"].count("#define") == 1

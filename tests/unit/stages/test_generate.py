@@ -79,7 +79,8 @@ def test_every_file_names_its_maker_and_no_machine(target: Target) -> None:
     for path, text in _generate(target, a="kws_dscnn_fp32", b="mlp").items():
         assert HEAD in text.splitlines()[0], path
         assert text.endswith("\n"), path
-        assert not re.search(r"(?<![\w./*])/[a-z]", text), path
+        # After a brace, it is relative to a folder that CMake knows.
+        assert not re.search(r"(?<![\w./*}])/[a-z]", text), path
         assert all(line == line.rstrip() for line in text.splitlines()), path
 
 
@@ -200,6 +201,28 @@ def test_names_that_mean_something_in_cpp_are_no_obstacle(
 # What the texts say
 
 
+def test_a_product_with_hooks_declares_them_and_numbers_its_methods() -> None:
+    programs = {name: program_of(name) for name in ("multi_method", "add_mul")}
+    memory = memory_of(programs, HOST)
+    plain = api_header("p", HEAD, programs, memory).text
+    traced = api_header("p", HEAD, programs, memory, traced=True).text
+    numbered = [
+        f"P_{model.upper()}_{method.name.upper()}_METHOD"
+        for model, program in programs.items()
+        for method in program.methods
+    ]
+    assert len(numbered) > 2
+    added = [line for line in traced.splitlines() if line not in plain.splitlines()]
+    assert added == [
+        '#include "orch/trace.h"',
+        "/* Methods, as orch_trace_record is told of them. */",
+        *(f"#define {name} {index}" for index, name in enumerate(numbered)),
+    ]
+    # Without methods there is nothing to number.
+    empty = api_header("p", HEAD, {}, memory_of({}, HOST), traced=True).text
+    assert "_METHOD" not in empty
+
+
 def _renamed(program: Program, name: str) -> Program:
     (method,) = program.methods
     return replace(program, methods=(replace(method, name=name),))
@@ -223,6 +246,7 @@ def test_constants_are_the_numbers_of_plan_and_program(case: str) -> None:
     ):
         base = f"P_M_{method.name.upper()}"
         expected[f"{base}_STATE_BYTES"] = sizes.state_bytes
+        expected[f"{base}_TEMPORARY_BYTES"] = 0
         for arena in sizes.arenas:
             expected[f"{base}_ARENA{arena.memory_id}_BYTES"] = arena.size_bytes
         for side in ("input", "output"):
@@ -230,6 +254,8 @@ def test_constants_are_the_numbers_of_plan_and_program(case: str) -> None:
                 value = method.values[index]
                 if isinstance(value, TensorValue):
                     expected[f"{base}_{side.upper()}{i}_COUNT"] = value.numel
+                    given = getattr(sizes, f"{side}_bytes")[i]
+                    expected[f"{base}_{side.upper()}{i}_BYTES"] = given
     assert _defines(case) == expected
 
 
@@ -320,7 +346,7 @@ def test_two_methods_of_one_name_are_refused() -> None:
     )
     names = [d.message.rpartition(" ")[2] for d in caught.value.diagnostics]
     assert sorted(names) == sorted(
-        ["p_a_b_c", "p_a_b_c_run", "P_A_B_C"]
+        ["p_a_b_c", "p_a_b_c_run", "p_a_b_c_run_at", "p_a_b_c_load", "P_A_B_C"]
         + [f"p_a_b_c_{port}" for port in ("input0", "input1", "input2", "output0")]
     )
 
@@ -393,7 +419,9 @@ def test_selection_headers_say_per_kernel_source_what_is_instantiated() -> None:
     resolution = resolution_of("add_mul")
     for library, sources in resolution.sources:
         for source in sources:
-            text = files[f"gen/include/orch_selected/{source.removesuffix('.cpp')}.h"]
+            text = files[
+                f"gen/selected/portable/orch_selected/{source.removesuffix('.cpp')}.h"
+            ]
             for kernel in dict(catalog().libraries)[library]:
                 if source not in kernel.sources:
                     continue

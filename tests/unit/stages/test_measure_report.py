@@ -7,7 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.core.size import SizeReport, SizeTotals
+from orchestrator.core.size import (
+    MethodStack,
+    SizeMethod,
+    SizeReport,
+    SizeTotals,
+)
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
@@ -172,6 +177,11 @@ def test_json_form() -> None:
         "contributors",
         "symbols",
         "stack",
+        "parts",
+        "operators",
+        "dtype_comparison",
+        "missing",
+        "methods",
     ]
     assert document["schema"] == 1
     assert document["totals"]["flash_bytes_without_models"] == 2_000
@@ -297,3 +307,61 @@ def test_the_budget_is_exact(name: str) -> None:
         check_budget(report(name), flash_bytes=flash - 1, ram_bytes=ram, span_of=span)
     assert len(error.value.diagnostics) == 1
     assert error.value.diagnostics[0].notes[2] == ("over", "1 byte")
+
+
+def _check(report: SizeReport) -> None:
+    check_budget(report, flash_bytes=None, ram_bytes=None, span_of=lambda *_: None)
+
+
+def test_a_firmware_that_overflows_its_stack_is_refused() -> None:
+    exact = replace(SMALL.stack, is_computed=True, stack_bytes=1_024)
+    _check(replace(SMALL, stack=exact))
+    with pytest.raises(MemoryPlanError) as caught:
+        _check(replace(SMALL, stack=replace(exact, stack_bytes=1_025)))
+    assert caught.value.diagnostics == (
+        Diagnostic(
+            code="stack-too-small",
+            message="the firmware can use more stack than the board reserves",
+            notes=(
+                ("needs", "1025 bytes"),
+                ("reserved", "1024 bytes"),
+                ("takes", "480 loader"),
+                ("takes", "220 application and platform"),
+            ),
+            hint="choose kernels that need less, or a board that reserves more",
+        ),
+    )
+    # An estimate refuses nothing.
+    _check(replace(SMALL, stack=replace(SMALL.stack, stack_bytes=9_999)))
+
+
+def test_methods_and_a_computed_stack_are_shown() -> None:
+    method = SizeMethod(
+        model="person",
+        method="forward",
+        arena_bytes=(600, 8),
+        state_bytes=200,
+        temporary_bytes=0,
+        input_bytes=(16,),
+        output_bytes=(8, 8),
+        stack=MethodStack(load_bytes=480, run_bytes=300, entries=(), unknown=()),
+    )
+    shown = replace(
+        SMALL,
+        methods=(method, replace(method, method="reset", stack=None)),
+        stack=replace(SMALL.stack, is_computed=True, unknown=("fancy",)),
+    )
+    assert read_report(report_json(shown)) == shown
+    text = size_table(shown)
+    assert (
+        """\
+methods                  arena     state temporary   in, out      load       run
+  person.forward           608       200         0        32       480       300
+  person.reset             608       200         0        32
+
+stack, worst use: 700 bytes of 1,024 reserved (68.4 %)
+"""
+        in text
+    )
+    assert "  not bounded: fancy\n" in text
+    assert max(map(len, text.splitlines())) <= 80

@@ -25,6 +25,8 @@ from orchestrator.pte.values import (
 from orchestrator.stages.memory import (
     CODE_RESERVE_BYTES,
     RAM_RESERVE_BYTES,
+    instruction_bytes,
+    instructions_offset,
     method_state_bytes,
     plan_memory,
 )
@@ -200,6 +202,17 @@ def test_state_is_values_instructions_and_changing_sizes(
         + instruction * len(method.instructions)
         + sum(4 + 4 * len(v.sizes) for v in dynamic)
     )
+
+
+@pytest.mark.parametrize(("pointer_bytes", "expected"), [(4, (16, 12)), (8, (32, 24))])
+def test_instructions_lie_behind_the_values(
+    pointer_bytes: int, expected: tuple[int, int]
+) -> None:
+    method = program_of("add_mul").method("forward")
+    value, instruction = expected
+    offset = instructions_offset(method, pointer_bytes=pointer_bytes)
+    assert offset == value * len(method.values)
+    assert instruction_bytes(pointer_bytes) == instruction
 
 
 def test_inputs_and_outputs_have_their_bytes() -> None:

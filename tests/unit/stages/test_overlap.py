@@ -4,10 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.op_info import CallPattern, OpCall, OpInfo
+from orchestrator.catalog import LibraryText, read_catalog
+from orchestrator.core.op_info import (
+    CallPattern,
+    OpCall,
+    OpInfo,
+    SelectedOperator,
+    Selection,
+)
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import ExitCode, KernelError, SourceSpan
-from orchestrator.stages.overlap import check_overlap
+from orchestrator.stages.overlap import check_library_overlap, check_overlap
 from tests.unit.stages.strategies import INFOS
 
 ADD, MUL = OperatorName("aten", "add", "out"), OperatorName("aten", "mul", "out")
@@ -71,3 +78,51 @@ def test_refused_is_what_two_models_share(infos: list[OpInfo]) -> None:
     except KernelError as error:
         found = [d.message for d in error.diagnostics]
     assert found == [f"2 models bring {name}" for name in sorted(shared)]
+
+
+def _library(name: str, *operators: str) -> LibraryText:
+    text = "".join(
+        f"- func: aten::{o}.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n"
+        f"  kernels: [{{kernel_name: {name}::{o}}}]\n"
+        for o in operators
+    )
+    return LibraryText(name=name, file=f"{name}.yaml", text=text)
+
+
+def test_selected_operators_of_several_libraries_are_named() -> None:
+    libraries = [
+        _library("a", "add"),
+        _library("b", "mul", "add"),
+        _library("c", "mul"),
+    ]
+    selection = Selection(operators=(SelectedOperator(name=ADD),))
+    with pytest.raises(KernelError) as caught:
+        check_library_overlap(selection, read_catalog(libraries), where=WHERE)
+    (found,) = caught.value.diagnostics
+    assert found.message == "2 kernel libraries have aten::add.out"
+    assert found.notes == (("found", "a, a.yaml:1"), ("found", "b, b.yaml:3"))
+    assert '"aten::add.out" = ["a"] in [kernels.operators]' in found.hint
+    every = Selection(every_operator=True)
+    with pytest.raises(KernelError) as caught:
+        check_library_overlap(every, read_catalog(libraries), where=WHERE)
+    assert len(caught.value.diagnostics) == 2
+
+
+def test_a_choice_of_one_library_is_no_overlap() -> None:
+    libraries = [_library("a", "add"), _library("b", "mul", "add")]
+    every = Selection(every_operator=True)
+    check_library_overlap(every, read_catalog(libraries, ((ADD, ("b",)),)), where=WHERE)
+    check_library_overlap(Selection(), read_catalog(libraries), where=WHERE)
+
+
+def test_a_choice_decides_which_libraries_are_tried_and_when() -> None:
+    libraries = [_library("a", "add"), _library("b", "mul", "add")]
+
+    def offers(*order: str) -> list[str]:
+        catalog = read_catalog(libraries, ((ADD, order),))
+        assert [k[0].library for k in catalog.offers(MUL)] == ["b"]
+        return [kernels[0].library for kernels in catalog.offers(ADD)]
+
+    assert offers("b") == ["b"]
+    assert offers("b", "a") == ["b", "a"]
+    assert offers("a", "b") == ["a", "b"]

@@ -322,6 +322,7 @@ def test_unknown_operator() -> None:
     assert caught.value.exit_code is ExitCode.KERNEL
     place = SourceSpan(file="p.toml", line=14)
     asked = ("asked by", 'model "m", method "forward", instruction 0')
+    key = ("key", "v1/6;0,1|6;0,1|6;0,1|6;0,1")
     known = ("known", "no kernel in fast, portable")
     hint = "export the model without it; docs/kernels.md tells how to add a kernel"
     assert caught.value.diagnostics == (
@@ -329,7 +330,7 @@ def test_unknown_operator() -> None:
             code="no-kernel",
             message="no kernel for aten::add.Scalar_out",
             where=place,
-            notes=(asked, known, ("nearest", "aten::add.out")),
+            notes=(asked, key, known, ("nearest", "aten::add.out")),
             hint=hint,
         ),
         Diagnostic(
@@ -347,14 +348,14 @@ def test_unknown_operator() -> None:
             code="no-kernel",
             message="no kernel for my::own.out",
             where=place,
-            notes=(asked, known),
+            notes=(asked, key, known),
             hint=hint,
         ),
         Diagnostic(
             code="no-kernel",
             message="no kernel for q::f.out",
             where=place,
-            notes=(asked, known),
+            notes=(asked, key, known),
             hint='add "quantized" to kernels.libraries, it has a kernel for it',
         ),
     )
@@ -362,7 +363,7 @@ def test_unknown_operator() -> None:
 
 def test_catalog_without_libraries() -> None:
     found = gap(selected(ADD, add_call()), offered=Catalog())
-    assert found.notes[1] == ("known", "no kernel in any library: none is named")
+    assert found.notes[2] == ("known", "no kernel in any library: none is named")
 
 
 def test_unknown_dtype_names_argument_and_nearest_kernel() -> None:
@@ -374,6 +375,7 @@ def test_unknown_dtype_names_argument_and_nearest_kernel() -> None:
         where=SourceSpan(file="p.toml", line=14),
         notes=(
             ("asked by", 'model "m", method "forward", instruction 0'),
+            ("key", "v1/6;0,1|5;0,1|5;0,1|5;0,1"),
             ("found", "other Half, out Half"),
             ("known", "narrow takes Int for other and out"),
             ("known", "portable takes Int, Float for other and out"),
@@ -395,6 +397,7 @@ def test_unknown_dtypes_of_several_arguments() -> None:
     found = gap(selected(ADD, add_call(H, F, F)), offered=catalog(uneven))
     assert found.message == "no kernel for aten::add.out with dtype Half and Float"
     assert found.notes[1:] == (
+        ("key", "v1/5;0,1|6;0,1|6;0,1|6;0,1"),
         ("found", "self Half, other Float"),
         ("known", "portable takes Float for self; Int for other"),
     )
@@ -412,7 +415,7 @@ def test_dtype_of_a_further_list_item_counts() -> None:
         list_items=((0, metas[1]),),
     )
     found = gap(selected(CAT, call), offered=catalog(kernel(CAT)))
-    assert found.notes[1] == ("found", "tensors Half")
+    assert found.notes[2] == ("found", "tensors Half")
 
 
 def test_unknown_dim_order() -> None:
@@ -436,6 +439,7 @@ def test_unknown_dim_order() -> None:
         where=SourceSpan(file="p.toml", line=14),
         notes=(
             ("asked by", 'model "m", method "forward", instruction 0'),
+            ("key", "v1/6;0,1|6;|6;1,0|6;1,0"),
             ("found", "self 0,1; other 0-d; out 1,0"),
             ("known", "flat takes tensors in order 0, 1, 2, ..."),
             ("known", "portable takes tensors of equal rank in one dim order"),
@@ -872,6 +876,7 @@ def test_json_in_full() -> None:
                         "sources": ["op_add.cpp"],
                         "keys": [str(call.key)],
                         "dtypes": ["Int", "Float"],
+                        "argument_dtypes": {},
                         "every_dtype": True,
                         "origins": [
                             {
@@ -887,6 +892,7 @@ def test_json_in_full() -> None:
                         "sources": ["op_add.cpp"],
                         "keys": [ints],
                         "dtypes": ["Int", "Float"],
+                        "argument_dtypes": {},
                         "every_dtype": True,
                         "origins": [
                             {"source": "m", "method": "step", "instructions": [0]},
@@ -900,6 +906,7 @@ def test_json_in_full() -> None:
             {"library": "fast", "files": ["op_add.cpp"]},
             {"library": "portable", "files": ["op_add.cpp"]},
         ],
+        "missing": [],
         "table": [
             {
                 "operator": "aten::add.out",

@@ -11,7 +11,7 @@ from orchestrator.core.resolution import Resolution, ResolvedOperator
 from orchestrator.errors import ModelError, SourceSpan
 from orchestrator.pte.program import KernelCall, MoveCall, Program
 from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import IntValue, TensorListValue, TensorValue
+from orchestrator.pte.values import IntListValue, IntValue, TensorListValue, TensorValue
 from orchestrator.stages.writes import check_writes
 from tests.conftest import model_bytes
 
@@ -92,3 +92,36 @@ def test_a_value_that_a_move_replaces_is_refused() -> None:
     with pytest.raises(ModelError) as caught:
         check_writes({"kws": program}, RESOLUTION, SPANS)
     assert caught.value.diagnostics[0].code == "write-to-constant"
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_result_that_is_no_argument_is_written(*, constant: bool) -> None:
+    view = parse_schema("executorch_prim::et_view.default(Tensor a, int[] s) -> Tensor")
+    program = _kws()
+    method = program.methods[0]
+    planned = next(
+        index
+        for index, value in enumerate(method.values)
+        if isinstance(value, TensorValue) and value.is_planned
+    )
+    out = 0 if constant else planned
+    changed = replace(
+        method,
+        values=(*method.values, IntListValue(())),
+        operators=(view.name,),
+        # The base may be a constant.
+        instructions=(KernelCall(operator=0, args=(0, len(method.values), out)),),
+    )
+    resolution = Resolution(
+        operators=(ResolvedOperator(name=view.name, schema=view, bindings=()),)
+    )
+    programs = {"kws": replace(program, methods=(changed,))}
+    if not constant:
+        check_writes(programs, resolution, SPANS)
+        return
+    with pytest.raises(ModelError) as caught:
+        check_writes(programs, resolution, SPANS)
+    (problem,) = caught.value.diagnostics
+    assert problem.notes == (
+        ("found", "method forward, instruction 0, the result (value 0)"),
+    )

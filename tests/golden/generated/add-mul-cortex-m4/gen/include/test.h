@@ -14,20 +14,41 @@ extern "C" {
 #define ORCH_AT_LEAST(count) static count
 #endif
 
+#ifdef __cplusplus
+#define ORCH_ASSERT(what) static_assert(what, "what the build computed")
+#elif __STDC_VERSION__ >= 201112L
+#define ORCH_ASSERT(what) _Static_assert(what, "what the build computed")
+#else /* C99 */
+#define ORCH_ASSERT(what) extern const char orch_assert[(what) ? 1 : -1]
+#endif
+
 /* All static RAM of the models: arenas and method states. */
 #define TEST_RAM_BYTES 184
 
 /* Model add, method forward. */
 /* input0: Float [2, 2] */
 #define TEST_ADD_FORWARD_INPUT0_COUNT 4
+#define TEST_ADD_FORWARD_INPUT0_BYTES 16
+ORCH_ASSERT(TEST_ADD_FORWARD_INPUT0_COUNT * sizeof(float)
+            == TEST_ADD_FORWARD_INPUT0_BYTES);
 /* input1: Float [2, 2] */
 #define TEST_ADD_FORWARD_INPUT1_COUNT 4
+#define TEST_ADD_FORWARD_INPUT1_BYTES 16
+ORCH_ASSERT(TEST_ADD_FORWARD_INPUT1_COUNT * sizeof(float)
+            == TEST_ADD_FORWARD_INPUT1_BYTES);
 /* input2: Float [2, 2] */
 #define TEST_ADD_FORWARD_INPUT2_COUNT 4
+#define TEST_ADD_FORWARD_INPUT2_BYTES 16
+ORCH_ASSERT(TEST_ADD_FORWARD_INPUT2_COUNT * sizeof(float)
+            == TEST_ADD_FORWARD_INPUT2_BYTES);
 /* output0: Float [2, 2] */
 #define TEST_ADD_FORWARD_OUTPUT0_COUNT 4
+#define TEST_ADD_FORWARD_OUTPUT0_BYTES 16
+ORCH_ASSERT(TEST_ADD_FORWARD_OUTPUT0_COUNT * sizeof(float)
+            == TEST_ADD_FORWARD_OUTPUT0_BYTES);
 #define TEST_ADD_FORWARD_ARENA1_BYTES 64
 #define TEST_ADD_FORWARD_STATE_BYTES 120
+#define TEST_ADD_FORWARD_TEMPORARY_BYTES 0
 
 /* Copies the inputs in, runs the method, copies the outputs out. */
 orch_status test_add_forward(const float input0[ORCH_AT_LEAST(4)], const float input1[ORCH_AT_LEAST(4)], const float input2[ORCH_AT_LEAST(4)], float output0[ORCH_AT_LEAST(4)]);
@@ -40,6 +61,20 @@ float* test_add_forward_input1(void);
 float* test_add_forward_input2(void);
 const float* test_add_forward_output0(void);
 orch_status test_add_forward_run(void);
+/* Run, and tell which instruction failed; UINT32_MAX: none did. With it
+ * `orchestrator decode` explains the status. */
+orch_status test_add_forward_run_at(uint32_t* instruction);
+
+/* Loads the method out of another program with the same inputs and
+ * outputs: it runs in place of the linked one. It lies at a multiple of
+ * 16 and stays there. If it cannot be loaded, the next call loads the
+ * linked one; to go back to that, load null. */
+orch_status test_add_forward_load(const void* program, uint32_t size);
+
+ORCH_ASSERT(TEST_RAM_BYTES == 0
+            + TEST_ADD_FORWARD_ARENA1_BYTES
+            + TEST_ADD_FORWARD_STATE_BYTES
+);
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -54,5 +89,6 @@ inline orch_status forward(const float (&input0)[4], const float (&input1)[4], c
 #endif
 
 #undef ORCH_AT_LEAST
+#undef ORCH_ASSERT
 
 #endif /* TEST_H_ */

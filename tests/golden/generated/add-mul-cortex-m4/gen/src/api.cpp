@@ -8,27 +8,34 @@ extern "C" {
 extern const uint8_t orch_model_add[];
 }
 
+
 namespace orch {
 namespace {
 
 static_assert(6 * sizeof(Value) + 2 * sizeof(Instruction)
-                      + 0 * sizeof(int32_t) == 120,
+                      + 0 * sizeof(int32_t)
+                  == TEST_ADD_FORWARD_STATE_BYTES,
               "the plan knows the size of the method state");
 alignas(kStateAlignment) uint8_t test_add_forward_state[120];
 LoadedMethod test_add_forward_loaded;
 alignas(kArenaAlignment)
 __attribute__((section(".bss.orch_arena_add_forward_1")))
 uint8_t test_add_forward_arena1[64];
+static_assert(sizeof test_add_forward_arena1
+                  == TEST_ADD_FORWARD_ARENA1_BYTES,
+              "the header tells the size of the arena");
 constexpr Span<uint8_t> test_add_forward_arenas[] = {Span<uint8_t>(test_add_forward_arena1)};
+
+constexpr ModelMethod test_add_forward_method = {
+    "add", "forward", {orch_model_add, 1344}, 0,
+    {test_add_forward_state}, {test_add_forward_arenas}, &test_add_forward_loaded, nullptr, load_linked};
 
 }  // namespace
 
 /// Read by the runner application.
-extern const Span<const ModelMethod> kModelMethods;
-extern constexpr ModelMethod kMethodTable[1] = {
-    {"add", "forward", {orch_model_add, 1344}, 0,
-     {test_add_forward_state}, {test_add_forward_arenas}, &test_add_forward_loaded}};
-extern constexpr Span<const ModelMethod> kModelMethods{kMethodTable};
+extern const Span<const ModelMethod* const> kModelMethods;
+static constexpr const ModelMethod* kMethodTable[1] = {&test_add_forward_method};
+extern constexpr Span<const ModelMethod* const> kModelMethods{kMethodTable};
 
 }  // namespace orch
 
@@ -41,7 +48,7 @@ orch_status status(orch::Error error) { return static_cast<orch_status>(error); 
 extern "C" {
 
 orch_status test_add_forward(const float input0[4], const float input1[4], const float input2[4], float output0[4]) {
-  const orch::ModelMethod& method = orch::kMethodTable[0];
+  const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   if (error == orch::Error::Ok) {
     error = orch::set_input(method, 0, input0,
@@ -66,36 +73,73 @@ orch_status test_add_forward(const float input0[4], const float input1[4], const
 }
 
 float* test_add_forward_input0(void) {
-  const orch::ModelMethod& method = orch::kMethodTable[0];
+  const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 0).tensor().mutable_data<float>();
 }
 
 float* test_add_forward_input1(void) {
-  const orch::ModelMethod& method = orch::kMethodTable[0];
+  const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 1).tensor().mutable_data<float>();
 }
 
 float* test_add_forward_input2(void) {
-  const orch::ModelMethod& method = orch::kMethodTable[0];
+  const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::input(method, 2).tensor().mutable_data<float>();
 }
 
 const float* test_add_forward_output0(void) {
-  const orch::ModelMethod& method = orch::kMethodTable[0];
+  const orch::ModelMethod& method = orch::test_add_forward_method;
   if (orch::prepare(method) != orch::Error::Ok) return nullptr;
   return orch::output(method, 0).tensor().mutable_data<float>();
 }
 
 orch_status test_add_forward_run() {
-  const orch::ModelMethod& method = orch::kMethodTable[0];
+  const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   if (error == orch::Error::Ok) {
     error = orch::execute(method.loaded->image).error;
   }
   return status(error);
+}
+
+orch_status test_add_forward_run_at(uint32_t* instruction) {
+  const orch::ModelMethod& method = orch::test_add_forward_method;
+  orch::Error error = orch::prepare(method);
+  *instruction = UINT32_MAX;
+  if (error == orch::Error::Ok) {
+    const orch::RunStatus run = orch::execute(method.loaded->image);
+    error = run.error;
+    if (error != orch::Error::Ok) *instruction = run.instruction;
+  }
+  return status(error);
+}
+
+orch_status test_add_forward_load(const void* program, uint32_t size) {
+  const orch::ModelMethod& method = orch::test_add_forward_method;
+  if (program == nullptr) {
+    orch::unload(method);
+    return status(orch::prepare(method));
+  }
+  static constexpr int32_t inputs0_sizes[] = {2, 2};
+  static constexpr uint8_t inputs0_order[] = {0, 1};
+  static constexpr int32_t inputs1_sizes[] = {2, 2};
+  static constexpr uint8_t inputs1_order[] = {0, 1};
+  static constexpr int32_t inputs2_sizes[] = {2, 2};
+  static constexpr uint8_t inputs2_order[] = {0, 1};
+  static constexpr orch::Port inputs[] = {
+      {orch::Tag::Tensor, orch::ScalarType::Float, false, 2, inputs0_sizes, inputs0_order},
+      {orch::Tag::Tensor, orch::ScalarType::Float, false, 2, inputs1_sizes, inputs1_order},
+      {orch::Tag::Tensor, orch::ScalarType::Float, false, 2, inputs2_sizes, inputs2_order}};
+  static constexpr int32_t outputs0_sizes[] = {2, 2};
+  static constexpr uint8_t outputs0_order[] = {0, 1};
+  static constexpr orch::Port outputs[] = {
+      {orch::Tag::Tensor, orch::ScalarType::Float, false, 2, outputs0_sizes, outputs0_order}};
+  return status(orch::replace(
+      method, {static_cast<const uint8_t*>(program), size},
+      inputs, outputs));
 }
 
 }  // extern "C"

@@ -1,26 +1,27 @@
-"""Stage `compile`: what to compile and link, as text for ninja.
-
-This stage only writes down the build; ninja runs it. All paths are relative to
-ninja's folder, so that nothing of the machine reaches an object.
-"""
+"""Every source with its flags, and how they are linked."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from orchestrator.core.operator import ArgKind
+from orchestrator.stages.compile.ninja import ninja_text
+from orchestrator.stages.compile.units import (
+    SELECTED,
+    SOURCES,
+    CompilePlan,
+    CompileUnit,
+    LibraryOptions,
+)
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.core.resolution import Resolution
     from orchestrator.core.toolchain import Toolchain
     from orchestrator.targets import Target
-
-SOURCES = "src"
-"""Folder in ninja's folder with copies of runtime/ and kernels/."""
-TOOLCHAIN_FILE = "toolchain.txt"
-"""File in ninja's folder on which everything depends: `toolchain_text`."""
 
 _COMMON = (
     "-ffunction-sections",
@@ -67,38 +68,9 @@ _INCLUDES = (
     f"-I{SOURCES}/runtime/src",
     f"-I{SOURCES}/kernels",
 )
+# What we ask of our sources, but not of those that users bring.
+_OWN_WARNINGS = ("-Wconversion", "-Wshadow", "-Wundef")
 _FREESTANDING_INCLUDE = f"-I{SOURCES}/runtime/freestanding"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class CompileUnit:
-    """One source and its object, relative to ninja's folder."""
-
-    source: str
-    object: str
-    flags: tuple[str, ...]
-    inputs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompilePlan:
-    """Everything ninja has to do.
-
-    Args:
-        units: Library and firmware, in order.
-        library: `lib<profile>.a`.
-        flags: Of every compile, without paths of the machine: in the lock file.
-        link_flags: Of the firmware.
-        ninja: Text of build.ninja.
-        sources: Every source, relative to the folder of runtime/ and kernels/.
-    """
-
-    units: tuple[CompileUnit, ...]
-    library: str
-    flags: tuple[str, ...]
-    link_flags: tuple[str, ...]
-    ninja: str
-    sources: tuple[str, ...]
 
 
 def plan_compile(
@@ -109,6 +81,8 @@ def plan_compile(
     resolution: Resolution,
     runtime_sources: tuple[str, ...],
     models: tuple[str, ...],
+    custom: Mapping[str, LibraryOptions] = MappingProxyType({}),
+    traced: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -120,6 +94,8 @@ def plan_compile(
         runtime_sources: Files under runtime/ by POSIX path relative to it: src/, the
             platform's, app/ and, for freestanding targets, freestanding/.
         models: Names of the models whose programs are linked.
+        custom: Kernel libraries that are not ours, by name.
+        traced: The product has hooks around every instruction.
     """
     common = (
         *target.isa.machine_flags,
@@ -130,20 +106,25 @@ def plan_compile(
         *(() if target.board else ("-fno-pic",)),
     )
     flags = (*common, *_CXX)
-    kernel_sources = tuple(
-        f"kernels/{library}/{source}"
+
+    def own_unit(source: str) -> CompileUnit:
+        switches = _switches(source, resolution, traced=traced)
+        return _unit(source, (*flags, *switches), target, toolchain)
+
+    library_sources = tuple(
+        f"runtime/{s}" for s in runtime_sources if s.startswith("src/")
+    )
+    kernel_units = [
+        _kernel_unit(library, source, common, target, custom.get(library))
         for library, sources in resolution.sources
         for source in sources
-    )
-    library_sources = (
-        *(f"runtime/{s}" for s in runtime_sources if s.startswith("src/")),
-        *kernel_sources,
-    )
+    ]
     firmware_sources = tuple(
         f"runtime/{s}" for s in runtime_sources if not s.startswith("src/")
     )
     library_units = [
-        *(_unit(s, flags, target, toolchain) for s in library_sources),
+        *(own_unit(s) for s in library_sources),
+        *kernel_units,
         _generated_unit("api.cpp", flags, target),
         _generated_unit("registered_kernels.cpp", flags, target),
         CompileUnit(
@@ -153,7 +134,7 @@ def plan_compile(
             tuple(f"models/{m}.pte" for m in models),
         ),
     ]
-    firmware_units = [_unit(s, flags, target, toolchain) for s in firmware_sources]
+    firmware_units = [own_unit(s) for s in firmware_sources]
     link_flags = _link_flags(target, toolchain)
     library = f"lib{profile}.a"
     return CompilePlan(
@@ -161,7 +142,7 @@ def plan_compile(
         library=library,
         flags=flags,
         link_flags=link_flags,
-        ninja=_ninja(
+        ninja=ninja_text(
             profile,
             toolchain,
             library,
@@ -169,8 +150,29 @@ def plan_compile(
             firmware_units=firmware_units,
             link_flags=link_flags,
         ),
-        sources=tuple(sorted({*library_sources, *firmware_sources})),
+        sources=tuple(
+            sorted(
+                unit.source.removeprefix(f"{SOURCES}/")
+                for unit in (*library_units, *firmware_units)
+                if unit.source.startswith(f"{SOURCES}/")
+            )
+        ),
     )
+
+
+_TRACED = frozenset({"runtime/src/executor.cpp", "runtime/app/runner.cpp"})
+
+
+def _switches(source: str, resolution: Resolution, *, traced: bool) -> tuple[str, ...]:
+    """Macros of a source of the runtime: what a product does not need, or adds."""
+    if traced and source in _TRACED:
+        return ("-DORCH_TRACE=1",)
+    if source != "runtime/src/load_method.cpp":
+        return ()
+    returned = {e.signature.partition(">")[2] for e in resolution.table_entries}
+    if returned & {ArgKind.SCALAR, ArgKind.BOOL, ArgKind.FLOAT}:
+        return ()
+    return ("-DORCH_SETTLES_RESULTS=0",)
 
 
 def _triple(target: Target) -> str:
@@ -191,6 +193,38 @@ def _unit(
     if source.startswith("runtime/platform/"):
         includes = (*includes, f"-I{SOURCES}/{path.parent}")
     return CompileUnit(f"{SOURCES}/{source}", f"obj/{source}.o", (*flags, *includes))
+
+
+def _kernel_unit(
+    library: str,
+    source: str,
+    common: tuple[str, ...],
+    target: Target,
+    options: LibraryOptions | None,
+) -> CompileUnit:
+    """A source of a kernel library; `options` are those of one that is not ours."""
+    folder = f"kernels/{library}"
+    includes: tuple[str, ...] = (f"-I{SELECTED}/{library}", *_INCLUDES)
+    if target.freestanding:
+        includes = (*includes, _FREESTANDING_INCLUDE)
+    language: tuple[str, ...] = _CXX
+    if options is not None:
+        common = tuple(flag for flag in common if flag not in _OWN_WARNINGS)
+        includes += tuple(_folder(f"-I{SOURCES}/{folder}", f) for f in options.include)
+        includes += tuple(f"-D{define}" for define in options.defines)
+        if source.endswith(".c"):
+            language = ("-x", "c", "-std=c11")
+        elif source.endswith(".S"):
+            language = ()
+    return CompileUnit(
+        f"{SOURCES}/{folder}/{source}",
+        f"obj/{folder}/{source}.o",
+        (*common, *language, *includes),
+    )
+
+
+def _folder(above: str, name: str) -> str:
+    return above if name == "." else f"{above}/{name}"
 
 
 def _generated_unit(name: str, flags: tuple[str, ...], target: Target) -> CompileUnit:
@@ -223,111 +257,3 @@ def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
             "-Wl,--no-warn-rwx-segments",
         )
     return (*target.isa.machine_flags, "-no-pie", *common)
-
-
-def _ninja(
-    profile: str,
-    toolchain: Toolchain,
-    library: str,
-    *,
-    library_units: list[CompileUnit],
-    firmware_units: list[CompileUnit],
-    link_flags: tuple[str, ...],
-) -> str:
-    from ninja.ninja_syntax import Writer  # noqa: PLC0415  # only real builds need it
-
-    out = StringIO()
-    n = Writer(out, width=1000)  # type: ignore[arg-type]  # takes any text file
-    n.comment(f"Build of profile {profile}. Do not edit.")
-    n.variable("ninja_required_version", "1.10")
-    n.variable("cxx", _command(toolchain.compiler))
-    n.variable("ar", _command(toolchain.archiver))
-    n.variable("ld", _command(toolchain.linker))
-    n.newline()
-    n.rule(
-        "cxx",
-        "$cxx $flags -MMD -MF $out.d -c $in -o $out",
-        description="compile $in",
-        depfile="$out.d",
-        deps="gcc",
-    )
-    n.rule("as", "$cxx $flags -c $in -o $out", description="assemble $in")
-    n.rule("ar", "rm -f $out && $ar rcsD $out $in", description="archive $out")
-    n.rule("link", "$ld $flags $in $libs -o $out", description="link $out")
-    n.newline()
-    for unit in (*library_units, *firmware_units):
-        n.build(
-            [unit.object],
-            "as" if unit.source.endswith(".S") else "cxx",
-            [unit.source],
-            implicit=[*unit.inputs, TOOLCHAIN_FILE],
-            variables={"flags": " ".join(unit.flags)},
-        )
-    n.newline()
-    n.build(
-        [library],
-        "ar",
-        [u.object for u in library_units],
-        implicit=[TOOLCHAIN_FILE],
-    )
-    builtins = ["obj/compiler_rt.o"] if toolchain.builtins else []
-    script = ["gen/firmware.ld"] if "gen/firmware.ld" in link_flags else []
-    n.build(
-        ["firmware.elf"],
-        "link",
-        [u.object for u in firmware_units] + [library, *builtins],
-        implicit=[*script, TOOLCHAIN_FILE],
-        implicit_outputs=["firmware.map"],
-        variables={
-            "flags": " ".join(link_flags),
-            "libs": "-lgcc" if "-nostdlib" in link_flags else "",
-        },
-    )
-    n.newline()
-    n.default(["firmware.elf", library])
-    return out.getvalue()
-
-
-def _command(words: tuple[str, ...]) -> str:
-    return " ".join(w.replace("$", "$$").replace(" ", "$ ") for w in words)
-
-
-def toolchain_text(toolchain: Toolchain) -> str:
-    """What tells toolchains apart: with it, what another one compiled is not used."""
-    lines = (f"{role} {digest}\n" for role, digest in toolchain.programs)
-    return f"{toolchain.version}\n{''.join(lines)}"
-
-
-def compile_commands(
-    plan: CompilePlan, *, compiler: tuple[str, ...], folder: str, sources: str
-) -> str:
-    """The compilation database for editors, on the sources people edit.
-
-    Args:
-        plan: What is compiled.
-        compiler: Its command.
-        folder: Ninja's, absolute.
-        sources: The one that holds runtime/ and kernels/, absolute.
-    """
-
-    def there(word: str) -> str:
-        for prefix in (f"{SOURCES}/", f"-I{SOURCES}/"):
-            if word.startswith(prefix):
-                kept = prefix.removesuffix(f"{SOURCES}/")
-                return f"{kept}{sources}/{word.removeprefix(prefix)}"
-        return word
-
-    entries = [
-        {
-            "directory": folder,
-            "file": there(unit.source),
-            "output": unit.object,
-            "arguments": [
-                *compiler,
-                *(there(flag) for flag in unit.flags),
-                *("-c", there(unit.source), "-o", unit.object),
-            ],
-        }
-        for unit in plan.units
-    ]
-    return json.dumps(entries, indent=2) + "\n"

@@ -1,0 +1,223 @@
+"""Many models in one profile, and a program of thousands of instructions."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benchmarks.clock import cpu_seconds
+from benchmarks.executorch_driver import clear_caches
+from benchmarks.long_program import repeated_program
+from benchmarks.product import CASES, CORPUS
+from benchmarks.stages import driver, plan_of
+from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
+from orchestrator.pipeline import BuildOptions, load
+from orchestrator.pipeline.stages import Stages
+from orchestrator.stages.selected_yaml import selected_operators_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MODELS = 50
+_LONG_CASE = "vww_mobilenetv1_fp32"
+_LONG_TIMES = 88
+_PER_INSTRUCTION = 1.5
+_LISTING = ("read program", "extract", "aggregate", "write list")
+"""Our steps that make what ExecuTorch's gen_oplist and gen_all_oplist make."""
+
+_Seconds = dict[str, float]
+"""Processor seconds by step."""
+
+
+def measure(repetitions: int) -> Findings:
+    """How times grow with the number of models and of instructions."""
+    findings = Findings()
+    with tempfile.TemporaryDirectory() as name:
+        _many_models(findings, Path(name), repetitions)
+        try:
+            _long_program(findings, Path(name), repetitions)
+        except NotMeasuredError as missing:
+            findings.missing.append(f"a long program: {missing}")
+    return findings
+
+
+def _write_profile(folder: Path, models: Mapping[str, bytes]) -> Path:
+    folder.mkdir(parents=True)
+    text = 'schema = 1\nname = "p"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
+    for name, data in models.items():
+        (folder / f"{name}.pte").write_bytes(data)
+        text += f'[[models]]\nname = "{name}"\npath = "{name}.pte"\n'
+    profile = folder / "p.toml"
+    profile.write_text(text)
+    return profile
+
+
+def _run(profile: Path) -> _Seconds:
+    """One run of each step, with everything that is remembered forgotten before."""
+    clear_caches("orchestrator")
+    stages = Stages(load(profile), BuildOptions(out=profile.parent / "out"))
+    plan = plan_of(stages)
+
+    def write() -> None:
+        text = selected_operators_yaml(stages.selection(plan), generator="p")
+        (profile.parent / "selected_operators.yaml").write_text(text)
+
+    return {
+        "read program": cpu_seconds(lambda: stages.programs),
+        "extract": cpu_seconds(lambda: stages.op_infos(plan)),
+        "aggregate": cpu_seconds(lambda: stages.selection(plan)),
+        "write list": cpu_seconds(write),
+        "read functions.yaml": cpu_seconds(lambda: stages.catalog),
+        "resolve": cpu_seconds(lambda: stages.resolution(plan)),
+        "memory": cpu_seconds(lambda: stages.memory(plan)),
+    }
+
+
+def _steps(profile: Path, repetitions: int) -> _Seconds:
+    """Median of each step, after one run that warms the caches of the system."""
+    _, *runs = [_run(profile) for _ in range(repetitions + 1)]
+    return {step: median(run[step] for run in runs) for step in runs[0]}
+
+
+def _theirs(models: Path, folder: Path, repetitions: int) -> _Seconds:
+    """Medians of ExecuTorch's tools for the lists of all programs in a folder."""
+    answer: dict[str, list[float]] = driver(  # type: ignore[assignment]  # its own shape
+        "lists", models, folder, str(repetitions)
+    )
+    return {tool: median(runs) for tool, runs in answer.items()}
+
+
+def _listing(seconds: _Seconds) -> float:
+    return sum(seconds[step] for step in _LISTING)
+
+
+def _many_models(findings: Findings, folder: Path, repetitions: int) -> None:
+    programs = {case: (CORPUS / case / "model.pte").read_bytes() for case in CASES}
+    models = {f"m{n}": programs[CASES[n % len(CASES)]] for n in range(_MODELS)}
+    alone = {
+        case: _steps(_write_profile(folder / case, {case: data}), repetitions)
+        for case, data in programs.items()
+    }
+    # What the 50 cost if each were alone, divided by 50.
+    chosen = [alone[CASES[n % len(CASES)]] for n in range(_MODELS)]
+    one = {step: sum(c[step] for c in chosen) / _MODELS for step in chosen[0]}
+    many = _steps(_write_profile(folder / "many", models), repetitions)
+    rows: list[tuple[Cell, ...]] = [
+        (step, 1e3 * one[step], 1e3 * many[step], many[step] / one[step])
+        for step in one
+    ]
+    totals = sum(one.values()), sum(many.values())
+    rows.append(
+        ("all of them", 1e3 * totals[0], 1e3 * totals[1], totals[1] / totals[0])
+    )
+    findings.tables.append(
+        Table(
+            title=f"A profile of {_MODELS} models (CPU ms, caches cleared)",
+            columns=("step", "one model", f"{_MODELS} models", "times"),
+            rows=tuple(rows),
+            notes=(
+                f"{len(CASES)} programs of the corpus under {_MODELS} names; one model:"
+                " the mean of the same programs, each in a profile of its own",
+            ),
+        )
+    )
+    findings.goals.append(
+        Goal(
+            name=f"stages for {_MODELS} models, times those for one",
+            found=totals[1] / totals[0],
+            limit=_MODELS,
+            at_most=True,
+        )
+    )
+    try:
+        theirs = _theirs(folder / "many", folder / "many-executorch", repetitions)
+    except NotMeasuredError as missing:
+        findings.missing.append(f"ExecuTorch's lists of {_MODELS} models: {missing}")
+        return
+    findings.tables.append(
+        _against(f"Operator list of {_MODELS} models", _listing(many), theirs)
+    )
+
+
+def _against(title: str, ours: float, theirs: _Seconds) -> Table:
+    there = sum(theirs.values())
+    return Table(
+        title=f"{title} (CPU ms, caches cleared)",
+        columns=("list", "ours", *theirs, "together", "ratio"),
+        rows=(
+            (
+                "selected_operators.yaml",
+                *(1e3 * s for s in (ours, *theirs.values(), there)),
+                there / ours,
+            ),
+        ),
+        notes=(
+            f"ours: {', '.join(_LISTING)}",
+            "ExecuTorch: all its calls in one process, imports done before",
+        ),
+    )
+
+
+def _long_program(findings: Findings, folder: Path, repetitions: int) -> None:
+    data = repeated_program(_LONG_CASE, _LONG_TIMES)
+    short = (CORPUS / _LONG_CASE / "model.pte").read_bytes()
+    found: dict[str, _Seconds] = {}
+    counts: dict[str, int] = {}
+    for name, model in {"short": short, "long": data}.items():
+        profile = _write_profile(folder / name, {"model": model})
+        found[name] = _steps(profile, repetitions)
+        stages = Stages(load(profile), BuildOptions(out=folder / "out"))
+        counts[name] = sum(
+            len(method.instructions) for method in stages.programs["model"].methods
+        )
+    each = {
+        name: {step: 1e6 * s / counts[name] for step, s in seconds.items()}
+        for name, seconds in found.items()
+    }
+    steps = ("read program", "extract", "aggregate", "resolve", "memory")
+    rows: list[tuple[Cell, ...]] = [
+        (step, each["short"][step], each["long"][step], _ratio(each, (step,)))
+        for step in steps
+    ]
+    rows.append(
+        (
+            "all of them",
+            *(sum(each[name][step] for step in steps) for name in each),
+            _ratio(each, steps),
+        )
+    )
+    columns = [f"{counts[name]:,} instructions" for name in each]
+    findings.tables.append(
+        Table(
+            title="A long program (CPU microseconds per instruction, caches cleared)",
+            columns=("step", *columns, "times"),
+            rows=tuple(rows),
+            notes=(
+                f"{_LONG_CASE} of the corpus, and a program that does the same"
+                f" {_LONG_TIMES} times over, with {len(data):,} bytes",
+            ),
+        )
+    )
+    findings.goals.append(
+        Goal(
+            name="a long program, per instruction, times a short one",
+            found=_ratio(each, steps),
+            limit=_PER_INSTRUCTION,
+            at_most=True,
+        )
+    )
+    try:
+        theirs = _theirs(folder / "long", folder / "long-executorch", repetitions)
+    except NotMeasuredError as missing:
+        findings.missing.append(f"ExecuTorch's list of a long program: {missing}")
+        return
+    title = f"Operator list of {counts['long']:,} instructions"
+    findings.tables.append(_against(title, _listing(found["long"]), theirs))
+
+
+def _ratio(each: dict[str, _Seconds], steps: tuple[str, ...]) -> float:
+    """Times per instruction: the long program's in those of the short one."""
+    short, long = (sum(each[name][step] for step in steps) for name in each)
+    return long / short

@@ -1,0 +1,27 @@
+#include "orch_selected/op__clone_dim_order.h"
+
+#include "orch/kernel.h"
+#include "util/copy.h"
+
+namespace orch::portable {
+
+// dim_order_ops::_clone_dim_order.out(Tensor self, *, bool non_blocking=False,
+//   int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)
+Error _clone_dim_order_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(3);
+
+  constexpr DtypeSet kDtypes = selected::dim_order_ops__clone_dim_order_out;
+  ORCH_CHECK(self.dtype == out.dtype && has_dim_order(args, 2, self, out),
+             Error::InvalidArgument);
+  ORCH_TRY(resize(out, self.sizes()));
+  StridedLoop loop = loop_over(out, self);
+  return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    map_rows(loop, self.data<T>(), out.mutable_data<T>(),
+             [](T value) { return value; });
+    return Error::Ok;
+  });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,28 @@
+#include "orch_selected/op_copy_.h"
+
+#include "orch/kernel.h"
+#include "util/broadcast.h"
+#include "util/copy.h"
+
+namespace orch::portable {
+
+// aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False)
+//   -> Tensor(a!)
+Error copy_(const Args& args) {
+  Tensor& self = args.tensor(0);
+  const Tensor& source = args.tensor(1);
+
+  // There is nothing to wait for: non_blocking makes no difference.
+  ORCH_CHECK(source.dim <= self.dim, Error::InvalidArgument);
+  const int first = self.dim - source.dim;
+  for (int i = 0; i < source.dim; ++i) {
+    ORCH_CHECK(source.size(i) == 1 || source.size(i) == self.size(first + i),
+               Error::InvalidArgument);
+  }
+  constexpr DtypeSet kTo = selected::aten_copy__of_self;
+  constexpr DtypeSet kFrom = selected::aten_copy__of_src;
+  StridedLoop loop = loop_over(self, source, source);
+  return copy_rows<kFrom.bits, kTo.bits>(loop, source, self);
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,57 @@
+#include "orch/kernel.h"
+#include "util/check.h"
+#include "util/indexing.h"
+#include "util/move_items.h"
+
+namespace orch::portable {
+
+// aten::embedding.out(Tensor weight, Tensor indices, SymInt padding_idx=-1,
+//   bool scale_grad_by_freq=False, bool sparse=False, *, Tensor(a!) out)
+//   -> Tensor(a!)
+//
+// What stands between `indices` and `out` is for training.
+Error embedding_out(const Args& args) {
+  const Tensor& weight = args.tensor(0);
+  const Tensor& indices = args.tensor(1);
+  Tensor& out = args.tensor(5);
+
+  ORCH_CHECK(weight.dtype == out.dtype && kIndices.has(indices.dtype),
+             Error::InvalidArgument);
+  ORCH_CHECK(weight.dim == 2 && indices.dim < kMaxDim, Error::InvalidArgument);
+  const int32_t rows = weight.size(0);
+  for (int32_t i = 0, count = indices.numel(); i < count; ++i) {
+    const int64_t row = load_index(indices, i);
+    ORCH_CHECK(row >= 0 && row < rows, Error::InvalidArgument);
+  }
+  int32_t sizes[kMaxDim];
+  for (int i = 0; i < indices.dim; ++i) sizes[i] = indices.size(i);
+  sizes[indices.dim] = weight.size(1);
+  const size_t rank = static_cast<size_t>(indices.dim) + 1;
+  ORCH_TRY(resize_output(out, {sizes, rank}, weight, indices));
+
+  const Strides to(out);
+  const Strides from(weight);
+  const Strides at(indices);
+  StridedLoop loop;
+  for (int i = 0; i < indices.dim; ++i) loop.add(sizes[i], to[i], at[i]);
+  StridedLoop row;
+  row.add(weight.size(1), to[indices.dim], from[1]);
+  if (!row.valid()) return Error::Ok;
+  const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
+  for (; loop.valid(); loop.next()) {
+    for (int32_t i = 0; i < loop.row_size(); ++i) {
+      const int64_t index =
+          load_index(indices, loop.offset(1) + i * loop.row_stride(1));
+      // Again: where memories overlap, what was written may be an index.
+      ORCH_CHECK(index >= 0 && index < rows, Error::InvalidArgument);
+      const int32_t source = static_cast<int32_t>(index) * from[0];
+      const int32_t target = loop.offset(0) + i * loop.row_stride(0);
+      move_rows(row, weight.data<uint8_t>() + source * bytes,
+                out.mutable_data<uint8_t>() + target * bytes, out.dtype);
+      row.restart();
+    }
+  }
+  return Error::Ok;
+}
+
+}  // namespace orch::portable

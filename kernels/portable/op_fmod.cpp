@@ -1,0 +1,27 @@
+#include "orch_selected/op_fmod.h"
+
+#include "orch/kernel.h"
+#include "util/remainder.h"
+#include "util/unary.h"
+
+namespace orch::portable {
+
+// aten::fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error fmod_Scalar_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const Scalar& other = args.scalar(1);
+
+  const ScalarType common = result_type(self.dtype, other);
+  ORCH_CHECK(!is_zero_integer(other, common) || self.numel() == 0,
+             Error::InvalidArgument);
+  constexpr DtypeSet kDtypes = selected::aten_fmod_Scalar_out;
+  return unary_in<kDtypes.bits, kReal.bits>(
+      common, self, args.tensor(2), [&other](auto type) {
+        using T = typename decltype(type)::type;
+        const T b = scalar_to<T>(other);
+        return [b](T a) { return truncated_mod(a, b); };
+      });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,22 @@
+#include "orch_selected/op_minimum.h"
+
+#include "orch/kernel.h"
+#include "util/binary.h"
+
+namespace orch::portable {
+
+// aten::minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
+Error minimum_out(const Args& args) {
+  constexpr DtypeSet kDtypes = selected::aten_minimum_out;
+  return binary<kDtypes.bits, (kReal | kBool).bits>(
+      args.tensor(0), args.tensor(1), args.tensor(2), [](auto type) {
+        using T = typename decltype(type)::type;
+        // NaN wins, whichever it is.
+        return [](T a, T b) {
+          const auto x = number_of(a);
+          return x < number_of(b) || is_nan(x) ? a : b;
+        };
+      });
+}
+
+}  // namespace orch::portable

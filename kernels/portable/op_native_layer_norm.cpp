@@ -1,0 +1,179 @@
+#include "orch_selected/op_native_layer_norm.h"
+
+#include "orch/kernel.h"
+#include "orch/math.h"
+#include "util/check.h"
+#include "util/dtype.h"
+#include "util/strided_loop.h"
+
+namespace orch::portable {
+namespace {
+
+/// The tensors of a call; they have one dtype. `weight` and `bias` may be null.
+struct LayerNorm {
+  const Tensor& input;
+  const Tensor* weight;
+  const Tensor* bias;
+  Tensor& out;
+  Tensor& mean;
+  Tensor& rstd;
+};
+
+/// Normalizes the items of one group, which begin at `first`; `loop` is over
+/// them: tensor 0 is input and output, 1 the weights, 2 the biases.
+template <typename T>
+void normalize(const LayerNorm& norm, StridedLoop& loop, int32_t first,
+               int32_t count, Compute<T> eps, Compute<T>& mean,
+               Compute<T>& rstd) {
+  using C = Compute<T>;
+  const T* const from = norm.input.data<T>() + first;
+  mean = 0;
+  for (; loop.valid(); loop.next()) {
+    for (int32_t i = 0; i < loop.row_size(); ++i) {
+      mean += static_cast<C>(from[loop.offset(0) + i * loop.row_stride(0)]);
+    }
+  }
+  mean /= static_cast<C>(count);
+  C variance = 0;
+  loop.restart();
+  for (; loop.valid(); loop.next()) {
+    for (int32_t i = 0; i < loop.row_size(); ++i) {
+      const C apart =
+          static_cast<C>(from[loop.offset(0) + i * loop.row_stride(0)]) - mean;
+      variance += apart * apart;
+    }
+  }
+  rstd = 1 / math::sqrt(variance / static_cast<C>(count) + eps);
+  loop.restart();
+  T* const to = norm.out.mutable_data<T>() + first;
+  for (; loop.valid(); loop.next()) {
+    for (int32_t i = 0; i < loop.row_size(); ++i) {
+      const int32_t at = loop.offset(0) + i * loop.row_stride(0);
+      C value = (static_cast<C>(from[at]) - mean) * rstd;
+      if (norm.weight != nullptr) {
+        value *= static_cast<C>(
+            norm.weight->data<T>()[loop.offset(1) + i * loop.row_stride(1)]);
+      }
+      if (norm.bias != nullptr) {
+        value += static_cast<C>(
+            norm.bias->data<T>()[loop.offset(2) + i * loop.row_stride(2)]);
+      }
+      to[at] = static_cast<T>(value);
+    }
+  }
+  loop.restart();
+}
+
+/// Whether an optional tensor fits the last dimensions of the input.
+bool fits(const Tensor* tensor, const Tensor& input, int first) {
+  if (tensor == nullptr) return true;
+  if (tensor->dtype != input.dtype || tensor->dim != input.dim - first) {
+    return false;
+  }
+  for (int i = first; i < input.dim; ++i) {
+    if (tensor->size(i - first) != input.size(i)) return false;
+  }
+  return true;
+}
+
+/// Strides by the last dimensions of a tensor of rank `rank`.
+void last_strides(const Tensor* tensor, int rank, int32_t* strides) {
+  for (int i = 0; i < rank; ++i) strides[i] = 0;
+  if (tensor == nullptr) return;
+  const Strides own(*tensor);
+  for (int i = 0; i < tensor->dim; ++i) {
+    strides[rank - tensor->dim + i] = own[i];
+  }
+}
+
+/// Gives the outputs their sizes. Errors: InvalidArgument, ShapeTooLarge;
+/// NotSupported (dim orders differ).
+Error prepare(const LayerNorm& norm, int first) {
+  const Tensor& input = norm.input;
+  ORCH_CHECK(norm.out.dtype == input.dtype && norm.mean.dtype == input.dtype &&
+                 norm.rstd.dtype == input.dtype,
+             Error::InvalidArgument);
+  int32_t sizes[kMaxDim];
+  for (int i = 0; i < input.dim; ++i) {
+    sizes[i] = i < first ? input.size(i) : 1;
+  }
+  const Span<const int32_t> groups{sizes, input.dim};
+  ORCH_TRY(resize_output(norm.out, input.sizes(), input));
+  const Tensor* const parameters[] = {norm.weight, norm.bias};
+  Tensor* const statistics[] = {&norm.mean, &norm.rstd};
+  for (Tensor* out : statistics) {
+    for (const Tensor* other : parameters) {
+      ORCH_CHECK(other == nullptr || keeps_sizes(*other, *out, groups),
+                 Error::InvalidArgument);
+    }
+    ORCH_TRY(resize_output(*out, groups, input, norm.out));
+  }
+  ORCH_CHECK(same_layout(norm.out, input) && same_layout(norm.mean, norm.rstd),
+             Error::NotSupported);
+  return Error::Ok;
+}
+
+}  // namespace
+
+// aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape,
+//   Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0,
+//   Tensor(b!) out1, Tensor(c!) out2)
+//   -> (Tensor(a!), Tensor(b!), Tensor(c!))
+//
+// out1 and out2 are mean and 1 / sqrt(variance + eps) of each group.
+Error native_layer_norm_out(const Args& args) {
+  const LayerNorm norm = {args.tensor(0),          args.optional_tensor(2),
+                          args.optional_tensor(3), args.tensor(5),
+                          args.tensor(6),          args.tensor(7)};
+  const IntList shape = args.int_list(1);
+
+  const Tensor& input = norm.input;
+  const int first = input.dim - shape.size();
+  ORCH_CHECK(shape.size() > 0 && first >= 0, Error::InvalidArgument);
+  int32_t count = 1;
+  for (int i = first; i < input.dim; ++i) {
+    ORCH_CHECK(shape[i - first] == input.size(i), Error::InvalidArgument);
+    count *= input.size(i);
+  }
+  ORCH_CHECK(fits(norm.weight, input, first) && fits(norm.bias, input, first),
+             Error::InvalidArgument);
+  constexpr DtypeSet kDtypes = selected::aten_native_layer_norm_out;
+  ORCH_TRY(prepare(norm, first));
+
+  const Strides at(input);
+  const Strides result(norm.mean);
+  int32_t weights[kMaxDim];
+  int32_t biases[kMaxDim];
+  last_strides(norm.weight, input.dim, weights);
+  last_strides(norm.bias, input.dim, biases);
+  StridedLoop groups;
+  StridedLoop items;
+  for (int i = 0; i < input.dim; ++i) {
+    if (i < first) {
+      groups.add(input.size(i), result[i], at[i]);
+    } else {
+      items.add(input.size(i), at[i], weights[i], biases[i]);
+    }
+  }
+  return switch_dtype<kDtypes.bits>(input.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    using C = Compute<T>;
+    const C eps = static_cast<C>(args.number(4));
+    for (; groups.valid(); groups.next()) {
+      for (int32_t i = 0; i < groups.row_size(); ++i) {
+        C mean = 0;
+        C rstd = static_cast<C>(__builtin_nanf(""));  // of nothing
+        if (count != 0) {
+          normalize<T>(norm, items, groups.offset(1) + i * groups.row_stride(1),
+                       count, eps, mean, rstd);
+        }
+        const int32_t to = groups.offset(0) + i * groups.row_stride(0);
+        norm.mean.mutable_data<T>()[to] = static_cast<T>(mean);
+        norm.rstd.mutable_data<T>()[to] = static_cast<T>(rstd);
+      }
+    }
+    return Error::Ok;
+  });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,18 @@
+#include "orch_selected/op_sigmoid.h"
+
+#include "orch/kernel.h"
+#include "orch/math.h"
+#include "util/dtype.h"
+#include "util/unary.h"
+
+namespace orch::portable {
+
+// aten::sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error sigmoid_out(const Args& args) {
+  constexpr DtypeSet kDtypes = selected::aten_sigmoid_out;
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      [](auto x) { return 1 / (1 + math::exp(-x)); });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,17 @@
+#include "orch_selected/op_sin.h"
+
+#include "orch/kernel.h"
+#include "orch/math.h"
+#include "util/dtype.h"
+#include "util/unary.h"
+
+namespace orch::portable {
+
+// aten::sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error sin_out(const Args& args) {
+  constexpr DtypeSet kDtypes = selected::aten_sin_out;
+  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
+                                      [](auto x) { return math::sin(x); });
+}
+
+}  // namespace orch::portable

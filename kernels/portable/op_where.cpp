@@ -1,0 +1,107 @@
+#include "orch_selected/op_where.h"
+
+#include "orch/kernel.h"
+#include "util/binary.h"
+
+namespace orch::portable {
+namespace {
+
+/// resize_broadcast for three. Errors: InvalidArgument, ShapeTooLarge.
+Error resize_all(Tensor& out, const Tensor& condition, const Tensor& self,
+                 const Tensor& other) {
+  const Tensor* const inputs[] = {&condition, &self, &other};
+  int rank = 0;
+  for (const Tensor* input : inputs) {
+    if (input->dim > rank) rank = input->dim;
+  }
+  int32_t sizes[kMaxDim];
+  for (int i = 0; i < rank; ++i) sizes[i] = 1;
+  for (const Tensor* input : inputs) {
+    int32_t* to = sizes + (rank - input->dim);
+    for (int i = 0; i < input->dim; ++i) {
+      const int32_t size = input->size(i);
+      ORCH_CHECK(size == to[i] || size == 1 || to[i] == 1,
+                 Error::InvalidArgument);
+      if (to[i] == 1) to[i] = size;
+    }
+  }
+  return resize_output(out, {sizes, static_cast<size_t>(rank)}, condition, self,
+                       other);
+}
+
+/// Items of `from` go where the condition is `wanted`. T is the dtype of `out`.
+template <typename T, uint32_t kFrom, typename Load>
+void copy_where(bool wanted, const Tensor& condition, const Tensor& from,
+                Tensor& out, Load load) {
+  StridedLoop loop = loop_over(out, condition, from);
+  for (; loop.valid(); loop.next()) {
+    T* to = out.mutable_data<T>() + loop.offset(0);
+    const uint8_t* mask = condition.data<uint8_t>() + loop.offset(1);
+    int32_t at = loop.offset(2);
+    for (int32_t left = loop.row_size(); left > 0; --left) {
+      if ((*mask != 0) == wanted) *to = load(from, at);
+      to += loop.row_stride(0);
+      mask += loop.row_stride(1);
+      at += loop.row_stride(2);
+    }
+  }
+}
+
+/// Errors: DtypeNotSelected.
+template <uint32_t kBits>
+Error choose(bool wanted, const Tensor& condition, const Tensor& from,
+             Tensor& out) {
+  if (from.dtype == out.dtype) {
+    return switch_item<kBits>(out.dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      copy_where<T, kBits>(wanted, condition, from, out,
+                           [](const Tensor& tensor, int32_t at) {
+                             return tensor.data<T>()[at];
+                           });
+      return Error::Ok;
+    });
+  }
+  constexpr DtypeSet kDtypes{kBits};
+  if constexpr (!kDtypes.single()) {
+    ORCH_CHECK(kDtypes.has(from.dtype), Error::DtypeNotSelected);
+    return switch_dtype<kBits>(out.dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      constexpr DtypeSet kT = dtype_set(DtypeOf<T>::value);
+      constexpr uint32_t kFrom = castable_from(kDtypes, kT).bits;
+      copy_where<T, kFrom>(
+          wanted, condition, from, out, [](const Tensor& tensor, int32_t at) {
+            return load_as<T, kFrom>(tensor.dtype, tensor.memory, at);
+          });
+      return Error::Ok;
+    });
+  }
+  return Error::DtypeNotSelected;
+}
+
+}  // namespace
+
+// aten::where.self_out(Tensor condition, Tensor self, Tensor other, *,
+//   Tensor(a!) out) -> Tensor(a!)
+Error where_self_out(const Args& args) {
+  const Tensor& condition = args.tensor(0);
+  const Tensor& self = args.tensor(1);
+  const Tensor& other = args.tensor(2);
+  Tensor& out = args.tensor(3);
+
+  const bool is_mask = condition.dtype == ScalarType::Bool ||
+                       condition.dtype == ScalarType::Byte;
+  ORCH_CHECK(is_mask && result_type(self, other) == out.dtype,
+             Error::InvalidArgument);
+  // Read after `out` was written where the condition holds.
+  ORCH_CHECK(condition.memory != out.memory || out.numel() == 0,
+             Error::NotSupported);
+  constexpr DtypeSet kDtypes = selected::aten_where_self_out;
+  ORCH_CHECK(kDtypes.has(self.dtype) && kDtypes.has(other.dtype) &&
+                 kDtypes.has(out.dtype),
+             Error::DtypeNotSelected);
+  ORCH_TRY(resize_all(out, condition, self, other));
+  ORCH_TRY(choose<kDtypes.bits>(true, condition, self, out));
+  return choose<kDtypes.bits>(false, condition, other, out);
+}
+
+}  // namespace orch::portable

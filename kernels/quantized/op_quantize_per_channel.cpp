@@ -1,0 +1,34 @@
+#include "orch_selected/op_quantize_per_channel.h"
+
+#include "orch/kernel.h"
+#include "util/affine.h"
+#include "util/check.h"
+
+namespace orch::quantized {
+
+// quantized_decomposed::quantize_per_channel.out(Tensor input, Tensor scales,
+//   Tensor zero_points, int axis, int quant_min, int quant_max,
+//   ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)
+Error quantize_per_channel_out(const Args& args) {
+  const Tensor& input = args.tensor(0);
+  const Tensor& scales = args.tensor(1);
+  const Tensor& zero_points = args.tensor(2);
+  Tensor& out = args.tensor(7);
+
+  ORCH_CHECK(args.integer(6) == static_cast<int>(out.dtype),
+             Error::InvalidArgument);
+  AffineFn fn;
+  ORCH_TRY(find_quantize<selected::quantized_decomposed_quantize_per_channel_out
+                             .bits>(input.dtype, out.dtype, fn));
+  const AffineTensors tensors = {&scales, &zero_points};
+  int axis;
+  ORCH_TRY(check_channels(tensors, input, args.integer(3), axis));
+  Affine affine;
+  ORCH_TRY(read_limits(args.integer(4), args.integer(5), out.dtype, affine));
+  ORCH_TRY(resize_output(out, input.sizes(), input, scales, zero_points));
+  StridedLoop loop = loop_by_channel(out, input, axis);
+  for_each_row(loop, input, out, tensors, affine, fn);
+  return Error::Ok;
+}
+
+}  // namespace orch::quantized

@@ -1,0 +1,290 @@
+// Affine quantization: q = round(x / scale) + zero_point, and back.
+//
+// Scales are used as floats and zero points as 32-bit integers, whatever they
+// are stored in, as ExecuTorch's kernels do.
+#pragma once
+
+#include <stdint.h>
+
+#include "util/check.h"
+#include "util/dtype.h"
+#include "util/round.h"
+#include "util/strided_loop.h"
+
+namespace orch {
+
+/// Dtypes of quantized tensors.
+inline constexpr DtypeSet kQuantized =
+    dtype_set(ScalarType::Byte, ScalarType::Char, ScalarType::Short,
+              ScalarType::UInt16, ScalarType::Int);
+
+/// What turns floats into quantized numbers and back.
+struct Affine {
+  float scale;
+  int32_t zero_point;
+  int32_t low;   // smallest quantized number
+  int32_t high;  // largest
+};
+
+/// Items that share their parameters: from `from` to `to`, steps in items.
+struct AffineRow {
+  const void* from;
+  void* to;
+  int32_t from_step;
+  int32_t to_step;
+  int32_t count;
+};
+
+using AffineFn = void (*)(const AffineRow& row, const Affine& affine);
+
+/// A whole number as T, or the limit that it is beyond; NaN gives the lower
+/// one.
+template <typename T>
+int32_t limited(float value, const Affine& affine) {
+  if constexpr (sizeof(T) < sizeof(int32_t)) {
+    if (value >= static_cast<float>(affine.high)) return affine.high;
+    if (!(value > static_cast<float>(affine.low))) return affine.low;
+    return static_cast<int32_t>(value);
+  } else {
+    // Limits of more than 24 bits are not always floats.
+    int32_t number = INT32_MIN;
+    if (value >= 0x1p31F) {
+      number = INT32_MAX;
+    } else if (value > -0x1p31F) {
+      number = static_cast<int32_t>(value);
+    }
+    if (number < affine.low) return affine.low;
+    return number > affine.high ? affine.high : number;
+  }
+}
+
+/// Quantizes a row.
+template <typename From, typename To>
+void quantize_row(const AffineRow& row, const Affine& affine) {
+  using C = Compute<From>;
+  const From* from = static_cast<const From*>(row.from);
+  To* to = static_cast<To*>(row.to);
+  const float inverse = 1.0F / affine.scale;
+  const float zero_point = static_cast<float>(affine.zero_point);
+  const Affine limits = affine;  // what `to` points to cannot change it
+  for (int32_t left = row.count; left > 0; --left) {
+    const C scaled = static_cast<C>(inverse) * static_cast<C>(*from);
+    const float value = round_even(static_cast<float>(scaled)) + zero_point;
+    *to = static_cast<To>(limited<To>(value, limits));
+    from += row.from_step;
+    to += row.to_step;
+  }
+}
+
+/// Turns quantized numbers to floats: the difference to the zero point is
+/// exact, as long as 32 bits hold it, the product is rounded to a float.
+template <typename From, typename To>
+void dequantize_row(const AffineRow& row, const Affine& affine) {
+  const From* from = static_cast<const From*>(row.from);
+  To* to = static_cast<To*>(row.to);
+  for (int32_t left = row.count; left > 0; --left) {
+    const uint32_t number =
+        static_cast<uint32_t>(*from) - static_cast<uint32_t>(affine.zero_point);
+    const float value = static_cast<float>(static_cast<int32_t>(number));
+    *to = static_cast<To>(value * affine.scale);
+    from += row.from_step;
+    to += row.to_step;
+  }
+}
+
+/// The row function for dtypes of this set. Errors: InvalidArgument (no floats,
+/// or no dtype to quantize to), DtypeNotSelected.
+template <uint32_t kBits>
+Error find_quantize(ScalarType from, ScalarType to, AffineFn& fn) {
+  constexpr DtypeSet kDtypes{kBits};
+  ORCH_CHECK(kFloating.has(from) && kQuantized.has(to), Error::InvalidArgument);
+  return switch_dtype<(kDtypes & kFloating).bits>(from, [&](auto in) {
+    return switch_dtype<(kDtypes & kQuantized).bits>(to, [&](auto out) {
+      fn = quantize_row<typename decltype(in)::type,
+                        typename decltype(out)::type>;
+      return Error::Ok;
+    });
+  });
+}
+
+/// The way back.
+template <uint32_t kBits>
+Error find_dequantize(ScalarType from, ScalarType to, AffineFn& fn) {
+  constexpr DtypeSet kDtypes{kBits};
+  ORCH_CHECK(kQuantized.has(from) && kFloating.has(to), Error::InvalidArgument);
+  return switch_dtype<(kDtypes & kQuantized).bits>(from, [&](auto in) {
+    return switch_dtype<(kDtypes & kFloating).bits>(to, [&](auto out) {
+      fn = dequantize_row<typename decltype(in)::type,
+                          typename decltype(out)::type>;
+      return Error::Ok;
+    });
+  });
+}
+
+/// Whether quantized numbers of `dtype` can have these limits. Errors:
+/// InvalidArgument; NotSupported (they are the wrong way round, where PyTorch
+/// gives `high` for everything).
+__attribute__((noinline)) inline Error read_limits(int64_t low, int64_t high,
+                                                   ScalarType dtype,
+                                                   Affine& affine) {
+  const int bits = static_cast<int>(8 * item_bytes(dtype));
+  const bool is_signed =
+      dtype != ScalarType::Byte && dtype != ScalarType::UInt16;
+  const int64_t count = int64_t{1} << bits;
+  const int64_t lowest = is_signed ? -(count >> 1) : 0;
+  ORCH_CHECK(low >= lowest && high < lowest + count, Error::InvalidArgument);
+  ORCH_CHECK(low <= high, Error::NotSupported);
+  affine.low = static_cast<int32_t>(low);
+  affine.high = static_cast<int32_t>(high);
+  return Error::Ok;
+}
+
+/// A zero point among the arguments. Errors: InvalidArgument (not 32 bits).
+inline Error read_zero_point(int64_t value, Affine& affine) {
+  affine.zero_point = static_cast<int32_t>(value);
+  ORCH_CHECK(affine.zero_point == value, Error::InvalidArgument);
+  return Error::Ok;
+}
+
+/// Tensors of scales and zero points, the latter may be null.
+struct AffineTensors {
+  const Tensor* scales;       // Float or Double
+  const Tensor* zero_points;  // Int or Long
+
+  /// Errors: InvalidArgument.
+  __attribute__((noinline)) Error check() const {
+    ORCH_CHECK(scales->dtype == ScalarType::Float ||
+                   scales->dtype == ScalarType::Double,
+               Error::InvalidArgument);
+    ORCH_CHECK(zero_points == nullptr ||
+                   zero_points->dtype == ScalarType::Int ||
+                   zero_points->dtype == ScalarType::Long,
+               Error::InvalidArgument);
+    return Error::Ok;
+  }
+
+  /// Sets scale and zero point. Of zero points that have more than 32 bits the
+  /// upper ones are dropped.
+  __attribute__((noinline)) void load(int32_t item, Affine& affine) const {
+    affine.scale = scales->dtype == ScalarType::Float
+                       ? scales->data<float>()[item]
+                       : static_cast<float>(scales->data<double>()[item]);
+    affine.zero_point = 0;
+    if (zero_points == nullptr) return;
+    affine.zero_point =
+        zero_points->dtype == ScalarType::Int
+            ? zero_points->data<int32_t>()[item]
+            : static_cast<int32_t>(zero_points->data<int64_t>()[item]);
+  }
+};
+
+/// Checks parameters per index of a dimension of `input` and gives its index.
+/// Errors: InvalidArgument.
+__attribute__((noinline)) inline Error check_channels(
+    const AffineTensors& tensors, const Tensor& input, int64_t dim, int& axis) {
+  ORCH_CHECK(input.dim > 0, Error::InvalidArgument);
+  ORCH_TRY(tensors.check());
+  ORCH_TRY(read_dim(dim, input.dim, axis));
+  const int32_t count = input.size(axis);
+  ORCH_CHECK(tensors.scales->dim == 1 && tensors.scales->size(0) == count,
+             Error::InvalidArgument);
+  const Tensor* const zero_points = tensors.zero_points;
+  ORCH_CHECK(zero_points == nullptr ||
+                 (zero_points->dim == 1 && zero_points->size(0) == count),
+             Error::InvalidArgument);
+  return Error::Ok;
+}
+
+/// Checks parameters per index of all dimensions of `input` but the last, in
+/// which they have size 1. Errors: InvalidArgument; NotSupported (scales and
+/// zero points are laid out differently).
+__attribute__((noinline)) inline Error check_tokens(
+    const AffineTensors& tensors, const Tensor& input) {
+  const Tensor& scales = *tensors.scales;
+  ORCH_CHECK(input.dim > 0 && scales.dim == input.dim, Error::InvalidArgument);
+  ORCH_TRY(tensors.check());
+  for (int i = 0; i < input.dim; ++i) {
+    const int32_t count = i == input.dim - 1 ? 1 : input.size(i);
+    ORCH_CHECK(scales.size(i) == count, Error::InvalidArgument);
+  }
+  ORCH_CHECK(same_sizes(scales, *tensors.zero_points), Error::InvalidArgument);
+  ORCH_CHECK(same_layout(scales, *tensors.zero_points), Error::NotSupported);
+  return Error::Ok;
+}
+
+/// Calls fn for all items of `from` and `to`, which have the same sizes. In the
+/// loop tensor 0 is `to`, tensor 1 `from`.
+__attribute__((noinline)) inline void for_each_row(StridedLoop& loop,
+                                                   const Tensor& from,
+                                                   const Tensor& to,
+                                                   const Affine& affine,
+                                                   AffineFn fn) {
+  const char* in = from.data<char>();
+  char* out = to.mutable_data<char>();
+  const int32_t in_bytes = static_cast<int32_t>(item_bytes(from.dtype));
+  const int32_t out_bytes = static_cast<int32_t>(item_bytes(to.dtype));
+  for (; loop.valid(); loop.next()) {
+    fn({in + loop.offset(1) * in_bytes, out + loop.offset(0) * out_bytes,
+        loop.row_stride(1), loop.row_stride(0), loop.row_size()},
+       affine);
+  }
+}
+
+/// The same with parameters from tensors; tensor 2 of the loop is the item of
+/// the parameters.
+__attribute__((noinline)) inline void for_each_row(StridedLoop& loop,
+                                                   const Tensor& from,
+                                                   const Tensor& to,
+                                                   const AffineTensors& tensors,
+                                                   Affine affine, AffineFn fn) {
+  const char* in = from.data<char>();
+  char* out = to.mutable_data<char>();
+  const int32_t in_bytes = static_cast<int32_t>(item_bytes(from.dtype));
+  const int32_t out_bytes = static_cast<int32_t>(item_bytes(to.dtype));
+  for (; loop.valid(); loop.next()) {
+    // One call per row where it shares its parameters, else one per item.
+    const int32_t step = loop.row_stride(2);
+    const int32_t count = step == 0 ? loop.row_size() : 1;
+    for (int32_t i = 0; i < loop.row_size(); i += count) {
+      tensors.load(loop.offset(2) + i * step, affine);
+      const int32_t at_in = loop.offset(1) + i * loop.row_stride(1);
+      const int32_t at_out = loop.offset(0) + i * loop.row_stride(0);
+      fn({in + at_in * in_bytes, out + at_out * out_bytes, loop.row_stride(1),
+          loop.row_stride(0), count},
+         affine);
+    }
+  }
+}
+
+/// A loop with one item of parameters per index of dimension `axis`. `from`
+/// and `to` have the same sizes.
+__attribute__((noinline)) inline StridedLoop loop_by_channel(const Tensor& to,
+                                                             const Tensor& from,
+                                                             int axis) {
+  const Strides to_strides(to);
+  const Strides from_strides(from);
+  StridedLoop loop;
+  for (int i = 0; i < to.dim; ++i) {
+    const int d = to.order[i];
+    loop.add(to.size(d), to_strides[d], from_strides[d], d == axis ? 1 : 0);
+  }
+  return loop;
+}
+
+/// A loop with one item of parameters per index of all dimensions but the last:
+/// those of `scales`, whose last size is 1.
+__attribute__((noinline)) inline StridedLoop loop_by_token(
+    const Tensor& to, const Tensor& from, const Tensor& scales) {
+  const Strides to_strides(to);
+  const Strides from_strides(from);
+  const Strides scale_strides(scales);
+  StridedLoop loop;
+  for (int i = 0; i < to.dim; ++i) {
+    const int d = to.order[i];
+    loop.add(to.size(d), to_strides[d], from_strides[d],
+             d == to.dim - 1 ? 0 : scale_strides[d]);
+  }
+  return loop;
+}
+
+}  // namespace orch

@@ -1,0 +1,48 @@
+// Comparisons of tensors with tensors and with numbers: truth values, stored as
+// whatever dtype the output has.
+#pragma once
+
+#include "orch/value.h"
+#include "util/binary.h"
+#include "util/scalar.h"
+#include "util/unary.h"
+
+namespace orch {
+
+/// aten::<op>.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out).
+/// fn(x, y) -> bool gets both as numbers of the dtype that the tensors promote
+/// to. kIn: dtypes of the inputs; kOut: of the output. Errors: InvalidArgument,
+/// ShapeTooLarge, DtypeNotSelected.
+template <uint32_t kIn, uint32_t kOut, typename Fn>
+Error compare_tensors(const Args& args, Fn fn) {
+  const Tensor& self = args.tensor(0);
+  const Tensor& other = args.tensor(1);
+  Tensor& out = args.tensor(2);
+  constexpr DtypeSet kDtypes{kIn};
+  ORCH_TRY(resize_broadcast(out, self, other));
+  ScalarType common = self.dtype;
+  if constexpr (!kDtypes.single()) common = result_type(self, other);
+  return map_in<kIn, kOut, with_promoted(kDtypes).bits>(
+      common, self, other, out, [fn](auto type) {
+        using T = typename decltype(type)::type;
+        return [fn](T x, T y) { return fn(number_of(x), number_of(y)); };
+      });
+}
+
+/// aten::<op>.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out). The
+/// number is compared as the dtype that it and the tensor promote to holds it.
+template <uint32_t kIn, uint32_t kOut, typename Fn>
+Error compare_number(const Args& args, Fn fn) {
+  const Tensor& self = args.tensor(0);
+  const Scalar& other = args.scalar(1);
+  Tensor& out = args.tensor(2);
+  ORCH_TRY(resize(out, self.sizes()));
+  return map_in<kIn, kOut, with_number(DtypeSet{kIn}).bits>(
+      result_type(self.dtype, other), self, out, [fn, &other](auto type) {
+        using T = typename decltype(type)::type;
+        const auto y = number_of(scalar_to<T>(other));
+        return [fn, y](T x) { return fn(number_of(x), y); };
+      });
+}
+
+}  // namespace orch

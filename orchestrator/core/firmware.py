@@ -1,0 +1,148 @@
+"""What a firmware can load besides its own models: kernels, memory, interfaces.
+
+The facts are pairs of texts, so that a lock can hold them one per line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey
+from orchestrator.core.operator import OperatorName
+from orchestrator.core.resolution import TableEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_ANY_KEY: Final = "any"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareMethod:
+    """The place of one method of one model.
+
+    Args:
+        model: Its model.
+        method: Its name.
+        state_bytes: Block for the method state.
+        arena_bytes: Arenas in order of their memory id, from 1.
+        inputs: What the API promises of each, as `port_text` has it.
+        outputs: Likewise.
+    """
+
+    model: str
+    method: str
+    state_bytes: int
+    arena_bytes: tuple[int, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firmware:
+    """What a firmware brings for programs.
+
+    Args:
+        pointer_bytes: Of its core.
+        kernels: Its kernel table; `function` is not known and "".
+        methods: Of its models, in order of the names.
+    """
+
+    pointer_bytes: int
+    kernels: tuple[TableEntry, ...]
+    methods: tuple[FirmwareMethod, ...]
+
+
+def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
+    """Pairs of a name and a text, sorted."""
+    found = {"pointer": f"{firmware.pointer_bytes} bytes"}
+    for entry in firmware.kernels:
+        key = _ANY_KEY if entry.key is None else str(entry.key)
+        dtypes = " ".join(d.name for d in sorted(entry.dtypes))
+        found[f"kernel {entry.operator} {key}"] = f"{entry.signature} {dtypes}".strip()
+    for method in firmware.methods:
+        name = f"{method.model}.{method.method}"
+        sizes = " ".join(map(str, method.arena_bytes))
+        found[f"memory {name}"] = f"{method.state_bytes} {sizes}".strip()
+        for side in ("input", "output"):
+            for index, text in enumerate(getattr(method, f"{side}s")):
+                found[f"{side} {name} {index:03}"] = text
+    return tuple(sorted(found.items()))
+
+
+def read_firmware(facts: Mapping[str, str]) -> Firmware:
+    """The firmware of these facts.
+
+    Raises:
+        ValueError: Facts are missing, or none of these.
+    """
+    kernels: list[TableEntry] = []
+    methods: list[FirmwareMethod] = []
+    for name, text in sorted(facts.items()):
+        kind, _, what = name.partition(" ")
+        if kind == "kernel":
+            kernels.append(_entry(what, text))
+        elif kind == "memory":
+            model, _, method = what.rpartition(".")
+            state, *arenas = map(int, text.split())
+            methods.append(
+                FirmwareMethod(
+                    model=model,
+                    method=method,
+                    state_bytes=state,
+                    arena_bytes=tuple(arenas),
+                    inputs=_ports(facts, f"input {what} "),
+                    outputs=_ports(facts, f"output {what} "),
+                )
+            )
+    if "pointer" not in facts:
+        raise ValueError("the size of a pointer is missing")
+    return Firmware(
+        pointer_bytes=int(facts["pointer"].partition(" ")[0]),
+        kernels=tuple(kernels),
+        methods=tuple(methods),
+    )
+
+
+def _entry(what: str, text: str) -> TableEntry:
+    operator, _, key = what.partition(" ")
+    signature, _, dtypes = text.partition(" ")
+    try:
+        return TableEntry(
+            operator=OperatorName.parse(operator),
+            key=None if key == _ANY_KEY else KernelKey.parse(key),
+            function="",
+            signature=signature,
+            dtypes=frozenset(ScalarType[name] for name in dtypes.split()),
+        )
+    except KeyError as error:
+        raise ValueError(f"{error} is no dtype") from error
+
+
+def _ports(facts: Mapping[str, str], start: str) -> tuple[str, ...]:
+    return tuple(text for name, text in sorted(facts.items()) if name.startswith(start))
+
+
+def port_text(
+    kind: str,
+    dtype: ScalarType | None = None,
+    sizes: Iterable[int] = (),
+    dim_order: Iterable[int] = (),
+    *,
+    is_dynamic: bool = False,
+) -> str:
+    """What an API promises of an input or output: the same text, the same port.
+
+    Args:
+        kind: `tensor`, `int`, and so on.
+        dtype: Of a tensor, like the rest.
+        sizes: Upper bounds if `is_dynamic`.
+        dim_order: From outermost to innermost in memory.
+        is_dynamic: The sizes may change.
+    """
+    if dtype is None:
+        return kind
+    bound = "at most " if is_dynamic else ""
+    return f"{dtype.name} {bound}{list(sizes)} in order {list(dim_order)}"

@@ -1,0 +1,96 @@
+"""A method whose kernels are known: what a prelinked image holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.pte.program import JumpFalseCall, MoveCall
+from orchestrator.pte.values import BoolValue, DoubleValue, IntValue, TensorValue
+
+if TYPE_CHECKING:
+    from orchestrator.core.operator import OperatorName
+    from orchestrator.pte.values import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedCall:
+    """Calls a kernel.
+
+    Args:
+        operator: What it computes.
+        function: Qualified C++ name of the kernel.
+        args: Value indices, as the kernel counts them.
+        outs: Values that it writes: arguments, and the items of lists.
+    """
+
+    operator: OperatorName
+    function: str
+    args: tuple[int, ...]
+    outs: tuple[int, ...]
+
+
+LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedMethod:
+    """A method that needs no loading.
+
+    Args:
+        model: Name of its model.
+        name: Of the method.
+        values: Every slot; a constant tensor has no allocation.
+        instructions: In the order they run in; jumps name them by index.
+        inputs: Value indices.
+        outputs: Value indices.
+        data: By value index: bytes of constant tensors, and those that tensors of
+            mutable state begin with.
+    """
+
+    model: str
+    name: str
+    values: tuple[Value, ...]
+    instructions: tuple[LinkedInstruction, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    data: tuple[tuple[int, bytes], ...]
+
+    @property
+    def written(self) -> frozenset[int]:
+        """Values that inputs, moves and calls write."""
+        found = set(self.inputs)
+        for instruction in self.instructions:
+            if isinstance(instruction, MoveCall):
+                found.add(instruction.target)
+            elif isinstance(instruction, LinkedCall):
+                found.update(instruction.outs)
+        return frozenset(found)
+
+    @property
+    def has_constant_slots(self) -> bool:
+        """No slot ever changes: no moves, and no numbers that are written."""
+        moves = any(isinstance(i, MoveCall) for i in self.instructions)
+        numbers = (IntValue, DoubleValue, BoolValue)
+        return not moves and not any(
+            isinstance(self.values[index], numbers) for index in self.written
+        )
+
+    @property
+    def dynamic_words(self) -> int:
+        """32-bit words for the capacity and sizes of tensors that may change size."""
+        return sum(
+            1 + len(value.sizes)
+            for value in self.values
+            if isinstance(value, TensorValue) and value.is_dynamic
+        )
+
+    def state_bytes(self, *, pointer_bytes: int) -> int:
+        """RAM for slots and sizes that change."""
+        slots = 0 if self.has_constant_slots else len(self.values)
+        return slots * 4 * pointer_bytes + 4 * self.dynamic_words
+
+    @property
+    def constants(self) -> tuple[bytes, ...]:
+        """Bytes that go into flash: of constants and initial state; distinct."""
+        return tuple(dict.fromkeys(data for _, data in self.data if data))

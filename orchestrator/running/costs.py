@@ -1,0 +1,257 @@
+"""What a run cost, per operator: times on a host, instructions on an emulated board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median_low
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.errors import Diagnostic, MismatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from orchestrator.running.protocol import CallResult
+    from orchestrator.running.values import Call
+
+NANOSECONDS: Final = "ns"
+INSTRUCTIONS: Final = "instructions"
+
+Operators = tuple[str, ...]
+"""Per instruction of a method the operator it calls; "" for one that calls none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionCost:
+    """One instruction of a method.
+
+    Args:
+        method: Index in the product's method table.
+        index: In the method.
+        calls: How often it ran.
+        total: Of all calls.
+    """
+
+    method: int
+    index: int
+    calls: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCosts:
+    """What the calls of a run cost, in one unit.
+
+    Args:
+        unit: `NANOSECONDS` or `INSTRUCTIONS`.
+        passes: Runs of all calls of which these are medians; 1 for exact counts.
+        runs: Calls of methods.
+        instructions: Those that call kernels, by method and index.
+        executor: What the runs took besides.
+        loads: How often a method was loaded.
+        load: What that took; no part of the runs.
+    """
+
+    unit: str
+    passes: int
+    runs: int
+    instructions: tuple[InstructionCost, ...]
+    executor: int
+    loads: int
+    load: int
+
+    @property
+    def total(self) -> int:
+        """What the runs took, without loading."""
+        return self.executor + sum(i.total for i in self.instructions)
+
+
+def timed(
+    calls: Sequence[Call],
+    passes: Sequence[Sequence[CallResult]],
+    operators: Mapping[int, Operators],
+) -> RunCosts:
+    """Costs in nanoseconds: of each instruction the median over the passes.
+
+    Args:
+        calls: Of one pass.
+        passes: Results of the same calls, several times over, all successful, of a
+            product with trace hooks.
+        operators: By index of the method.
+
+    Raises:
+        MismatchError: A pass ran other instructions than the first (`bad-response`).
+    """
+    totals: dict[tuple[int, int], list[int]] = {}
+    executor = load = loads = 0
+    for number, call in enumerate(calls):
+        traces = [result.trace for p in passes for result in p[number : number + 1]]
+        found = [trace for trace in traces if trace is not None]
+        order = {tuple(index for index, _ in trace.events) for trace in found}
+        if len(order) != 1 or len(found) != len(passes):
+            raise _unsteady(number, call)
+        names = operators[call.method.index]
+        (indices,) = order
+        if any(index >= len(names) for index in indices):
+            raise _unsteady(number, call)
+        kernels = [at for at, index in enumerate(indices) if names[index]]
+        for at in kernels:
+            ticks = median_low(trace.events[at][1] for trace in found)
+            totals.setdefault((call.method.index, indices[at]), []).append(ticks)
+        executor += median_low(
+            trace.run_ticks - sum(trace.events[at][1] for at in kernels)
+            for trace in found
+        )
+        load_ticks = median_low(trace.load_ticks for trace in found)
+        load += load_ticks
+        loads += load_ticks != 0
+    return RunCosts(
+        unit=NANOSECONDS,
+        passes=len(passes),
+        runs=len(calls),
+        instructions=tuple(
+            InstructionCost(
+                method=method, index=index, calls=len(ticks), total=sum(ticks)
+            )
+            for (method, index), ticks in sorted(totals.items())
+        ),
+        executor=executor,
+        loads=loads,
+        load=load,
+    )
+
+
+def _unsteady(number: int, call: Call) -> MismatchError:
+    return MismatchError(
+        Diagnostic(
+            code="bad-response",
+            message="the firmware did not run the same instructions each time",
+            notes=(("at", f"call {number} of {call.method}"),),
+            hint="the firmware was built from something else; build again",
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorCost:
+    """What the instructions of one operator cost together."""
+
+    operator: str
+    calls: int
+    total: int
+
+
+def by_operator(
+    costs: RunCosts, operators: Mapping[int, Operators]
+) -> tuple[OperatorCost, ...]:
+    """Costs per operator, the dearest first."""
+    found: dict[str, tuple[int, int]] = {}
+    for cost in costs.instructions:
+        name = operators[cost.method][cost.index]
+        calls, total = found.get(name, (0, 0))
+        found[name] = (calls + cost.calls, total + cost.total)
+    rows = [
+        OperatorCost(operator=name, calls=calls, total=total)
+        for name, (calls, total) in found.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.total, row.operator)))
+
+
+_SCALE: Final = {NANOSECONDS: (1000, 1, "us"), INSTRUCTIONS: (1, 0, "instructions")}
+"""By unit: what a table divides by, decimals, name."""
+
+
+def cost_table(costs: RunCosts, operators: Mapping[int, Operators]) -> str:
+    """A table with a row per operator, one for the rest, the sum, and loading."""
+    scale, decimals, unit = _SCALE[costs.unit]
+
+    def number(value: float) -> str:
+        return f"{value / scale:,.{decimals}f}"
+
+    def row(name: str, calls: int | None, total: int, *, percent: bool = True) -> Row:
+        share = f"{_percent(total, costs.total):.1f}" if percent else ""
+        per_call = number(total / calls) if calls else ""
+        return (
+            name,
+            "" if calls is None else str(calls),
+            number(total),
+            share,
+            per_call,
+        )
+
+    rest = "executor, tracing" if costs.unit == NANOSECONDS else "executor"
+    rows: list[Row] = [("operator", "calls", unit, "%", "per call")]
+    rows += [row(c.operator, c.calls, c.total) for c in by_operator(costs, operators)]
+    rows += [
+        row(rest, None, costs.executor),
+        row("total", costs.runs, costs.total),
+        row("load", costs.loads, costs.load, percent=False),
+    ]
+    return _aligned(rows)
+
+
+Row = tuple[str, str, str, str, str]
+
+
+def _aligned(rows: Iterable[Row]) -> str:
+    """Lines of a table: names to the left, numbers to the right."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "".join(
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        + "\n"
+        for line in table
+    )
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def cost_data(
+    costs: RunCosts,
+    operators: Mapping[int, Operators],
+    methods: Mapping[int, tuple[str, str]],
+) -> dict[str, object]:
+    """The same and more as JSON data; the keys are stable.
+
+    Args:
+        costs: Of a run.
+        operators: By index of the method.
+        methods: Names of model and method, likewise.
+    """
+    return {
+        "unit": costs.unit,
+        "passes": costs.passes,
+        "runs": costs.runs,
+        "operators": [
+            {
+                "operator": cost.operator,
+                "calls": cost.calls,
+                "total": cost.total,
+                "percent": _percent(cost.total, costs.total),
+                "per_call": cost.total / cost.calls,
+            }
+            for cost in by_operator(costs, operators)
+        ],
+        "executor": {
+            "total": costs.executor,
+            "percent": _percent(costs.executor, costs.total),
+        },
+        "total": costs.total,
+        "load": {"calls": costs.loads, "total": costs.load},
+        "instructions": [
+            {
+                "model": methods[cost.method][0],
+                "method": methods[cost.method][1],
+                "instruction": cost.index,
+                "operator": operators[cost.method][cost.index],
+                "calls": cost.calls,
+                "total": cost.total,
+            }
+            for cost in costs.instructions
+        ],
+    }

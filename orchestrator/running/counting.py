@@ -1,0 +1,175 @@
+"""Exact counts of executed instructions: what the QEMU plugin is told, and tells.
+
+`runtime/tools/count_instructions.c` is the plugin; it documents both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.errors import Diagnostic, MismatchError
+from orchestrator.running.costs import (
+    INSTRUCTIONS,
+    InstructionCost,
+    RunCosts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.running.costs import Operators
+
+COUNTS_FILE: Final = "counts.txt"
+"""Where the plugin writes to, in the folder the emulator runs in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Instructions of a method in the memory of the device.
+
+    Args:
+        address: Of the first.
+        stride: Bytes of one.
+        count: How many there are.
+    """
+
+    address: int
+    stride: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountPlan:
+    """What is to be counted.
+
+    Args:
+        executor: Address and size in bytes of `orch::execute`.
+        tables: Per method.
+        functions: Addresses of functions whose calls are counted besides.
+    """
+
+    executor: tuple[int, int]
+    tables: tuple[Table, ...]
+    functions: tuple[int, ...] = ()
+
+    @property
+    def arguments(self) -> str:
+        """Arguments of the plugin, separated by commas."""
+        address, size_bytes = self.executor
+        words = [f"function={function & ~1:#x}" for function in self.functions]
+        words.append(f"executor={address & ~1:#x},bytes={size_bytes}")
+        words += [
+            f"table={table.address:#x},stride={table.stride},count={table.count}"
+            for table in self.tables
+        ]
+        return ",".join((*words, f"out={COUNTS_FILE}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What the plugin counted.
+
+    Args:
+        runs: Instructions of each call of the executor.
+        calls: (function, instructions) of each call of a function, in the order they
+            returned in.
+        instructions: Per instruction of a method that ran; `method` is the table.
+        total: Everything that was executed, start-up code included.
+    """
+
+    runs: tuple[int, ...]
+    calls: tuple[tuple[int, int], ...]
+    instructions: tuple[InstructionCost, ...]
+    total: int
+
+    def calls_of(self, function: int) -> tuple[int, ...]:
+        """Instructions of each call of a function, by its position."""
+        return tuple(count for which, count in self.calls if which == function)
+
+
+def read_counts(text: str) -> Counts:
+    """What the plugin's file says.
+
+    Raises:
+        MismatchError: It is cut off or damaged (`bad-counts`).
+    """
+    runs, calls, instructions = [], [], []
+    total = None
+    try:
+        for line in text.splitlines():
+            match line.split():
+                case ["run", count]:
+                    runs.append(int(count))
+                case ["call", function, count]:
+                    calls.append((int(function), int(count)))
+                case ["instruction", table, index, times, count]:
+                    instructions.append(
+                        InstructionCost(
+                            method=int(table),
+                            index=int(index),
+                            calls=int(times),
+                            total=int(count),
+                        )
+                    )
+                case ["total", count]:
+                    total = int(count)
+                case _:
+                    raise _damaged(f"the line {line!r:.80}")
+    except ValueError as error:
+        raise _damaged(str(error)) from None
+    if total is None:
+        raise _damaged("no total: the emulator did not end in good order")
+    return Counts(
+        runs=tuple(runs),
+        calls=tuple(calls),
+        instructions=tuple(instructions),
+        total=total,
+    )
+
+
+def _damaged(found: str) -> MismatchError:
+    return MismatchError(
+        Diagnostic(
+            code="bad-counts",
+            message="the emulator's counts of instructions cannot be used",
+            notes=(("found", found),),
+            hint="run again; the plugin of QEMU may not fit this version of it",
+        )
+    )
+
+
+def counted(
+    counts: Counts, *, runs: int, operators: Mapping[int, Operators]
+) -> RunCosts:
+    """Costs in instructions.
+
+    Args:
+        counts: Of a run, by a plan whose functions are those that load methods.
+        runs: How many calls of methods there were.
+        operators: By index of the method, which is that of its table.
+
+    Raises:
+        MismatchError: The counts are not of such a run (`bad-counts`).
+    """
+    if len(counts.runs) != runs:
+        raise _damaged(f"{len(counts.runs)} runs, expected {runs}")
+    kernels = tuple(i for i in counts.instructions if operators[i.method][i.index])
+    executor = sum(counts.runs) - sum(i.total for i in kernels)
+    if not _all_called(kernels, executor):
+        raise _damaged("instructions that took nothing")
+    loads = [count for _, count in counts.calls]
+    return RunCosts(
+        unit=INSTRUCTIONS,
+        passes=1,
+        runs=runs,
+        instructions=kernels,
+        executor=executor,
+        loads=len(loads),
+        load=sum(loads),
+    )
+
+
+def _all_called(kernels: Sequence[InstructionCost], executor: int) -> bool:
+    """Whether every kernel, and the executor, was seen to execute something."""
+    return executor > 0 and all(kernel.total >= kernel.calls for kernel in kernels)

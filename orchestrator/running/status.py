@@ -1,0 +1,315 @@
+"""A status of a device in words: what failed where, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.pte.linked import LinkedCall
+from orchestrator.pte.program import (
+    DelegateCall,
+    FreeCall,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+)
+from orchestrator.pte.values import TensorValue
+from orchestrator.running.protocol import DeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.pte.program import Instruction, Method, Program
+
+NO_INSTRUCTION: Final = 0xFFFFFFFF
+"""What the device gives where no instruction failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a status comes from.
+
+    Args:
+        model: Name of the model.
+        method: The method.
+        instruction: Index in what the device runs; None if none failed.
+        linked: What it runs if the model is prelinked; else it runs the method.
+    """
+
+    model: str
+    method: Method
+    instruction: int | None = None
+    linked: LinkedMethod | None = None
+
+    @property
+    def instructions(self) -> Sequence[Instruction | LinkedInstruction]:
+        """Those that the device runs."""
+        return (self.linked or self.method).instructions
+
+    @property
+    def operator(self) -> str:
+        """Name of the operator the instruction calls; "" if it calls none."""
+        if self.instruction is None:
+            return ""
+        match self.instructions[self.instruction]:
+            case KernelCall(operator=index):
+                return str(self.method.operators[index])
+            case LinkedCall(operator=operator):
+                return str(operator)
+        return ""
+
+    @property
+    def text(self) -> str:
+        """`model "kws", method "f": instruction 12, which calls aten::add.out`."""
+        owner = f'model "{self.model}", method "{self.method.name}"'
+        if self.instruction is None:
+            return owner
+        does = _does(self.instructions[self.instruction], self.method)
+        return f"{owner}: instruction {self.instruction}, which {does}"
+
+    @property
+    def source(self) -> str:
+        """Line of the user's Python code, innermost; "" if it is not known."""
+        if self.instruction is None or self.linked is not None:
+            return ""
+        if self.instruction >= len(self.method.frames):
+            return ""
+        frames = [f for f in self.method.frames[self.instruction] if f.filename]
+        return f"{frames[-1].filename}:{frames[-1].line}" if frames else ""
+
+
+def _does(instruction: Instruction | LinkedInstruction, method: Method) -> str:
+    match instruction:
+        case LinkedCall(operator=name):
+            return f"calls {name}"
+        case KernelCall(operator=operator):
+            return f"calls {method.operators[operator]}"
+        case DelegateCall(delegate=delegate):
+            return f"calls the delegate {method.delegates[delegate].backend}"
+        case MoveCall():
+            return "moves a value"
+        case JumpFalseCall():
+            return "jumps if a value is false"
+        case FreeCall():
+            return "frees a tensor"
+
+
+def parse_status(text: str) -> DeviceError:
+    """The status of a number or a name: `11`, `ShapeTooLarge`, `ORCH_SHAPE_TOO_LARGE`.
+
+    Raises:
+        UsageError: There is none (`unknown-status`).
+    """
+    known = {_bare(error.name): error for error in DeviceError}
+    known |= {str(int(error)): error for error in DeviceError}
+    found = known.get(_bare(text))
+    if found is not None:
+        return found
+    names = [error.name for error in DeviceError]
+    raise UsageError(
+        Diagnostic(
+            code="unknown-status",
+            message=f"{text} is no status of the runtime",
+            notes=(("expected", f"0 to {max(DeviceError)}, or {', '.join(names)}"),),
+            hint=did_you_mean(text, names) or "docs/runtime.md lists them",
+        )
+    )
+
+
+def _bare(name: str) -> str:
+    return name.upper().removeprefix("ORCH_").replace("_", "")
+
+
+def find_place(
+    programs: Mapping[str, Program],
+    *,
+    model: str | None,
+    method: str | None,
+    instruction: int | None,
+    linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
+) -> Place:
+    """What model, method and instruction a user names.
+
+    Args:
+        programs: By model name.
+        model: None if only one has such a method.
+        method: None if there is only one.
+        instruction: As the device tells it; None if it tells none.
+        linked: By name of a prelinked model: its methods in the program's order.
+
+    Raises:
+        UsageError: There is nothing of that name (`unknown-model`, `unknown-method`,
+            `unknown-instruction`), or more than one thing (`unknown-method`).
+    """
+    if model is not None and model not in programs:
+        raise _no_model(model, list(programs))
+    owners = {n: p for n, p in programs.items() if model in (None, n)}
+    places = [
+        Place(model=n, method=m, linked=linked[n][i] if n in linked else None)
+        for n, p in owners.items()
+        for i, m in enumerate(p.methods)
+    ]
+    known = list(dict.fromkeys(place.method.name for place in places))
+    if method is not None and method not in known:
+        raise _no_method(method, known)
+    found = [place for place in places if method in (None, place.method.name)]
+    if len(found) != 1:
+        raise UsageError(
+            Diagnostic(
+                code="unknown-method",
+                message="the status can be of several methods"
+                if found
+                else "the product has no method",
+                notes=tuple(("one of", place.text) for place in found),
+                hint="name it: --model, --method",
+            )
+        )
+    (place,) = found
+    if instruction is None or instruction == NO_INSTRUCTION:
+        return place
+    count = len(place.instructions)
+    if instruction >= count:
+        raise UsageError(
+            Diagnostic(
+                code="unknown-instruction",
+                message=f"there is no instruction {instruction} in {place.text}",
+                notes=(("expected", f"less than {count}"),),
+                hint="name the profile, and the model, that the device was built from",
+            )
+        )
+    return replace(place, instruction=instruction)
+
+
+def _no_model(name: str, known: Sequence[str]) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="unknown-model",
+            message=f'there is no model "{name}"',
+            notes=(("expected", ", ".join(known) or "none"),),
+            hint=did_you_mean(name, known) or "name a model of the profile",
+        )
+    )
+
+
+def _no_method(name: str, known: Sequence[str]) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="unknown-method",
+            message=f'there is no method "{name}"',
+            notes=(("expected", ", ".join(known) or "none"),),
+            hint=did_you_mean(name, known) or "name a method of the model",
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What a status means.
+
+    Args:
+        error: The status.
+        place: Where it comes from.
+        remedy: What to do about it.
+    """
+
+    error: DeviceError
+    place: Place
+    remedy: str
+
+    @property
+    def sentence(self) -> str:
+        """All of it."""
+        if self.error is DeviceError.Ok:
+            return f"{self.place.text}: {self.error.name} ({int(self.error)}), success"
+        return (
+            f"{self.place.text}, failed with {self.error.name} ({int(self.error)}),"
+            f" {self.error.meaning}: {self.remedy}"
+        )
+
+
+def explain_status(
+    error: DeviceError,
+    place: Place,
+    *,
+    state_bytes: int,
+    missing: Sequence[str] = (),
+) -> Explanation:
+    """What a status means and what to do.
+
+    Args:
+        error: The status.
+        place: Where it comes from.
+        state_bytes: What the method state needs.
+        missing: Operators and backends of the profile without kernel or delegate.
+    """
+    method, operator = place.method, place.operator
+    called = {str(o) for o in method.operators} | {d.backend for d in method.delegates}
+    absent = ", ".join(name for name in missing if name in called)
+    match error:
+        case DeviceError.OperatorMissing | DeviceError.DelegateMissing if absent:
+            remedy = f"the profile allows {absent} to be missing; add what serves it"
+        case DeviceError.StateTooSmall:
+            remedy = f"give the method state {state_bytes:,} bytes"
+        case DeviceError.ArenaTooSmall:
+            sizes = ", ".join(
+                f"arena {index}: {size:,} bytes"
+                for index, size in enumerate(method.arena_bytes)
+                if index
+            )
+            remedy = f"give each arena its size ({sizes or 'the method has none'})"
+        case DeviceError.ShapeTooLarge if bounds := _bounds(method):
+            remedy = f"give inputs of at most these sizes: {bounds}"
+        case DeviceError.NotSupported if operator:
+            remedy = (
+                f"change the model so that it calls {operator} otherwise, or choose"
+                " another library in [kernels.operators]"
+            )
+        case DeviceError.InvalidArgument if operator:
+            remedy = (
+                f"see what {operator} is given there: an index in a tensor, or sizes"
+                " that do not fit each other"
+            )
+        case _:
+            remedy = _REMEDIES[error]
+    return Explanation(error=error, place=place, remedy=remedy)
+
+
+def _bounds(method: Method) -> str:
+    """Largest sizes of the inputs whose sizes change."""
+    values = [(at, method.values[index]) for at, index in enumerate(method.inputs)]
+    return ", ".join(
+        f"input {at} {list(value.sizes)}"
+        for at, value in values
+        if isinstance(value, TensorValue) and value.is_dynamic
+    )
+
+
+_DAMAGED: Final = (
+    "a program that was built in has been proved, so check that flash holds what was"
+    " linked; one that came over the air was cut off or changed on its way"
+)
+_REMEDIES: Final = {
+    DeviceError.Ok: "nothing",
+    DeviceError.InvalidProgram: _DAMAGED,
+    DeviceError.UnsupportedProgram: "export the program for this version of the"
+    " runtime; `orchestrator check` names what it does not have",
+    DeviceError.OperatorMissing: "add the operators of the program to"
+    " operators.include and build the firmware again",
+    DeviceError.DtypeNotSelected: "add the dtypes of the program to [dtypes.operators]"
+    " and build the firmware again",
+    DeviceError.DelegateMissing: "export the program without the delegate",
+    DeviceError.NotFound: "ask for a method, input or output that the program has;"
+    " `orchestrator inspect` lists them",
+    DeviceError.Misaligned: "place programs and arenas at multiples of 16 bytes, method"
+    " states of 8: see the linker script",
+    DeviceError.InvalidArgument: "give inputs with the sizes and values that the method"
+    " takes",
+    DeviceError.ShapeTooLarge: "give inputs of at most the sizes that the program was"
+    " exported for",
+    DeviceError.NotSupported: "change the model so that it calls operators otherwise",
+    DeviceError.InstructionLimit: "raise the limit, or see why the loop in the program"
+    " does not end",
+}

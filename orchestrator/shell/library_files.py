@@ -1,0 +1,119 @@
+"""The files of a custom kernel library, wherever its owner keeps them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+SOURCES = frozenset({".cpp", ".cc", ".cxx", ".c", ".S"})
+HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".def"})
+
+NATIVE_SUFFIXES = (*sorted(SOURCES), *sorted(HEADERS))
+_BUILD_MARK = ".work"
+"""A folder that has this is a build folder: what lies in it are copies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryFiles:
+    """Where the files of a kernel library are.
+
+    Paths are relative to the innermost folder that holds all of them, POSIX, so that
+    includes between them hold in a copy.
+
+    Args:
+        root: That folder.
+        functions: The functions.yaml.
+        files: Sources and headers, each with its path on this machine.
+        sources: Files to compile with any kernel of the library; sorted.
+        include: Folders of headers, that of `functions` first.
+        unmatched: Indices of the patterns that match nothing.
+    """
+
+    root: Path
+    functions: str
+    files: Mapping[str, Path]
+    sources: tuple[str, ...]
+    include: tuple[str, ...]
+    unmatched: tuple[int, ...]
+
+    @property
+    def folder(self) -> str:
+        """Folder of `functions`, "" for the root."""
+        parent = PurePosixPath(self.functions).parent.as_posix()
+        return "" if parent == "." else parent
+
+
+def find_library(
+    functions: Path, *, sources: Sequence[Path], include: Sequence[Path]
+) -> LibraryFiles:
+    """Find every file a kernel library may need.
+
+    These are all sources and headers in the folder of its functions.yaml and below,
+    the sources that match a pattern with the headers beside them, and the headers in
+    the include folders and below. Folders whose name begins with a dot, and build
+    folders, are passed over.
+
+    Args:
+        functions: Its functions.yaml.
+        sources: Files, or patterns with `*` and `**`.
+        include: Folders.
+    """
+    home = _absolute(functions).parent
+    matches = [sorted(_matching(_absolute(source))) for source in sources]
+    compiled = {path for found in matches for path in found}
+    folders = [home, *map(_absolute, include)]
+    files = set(compiled)
+    files.update(p for p in _walk(home) if p.suffix in SOURCES | HEADERS)
+    for folder in folders[1:]:
+        files.update(p for p in _walk(folder) if p.suffix in HEADERS)
+    for folder in {path.parent for path in compiled}:
+        files.update(p for p in _files(folder) if p.suffix in HEADERS)
+    parts = [home, *folders, *(path.parent for path in files)]
+    root = Path(os.path.commonpath(parts))
+
+    def relative(path: Path) -> str:
+        return path.relative_to(root).as_posix()
+
+    return LibraryFiles(
+        root=root,
+        functions=relative(home / functions.name),
+        files={relative(path): path for path in sorted(files)},
+        sources=tuple(sorted(map(relative, compiled))),
+        include=tuple(dict.fromkeys(map(relative, folders))),
+        unmatched=tuple(i for i, found in enumerate(matches) if not found),
+    )
+
+
+def _absolute(path: Path) -> Path:
+    """The path without `..`, links kept: that is how people see their folders."""
+    return Path(os.path.abspath(path))  # noqa: PTH100  # resolve() follows links
+
+
+def _matching(pattern: Path) -> Iterable[Path]:
+    if "*" not in str(pattern):
+        return [pattern] if pattern.is_file() else []
+    parts = pattern.parts
+    first = next(i for i, part in enumerate(parts) if "*" in part)
+    # Of what globs know, only * has a meaning in a profile.
+    names = (p.replace("[", "[[]").replace("?", "[?]") for p in parts[first:])
+    found = Path(*parts[:first]).glob("/".join(names))
+    return (p for p in found if p.suffix in SOURCES and p.is_file())
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Files of a folder and of those below it."""
+    for path, folders, names in os.walk(folder):
+        if _BUILD_MARK in folders:
+            folders.clear()
+            continue
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        yield from (Path(path, name) for name in names)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.is_file())

@@ -1,0 +1,76 @@
+"""The plugin that counts instructions in QEMU, compiled when it is first needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, ToolchainError
+from orchestrator.shell import process
+from orchestrator.shell.cache import cache_folder, file_digest
+from orchestrator.shell.sources import native_root
+from orchestrator.shell.toolchain import zig_program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = "runtime/tools/count_instructions.c"
+PLUGIN = "count_instructions.so"
+"""Name of the compiled plugin where an emulator loads it."""
+_COMPILE_TIMEOUT_S = 120.0
+_FLAGS = ("-O2", "-fPIC", "-shared")
+
+
+def counting_plugin() -> Path:
+    """The plugin, compiled for this machine and kept in the cache.
+
+    It needs no header of QEMU: it declares the few functions it uses itself.
+
+    Raises:
+        ToolchainError: There is no C compiler (`no-c-compiler`), or it cannot compile
+            the plugin (`plugin-failed`).
+    """
+    source = native_root() / SOURCE
+    folder = cache_folder() / "qemu"
+    built = folder / f"count_instructions-{file_digest(source)[:16]}.so"
+    if built.is_file():
+        return built
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{built.stem}.{os.getpid()}.so"
+    command = (*_compiler(), *_FLAGS, str(source), "-o", str(temporary))
+    env = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig-cache")}
+    done = process.run(command, cwd=folder, env=env, timeout_s=_COMPILE_TIMEOUT_S)
+    if done.status != 0 or not temporary.is_file():
+        raise ToolchainError(
+            Diagnostic(
+                code="plugin-failed",
+                message="the QEMU plugin that counts instructions does not compile",
+                notes=(
+                    ("command", " ".join(command)),
+                    ("found", done.stderr.strip()[-2000:] or f"status {done.status}"),
+                ),
+                hint="install a working C compiler for this machine, such as gcc",
+            )
+        )
+    temporary.replace(built)
+    return built
+
+
+def _compiler() -> tuple[str, ...]:
+    """A C compiler for this machine: the system's, else zig's."""
+    for name in ("gcc", "cc", "clang"):
+        if found := shutil.which(name):
+            return (found,)
+    zig = zig_program()
+    if zig is None:
+        raise ToolchainError(
+            Diagnostic(
+                code="no-c-compiler",
+                message="no C compiler for the QEMU plugin that counts instructions",
+                notes=(("expected", "gcc, cc or clang on the PATH, or ziglang"),),
+                hint='apt-get install gcc, or pip install "orchestrator[zig]"',
+            )
+        )
+    # The plugin's open symbols are QEMU's, which loads it.
+    return (str(zig), "cc", "-Wl,-z,undefs")

@@ -1,0 +1,294 @@
+"""Whether a firmware can run a program that came after it.
+
+What the device does when it loads the program is worked out here, from the kernel
+table, the memory and the API that the firmware has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.call import table_refusal
+from orchestrator.core.firmware import Firmware, FirmwareMethod, port_text
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.pte.program import DelegateCall, MoveCall
+from orchestrator.pte.values import (
+    OptionalTensorListValue,
+    TensorListValue,
+    TensorValue,
+    kind_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from orchestrator.core.memory import MemoryPlan
+    from orchestrator.core.op_info import OpCall, OpInfo
+    from orchestrator.core.resolution import Resolution
+    from orchestrator.pte.program import Method, Program
+
+_LISTS: Final = (TensorListValue, OptionalTensorListValue)
+
+
+def firmware_of(
+    *,
+    resolution: Resolution,
+    memory: MemoryPlan,
+    programs: Mapping[str, Program],
+    pointer_bytes: int,
+) -> Firmware:
+    """What a product brings for programs.
+
+    Args:
+        resolution: Has its kernel table.
+        memory: Sizes of its blocks.
+        programs: Its models, which the API is made for.
+        pointer_bytes: Of the target.
+    """
+    return Firmware(
+        pointer_bytes=pointer_bytes,
+        kernels=resolution.table_entries,
+        methods=tuple(
+            FirmwareMethod(
+                model=place.model,
+                method=place.method,
+                state_bytes=place.state_bytes,
+                arena_bytes=tuple(a.size_bytes for a in place.arenas),
+                inputs=_ports(method, method.inputs),
+                outputs=_ports(method, method.outputs),
+            )
+            for model in memory.models
+            for place in model.methods
+            for method in [programs[place.model].method(place.method)]
+        ),
+    )
+
+
+def check_compat(
+    firmware: Firmware,
+    program: Program,
+    info: OpInfo,
+    state_bytes: Mapping[str, int],
+    *,
+    model: str,
+    file: str,
+) -> tuple[Diagnostic, ...]:
+    """Why a program cannot take the place of a model; nothing if it can.
+
+    Each method of the model must be in the program, take and give the same values, and
+    load in the place of that method. What else the program has is not used.
+
+    Args:
+        firmware: What there is.
+        program: The new one; the reader has checked it.
+        info: Its operators.
+        state_bytes: By method of the program, the method state that it needs.
+        model: Of the firmware, whose place it takes.
+        file: Of the program, for messages.
+    """
+    problems = []
+    methods = {method.name: method for method in program.methods}
+    for place in firmware.methods:
+        if place.model != model:
+            continue
+        method = methods.get(place.method)
+        if method is None:
+            problems.append(
+                Diagnostic(
+                    code="method-missing",
+                    message=f"{file} has no method {place.method}",
+                    notes=(("found", ", ".join(sorted(methods)) or "none"),),
+                    hint=did_you_mean(place.method, methods)
+                    or "export the program with this method",
+                )
+            )
+            continue
+        calls = [call for call in info.calls if call.method == method.name]
+        problems += _Check(
+            firmware, place, method, f"{file}, method {method.name}"
+        ).problems(calls, state_bytes[method.name])
+    return tuple(problems)
+
+
+class _Check:
+    """One method of the program in the place of one of the firmware."""
+
+    def __init__(
+        self, firmware: Firmware, place: FirmwareMethod, method: Method, name: str
+    ) -> None:
+        self._firmware = firmware
+        self._place = place
+        self._method = method
+        self._name = name
+        moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
+        self._fixed = {
+            index
+            for index, value in enumerate(method.values)
+            if isinstance(value, TensorValue)
+            and (index in moved or not value.is_planned)
+        }
+
+    def problems(self, calls: list[OpCall], state_bytes: int) -> list[Diagnostic]:
+        return [
+            *self._memory(state_bytes),
+            *self._values(),
+            *self._delegates(),
+            *self._kernels(calls),
+            *self._interface(),
+        ]
+
+    def _problem(
+        self, code: str, what: str, *notes: tuple[str, str], hint: str
+    ) -> Diagnostic:
+        return Diagnostic(
+            code=code, message=f"{self._name}: {what}", notes=notes, hint=hint
+        )
+
+    def _memory(self, state_bytes: int) -> Iterator[Diagnostic]:
+        def short(what: str, needs: int, has: int) -> Diagnostic:
+            return self._problem(
+                "update-memory",
+                f"{what} is {needs - has} bytes short",
+                ("needs", f"{needs} bytes"),
+                ("found", f"{has} bytes in the firmware"),
+                hint="build firmware with this program; its size can not be changed"
+                " over the air",
+            )
+
+        place, method = self._place, self._method
+        if state_bytes > place.state_bytes:
+            yield short("the method state", state_bytes, place.state_bytes)
+        used = {
+            value.allocation.memory_id
+            for value in method.values
+            if isinstance(value, TensorValue) and value.allocation is not None
+        }
+        for memory_id in sorted(used):
+            has = (0, *place.arena_bytes, *(0,) * memory_id)[memory_id]
+            needs = method.arena_bytes[memory_id]
+            # The device asks for an arena that is there, also for one of no bytes.
+            if needs > has or memory_id > len(place.arena_bytes):
+                yield short(f"arena {memory_id}", needs, has)
+
+    def _values(self) -> Iterator[Diagnostic]:
+        method = self._method
+        outside = [
+            str(index)
+            for index, value in enumerate(method.values)
+            if isinstance(value, TensorValue)
+            and (value.is_external or _is_homeless(value))
+        ]
+        if outside:
+            yield self._problem(
+                "unsupported-program",
+                "tensors have their data outside the program and its plan",
+                ("found", f"values {', '.join(outside)}"),
+                hint="export with memory-planned inputs and outputs, and without"
+                " external constants",
+            )
+        fixed = [str(i) for i in method.inputs if i in self._fixed]
+        if fixed and not outside:
+            yield self._problem(
+                "write-to-constant",
+                "inputs lie in memory that must not change",
+                ("found", f"values {', '.join(fixed)}"),
+                hint="export the program again",
+            )
+
+    def _delegates(self) -> Iterator[Diagnostic]:
+        called = {
+            self._method.delegates[i.delegate].backend
+            for i in self._method.instructions
+            if isinstance(i, DelegateCall)
+        }
+        for backend in sorted(called):
+            yield self._problem(
+                "delegate-missing",
+                f"the firmware has no delegate {backend}",
+                hint="export without this backend",
+            )
+
+    def _kernels(self, calls: list[OpCall]) -> Iterator[Diagnostic]:
+        seen: dict[tuple[str, str], tuple[int, str]] = {}
+        for call in calls:
+            entries = [e for e in self._firmware.kernels if e.operator == call.operator]
+            fixed = self._fixed_arguments(call.instruction)
+            reasons = [table_refusal(e, call.pattern, fixed) for e in entries]
+            if "" in reasons:
+                continue
+            why = reasons[-1] if reasons else ""
+            seen.setdefault((str(call.operator), why), (call.instruction, why))
+        for (operator, _), (instruction, why) in seen.items():
+            if not why:
+                yield self._problem(
+                    "operator-missing",
+                    f"the firmware has no kernel for {operator}",
+                    ("found", f"instruction {instruction}"),
+                    hint="build firmware with this program, or add the operator to"
+                    " `operators.include`",
+                )
+            else:
+                yield self._problem(
+                    "call-refused",
+                    f"the firmware's kernel for {operator} does not take the call",
+                    ("found", f"instruction {instruction}: {why}"),
+                    hint="build firmware with this program, or select what it needs"
+                    " with `dtypes.operators`",
+                )
+
+    def _fixed_arguments(self, instruction: int) -> frozenset[int]:
+        """Positions of arguments that the device refuses to have written."""
+        found = set()
+        args = self._method.instructions[instruction].args  # type: ignore[union-attr]  # of a kernel call
+        for position, arg in enumerate(args):
+            value = self._method.values[arg]
+            items = value.items if isinstance(value, _LISTS) else (arg,)
+            if self._fixed.intersection(items):
+                found.add(position)
+        return frozenset(found)
+
+    def _interface(self) -> Iterator[Diagnostic]:
+        method, place = self._method, self._place
+        for side, promised, given in (
+            ("input", place.inputs, _ports(method, method.inputs)),
+            ("output", place.outputs, _ports(method, method.outputs)),
+        ):
+            if len(promised) != len(given):
+                notes = [(str(len(promised)), str(len(given)), f"count of {side}s")]
+            else:
+                notes = [
+                    (a, b, f"{side} {i}")
+                    for i, (a, b) in enumerate(zip(promised, given, strict=True))
+                    if a != b
+                ]
+            for expected, found, what in notes:
+                yield self._problem(
+                    "other-interface",
+                    f"the {what} is not that of the API",
+                    ("found", found),
+                    ("expected", expected),
+                    hint="export the program with the inputs and outputs that the"
+                    " application gives and takes",
+                )
+
+
+def _is_homeless(value: TensorValue) -> bool:
+    return not (value.is_planned or value.is_constant) and value.numel != 0
+
+
+def _ports(method: Method, indices: tuple[int, ...]) -> tuple[str, ...]:
+    found = []
+    for index in indices:
+        value = method.values[index]
+        if isinstance(value, TensorValue):
+            text = port_text(
+                "tensor",
+                value.dtype,
+                value.sizes,
+                value.dim_order,
+                is_dynamic=value.is_dynamic,
+            )
+        else:
+            text = port_text(kind_name(type(value)))
+        found.append(text)
+    return tuple(found)

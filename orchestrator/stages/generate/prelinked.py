@@ -1,0 +1,256 @@
+"""Prelinked methods as constant tables in C++, and their constants as assembly."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, TypeAlias
+
+from orchestrator.core.memory import model_section
+from orchestrator.pte.linked import LinkedCall
+from orchestrator.pte.program import JumpFalseCall, MoveCall
+from orchestrator.pte.values import (
+    BoolListValue,
+    BoolValue,
+    DoubleListValue,
+    DoubleValue,
+    IntListValue,
+    IntValue,
+    NoneValue,
+    OptionalTensorListValue,
+    StringValue,
+    TensorListValue,
+    TensorValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.pte.values import Value
+
+ListValue: TypeAlias = (
+    StringValue
+    | IntListValue
+    | DoubleListValue
+    | BoolListValue
+    | TensorListValue
+    | OptionalTensorListValue
+)
+_WORD = 0xFFFFFFFF
+_LINE = 16
+
+
+def constants_of(methods: Iterable[LinkedMethod]) -> tuple[bytes, ...]:
+    """Constants of a model's methods, each once, in order of their first use."""
+    return tuple(dict.fromkeys(d for m in methods for d in m.constants))
+
+
+def constant_symbol(model: str, index: int) -> str:
+    """Symbol of a constant's first byte."""
+    return f"orch_constant_{model}_{index}"
+
+
+def constants_assembly(model: str, constants: Sequence[bytes]) -> str:
+    """The constants of a prelinked model, each in a section that can be dropped."""
+    text = ""
+    for index, data in enumerate(constants):
+        symbol = constant_symbol(model, index)
+        text += (
+            f'  .section {model_section(model)}.c{index},"a"\n'
+            f"  .balign 16\n  .globl {symbol}\n{symbol}:\n{_bytes(data)}\n"
+        )
+    return text
+
+
+def _bytes(data: bytes) -> str:
+    whole = len(data) // 4 * 4
+    words = [f"{w:#x}" for (w,) in struct.iter_unpack("<I", data[:whole])]
+    lines = [
+        f"  .4byte {', '.join(words[i : i + _LINE])}\n"
+        for i in range(0, len(words), _LINE)
+    ]
+    if rest := data[whole:]:
+        lines.append(f"  .byte {', '.join(map(str, rest))}\n")
+    return "".join(lines)
+
+
+def prelinked_block(method: LinkedMethod, base: str, constants: Sequence[bytes]) -> str:
+    """Everything of a prelinked method but its arenas, in the namespace orch.
+
+    Args:
+        method: The method.
+        base: What its names begin with.
+        constants: Those of its model, in the order of their symbols.
+    """
+    return _Writer(method, base, constants).block()
+
+
+class _Writer:
+    """Writes the tables of one method; equal lists and sizes are written once."""
+
+    def __init__(
+        self, method: LinkedMethod, base: str, constants: Sequence[bytes]
+    ) -> None:
+        self._method = method
+        self._base = base
+        self._data = dict(method.data)
+        self._symbol = {
+            data: constant_symbol(method.model, i) for i, data in enumerate(constants)
+        }
+        self._tables: dict[tuple[str, str], str] = {}
+        self._words = 0
+        self._initial: list[tuple[str, str, str]] = []
+        self._capacities: list[int] = []
+
+    def block(self) -> str:
+        method, base = self._method, self._base
+        values = [self._value(i, v) for i, v in enumerate(method.values)]
+        instructions = [self._instruction(i) for i in method.instructions]
+        inputs = self._array("int32_t", method.inputs)
+        outputs = self._array("int32_t", method.outputs)
+        lines = [
+            f"constexpr {declared} = {{{content}}};"
+            for (_, content), declared in self._tables.items()
+        ]
+        if self._words:
+            start = ", ".join(map(str, self._capacities))
+            lines += [
+                f"int32_t {base}_sizes[{self._words}];",
+                f"constexpr int32_t {base}_first_sizes[{self._words}] = {{{start}}};",
+            ]
+            self._initial.append(
+                (f"{base}_sizes", f"{base}_first_sizes", f"sizeof {base}_sizes")
+            )
+        if values:
+            constant = method.has_constant_slots
+            name = f"{base}_values" if constant else f"{base}_first_values"
+            table = ",\n".join(f"    {v}" for v in values)
+            lines.append(f"const Value {name}[{len(values)}] = {{\n{table}}};")
+            if not constant:
+                lines.append(f"Value {base}_values[{len(values)}];")
+                self._initial.append((f"{base}_values", name, f"sizeof {base}_values"))
+        if instructions:
+            table = ",\n".join(f"    {i}" for i in instructions)
+            lines.append(
+                f"constexpr Instruction {base}_instructions[{len(instructions)}] ="
+                f" {{\n{table}}};"
+            )
+        if self._initial:
+            table = ",\n".join(
+                f"    {{{to}, {of}, {n}}}" for to, of, n in self._initial
+            )
+            lines.append(
+                f"constexpr InitialBytes {base}_initial[{len(self._initial)}] ="
+                f" {{\n{table}}};"
+            )
+        slots = "{}"
+        if values:
+            cast = f"const_cast<Value*>({base}_values)"
+            slots = f"{{{cast}, {len(values)}}}"
+        lines += [
+            f"constexpr PrelinkedMethod {base}_prelinked = {{",
+            f"    {{{{{f'{base}_instructions' if instructions else ''}}}, {slots},",
+            f"     {{{inputs}}}, {{{outputs}}}}},",
+            f"    {{{f'{base}_initial' if self._initial else ''}}}, {self._state()}}};",
+        ]
+        return "\n".join(lines)
+
+    def _state(self) -> str:
+        """Bytes of RAM for slots and sizes that change, as C++."""
+        slots = 0 if self._method.has_constant_slots else len(self._method.values)
+        return f"{slots} * sizeof(Value) + {self._words} * sizeof(int32_t)"
+
+    def _array(self, c_type: str, items: Iterable[object]) -> str:
+        """Name of a constant array; "" if it is empty."""
+        content = ", ".join(map(str, items))
+        if not content:
+            return ""
+        count = content.count(",") + 1
+        key = (c_type, content)
+        known = self._tables.get(key)
+        if known is None:
+            name = f"{self._base}_table{len(self._tables)}"
+            self._tables[key] = known = f"{c_type} {name}[{count}]"
+        return known.split(" ")[-1].partition("[")[0]
+
+    def _value(self, index: int, value: Value) -> str:
+        if isinstance(value, TensorValue):
+            return self._tensor(index, value)
+        if isinstance(value, NoneValue | IntValue | BoolValue | DoubleValue):
+            return _scalar(value)
+        return self._list(value)
+
+    def _list(self, value: ListValue) -> str:
+        match value:
+            case StringValue(value=text):
+                tag, c_type, items = "String", "uint8_t", [*map(str, text.encode())]
+            case DoubleListValue(items=numbers):
+                tag, c_type, items = "DoubleList", "double", [*map(float.hex, numbers)]
+            case BoolListValue(items=truths):
+                tag, c_type = "BoolList", "uint8_t"
+                items = [str(int(truth)) for truth in truths]
+            case IntListValue(items=indices):
+                tag, c_type, items = "IntList", "int64_t", [*map(str, indices)]
+            case (
+                TensorListValue(items=indices) | OptionalTensorListValue(items=indices)
+            ):
+                tag, c_type, items = "TensorList", "int32_t", [*map(str, indices)]
+        name = self._array(c_type, items) or "nullptr"
+        return f"Value(List{{Tag::{tag}, {len(items)}, {name}}})"
+
+    def _tensor(self, index: int, value: TensorValue) -> str:
+        flags = []
+        if value.is_contiguous:
+            flags.append("Tensor::kContiguous")
+        data = self._data.get(index)
+        if value.allocation is not None:
+            place = value.allocation
+            arena = f"{self._base}_arena{place.memory_id}"
+            memory = (
+                f"{arena} + {place.offset_bytes}" if value.size_bytes else "nullptr"
+            )
+            if data:
+                self._initial.append((memory, self._symbol[data], str(len(data))))
+        elif data:
+            memory = f"const_cast<uint8_t*>({self._symbol[data]})"
+            flags.append("Tensor::kReadOnly")
+        else:
+            memory = "nullptr"
+            flags.append("Tensor::kReadOnly")
+        if value.is_dynamic:
+            flags.append("Tensor::kDynamic")
+            dims = f"{self._base}_sizes + {self._words + 1}"
+            self._words += 1 + len(value.sizes)
+            self._capacities += [value.size_bytes, *value.sizes]
+        else:
+            dims = self._array("int32_t", value.sizes) or "nullptr"
+        order = self._array("uint8_t", value.dim_order) or "nullptr"
+        return (
+            f"Value(Tensor{{Tag::Tensor, ScalarType::{value.dtype.name},"
+            f" {len(value.sizes)}, {' | '.join(flags) or '0'},\n"
+            f"                 {memory}, {dims}, {order}}})"
+        )
+
+    def _instruction(self, instruction: LinkedInstruction) -> str:
+        match instruction:
+            case LinkedCall(function=function, args=args):
+                name = self._array("int32_t", args) or "nullptr"
+                return f"Instruction({{{function}, {name}}}, {len(args)})"
+            case MoveCall(source=source, target=target):
+                return f"Instruction(Instruction::Move{{{source}, {target}}})"
+            case JumpFalseCall(condition=condition, destination=destination):
+                return f"Instruction(Instruction::Jump{{{condition}, {destination}}})"
+
+
+def _scalar(value: NoneValue | IntValue | BoolValue | DoubleValue) -> str:
+    match value:
+        case NoneValue():
+            tag, bits = "None", 0
+        case IntValue(value=number):
+            tag, bits = "Int", number
+        case BoolValue(value=truth):
+            tag, bits = "Bool", int(truth)
+        case DoubleValue(value=number):
+            tag, bits = "Double", struct.unpack("<q", struct.pack("<d", number))[0]
+    low, high = bits & _WORD, bits >> 32 & _WORD
+    return f"Value(Scalar{{Tag::{tag}, {{{low}U, {high}U}}}})"

@@ -1,0 +1,119 @@
+"""Worst stack use per method, and all memory of each method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.memory import method_symbol
+from orchestrator.core.size import MethodStack, SizeMethod, StackEstimate, StackPart
+from orchestrator.stages.measure.call_graph import EXECUTOR
+from orchestrator.stages.measure.demangle import demangle
+from orchestrator.stages.measure.functions import plain
+
+if TYPE_CHECKING:
+    from orchestrator.core.memory import MemoryPlan, MethodMemory
+    from orchestrator.core.resolution import Resolution
+    from orchestrator.stages.measure.call_graph import CallGraph, Depth
+
+_RESET: Final = "orch_reset"
+_LOAD: Final = "_ZN4orch7prepareE"
+
+
+def firmware_stack(
+    graph: CallGraph, resolution: Resolution, *, reserve_bytes: int
+) -> StackEstimate:
+    """Worst stack use of the whole firmware, whatever method runs.
+
+    Args:
+        graph: Its calls.
+        resolution: Names the kernels.
+        reserve_bytes: What the linker script reserves.
+    """
+    depth = graph.depth(_RESET, _kernels(graph, resolution))
+    return StackEstimate(
+        stack_bytes=depth.stack_bytes,
+        reserve_bytes=reserve_bytes,
+        parts=tuple(
+            StackPart(name=_shown(name), stack_bytes=size) for name, size in depth.path
+        ),
+        dynamic=(),
+        unknown=_unknown(depth),
+        is_computed=True,
+    )
+
+
+def size_methods(
+    profile: str, memory: MemoryPlan, graph: CallGraph | None, resolution: Resolution
+) -> tuple[SizeMethod, ...]:
+    """All memory of every method.
+
+    Args:
+        profile: Name of the profile.
+        memory: The plan of the product.
+        graph: Calls of its firmware; None where nobody knows them.
+        resolution: Names the kernels of each method.
+    """
+    return tuple(
+        SizeMethod(
+            model=method.model,
+            method=method.method,
+            arena_bytes=tuple(a.size_bytes for a in method.arenas),
+            state_bytes=method.state_bytes,
+            temporary_bytes=method.temporary_bytes,
+            input_bytes=method.input_bytes,
+            output_bytes=method.output_bytes,
+            stack=_method_stack(profile, method, graph, resolution) if graph else None,
+        )
+        for model in memory.models
+        for method in model.methods
+    )
+
+
+def _method_stack(
+    profile: str, method: MethodMemory, graph: CallGraph, resolution: Resolution
+) -> MethodStack:
+    kernels = _kernels(graph, resolution, method)
+    base = method_symbol(profile, method.model, method.method)
+    names = [
+        base,
+        f"{base}_run",
+        *(f"{base}_input{i}" for i in range(len(method.input_bytes))),
+        *(f"{base}_output{i}" for i in range(len(method.output_bytes))),
+        f"{base}_load",
+    ]
+    load = graph.depth(graph.symbol(_LOAD))
+    run = graph.depth(graph.symbol(EXECUTOR), kernels)
+    entries = {name: graph.depth(name, kernels) for name in names if name in graph}
+    return MethodStack(
+        load_bytes=load.stack_bytes,
+        run_bytes=run.stack_bytes,
+        entries=tuple(
+            StackPart(name=name, stack_bytes=depth.stack_bytes)
+            for name, depth in entries.items()
+        ),
+        unknown=_unknown(load, run, *entries.values()),
+    )
+
+
+def _kernels(
+    graph: CallGraph, resolution: Resolution, method: MethodMemory | None = None
+) -> set[str]:
+    """Symbols of the kernels that a method calls; without one, all there are."""
+    return {
+        graph.kernel(binding.kernel.function)
+        for operator in resolution.operators
+        for binding in operator.bindings
+        if method is None
+        or any(
+            origin.source == method.model and origin.method == method.method
+            for origin in binding.origins
+        )
+    }
+
+
+def _unknown(*depths: Depth) -> tuple[str, ...]:
+    return tuple(sorted({_shown(name) for depth in depths for name in depth.unknown}))
+
+
+def _shown(name: str) -> str:
+    return demangle(plain(name))

@@ -1,0 +1,178 @@
+"""What Thumb code does to the stack and whom it calls: read from its instructions.
+
+Only instructions that change the stack pointer or leave a function count; all others
+are stepped over by their length, which their first halfword tells.
+
+Source: Armv7-M and Armv8-M Architecture Reference Manuals, chapters "The Thumb
+instruction set encoding" and "Alphabetical list of Thumb instructions".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_WIDE: Final = 0b11101
+"""The first five bits of an instruction of 32 bits are at least this."""
+
+
+class Kind(Enum):
+    """What an instruction does, as far as it matters."""
+
+    CALL = auto()
+    """Calls the target."""
+    BRANCH = auto()
+    """Goes to the target: within the function, or a tail call."""
+    CALL_POINTER = auto()
+    """Calls, or goes to, an address in a register."""
+    GROW = auto()
+    """Makes the stack larger by `value` bytes."""
+    UNKNOWN_GROW = auto()
+    """Sets the stack pointer to what the instruction does not tell."""
+    RETURN = auto()
+    """Goes back to the caller."""
+    TRAP = auto()
+    """Looks like a branch and is none."""
+
+
+class Step(NamedTuple):
+    """An instruction that matters.
+
+    Args:
+        offset: Of its first byte in the code.
+        kind: What it does.
+        value: Of a call or branch, the target's distance from `offset` as encoded: in
+            an object, relocations may change it. Of GROW, bytes.
+    """
+
+    offset: int
+    kind: Kind
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Code from one offset to another, exclusive; data between instructions is out."""
+
+    begin: int
+    end: int
+
+
+def steps(code: bytes, spans: Sequence[Span]) -> Iterator[Step]:
+    """The instructions of code that matter for the stack.
+
+    Args:
+        code: Little-endian bytes.
+        spans: Where instructions are.
+    """
+    for span in spans:
+        at = span.begin
+        while at + 2 <= span.end:
+            word = int.from_bytes(code[at : at + 2], "little")
+            patterns, length = _NARROW, 2
+            if word >> 11 >= _WIDE:
+                word = word << 16 | int.from_bytes(code[at + 2 : at + 4], "little")
+                patterns, length = _WIDE_PATTERNS, 4
+            for pattern in patterns:
+                if word & pattern.mask == pattern.bits:
+                    yield Step(at, pattern.kind, pattern.value(word))
+                    break
+            at += length
+
+
+class _Pattern(NamedTuple):
+    """An instruction: bits that it has under a mask."""
+
+    mask: int
+    bits: int
+    kind: Kind
+    value: Callable[[int], int]
+
+
+def _nothing(_: int) -> int:
+    return 0
+
+
+def _branch_11(word: int) -> int:
+    return _signed(word & 0x7FF, 11) * 2 + 4
+
+
+def _branch_8(word: int) -> int:
+    return _signed(word & 0xFF, 8) * 2 + 4
+
+
+def _branch_24(word: int) -> int:
+    """Of BL and B.W, encoding T4: S:I1:I2:imm10:imm11, I = NOT(J EOR S)."""
+    sign = word >> 26 & 1
+    i1, i2 = 1 ^ sign ^ word >> 13 & 1, 1 ^ sign ^ word >> 11 & 1
+    bits = sign << 23 | i1 << 22 | i2 << 21 | (word >> 16 & 0x3FF) << 11 | word & 0x7FF
+    return _signed(bits, 24) * 2 + 4
+
+
+def _branch_20(word: int) -> int:
+    """Of B<c>.W, encoding T3: S:J2:J1:imm6:imm11."""
+    high = (word >> 26 & 1) << 2 | (word >> 11 & 1) << 1 | word >> 13 & 1
+    bits = high << 17 | (word >> 16 & 0x3F) << 11 | word & 0x7FF
+    return _signed(bits, 20) * 2 + 4
+
+
+def _immediate(word: int) -> int:
+    return (word >> 26 & 1) << 11 | (word >> 12 & 7) << 8 | word & 0xFF
+
+
+def _modified_immediate(word: int) -> int:
+    """A constant that is a byte, or seven bits and a leading one, rotated.
+
+    The other forms repeat a byte; no frame is of such a size.
+    """
+    bits = _immediate(word)
+    if bits >> 10 == 0:
+        return bits & 0xFF
+    value, turn = 0x80 | bits & 0x7F, bits >> 7
+    return (value >> turn | value << 32 - turn) & 0xFFFFFFFF
+
+
+def _signed(bits: int, width: int) -> int:
+    return bits - (1 << width) if bits >> width - 1 else bits
+
+
+_NARROW: Final[tuple[_Pattern, ...]] = (
+    # push; sub sp, #n
+    _Pattern(0xFE00, 0xB400, Kind.GROW, lambda w: 4 * (w & 0x1FF).bit_count()),
+    _Pattern(0xFF80, 0xB080, Kind.GROW, lambda w: 4 * (w & 0x7F)),
+    # add sp, rm; mov sp, rm
+    _Pattern(0xFF87, 0x4485, Kind.UNKNOWN_GROW, _nothing),
+    _Pattern(0xFF87, 0x4685, Kind.UNKNOWN_GROW, _nothing),
+    # blx rm; bx rm, but bx lr returns
+    _Pattern(0xFF80, 0x4780, Kind.CALL_POINTER, _nothing),
+    _Pattern(0xFFF8, 0x4770, Kind.RETURN, _nothing),
+    _Pattern(0xFF80, 0x4700, Kind.CALL_POINTER, _nothing),
+    # b; udf and svc look like b<c>
+    _Pattern(0xF800, 0xE000, Kind.BRANCH, _branch_11),
+    _Pattern(0xFE00, 0xDE00, Kind.TRAP, _nothing),
+    _Pattern(0xF000, 0xD000, Kind.BRANCH, _branch_8),
+)
+_WIDE_PATTERNS: Final[tuple[_Pattern, ...]] = (
+    # bl; b.w; hints, barriers and special registers look like b<c>.w
+    _Pattern(0xF800D000, 0xF000D000, Kind.CALL, _branch_24),
+    _Pattern(0xF800D000, 0xF0009000, Kind.BRANCH, _branch_24),
+    _Pattern(0xFB80D000, 0xF3808000, Kind.TRAP, _nothing),
+    _Pattern(0xF800D000, 0xF0008000, Kind.BRANCH, _branch_20),
+    # push.w; str rt, [sp, #-n]!; strd rt, rt2, [sp, #-n]!; vpush
+    _Pattern(0xFFFF0000, 0xE92D0000, Kind.GROW, lambda w: 4 * (w & 0xFFFF).bit_count()),
+    _Pattern(0xFFFF0F00, 0xF84D0D00, Kind.GROW, lambda w: w & 0xFF),
+    _Pattern(0xFFFF0000, 0xE96D0000, Kind.GROW, lambda w: 4 * (w & 0xFF)),
+    _Pattern(0xFFBF0E00, 0xED2D0A00, Kind.GROW, lambda w: 4 * (w & 0xFF)),
+    # sub.w sp, sp, #n; subw sp, sp, #n
+    _Pattern(0xFBEF8F00, 0xF1AD0D00, Kind.GROW, _modified_immediate),
+    _Pattern(0xFBFF8F00, 0xF2AD0D00, Kind.GROW, _immediate),
+    # sub.w and add.w sp, sp, rm; mov.w sp, rm
+    _Pattern(0xFFEF0F00, 0xEBAD0D00, Kind.UNKNOWN_GROW, _nothing),
+    _Pattern(0xFFEF0F00, 0xEB0D0D00, Kind.UNKNOWN_GROW, _nothing),
+    _Pattern(0xFFEF0F00, 0xEA4F0D00, Kind.UNKNOWN_GROW, _nothing),
+)
+"""The first one that fits counts."""

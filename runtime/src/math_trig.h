@@ -1,0 +1,179 @@
+// sin and cos, once for float and double.
+#pragma once
+
+#include "float_format.h"
+#include "orch/math.h"
+
+namespace orch::math {
+
+/// Constants of one format. The coefficients come from interpolation at
+/// Chebyshev nodes, computed with 400 bits.
+template <typename F>
+struct Trig;
+
+template <>
+struct Trig<float> {
+  static constexpr float kQuarterPi = 0.785398163F;
+  /// (sin(r) / r - 1) / z for z = r * r, |r| <= pi / 4.
+  static float sin_kernel(float z) {
+    return -0.16666666663854F +
+           z * (0.0083333318742737F +
+                z * (-0.00019840086499594F + z * 2.7249895230612e-6F));
+  }
+  /// (cos(r) - 1 + z / 2) / z^2.
+  static float cos_kernel(float z) {
+    return 0.041666664658901F +
+           z * (-0.0013888302919114F + z * 2.4547916853691e-5F);
+  }
+  /// Bits of 2 / pi after kPad zeros: as many as the largest number needs.
+  static constexpr int kPad = 32;
+  static constexpr uint32_t kTwoPerPi[] = {
+      0x00000000U, 0xA2F9836EU, 0x4E441529U, 0xFC2757D1U,
+      0xF534DDC0U, 0xDB629599U, 0x3C439041U, 0xFE5163ABU};
+};
+
+template <>
+struct Trig<double> {
+  static constexpr double kQuarterPi = 0.78539816339744831;
+  static double sin_kernel(double z) {
+    return -0.16666666666666664622 +
+           z * (0.0083333333333309472945 +
+                z * (-0.00019841269836756772528 +
+                     z * (2.7557316101617874437e-6 +
+                          z * (-2.505113165023518147e-8 +
+                               z * 1.5918115263265975194e-10))));
+  }
+  static double cos_kernel(double z) {
+    return 0.041666666666666665388 +
+           z * (-0.0013888888888887396492 +
+                z * (0.000024801587298764560771 +
+                     z * (-2.7557317271145145962e-7 +
+                          z * (2.0876146146558611582e-9 +
+                               z * -1.1382623647474604629e-11))));
+  }
+  static constexpr int kPad = 64;
+  static constexpr uint32_t kTwoPerPi[] = {
+      0x00000000U, 0x00000000U, 0xA2F9836EU, 0x4E441529U, 0xFC2757D1U,
+      0xF534DDC0U, 0xDB629599U, 0x3C439041U, 0xFE5163ABU, 0xDEBBC561U,
+      0xB7246E3AU, 0x424DD2E0U, 0x06492EEAU, 0x09D1921CU, 0xFE1DEB1CU,
+      0xB129A73EU, 0xE88235F5U, 0x2EBB4484U, 0xE99C7026U, 0xB45F7E41U,
+      0x3991D639U, 0x835339F4U, 0x9C845F8BU, 0xBDF9283BU, 0x1FF897FFU,
+      0xDE05980FU, 0xEF2F118BU, 0x5A0A6D1FU, 0x6D367ECFU, 0x27CB09B7U,
+      0x4F463F66U, 0x9E5FEA2DU, 0x7527BAC7U, 0xEBE5F17BU, 0x3D0739F7U,
+      0x8A5292EAU, 0x6BFB5FB1U, 0x1F8D5D08U, 0x56033046U};
+};
+
+/// 32 bits from `bit` on, counted from the highest of the first word.
+inline uint32_t bits_at(const uint32_t* words, int bit) {
+  const uint32_t* word = words + bit / 32;
+  const int shift = bit % 32;
+  const uint64_t both = static_cast<uint64_t>(word[0]) << 32 | word[1];
+  return static_cast<uint32_t>((both << shift) >> 32);
+}
+
+/// `fraction` * 2^-zeros in quarter turns as an angle, rounded once. The
+/// highest bit of the fraction, which has 32 or 64 bits, is set.
+inline float angle(uint32_t fraction, int zeros) {
+  constexpr uint32_t kHalfPi = 0xC90FDAA2U;  // times 2^31
+  const uint64_t product = static_cast<uint64_t>(fraction) * kHalfPi;
+  return static_cast<float>(static_cast<uint32_t>(product >> 32)) *
+         power_of_two<float>(-31 - zeros);
+}
+inline double angle(uint64_t fraction, int zeros) {
+  constexpr uint32_t kHigh = 0xC90FDAA2U;  // pi / 2 times 2^63
+  constexpr uint32_t kLow = 0x2168C234U;
+  const uint64_t high = fraction >> 32;
+  const uint64_t low = fraction & 0xFFFFFFFFU;
+  // What is left out is less than 3 units of 2^-64.
+  uint64_t product =
+      high * kHigh + ((high * kLow) >> 32) + ((low * kHigh) >> 32);
+  if (product >> 63 == 0) {
+    product <<= 1;
+    ++zeros;
+  }
+  product = (product >> 11) + ((product >> 10) & 1);  // rounded to 53 bits
+  return static_cast<double>(static_cast<int64_t>(product)) *
+         power_of_two<double>(-52 - zeros);
+}
+
+/// x = quarters * pi / 2 + rest for `bits` of a finite x > pi / 4, where
+/// |rest| <= pi / 4; returns the quarters, modulo 4.
+///
+/// Source: Payne and Hanek, "Radian reduction for trigonometric functions",
+/// 1983. The significand is multiplied by those bits of 2 / pi that matter: the
+/// ones before give multiples of 4, those after them are too small. No number
+/// of the format comes so near to a multiple of pi / 2 that the fraction would
+/// begin with more than 32 (float) or 64 (double) zeros.
+template <typename F>
+unsigned reduce(typename Format<F>::Bits bits, F& rest) {
+  using Bits = typename Format<F>::Bits;
+  constexpr int kSignificand = sizeof(F) / 4;  // in words
+  constexpr int kWords = 3 * kSignificand;
+  constexpr int kFraction = Format<F>::kFraction;
+  constexpr Bits kOne = static_cast<Bits>(1) << kFraction;
+  // Of the last place.
+  const int exponent =
+      static_cast<int>(bits >> kFraction) - Format<F>::kBias - kFraction;
+  const uint64_t significand = (bits & (kOne - 1)) | kOne;
+
+  // Modulo 4, in units of 2^(2 - 32 * kWords).
+  uint32_t product[kWords + 1] = {};
+  const int first = Trig<F>::kPad + exponent - 2;
+  for (int j = 0; j < kSignificand; ++j) {
+    const uint32_t factor = static_cast<uint32_t>(significand >> (32 * j));
+    uint64_t carry = 0;
+    for (int i = kWords - j; i-- > 0;) {
+      const uint32_t word = bits_at(Trig<F>::kTwoPerPi, first + 32 * (i + j));
+      carry += static_cast<uint64_t>(word) * factor + product[i];
+      product[i] = static_cast<uint32_t>(carry);
+      carry >>= 32;
+    }
+  }
+
+  // The rest is negative where the fraction is above a half.
+  const unsigned quarters = product[0] >> 30;
+  const unsigned above = (product[0] >> 29) & 1U;
+  const uint32_t flip = 0U - above;
+  uint32_t fraction[kWords + 1] = {};
+  for (int i = 0; i < kWords; ++i) {
+    fraction[i] = bits_at(product, 2 + 32 * i) ^ flip;
+  }
+  int zeros = 0;
+  while (zeros < 32 * kSignificand && fraction[zeros / 32] == 0) zeros += 32;
+  while ((bits_at(fraction, zeros) >> 31) == 0 && zeros < 64 * kSignificand) {
+    ++zeros;
+  }
+  Bits top = bits_at(fraction, zeros);
+  if constexpr (kSignificand == 2) {
+    top = top << 32 | bits_at(fraction, zeros + 32);
+  }
+  const F size = angle(top, zeros);
+  rest = above != 0 ? -size : size;
+  return quarters + above;
+}
+
+/// sin(x + quarters * pi / 2).
+template <typename F>
+F trig_of(F x, unsigned quarters) {
+  using Bits = typename Format<F>::Bits;
+  using T = Trig<F>;
+  const Bits size = to_bits(x) & ~kSignBit<F>;
+  if (size >= kInfinityBits<F>) return x - x;  // NaN
+  F r = from_bits<F>(size);
+  // An odd function of x, or an even one.
+  Bits sign = quarters == 0 ? to_bits(x) & kSignBit<F> : 0;
+  if (!(r <= T::kQuarterPi)) quarters += reduce<F>(size, r);
+  const F z = r * r;
+  F y;
+  if ((quarters & 1U) == 0) {
+    y = r + r * (z * T::sin_kernel(z));
+  } else {
+    const F half = z / 2;
+    const F w = 1 - half;
+    y = w + ((1 - w - half) + z * z * T::cos_kernel(z));
+  }
+  if ((quarters & 2U) != 0) sign ^= kSignBit<F>;
+  return from_bits<F>(to_bits(y) ^ sign);
+}
+
+}  // namespace orch::math

@@ -1,0 +1,57 @@
+#include "closure/hand_made.h"
+
+namespace orch::test {
+namespace {
+
+/// a + b of one item each.
+template <typename A, typename B, typename Out>
+ReferenceCall add(A a, B b, Out sum) {
+  ReferenceCall call("aten::add.out");
+  call.input(TestTensor::of<A>({1}, {a}));
+  call.input(TestTensor::of<B>({1}, {b}));
+  call.integer(1);
+  call.output(TestTensor::of<Out>({1}, {sum}));
+  return call;
+}
+
+/// The number in a tensor of one item.
+template <typename T, typename Number>
+ReferenceCall item(T value, Number number) {
+  ReferenceCall call("aten::_local_scalar_dense");
+  call.input(TestTensor::of<T>({1}, {value}));
+  call.gives(number);
+  return call;
+}
+
+/// The mean of the library that tests this test.
+template <typename T>
+ReferenceCall mean(std::vector<T> items, T value) {
+  ReferenceCall call("narrow::mean.out");
+  call.input(TestTensor::of<T>({static_cast<int32_t>(items.size())}, items));
+  call.output(TestTensor::of<T>({1}, {value}));
+  return call;
+}
+
+}  // namespace
+
+std::deque<ReferenceCall> hand_made_calls() {
+  std::deque<ReferenceCall> calls;
+  // Computed in a dtype that no argument has: Short, and Float.
+  calls.push_back(add<uint8_t, int8_t, float>(200, -100, 100));
+  calls.push_back(add<Half, BFloat16, double>(Half(1.5F), BFloat16(3), 4.5));
+  calls.push_back(item<uint8_t>(200, int64_t{200}));
+  calls.push_back(item<int8_t>(-100, int64_t{-100}));
+  calls.push_back(item<int16_t>(-1000, int64_t{-1000}));
+  calls.push_back(item<int32_t>(-70000, int64_t{-70000}));
+  calls.push_back(item<int64_t>(INT64_MIN, INT64_MIN));
+  calls.push_back(item(Half(1.5F), 1.5));
+  calls.push_back(item(BFloat16(-3), -3.0));
+  calls.push_back(item(0.1F, static_cast<double>(0.1F)));
+  calls.push_back(item(0.1, 0.1));
+  calls.push_back(item(true, true));
+  calls.push_back(mean<int8_t>({100, 120, 110}, 110));
+  calls.push_back(mean<float>({1, 2, 4.5F}, 2.5F));
+  return calls;
+}
+
+}  // namespace orch::test

@@ -1,0 +1,213 @@
+"""Every program of the corpus whose kernels exist, built and run on the host.
+
+Which programs these are follows from the kernel libraries, so that a new kernel brings
+its programs here by itself. They share one product; those that no other test builds
+are products of their own as well, with nothing but their own dtypes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from orchestrator.cli import run
+from orchestrator.core.dtype import ScalarType, parse_dtypes
+from orchestrator.shell.sources import library_file, library_names
+from tests.conftest import CASES, CORPUS
+from tests.product import Product
+from tests.qemu.test_cases import CASES as BUILT_ALONE
+from tests.tools import need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+KNOWN = {
+    *("ad_autoencoder_fp32", "add_mul", "bfloat16_mlp", "channels_last"),
+    *("dynamic_batch", "ic_resnet8_fp32", "kws_dscnn_fp32", "linear_softmax"),
+    *("mlp", "small_cnn", "two_arenas", "vww_mobilenetv1_fp32"),
+    *("pt2e_qdq_convnet", "quantize_dequantize"),
+    *("cond_branch", "counter", "half_mlp", "item_scalar", "mul_add_broadcast"),
+    *("multi_method", "passthrough", "remainder_signs"),
+    *("double_net", "embedding_argmax"),
+    *("cond_computed", "dynamic_sequence", "integer_types", "kv_cache"),
+    *("list_arguments", "lstm_unrolled", "map_loop", "optional_arguments"),
+    *("scalar_sizes", "scan_loop", "views"),
+}
+"""Programs that are served since this test was written; more join by themselves."""
+
+REFUSED = ("external_constants", "io_not_planned")
+"""Programs that have their kernels, but need what the runtime does not offer."""
+
+OTHER_CORES = {"cortex_m"}
+"""Libraries whose programs are lowered for one core, and wrong on another."""
+
+
+def _facts(case: str) -> Any:
+    return json.loads((CORPUS / case / "case.json").read_text())
+
+
+def _entries() -> dict[str, list[Any]]:
+    """Entries of all libraries by operator."""
+    found: dict[str, list[Any]] = {}
+    for library in library_names():
+        for entry in yaml.safe_load(library_file(library).read_text()):
+            name = entry.get("op") or entry["func"].partition("(")[0]
+            name = name if "::" in name else f"aten::{name}"
+            found.setdefault(name, []).append(entry)
+    return found
+
+
+ENTRIES = _entries()
+
+
+def _closure(operator: str) -> set[str]:
+    """Dtypes that kernels of an operator need besides those selected."""
+    names = [n for entry in ENTRIES[operator] for n in entry.get("closure", ())]
+    return {dtype.name for dtype in parse_dtypes(names)}
+
+
+def _served() -> tuple[str, ...]:
+    """Cases all of whose operators some library has."""
+    found = []
+    for case in CASES:
+        facts = _facts(case)
+        methods = facts["program"]["methods"].values()
+        needed = {name for method in methods for name in method["operators"]}
+        if (
+            needed <= ENTRIES.keys()
+            and not any(method["delegates"] for method in methods)
+            and OTHER_CORES.isdisjoint(facts["kernel_libs"])
+        ):
+            found.append(case)
+    return tuple(found)
+
+
+SERVED = _served()
+RUNNABLE = tuple(case for case in SERVED if case not in REFUSED)
+ALONE = tuple(case for case in RUNNABLE if case not in BUILT_ALONE)
+
+
+def corpus_product(
+    folder: Path,
+    name: str,
+    cases: Iterable[str],
+    *,
+    load: str = "pte",
+    cpu: str = "host",
+    extra: str = "",
+) -> Product:
+    """A profile in which every case is a model of its own name."""
+    for case in cases:
+        shutil.copyfile(CORPUS / case / "model.pte", folder / f"{case}.pte")
+    profile = folder / f"{name}.toml"
+    profile.write_text(
+        f'schema = 1\nname = "{name}"\n'
+        f'[target]\ncpu = "{cpu}"\ntoolchain = "zig"\n{extra}'
+        f"[kernels]\nlibraries = {json.dumps(library_names()[::-1])}\n"
+        + "".join(
+            f'[[models]]\nname = "{c}"\npath = "{c}.pte"\nload = "{load}"\n'
+            for c in cases
+        )
+    )
+    return Product(profile=profile, out=folder / "out")
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> Product:
+    """One product with all of them."""
+    need_toolchain("host", "zig")
+    product = corpus_product(tmp_path_factory.mktemp("corpus"), "corpus", RUNNABLE)
+    assert product.run("build") == 0
+    return product
+
+
+def outputs_of(
+    product: Product, case: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> dict[str, bytes]:
+    """Bytes of all outputs of a case; each call is compared with what is expected."""
+    facts = _facts(case)
+    for call in facts["runs"]:
+        call["model"] = case
+        if "differs-from-eager" in facts["tags"]:
+            # Kernels compute what PyTorch does.
+            call["outputs"] = [
+                own if eager == "same as output" else eager
+                for own, eager in zip(call["outputs"], call["eager"], strict=True)
+            ]
+        for value in (*call["inputs"], *call["outputs"]):
+            if "file" in value:
+                value["file"] = str(CORPUS / case / value["file"])
+    scenario = folder / f"{case}.json"
+    scenario.write_text(json.dumps(facts))
+    outputs = folder / case
+    capsys.readouterr()
+    code = product.run(
+        *("run", "--json", "--scenario", str(scenario), "--output-dir", str(outputs))
+    )
+    said = capsys.readouterr()
+    assert code == 0, said.err + said.out
+    document = json.loads(said.out)
+    assert len(document["calls"]) == len(facts["runs"]) > 0
+    for call, expected in zip(document["calls"], facts["runs"], strict=True):
+        assert len(call["outputs"]) == len(expected["outputs"])
+        assert all(output["comparison"]["ok"] for output in call["outputs"])
+    return {path.name: path.read_bytes() for path in outputs.iterdir()}
+
+
+def test_no_program_is_lost() -> None:
+    assert set(RUNNABLE) >= KNOWN
+    assert KNOWN - set(BUILT_ALONE) <= set(ALONE)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_left_out_is_refused(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert case in SERVED
+    product = corpus_product(tmp_path, "p", [case])
+    assert run(["check", str(product.profile), "--json"]) == 4
+    problems = json.loads(capsys.readouterr().out)["diagnostics"]
+    assert {problem["code"] for problem in problems} == {"unsupported-program"}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", RUNNABLE)
+def test_program_runs_among_all_others(
+    together: Product, case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert outputs_of(together, case, tmp_path, capsys)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", ALONE)
+def test_program_runs_alone_with_its_own_dtypes(
+    together: Product, case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What other programs bring along changes no bit of the outputs."""
+    (tmp_path / "together").mkdir()
+    product = corpus_product(tmp_path, "alone", [case])
+    assert product.run("build") == 0
+    assert outputs_of(product, case, tmp_path, capsys) == outputs_of(
+        together, case, tmp_path / "together", capsys
+    )
+    # The number of the dtype is what stands before the dim order in a kernel key.
+    keys = yaml.safe_load((CORPUS / case / "oplist.yaml").read_text())
+    resolution = json.loads((product.out / "resolution.json").read_text())
+    linked = set()
+    for operator in resolution["operators"]:
+        called = keys["et_kernel_metadata"][operator["operator"]]
+        dtypes = {
+            ScalarType(int(number)).name
+            for key in called
+            for number in re.findall(r"[/|](\d+);", key)
+        }
+        for kernel in operator["kernels"]:
+            assert set(kernel["dtypes"]) <= dtypes | _closure(operator["operator"])
+        linked |= {kernel["function"] for kernel in operator["kernels"]}
+    assert linked == {entry["function"] for entry in resolution["table"]}
