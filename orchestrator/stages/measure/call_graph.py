@@ -140,6 +140,10 @@ class CallGraph:
         lengths = "".join(f"{len(part)}{part}" for part in parts)
         return self.symbol(f"_ZN{lengths}E" if len(parts) > 1 else f"_Z{lengths}")
 
+    def taken(self, root: str) -> frozenset[str]:
+        """Names of the functions whose address something knows that a root reaches."""
+        return frozenset(_Walk(self._functions, root, ()).pointers)
+
     def depth(self, root: str, kernels: Collection[str] = ()) -> Depth:
         """How deep the stack gets in a function.
 
@@ -161,7 +165,7 @@ class _Walk:
         self._unknown: set[str] = set()
         self._known: dict[int, _Way] = {}
         self._active: set[int] = set()
-        self._pointers = self._taken(root)
+        self.pointers = self._taken(root)
         stack_bytes, path = self._deepest(root)
         self.result = Depth(
             stack_bytes=stack_bytes, path=path, unknown=frozenset(self._unknown)
@@ -211,7 +215,7 @@ class _Walk:
         if _is_executor(function):
             calls.update(self._kernels)
         elif function.calls_pointer:
-            calls.update(self._pointers)
+            calls.update(self.pointers)
         best: _Way = (frame, ((name, frame),))
         for end in sorted(calls):
             below, path = self._deepest(end)

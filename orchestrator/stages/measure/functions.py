@@ -60,6 +60,7 @@ def plain(name: str) -> str:
 class _Symbol(NamedTuple):
     name: str
     offset: int
+    size: int
     kind: int
     is_local: bool
     section: int
@@ -102,6 +103,7 @@ class ArmFile:
         self._sections = _sections(data)
         self._symbols = self._read_symbols()
         self._functions: dict[int, dict[int, tuple[str, ...]]] = {}
+        self._sizes: dict[tuple[int, int], int] = {}
         self._data: dict[int, tuple[str, ...]] = {}
         self._name()
 
@@ -123,17 +125,29 @@ class ArmFile:
         starts = sorted(places)
         found = [Function(places[start]) for start in starts]
 
-        def at(offset: int) -> Function:
+        def number(offset: int) -> int:
             # What is before the first function counts as part of it.
-            return found[max(bisect_right(starts, offset) - 1, 0)]
+            return max(bisect_right(starts, offset) - 1, 0)
+
+        def at(offset: int) -> Function:
+            return found[number(offset)]
 
         for step in steps(self._sections[index].contents, self._spans(index)):
+            start = starts[number(step.offset)]
+            size = self._sizes[index, start]
+            if 0 < size <= step.offset - start:
+                continue  # what linkers fill gaps with
             here = at(step.offset)
             if step.offset in links:
                 ends = here.calls if step.kind is Kind.CALL else here.tails
                 ends.update(links[step.offset].names)
             else:
-                _note(step, here, at(step.offset + step.value))
+                end = step.offset + step.value
+                # libgcc's assembler calls parts of itself: what they take on the
+                # stack is among what the instructions of the function take.
+                is_part = end not in places and at(end) is here
+                if step.kind is not Kind.CALL or not is_part:
+                    _note(step, here, at(end))
         for offset, link in links.items():
             if not link.is_branch:
                 at(offset).takes.update(link.names)
@@ -191,7 +205,7 @@ class ArmFile:
             if section.kind != _SYMTAB:
                 continue
             texts = self._sections[section.link].contents
-            for name, value, _, info, other, index in struct.iter_unpack(
+            for name, value, size, info, other, index in struct.iter_unpack(
                 "<IIIBBH", section.contents
             ):
                 text = texts[name : texts.index(b"\0", name)].decode()
@@ -201,7 +215,7 @@ class ArmFile:
                 offset = value - base & (~1 if info & 15 == _FUNCTION else ~0)
                 # Linkers make local what other objects, but no other file, may know.
                 is_local = info >> 4 == _LOCAL and other & 3 == 0
-                found.append(_Symbol(text, offset, info & 15, is_local, index))
+                found.append(_Symbol(text, offset, size, info & 15, is_local, index))
         return found
 
     def _name(self) -> None:
@@ -211,6 +225,8 @@ class ArmFile:
                 continue
             if symbol.kind == _FUNCTION:
                 places = self._functions.setdefault(symbol.section, {})
+                place = symbol.section, symbol.offset
+                self._sizes[place] = max(symbol.size, self._sizes.get(place, 0))
                 name = symbol.name
                 if symbol.is_local:
                     name = f"{self._path}:{symbol.section}.{symbol.offset}:{name}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.stages.measure.call_graph import CallGraph, Depth
 
 _RESET: Final = "orch_reset"
-_LOAD: Final = "_ZN4orch7prepareE"
+_LOADERS: Final = ("_ZN4orch11load_linkedE", "_ZN4orch15start_prelinkedE")
 
 
 def firmware_stack(
@@ -77,11 +77,15 @@ def _method_stack(
     names = [
         base,
         f"{base}_run",
+        f"{base}_run_at",
         *(f"{base}_input{i}" for i in range(len(method.input_bytes))),
         *(f"{base}_output{i}" for i in range(len(method.output_bytes))),
         f"{base}_load",
     ]
-    load = graph.depth(graph.symbol(_LOAD))
+    loaders = {graph.symbol(start) for start in _LOADERS} & graph.taken(base)
+    load = max(
+        (graph.depth(name) for name in sorted(loaders)), key=lambda d: d.stack_bytes
+    )
     run = graph.depth(graph.symbol(EXECUTOR), kernels)
     entries = {name: graph.depth(name, kernels) for name in names if name in graph}
     return MethodStack(

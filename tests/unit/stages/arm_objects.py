@@ -26,6 +26,7 @@ class ArmSpec:
         sections: Their bytes in hexadecimal: code if a symbol says so.
         symbols: Name, section (from 1; 0 is elsewhere), offset, is it a function, is it
             local, visibility.
+        sizes: Of functions, in bytes; 0 says nothing.
         relocations: Section, offset, type, number of the symbol.
     """
 
@@ -35,6 +36,7 @@ class ArmSpec:
     kind: int = OBJECT
     machine: int = 40
     hidden: frozenset[str] = frozenset()
+    sizes: dict[str, int] = field(default_factory=dict)
 
     def function(self, name: str, code: str, *, local: bool = False) -> int:
         """Add a function in a section of its own; gives its symbol."""
@@ -56,7 +58,10 @@ class ArmSpec:
             info = (0 if is_local else 16) + (2 if is_function else 0)
             other = 2 if name in self.hidden else 0
             value = offset + is_function
-            table += struct.pack("<IIIBBH", len(texts), value, 4, info, other, section)
+            size = self.sizes.get(name, 0)
+            table += struct.pack(
+                "<IIIBBH", len(texts), value, size, info, other, section
+            )
             texts += name.encode() + b"\0"
         count = len(self.sections)
         found = [(0, b"", 0, 0)]

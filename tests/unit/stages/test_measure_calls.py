@@ -116,6 +116,28 @@ def test_calls_within_a_section_need_no_relocation() -> None:
     assert (found.calls, found.tails) == ({"first"}, {"second"})
 
 
+def test_a_part_of_a_function_that_it_calls_is_no_recursion() -> None:
+    # The part pushes two registers more: all count.
+    spec = ArmSpec([])
+    spec.function("f", PUSH_R4_LR + BL + PUSH_R4_LR + BX_LR)
+    found = functions(spec)["f"]
+    assert (found.calls, found.frame_bytes) == (set(), 16)
+
+
+def test_what_fills_gaps_between_functions_is_no_code() -> None:
+    # d4d4 would be a branch back into the first function.
+    spec = ArmSpec([BX_LR + "d4d4" + BX_LR + "d4d4" + BX_LR])
+    spec.symbols = [
+        ("$t", 1, 0, False, True),
+        ("first", 1, 0, True, False),
+        ("second", 1, 4, True, False),
+        ("third", 1, 8, True, False),
+    ]
+    assert functions(spec)["second"].tails == {"first"}
+    spec.sizes = {"second": 2}
+    assert functions(spec)["second"].tails == set()
+
+
 def test_local_names_carry_their_file() -> None:
     spec = ArmSpec([])
     local = spec.function("f", BX_LR, local=True)
@@ -181,7 +203,7 @@ def test_frames_add_up_along_calls_but_not_over_tail_calls() -> None:
     assert found.depth("a") == Depth(
         stack_bytes=8 + 32,
         path=(("a", 8), ("b", 0), ("c", 32)),
-        unknown=frozenset({"c"}),  # the last one calls itself: no relocation
+        unknown=frozenset(),
     )
 
 
