@@ -16,6 +16,9 @@ inline int32_t broadcast_stride(const Tensor& tensor, const Strides& strides,
 /// Gives `out` the sizes that `a` and `b` broadcast to. Errors: InvalidArgument
 /// (they do not, or out has other sizes), ShapeTooLarge.
 inline Error resize_broadcast(Tensor& out, const Tensor& a, const Tensor& b) {
+  if (kFavourSpeed && same_sizes(a, out) && same_sizes(b, out)) {
+    return Error::Ok;
+  }
   int32_t sizes[kMaxDim];
   const int rank = a.dim > b.dim ? a.dim : b.dim;
   for (int i = 0; i < rank; ++i) {
@@ -34,6 +37,10 @@ inline Error resize_broadcast(Tensor& out, const Tensor& a, const Tensor& b) {
 /// broadcast to it. Trusts that resize_broadcast was successful.
 inline StridedLoop loop_over(const Tensor& out, const Tensor& a,
                              const Tensor& b) {
+  if (kFavourSpeed && a.contiguous() && b.contiguous() && out.contiguous() &&
+      same_sizes(a, out) && same_sizes(b, out)) {
+    return StridedLoop(out.numel());
+  }
   const Strides out_strides(out);
   const Strides a_strides(a);
   const Strides b_strides(b);

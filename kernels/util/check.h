@@ -9,6 +9,14 @@
 
 namespace orch {
 
+/// Shortcuts that cost flash are for products with optimize = "speed". They do
+/// not show in any bit of an output.
+#ifdef __OPTIMIZE_SIZE__
+inline constexpr bool kFavourSpeed = false;
+#else
+inline constexpr bool kFavourSpeed = true;
+#endif
+
 /// Gives `out` its sizes.
 ///
 /// An input may share its sizes with the output, be it the same value or one

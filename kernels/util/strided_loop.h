@@ -26,6 +26,10 @@ class StridedLoop {
   static constexpr int kTensors = 3;
 
   StridedLoop() { dims_[0] = {1, 0, {}}; }
+  /// One row of items that lie side by side in all tensors.
+  explicit StridedLoop(int32_t size) : valid_(size != 0) {
+    dims_[0] = {size, 0, {1, 1, 1}};
+  }
 
   /// Adds a dimension inside of those added before. Strides in items; 0 repeats
   /// an item, a tensor that is not there has 0 throughout.
