@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import struct
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.product import CORPUS
 from benchmarks.table import NotMeasuredError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _OF_VALUES = ("IntList", "TensorList", "OptionalTensorList")
 """Kinds of values whose items are numbers of other values; -1 is None."""
@@ -26,11 +29,7 @@ def repeated_program(case: str, times: int) -> bytes:
     Raises:
         NotMeasuredError: The test dependencies are not installed.
     """
-    try:
-        from tests.unit.pte.program_writer import write_program  # noqa: PLC0415
-    except ImportError as error:
-        message = f"the extra `test` is not installed: {error}"
-        raise NotMeasuredError(message) from error
+    write = _writer()
     program = json.loads((CORPUS / case / "program.json").read_text())
     method = program["execution_plan"][0]
     (chain,) = method["chains"]
@@ -45,7 +44,39 @@ def repeated_program(case: str, times: int) -> bytes:
             call["args"] = [first + index for index in call["args"]]
             chain["instructions"].append(moved)
     method["outputs"] = [first + index for index in method["outputs"]]
-    return write_program(program, _segments(case))
+    return write(program, _segments(case))
+
+
+def scalar_program(case: str, times: int) -> bytes:
+    """A program of a case with sums of two integers behind its own instructions.
+
+    Their kernel is one addition, so that what is left is the executor.
+
+    Raises:
+        NotMeasuredError: The test dependencies are not installed.
+    """
+    write = _writer()
+    program = json.loads((CORPUS / case / "program.json").read_text())
+    method = program["execution_plan"][0]
+    operator, first = len(method["operators"]), len(method["values"])
+    method["operators"].append({"name": "executorch_prim::add", "overload": "Scalar"})
+    method["values"] += [
+        {"val_type": "Int", "val": {"int_val": value}} for value in (1, 2, 0)
+    ]
+    call = {"op_index": operator, "args": [first, first + 1, first + 2]}
+    method["chains"][0]["instructions"] += [
+        {"instr_args_type": "KernelCall", "instr_args": call}
+    ] * times
+    return write(program, _segments(case))
+
+
+def _writer() -> Callable[[Any, bytes], bytes]:
+    try:
+        from tests.unit.pte.program_writer import write_program  # noqa: PLC0415
+    except ImportError as error:
+        message = f"the extra `test` is not installed: {error}"
+        raise NotMeasuredError(message) from error
+    return write_program
 
 
 def _moved(value: dict[str, Any], first: int) -> dict[str, Any]:

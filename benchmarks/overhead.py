@@ -7,21 +7,20 @@ import os
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.clock import ROOT, environment, orchestrator
-from benchmarks.long_program import repeated_program
+from benchmarks.long_program import repeated_program, scalar_program
 from benchmarks.stages import executorch_python
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table, short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _CASE = "add_mul"
-_PER_COPY = 2
-"""Instructions of the case: a matrix product and a sum of 2 x 2 floats."""
 _INPUT_ITEMS = 4
 _TIMES = (1, 250)
 _OVERHEAD = 4.0
@@ -31,15 +30,54 @@ _Times = dict[str, float]
 """Nanoseconds of processor time: `load` of a method, `run` of one call."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chain:
+    """Instructions of one kind, many of them.
+
+    Args:
+        name: As tables call it.
+        program: The bytes of a program with so many copies.
+        instructions: Of one copy.
+        note: What they compute.
+    """
+
+    name: str
+    program: Callable[[str, int], bytes]
+    instructions: int
+    note: str
+
+
+_CHAINS = (
+    _Chain(
+        name="integers",
+        program=scalar_program,
+        instructions=1,
+        note="integers: sums of two, whose kernels are one addition",
+    ),
+    _Chain(
+        name="tensors",
+        program=repeated_program,
+        instructions=2,
+        note="tensors: 2 x 2 floats, product and sum in turn; kernels are most of it",
+    ),
+)
+
+
 def measure(repetitions: int) -> Findings:
-    """A chain of tiny operators, short and long: the difference is per instruction."""
+    """Chains of tiny operators, short and long: the difference is per instruction."""
     findings = Findings()
+    for chain in _CHAINS:
+        _measure(chain, repetitions, findings)
+    return findings
+
+
+def _measure(chain: _Chain, repetitions: int, findings: Findings) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         models = {}
         for times in _TIMES:
             models[times] = folder / f"chain{times}.pte"
-            models[times].write_bytes(repeated_program(_CASE, times))
+            models[times].write_bytes(chain.program(_CASE, times))
         ours = {
             load: {n: _ours(folder, models[n], load, repetitions) for n in _TIMES}
             for load in _LOADS
@@ -49,24 +87,26 @@ def measure(repetitions: int) -> Findings:
             theirs = {n: _theirs(models[n], repetitions) for n in _TIMES}
         except NotMeasuredError as missing:
             findings.missing.append(f"ExecuTorch's runtime: {missing}")
-    findings.tables.append(_table(ours, theirs))
+    findings.tables.append(_table(chain, ours, theirs))
     if theirs:
-        ratio = _per_instruction(theirs, "run") / _per_instruction(ours["pte"], "run")
+        faster = _per_instruction(chain, theirs, "run") / _per_instruction(
+            chain, ours["pte"], "run"
+        )
         findings.goals.append(
             Goal(
-                name="time per tiny operator, times faster than ExecuTorch",
-                found=ratio,
+                name=f"per instruction, {chain.name}: times faster than ExecuTorch",
+                found=faster,
                 limit=_OVERHEAD,
                 at_most=False,
             )
         )
-    return findings
 
 
-def _per_instruction(times: Mapping[int, _Times], what: str) -> float:
+def _per_instruction(chain: _Chain, times: Mapping[int, _Times], what: str) -> float:
     """Nanoseconds that one more instruction takes."""
     short_, long = _TIMES
-    return (times[long][what] - times[short_][what]) / ((long - short_) * _PER_COPY)
+    count = (long - short_) * chain.instructions
+    return (times[long][what] - times[short_][what]) / count
 
 
 def _ours(folder: Path, model: Path, load: str, repetitions: int) -> _Times:
@@ -142,12 +182,16 @@ def _run(words: Sequence[str]) -> str:
 
 
 def _table(
-    ours: Mapping[str, Mapping[int, _Times]], theirs: Mapping[int, _Times] | None
+    chain: _Chain,
+    ours: Mapping[str, Mapping[int, _Times]],
+    theirs: Mapping[int, _Times] | None,
 ) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for what, name in (("run", "call"), ("load", "load")):
-        cells: list[float | None] = [_per_instruction(ours[x], what) for x in _LOADS]
-        other = _per_instruction(theirs, what) if theirs else None
+        cells: list[float | None] = [
+            _per_instruction(chain, ours[x], what) for x in _LOADS
+        ]
+        other = _per_instruction(chain, theirs, what) if theirs else None
         ratio = other / cells[0] if other is not None and cells[0] else None
         rows.append((f"{name}, per instruction", *cells, other, ratio))
     long = _TIMES[-1]
@@ -155,13 +199,14 @@ def _table(
         cells = [ours[x][long][what] for x in _LOADS]
         other = theirs[long][what] if theirs else None
         ratio = other / cells[0] if other is not None and cells[0] else None
-        rows.append((f"{name}, {long * _PER_COPY} instructions", *cells, other, ratio))
+        rows.append((f"{name}, the whole chain", *cells, other, ratio))
     return Table(
-        title="A chain of tiny operators on this machine, CPU nanoseconds",
+        title=f"A chain of {long * chain.instructions} tiny operators on {chain.name},"
+        " CPU nanoseconds",
         columns=("", "loaded", "prelinked", "ExecuTorch", "ExecuTorch : loaded"),
         rows=tuple(rows),
         notes=(
-            "2 x 2 floats, product and sum in turn; kernels are part of the time",
+            chain.note,
             "ExecuTorch: its Python package, whose call costs are in the short chain"
             " as well and so are not in the time per instruction",
         ),
