@@ -94,6 +94,7 @@ def _made(
             and source.allocation is None
             and target.allocation is not None
             and view.source in data
+            and view.source in data
             and target.dtype.item_bytes in ITEM_BYTES
             and not {view.source, *call.args} & effects.moved
         ):

@@ -591,3 +591,13 @@ def test_a_program_gets_rid_of_its_views() -> None:
     assert bases(after) == ["add", "mul", "permute_copy", "sum", "mul"]
     assert after.origins == (1, 5, 6, 7, 9)
     assert run_passes(after, PASSES) == after
+
+
+def test_what_has_neither_place_nor_data_is_left_alone() -> None:
+    b = Builder()
+    empty, out = b.tensor((0,), None), b.tensor((0,), 0)
+    clone(b, empty, out)
+    b.data.clear()
+    b.call("aten::relu.out", out, b.tensor((4,), 8))
+    method = b.method()
+    assert run_passes(method, ["fold_constants", "alias_copies"]) == method
