@@ -51,6 +51,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "model": place.model,
             "method": place.method.name,
             "instruction": place.instruction,
+            "program_instruction": place.origin,
             "operator": place.operator or None,
             "source": place.source or None,
             "remedy": found.remedy,

@@ -50,7 +50,14 @@ PLANNED_KEYS = frozenset(
 )
 """Keys of later versions; a profile that has one is told so."""
 
-PASSES = ("fold_permutes", "share_values", "drop_values")
+PASSES = (
+    "fold_permutes",
+    "fold_constants",
+    "alias_copies",
+    "drop_unused_calls",
+    "share_values",
+    "drop_values",
+)
 """Names of the passes of stage `prelink`; a test holds the two equal."""
 
 ISAS = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.isas))
@@ -292,7 +299,10 @@ class PrelinkTable(Table):
     skip: tuple[Annotated[StrictStr, *choice(PASSES, "unknown-pass")], ...] = Field(
         default=(),
         description="Passes to leave out. `fold_permutes`: permute constants at build "
-        "time. `share_values`: one slot for values that are equal and never change. "
+        "time. `fold_constants`: make other copies, views and parts of constants at "
+        "build time. `alias_copies`: leave out copies whose two sides can share their "
+        "memory. `drop_unused_calls`: leave out copies that nobody reads. "
+        "`share_values`: one slot for values that are equal and never change. "
         "`drop_values`: no slots for values that nothing names.",
         examples=[["fold_permutes"]],
     )

@@ -46,6 +46,7 @@ class LinkedMethod:
         outputs: Value indices.
         data: By value index: bytes of constant tensors, and those that tensors of
             mutable state begin with.
+        origins: By instruction: index of the program's instruction it comes from.
     """
 
     model: str
@@ -55,6 +56,7 @@ class LinkedMethod:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     data: tuple[tuple[int, bytes], ...]
+    origins: tuple[int, ...]
 
     @property
     def written(self) -> frozenset[int]:

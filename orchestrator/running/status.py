@@ -62,22 +62,33 @@ class Place:
         return ""
 
     @property
+    def origin(self) -> int | None:
+        """Index of the program's instruction; None if none failed.
+
+        It is not that of the device where passes have taken instructions out.
+        """
+        if self.instruction is None or self.linked is None:
+            return self.instruction
+        return self.linked.origins[self.instruction]
+
+    @property
     def text(self) -> str:
         """`model "kws", method "f": instruction 12, which calls aten::add.out`."""
         owner = f'model "{self.model}", method "{self.method.name}"'
         if self.instruction is None:
             return owner
         does = _does(self.instructions[self.instruction], self.method)
-        return f"{owner}: instruction {self.instruction}, which {does}"
+        index = f"instruction {self.instruction}"
+        if self.origin != self.instruction:
+            index += f" ({self.origin} of the program)"
+        return f"{owner}: {index}, which {does}"
 
     @property
     def source(self) -> str:
         """Line of the user's Python code, innermost; "" if it is not known."""
-        if self.instruction is None or self.linked is not None:
+        if self.origin is None or self.origin >= len(self.method.frames):
             return ""
-        if self.instruction >= len(self.method.frames):
-            return ""
-        frames = [f for f in self.method.frames[self.instruction] if f.filename]
+        frames = [f for f in self.method.frames[self.origin] if f.filename]
         return f"{frames[-1].filename}:{frames[-1].line}" if frames else ""
 
 

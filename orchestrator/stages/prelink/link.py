@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.core.operator import ArgKind
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.pte.linked import LinkedCall, LinkedMethod
 from orchestrator.pte.program import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.kernel import KernelKey
     from orchestrator.core.op_info import OpInfo
-    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.core.operator import Argument, OperatorName, OpSchema
     from orchestrator.core.resolution import Resolution
     from orchestrator.errors import SourceSpan
     from orchestrator.pte.linked import LinkedInstruction
@@ -98,10 +99,12 @@ class _Linker:
         for index in range(len(method.instructions) + 1):
             new_index[index] = sum(1 for i in kept if i < index)
         instructions: list[LinkedInstruction] = []
+        origins: list[int] = []
         for index in kept:
             linked = self._instruction(method, index, new_index)
             if linked is not None:
                 instructions.append(linked)
+                origins.append(index)
         data = [
             (i, bytes(self._program.data_bytes(v)))
             for i, v in enumerate(method.values)
@@ -115,6 +118,7 @@ class _Linker:
             inputs=method.inputs,
             outputs=method.outputs,
             data=tuple(data),
+            origins=tuple(origins),
         )
 
     def _instruction(
@@ -154,12 +158,21 @@ class _Linker:
         # Out arguments follow once more as the result, which kernels do not read.
         taken = args[:count] if outs else args
         outs = outs or [*args[count:]]
+        # Kernels write these whatever the schema says.
+        outs += [
+            a for a, x in zip(args, schema.arguments, strict=False) if _is_scratch(x)
+        ]
         return LinkedCall(
             operator=name,
             function=function,
             args=taken,
             outs=tuple(dict.fromkeys(_items(method.values, outs))),
         )
+
+
+def _is_scratch(argument: Argument) -> bool:
+    """Whether an argument is memory that the kernel needs during its own call only."""
+    return argument.kind is ArgKind.TENSOR and argument.name.startswith("scratch")
 
 
 def _items(values: tuple[Value, ...], indices: Iterable[int]) -> Iterable[int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.pte.linked import LinkedCall, LinkedMethod
-from orchestrator.pte.program import KernelCall, MoveCall
+from orchestrator.pte.program import Frame, KernelCall, MoveCall
 from orchestrator.running.protocol import DeviceError
 from orchestrator.running.status import (
     NO_INSTRUCTION,
@@ -127,6 +128,7 @@ def test_an_instruction_of_a_prelinked_model_is_one_of_its_own() -> None:
         inputs=(),
         outputs=(),
         data=(),
+        origins=(0, 2),
     )
 
     def find(instruction: int) -> Place:
@@ -139,10 +141,17 @@ def test_an_instruction_of_a_prelinked_model_is_one_of_its_own() -> None:
         )
 
     assert find(1).operator == str(ADD_MUL.operators[-1])
-    assert find(1).text.endswith(f"instruction 1, which calls {ADD_MUL.operators[-1]}")
+    assert find(1).text.endswith(
+        f"instruction 1 (2 of the program), which calls {ADD_MUL.operators[-1]}"
+    )
     assert find(0).operator == ""
     assert find(0).text.endswith("instruction 0, which moves a value")
-    assert find(1).source == ""
+    frames = [
+        (Frame(filename=f, line=7, name="forward", context="x"),) for f in "abc"
+    ]
+    exported = replace(ADD_MUL, frames=tuple(frames))
+    assert replace(find(1), method=exported).source == "c:7"
+    assert (find(0).origin, find(1).origin) == (0, 2)
     with pytest.raises(UsageError) as caught:
         find(2)
     assert caught.value.diagnostics[0].notes == (("expected", "less than 2"),)

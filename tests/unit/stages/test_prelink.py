@@ -88,6 +88,7 @@ def _method(*values: Value, calls: list[tuple[int, ...]]) -> LinkedMethod:
         inputs=(),
         outputs=(),
         data=(),
+        origins=tuple(range(len(calls))),
     )
 
 
@@ -119,6 +120,7 @@ def test_values_of_jumps_and_moves_are_kept() -> None:
             JumpFalseCall(condition=1, destination=2),
             MoveCall(source=2, target=3),
         ),
+        origins=(0, 1),
     )
     dropped = run_passes(method, ["drop_values"])
     assert dropped.values == method.values[1:]
@@ -155,11 +157,55 @@ def test_a_permuted_constant_holds_the_permuted_items(case: str) -> None:
         assert result.allocation is None
 
 
-def test_a_method_with_jumps_is_not_folded() -> None:
-    method = _linked("mlp")
-    jump = JumpFalseCall(condition=0, destination=0)
-    looped = replace(method, instructions=(*method.instructions, jump))
-    assert run_passes(looped, ["fold_permutes"]) == looped
+def test_instructions_remember_where_they_come_from() -> None:
+    method = _linked("cond_branch")
+    (loaded,) = program_of("cond_branch").methods
+    assert len(method.origins) == len(method.instructions)
+    for instruction, origin in zip(method.instructions, method.origins, strict=True):
+        if isinstance(instruction, MoveCall):
+            assert loaded.instructions[origin] == instruction
+        if isinstance(instruction, JumpFalseCall):
+            assert isinstance(loaded.instructions[origin], JumpFalseCall)
+
+
+def test_scratch_memory_counts_as_written() -> None:
+    program = program_of("add_mul")
+    resolution = resolution_of("add_mul")
+    operators = []
+    for operator in resolution.operators:
+        first, *rest = operator.schema.arguments
+        arguments = (replace(first, name="scratch"), *rest)
+        schema = replace(operator.schema, arguments=arguments)
+        operators.append(replace(operator, schema=schema))
+    resolution = replace(resolution, operators=tuple(operators))
+    info = extract(program, model="add_mul")
+    (method,) = link_program(program, info, resolution, where=None)
+    for call in method.instructions:
+        assert isinstance(call, LinkedCall)
+        assert call.outs == (call.args[-1], call.args[0])
+
+
+def test_moves_to_another_kind_and_delegates_cannot_be_prelinked() -> None:
+    problems = []
+    for case in ("xnnpack_partial", "cond_branch", "cond_computed"):
+        program = program_of(case)
+        (method,) = program.methods
+        values = tuple(
+            IntValue(0) if index in method.outputs and case == "cond_branch" else value
+            for index, value in enumerate(method.values)
+        )
+        numbers = tuple(
+            DoubleValue(0.0) if isinstance(v, IntValue) else v for v in method.values
+        )
+        values = numbers if case == "cond_computed" else values
+        changed = replace(program, methods=(replace(method, values=values),))
+        info = extract(program, model=case)
+        try:
+            link_program(changed, info, resolution_of("add_mul"), where=None)
+        except ModelError as error:
+            problems += [d.message for d in error.diagnostics]
+    assert any("calls a delegate" in problem for problem in problems)
+    assert any("moves a value to another kind" in problem for problem in problems)
 
 
 def test_what_has_no_kernel_cannot_be_prelinked() -> None:

@@ -1,0 +1,81 @@
+"""Changes of a prelinked method: instructions left out, values in other slots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orchestrator.pte.linked import LinkedCall
+from orchestrator.pte.program import JumpFalseCall, MoveCall
+from orchestrator.pte.values import (
+    IntListValue,
+    OptionalTensorListValue,
+    TensorListValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.pte.values import Value
+
+LISTS = (IntListValue, TensorListValue, OptionalTensorListValue)
+"""Kinds of values whose items are value indices."""
+
+
+def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
+    """The method without some instructions; jumps to one go to what follows it."""
+    kept = [i for i in range(len(method.instructions)) if i not in dropped]
+    new_index, new = [], 0
+    for index in range(len(method.instructions) + 1):
+        new_index.append(new)
+        new += index not in dropped
+
+    def moved(instruction: LinkedInstruction) -> LinkedInstruction:
+        if not isinstance(instruction, JumpFalseCall):
+            return instruction
+        return replace(instruction, destination=new_index[instruction.destination])
+
+    return replace(
+        method,
+        instructions=tuple(moved(method.instructions[i]) for i in kept),
+        origins=tuple(method.origins[i] for i in kept),
+    )
+
+
+def with_values(method: LinkedMethod, changed: Mapping[int, Value]) -> LinkedMethod:
+    """The method with other values in some of its slots."""
+    values = tuple(changed.get(i, v) for i, v in enumerate(method.values))
+    return replace(method, values=values)
+
+
+def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMethod:
+    """The method with other numbers for its values; the slots stay where they are."""
+
+    def new(index: int) -> int:
+        return new_index.get(index, index)
+
+    def of_value(value: Value) -> Value:
+        if isinstance(value, LISTS):
+            return type(value)(tuple(map(new, value.items)))
+        return value
+
+    def of_instruction(instruction: LinkedInstruction) -> LinkedInstruction:
+        match instruction:
+            case LinkedCall(args=args, outs=outs):
+                return replace(
+                    instruction,
+                    args=tuple(map(new, args)),
+                    outs=tuple(map(new, outs)),
+                )
+            case MoveCall(source=source, target=target):
+                return MoveCall(source=new(source), target=new(target))
+        return replace(instruction, condition=new(instruction.condition))
+
+    return replace(
+        method,
+        values=tuple(map(of_value, method.values)),
+        instructions=tuple(map(of_instruction, method.instructions)),
+        inputs=tuple(map(new, method.inputs)),
+        outputs=tuple(map(new, method.outputs)),
+    )
