@@ -145,6 +145,7 @@ def plan_of(stages: Stages) -> BuildPlan:
         models=dict.fromkeys((m.name for m in stages.profile.models), ""),
         operator_files={},
         libraries={},
+        delegates={},
         sources={},
         sections=dict.fromkeys(stages.sections, ""),
         toolchain="",

@@ -75,6 +75,7 @@ def plan_build(
     models: Mapping[str, str],
     operator_files: Mapping[str, str],
     libraries: Mapping[str, str],
+    delegates: Mapping[str, str],
     sources: Mapping[str, str],
     sections: Mapping[str, str],
     toolchain: str,
@@ -89,6 +90,8 @@ def plan_build(
         operator_files: By path: digests of the files of `operators.include_yaml`.
         libraries: By name of the kernel library: digest of its functions.yaml, and of
             the names of its files.
+        delegates: By backend: digest of what the profile says and of the names of its
+            sources.
         sources: By path: digests of runtime and kernel files.
         sections: By profile table (`name`, `target`, `models`, `operators`, `dtypes`,
             `kernels`, `prelink`, `registry`, `trace`, `budget`): digest of its
@@ -135,6 +138,7 @@ def plan_build(
         stage={"aggregate": aggregate},
         profile=settings("dtypes", "kernels"),
         library=libraries,
+        delegate=delegates,
     )
     before_memory = {}
     if prelinked:
@@ -149,6 +153,7 @@ def plan_build(
         stage=before_memory,
         model=models,
         profile=settings("target", "models"),
+        delegate=delegates,
     )
     generate = add(
         "generate",

@@ -64,7 +64,11 @@ def _problems(firmware: Firmware, path: Path, model: str) -> tuple[Diagnostic, .
     except ModelError as error:
         return error.diagnostics  # the device refuses it as well
     states = {
-        method.name: method_state_bytes(method, pointer_bytes=firmware.pointer_bytes)
+        method.name: method_state_bytes(
+            method,
+            pointer_bytes=firmware.pointer_bytes,
+            delegates=dict(firmware.delegates),
+        )
         for method in program.methods
     }
     return check_compat(

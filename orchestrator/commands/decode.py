@@ -30,7 +30,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
     facts = selection_facts(pipeline)
     pointer_bytes = pipeline.target.cpu.pointer_bytes
     state_bytes = (
-        method_state_bytes(place.method, pointer_bytes=pointer_bytes)
+        method_state_bytes(
+            place.method,
+            pointer_bytes=pointer_bytes,
+            delegates=facts.resolution.delegate_states,
+        )
         if place.linked is None
         else place.linked.state_bytes(pointer_bytes=pointer_bytes)
     )

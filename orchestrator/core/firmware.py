@@ -48,11 +48,13 @@ class Firmware:
         pointer_bytes: Of its core.
         kernels: Its kernel table; `function` is not known and "".
         methods: Of its models, in order of the names.
+        delegates: (backend, state bytes) of its delegates, sorted.
     """
 
     pointer_bytes: int
     kernels: tuple[TableEntry, ...]
     methods: tuple[FirmwareMethod, ...]
+    delegates: tuple[tuple[str, int], ...] = ()
 
 
 def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
@@ -62,6 +64,8 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         key = _ANY_KEY if entry.key is None else str(entry.key)
         dtypes = " ".join(d.name for d in sorted(entry.dtypes))
         found[f"kernel {entry.operator} {key}"] = f"{entry.signature} {dtypes}".strip()
+    for backend, state_bytes in firmware.delegates:
+        found[f"delegate {backend}"] = f"{state_bytes} bytes"
     for method in firmware.methods:
         name = f"{method.model}.{method.method}"
         sizes = " ".join(map(str, method.arena_bytes))
@@ -80,10 +84,13 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
     """
     kernels: list[TableEntry] = []
     methods: list[FirmwareMethod] = []
+    delegates: list[tuple[str, int]] = []
     for name, text in sorted(facts.items()):
         kind, _, what = name.partition(" ")
         if kind == "kernel":
             kernels.append(_entry(what, text))
+        elif kind == "delegate":
+            delegates.append((what, int(text.partition(" ")[0])))
         elif kind == "memory":
             model, _, method = what.rpartition(".")
             state, *arenas = map(int, text.split())
@@ -103,6 +110,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         pointer_bytes=int(facts["pointer"].partition(" ")[0]),
         kernels=tuple(kernels),
         methods=tuple(methods),
+        delegates=tuple(delegates),
     )
 
 

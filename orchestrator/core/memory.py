@@ -22,6 +22,14 @@ class Arena:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DelegateState:
+    """What a part of a method keeps for its delegate, inside the method state."""
+
+    backend: str
+    state_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MethodMemory:
     """What one method of one model needs in RAM, besides the stack.
 
@@ -32,6 +40,8 @@ class MethodMemory:
         output_bytes: Per output, upper bound.
         temporary_bytes: What kernels take while they run. None takes any: their
             interface has nothing to take memory from, scratch tensors are planned.
+        delegates: Of the parts that delegates of the product run, in the program's
+            order; `state_bytes` counts them, with their handles.
     """
 
     model: str
@@ -41,6 +51,7 @@ class MethodMemory:
     input_bytes: tuple[int, ...]
     output_bytes: tuple[int, ...]
     temporary_bytes: int = 0
+    delegates: tuple[DelegateState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

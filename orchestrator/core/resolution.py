@@ -85,6 +85,36 @@ class Missing:
         return f"{self.reason}, asked by {'; '.join(map(str, self.origins))}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class DelegateCode:
+    """Code of the user's that runs what programs have for a backend.
+
+    Args:
+        backend: Id in the programs.
+        namespace: C++ namespace of its functions.
+        state_bytes: RAM of each part of a model.
+        sources: Relative to the folder of the delegate, sorted.
+    """
+
+    backend: str
+    namespace: str
+    state_bytes: int
+    sources: tuple[str, ...]
+
+    @property
+    def functions(self) -> tuple[str, str]:
+        """Qualified C++ names of the functions that the runtime calls."""
+        return f"{self.namespace}::init", f"{self.namespace}::execute"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class ResolvedDelegate:
+    """A delegate that is linked, and who needs it, sorted."""
+
+    code: DelegateCode
+    origins: tuple[Origin, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
     """Every kernel of the product.
@@ -96,9 +126,16 @@ class Resolution:
         table_entries: What the kernel table holds: sorted by the text of the operator
             name, then specialised entries by their key, the fallback last.
         missing: What the profile allows to be missing and is; sorted.
+        delegates: Linked, by backend; sorted.
     """
 
     operators: tuple[ResolvedOperator, ...] = ()
     sources: tuple[tuple[str, tuple[str, ...]], ...] = ()
     table_entries: tuple[TableEntry, ...] = ()
     missing: tuple[Missing, ...] = ()
+    delegates: tuple[ResolvedDelegate, ...] = ()
+
+    @property
+    def delegate_states(self) -> dict[str, int]:
+        """RAM of each part of a model by its backend; empty without delegates."""
+        return {d.code.backend: d.code.state_bytes for d in self.delegates}

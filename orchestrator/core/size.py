@@ -12,6 +12,7 @@ class ContributorKind(StrEnum):
     MODEL = "model"
     KERNEL = "kernel"
     KERNEL_TABLE = "kernel_table"
+    DELEGATE = "delegate"
     RUNTIME = "runtime"
     API = "api"
     APPLICATION = "application"

@@ -10,7 +10,13 @@ if TYPE_CHECKING:
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel
     from orchestrator.core.resolution import Binding
-    from orchestrator.explain_selection.why import Asked, KernelUse, PartUse, Why
+    from orchestrator.explain_selection.why import (
+        Asked,
+        DelegateUse,
+        KernelUse,
+        PartUse,
+        Why,
+    )
     from orchestrator.explain_selection.why_not import Absence, WhyNot
 
 
@@ -21,6 +27,7 @@ def why_document(answer: Why) -> dict[str, Any]:
         "name": answer.name,
         "built": answer.built,
         "kernels": [_use(use) for use in answer.kernels],
+        "delegates": [_delegate(use) for use in answer.delegates],
         "parts": [_part(use) for use in answer.parts],
     }
 
@@ -72,6 +79,19 @@ def _use(use: KernelUse) -> dict[str, Any]:
         "closure_dtypes": _dtypes(use.closure_dtypes),
         "every_dtype": use.binding.every_dtype,
         "shared_with": [str(operator) for operator in use.shared_with],
+        "flash_bytes": None if parts is None else sum(p.flash_bytes for p in parts),
+        "ram_bytes": None if parts is None else sum(p.ram_bytes for p in parts),
+    }
+
+
+def _delegate(use: DelegateUse) -> dict[str, Any]:
+    code, parts = use.code, use.parts
+    return {
+        "backend": code.backend,
+        "asked_by": _asked(use.asked_by),
+        "namespace": code.namespace,
+        "state_bytes": code.state_bytes,
+        "sources": [f"delegates/{code.backend}/{s}" for s in code.sources],
         "flash_bytes": None if parts is None else sum(p.flash_bytes for p in parts),
         "ram_bytes": None if parts is None else sum(p.ram_bytes for p in parts),
     }

@@ -76,6 +76,16 @@ class Facts:
             for binding in operator.bindings
         )
 
+    def delegate_costs(self, backend: str) -> tuple[Contributor, ...] | None:
+        """What the sources of a delegate cost; None if nothing is built."""
+        if self.report is None:
+            return None
+        return tuple(
+            c
+            for c in self.report.contributors
+            if c.kind is ContributorKind.DELEGATE and c.name.startswith(f"{backend}/")
+        )
+
     def costs(self, kernel: Kernel) -> tuple[Contributor, ...] | None:
         """What the sources of a kernel cost; None if nothing is built.
 

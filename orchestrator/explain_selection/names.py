@@ -22,32 +22,36 @@ _TEMPLATE = re.compile(r"<[^<>]*>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """What a name stands for; at most one of the three is not empty.
+    """What a name stands for; at most one of them is not empty.
 
     Args:
         operators: Sorted by their text.
         kernels: Implemented by the function or source of this name.
         parts: Contributors of the firmware, each with its symbols of this name.
+        backends: Ids of backends that models need.
     """
 
     operators: tuple[OperatorName, ...] = ()
     kernels: tuple[Kernel, ...] = ()
     parts: tuple[tuple[Contributor, tuple[SizeSymbol, ...]], ...] = ()
+    backends: tuple[str, ...] = ()
 
     @property
     def is_known(self) -> bool:
         """It stands for something."""
-        return bool(self.operators or self.kernels or self.parts)
+        return bool(self.operators or self.kernels or self.parts or self.backends)
 
 
 def meaning_of(name: str, facts: Facts) -> Meaning:
     """What a name stands for.
 
-    Operators come first, then functions of kernels, their sources, and last the
-    parts and symbols of the last build.
+    Operators come first, then backends of delegates, functions of kernels, their
+    sources, and last the parts and symbols of the last build.
     """
     if operators := _operators(name, facts.operators):
         return Meaning(operators=operators)
+    if backends := tuple(b for b, _ in facts.selection.delegates if b == name):
+        return Meaning(backends=backends)
     by_function = tuple(
         k for k in facts.kernels if f"::{k.function}".endswith(f"::{name}")
     )
@@ -68,7 +72,7 @@ def operator_in_full(name: str) -> OperatorName | None:
 
 def unknown_name(name: str, facts: Facts) -> UsageError:
     """Nothing has this name."""
-    known: set[str] = set()
+    known = {backend for backend, _ in facts.selection.delegates}
     for operator in facts.operators:
         text = str(operator)
         known |= {text, text.partition("::")[2], operator.base}

@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 
     from orchestrator.core.resolution import Binding
     from orchestrator.core.size import Contributor
-    from orchestrator.explain_selection.why import Asked, KernelUse, PartUse, Why
+    from orchestrator.explain_selection.why import (
+        Asked,
+        DelegateUse,
+        KernelUse,
+        PartUse,
+        Why,
+    )
     from orchestrator.explain_selection.why_not import Absence, WhyNot
 
 _SHOWN = 6  # instructions, keys or symbols named before "and N more"
@@ -20,6 +26,7 @@ _SHOWN = 6  # instructions, keys or symbols named before "and N more"
 def why_text(answer: Why) -> str:
     """What `orchestrator why` prints; ends in a newline."""
     blocks = [_part_lines(use) for use in answer.parts]
+    blocks += [_delegate_lines(use, answer.file) for use in answer.delegates]
     last = None
     for use in answer.kernels:
         lines = [] if use.operator == last else [f"{use.operator}"]
@@ -77,12 +84,7 @@ def _kernel_lines(use: KernelUse, file: str) -> list[str]:
     found_by = [_several(keys, "  ")] if keys else []
     if None in use.table_keys:
         found_by.append("any other kernel key" if keys else "any kernel key")
-    if use.parts is None:
-        cost = f"not built: `orchestrator build {file}` tells"
-    elif not use.parts:
-        cost = "none in the last build"
-    else:
-        cost = _bytes(use.parts)
+    cost = _cost(use.parts, file)
     if use.shared_with:
         cost += f"; shared with {_several(use.shared_with)}"
     return [
@@ -95,6 +97,23 @@ def _kernel_lines(use: KernelUse, file: str) -> list[str]:
         _row("dtypes", dtypes),
         _row("cost", cost),
     ]
+
+
+def _delegate_lines(use: DelegateUse, file: str) -> list[str]:
+    code = use.code
+    return [
+        f"{code.backend}",
+        *_rows("asked by", map(_asked, use.asked_by)),
+        _row("delegate", f"{code.namespace}, {code.state_bytes:,} bytes of state each"),
+        *_rows("source", (f"delegates/{code.backend}/{s}" for s in code.sources)),
+        _row("cost", _cost(use.parts, file)),
+    ]
+
+
+def _cost(parts: Sequence[Contributor] | None, file: str) -> str:
+    if parts is None:
+        return f"not built: `orchestrator build {file}` tells"
+    return _bytes(parts) if parts else "none in the last build"
 
 
 def _part_lines(use: PartUse) -> list[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.core.kernel import KernelKey
     from orchestrator.core.op_info import Origin
     from orchestrator.core.operator import OperatorName
-    from orchestrator.core.resolution import Binding
+    from orchestrator.core.resolution import Binding, DelegateCode
     from orchestrator.core.size import Contributor, SizeSymbol
     from orchestrator.explain_selection.facts import Facts
 
@@ -27,6 +27,7 @@ REASONS: Final[Mapping[Kind, str]] = MappingProxyType(
         Kind.MODEL: "the program of a model: [[models]] names it",
         Kind.KERNEL: "serves operators that are asked for",
         Kind.KERNEL_TABLE: "tells the loader which kernel serves which operator",
+        Kind.DELEGATE: "runs parts of models: [[delegates]] names it",
         Kind.RUNTIME: "part of the runtime: something that is linked calls it",
         Kind.API: "generated: the functions your application calls",
         Kind.APPLICATION: "what `orchestrator run` talks to; only in firmware.elf",
@@ -47,6 +48,7 @@ RUNTIME_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "load_method": "the loader: methods are loaded from their programs",
         "load_values": "the loader: values and tensors are read from programs",
+        "load_delegates": "the loader: makes delegates ready, and finds their bytes",
         "find_kernel": "the loader: looks for each instruction's kernel in the table",
         "program": "the loader: programs are checked before they are used",
         "model": "always: the generated API loads and runs methods through it",
@@ -98,6 +100,21 @@ class KernelUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DelegateUse:
+    """A delegate that is linked.
+
+    Args:
+        code: What it is.
+        asked_by: Who needs it, sorted.
+        parts: What its sources cost; None if nothing is built.
+    """
+
+    code: DelegateCode
+    asked_by: tuple[Asked, ...]
+    parts: tuple[Contributor, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartUse:
     """A part of the firmware.
 
@@ -124,10 +141,11 @@ class Why:
     built: bool
     kernels: tuple[KernelUse, ...]
     parts: tuple[PartUse, ...] = ()
+    delegates: tuple[DelegateUse, ...] = ()
 
 
 def why(name: str, facts: Facts) -> Why:
-    """Why an operator, kernel, source or symbol is in the product.
+    """Why an operator, kernel, delegate, source or symbol is in the product.
 
     Args:
         name: As in `meaning_of`.
@@ -158,7 +176,16 @@ def why(name: str, facts: Facts) -> Why:
         or binding.kernel in meaning.kernels
         or any(_costs(binding, use.part, facts) for use in parts)
     )
-    if not uses and not parts:
+    delegates = tuple(
+        DelegateUse(
+            code=delegate.code,
+            asked_by=asked_by(delegate.origins),
+            parts=facts.delegate_costs(delegate.code.backend),
+        )
+        for delegate in facts.resolution.delegates
+        if delegate.code.backend in meaning.backends
+    )
+    if not uses and not parts and not delegates:
         raise UsageError(
             Diagnostic(
                 code="not-in-product",
@@ -173,6 +200,7 @@ def why(name: str, facts: Facts) -> Why:
         built=facts.report is not None,
         kernels=uses,
         parts=parts,
+        delegates=delegates,
     )
 
 

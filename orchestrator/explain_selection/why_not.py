@@ -43,7 +43,7 @@ class Absence:
     """Why one operator, kernel or dtype is not in a product.
 
     Args:
-        operator: The operator.
+        operator: The operator, or the backend of a delegate.
         reason: Why it, or the kernel or dtype, is not in.
         message: The reason in words.
         listed_by: Methods that list the operator without calling it.
@@ -55,7 +55,7 @@ class Absence:
         remedy: What to write where; "" if the gaps say it.
     """
 
-    operator: OperatorName
+    operator: OperatorName | str
     reason: Reason
     message: str
     listed_by: tuple[Asked, ...] = ()
@@ -98,6 +98,8 @@ def why_not(name: str, facts: Facts, *, dtype: str | None = None) -> WhyNot:
         absences = _of_kernels(meaning.kernels, facts, wanted)
     elif meaning.parts:
         absences = []
+    elif meaning.backends:
+        absences = _of_backends(meaning.backends, facts)
     else:
         operators = meaning.operators or ((full,) if full else ())
         found = (_of_operator(operator, facts, wanted) for operator in operators)
@@ -107,6 +109,23 @@ def why_not(name: str, facts: Facts, *, dtype: str | None = None) -> WhyNot:
     return WhyNot(
         profile=facts.profile, name=name, dtype=wanted, absences=tuple(absences)
     )
+
+
+def _of_backends(backends: tuple[str, ...], facts: Facts) -> list[Absence]:
+    """Why backends that models need have no delegate."""
+    linked = facts.resolution.delegate_states
+    return [
+        Absence(
+            operator=backend,
+            reason=Reason.GAP,
+            message=f"{backend} is asked for and has no delegate: [[delegates]] does"
+            " not name one",
+            listed_by=asked_by(origins),
+            remedy="link one with [[delegates]], or export without its partitioner",
+        )
+        for backend, origins in facts.selection.delegates
+        if backend in backends and backend not in linked
+    ]
 
 
 def _is_in(name: str, facts: Facts, *, dtype: ScalarType | None) -> UsageError:

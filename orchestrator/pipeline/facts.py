@@ -60,6 +60,7 @@ def selection_facts(stages: Stages) -> Facts:
     except KernelError:
         from orchestrator.stages.resolve import resolve  # noqa: PLC0415
 
+        known = {code.backend for code in stages.libraries.delegates}
         served = []
         for selected in selection.operators:
             if outcome := resolve_one(selected, stages.catalog).gaps:
@@ -67,10 +68,19 @@ def selection_facts(stages: Stages) -> Facts:
             else:
                 served.append(selected)
         resolution = resolve(
-            replace(selection, operators=tuple(served), delegates=()),
+            replace(
+                selection,
+                operators=tuple(served),
+                delegates=tuple(
+                    (backend, origins)
+                    for backend, origins in selection.delegates
+                    if backend in known
+                ),
+            ),
             stages.catalog,
             every_dtype=stages.profile.dtypes.select.value == "all",
             span_of=stages.span_of,
+            delegates=stages.libraries.delegates,
         )
         # With operators.all those with gaps are linked for no call; they are gaps.
         missing = {name for name, _ in gaps}
@@ -80,6 +90,7 @@ def selection_facts(stages: Stages) -> Facts:
             table_entries=tuple(
                 e for e in resolution.table_entries if e.operator not in missing
             ),
+            delegates=resolution.delegates,
         )
     return Facts(
         profile=stages.profile.name,

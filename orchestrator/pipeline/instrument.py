@@ -15,7 +15,7 @@ from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.pipeline.side import built, variant_beside
 from orchestrator.profile.checked import Budget, Registry, Trace
 from orchestrator.pte.linked import LinkedCall, LinkedMethod
-from orchestrator.pte.program import KernelCall
+from orchestrator.pte.program import DelegateCall, KernelCall
 from orchestrator.running.counting import CountPlan, Table
 from orchestrator.running.product import Product, read_product
 from orchestrator.stages.memory import instruction_bytes, instructions_offset
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.size import SizeReport
     from orchestrator.pipeline.build import Pipeline
-    from orchestrator.pte.program import Method
+    from orchestrator.pte.program import Instruction, Method
     from orchestrator.reporter import Reporter
     from orchestrator.running.costs import Operators
 
@@ -94,10 +94,17 @@ def _operators(method: Method | LinkedMethod) -> Operators:
             str(i.operator) if isinstance(i, LinkedCall) else ""
             for i in method.instructions
         )
-    return tuple(
-        str(method.operators[i.operator]) if isinstance(i, KernelCall) else ""
-        for i in method.instructions
-    )
+    return tuple(_called(i, method) for i in method.instructions)
+
+
+def _called(instruction: Instruction, method: Method) -> str:
+    """An operator, or the backend of a delegate."""
+    match instruction:
+        case KernelCall(operator=operator):
+            return str(method.operators[operator])
+        case DelegateCall(delegate=delegate):
+            return method.delegates[delegate].backend
+    return ""
 
 
 _LOADERS = ("orch::load_linked", "orch::start_prelinked")

@@ -1,4 +1,4 @@
-"""Kernel libraries of a profile: those that come with Orchestrator, and its own."""
+"""Kernel libraries and delegates of a profile: what files they have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog import LibraryText
+from orchestrator.core.resolution import DelegateCode
 from orchestrator.errors import Diagnostic, ProfileError
 from orchestrator.pipeline.decoding import decoded
 from orchestrator.shell import sources
@@ -13,10 +14,11 @@ from orchestrator.shell.library_files import LibraryFiles, find_library
 from orchestrator.stages.compile import LibraryOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from orchestrator.profile import Profile
+    from orchestrator.profile import CustomLibrary, DelegateEntry, KeyPath, Profile
+    from orchestrator.pte.program import Program
 
 _SHARED = "util"
 """Folder of kernels/ with what libraries share."""
@@ -26,7 +28,8 @@ class Libraries:
     """Finds the files of all libraries a profile uses.
 
     In every path a custom library stands as if it were a folder of kernels/, like
-    those that come with Orchestrator: `kernels/my_ops/op_fancy.cpp`.
+    those that come with Orchestrator: `kernels/my_ops/op_fancy.cpp`. Delegates stand
+    in folders named after their backends: `delegates/MyBackend/run.cpp`.
 
     Raises:
         ProfileError: A pattern of sources matches nothing.
@@ -35,25 +38,17 @@ class Libraries:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._custom: dict[str, LibraryFiles] = {}
-        problems = []
+        self._delegates: dict[str, LibraryFiles] = {}
+        problems: list[Diagnostic] = []
         for index, library in enumerate(profile.kernels.custom):
-            found = find_library(
-                library.functions.path,
-                sources=[source.path for source in library.sources],
-                include=[folder.path for folder in library.include],
-            )
+            found = _find(library, library.functions.path)
             self._custom[library.name] = found
-            problems += [
-                Diagnostic(
-                    code="missing-file",
-                    message=f'no source matches "{library.sources[at].written}"',
-                    where=profile.span("kernels", "custom", index, "sources", at),
-                    notes=(("found", f"nothing at {library.sources[at].path}"),),
-                    hint="check the pattern; it is sought from the folder of the"
-                    " profile that has it",
-                )
-                for at in found.unmatched
-            ]
+            where: KeyPath = ("kernels", "custom", index)
+            problems += _unmatched(profile, where, library, found)
+        for index, delegate in enumerate(profile.delegates):
+            found = _find(delegate, None)
+            self._delegates[delegate.backend] = found
+            problems += _unmatched(profile, ("delegates", index), delegate, found)
         if problems:
             raise ProfileError(problems)
 
@@ -71,6 +66,8 @@ class Libraries:
             found = self._custom[library.name]
             files |= {f"kernels/{library.name}/{n}": p for n, p in found.files.items()}
             files[self.functions(library.name)] = library.functions.path
+        for backend, found in self._delegates.items():
+            files |= {f"delegates/{backend}/{n}": p for n, p in found.files.items()}
         return files
 
     def functions(self, library: str) -> str:
@@ -118,8 +115,79 @@ class Libraries:
             for library in self._profile.kernels.custom
         }
 
-    def folders(self) -> Mapping[str, str]:
-        """Absolute folders that stand behind `kernels/<custom library>`."""
+    @cached_property
+    def delegates(self) -> tuple[DelegateCode, ...]:
+        """Delegates of the profile, linked or not."""
+        return tuple(
+            DelegateCode(
+                backend=delegate.backend,
+                namespace=delegate.namespace,
+                state_bytes=delegate.state_bytes,
+                sources=self._delegates[delegate.backend].sources,
+            )
+            for delegate in self._profile.delegates
+        )
+
+    @cached_property
+    def delegate_options(self) -> Mapping[str, LibraryOptions]:
+        """How the sources of delegates are compiled, by backend."""
         return {
-            f"kernels/{name}": str(found.root) for name, found in self._custom.items()
+            delegate.backend: LibraryOptions(
+                include=self._delegates[delegate.backend].include,
+                defines=delegate.defines,
+            )
+            for delegate in self._profile.delegates
         }
+
+    @property
+    def delegate_identities(self) -> Mapping[str, str]:
+        """What decides about each delegate besides its files' contents."""
+        options = self.delegate_options
+        return {c.backend: repr((c, options[c.backend])) for c in self.delegates}
+
+    def delegate_states(self, programs: Iterable[Program]) -> dict[str, int]:
+        """State bytes of the delegates that some program needs, by backend."""
+        needed = {d.backend for p in programs for m in p.methods for d in m.delegates}
+        return {
+            code.backend: code.state_bytes
+            for code in self.delegates
+            if code.backend in needed
+        }
+
+    def folders(self) -> Mapping[str, str]:
+        """Absolute folders behind `kernels/<custom library>`, `delegates/<backend>`."""
+        return {
+            f"{kind}/{name}": str(found.root)
+            for kind, of_kind in (
+                ("kernels", self._custom),
+                ("delegates", self._delegates),
+            )
+            for name, found in of_kind.items()
+        }
+
+
+def _find(entry: CustomLibrary | DelegateEntry, functions: Path | None) -> LibraryFiles:
+    return find_library(
+        functions,
+        sources=[source.path for source in entry.sources],
+        include=[folder.path for folder in entry.include],
+    )
+
+
+def _unmatched(
+    profile: Profile,
+    where: KeyPath,
+    entry: CustomLibrary | DelegateEntry,
+    found: LibraryFiles,
+) -> list[Diagnostic]:
+    return [
+        Diagnostic(
+            code="missing-file",
+            message=f'no source matches "{entry.sources[at].written}"',
+            where=profile.span(*where, "sources", at),
+            notes=(("found", f"nothing at {entry.sources[at].path}"),),
+            hint="check the pattern; it is sought from the folder of the"
+            " profile that has it",
+        )
+        for at in found.unmatched
+    ]

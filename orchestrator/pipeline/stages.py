@@ -13,7 +13,8 @@ import orchestrator
 from orchestrator.core.artifact import GeneratedFile
 from orchestrator.core.op_info import Origin
 from orchestrator.core.operator import OperatorName
-from orchestrator.errors import OrchestratorError, ProfileError
+from orchestrator.errors import ProfileError
+from orchestrator.pipeline.collector import Collector
 from orchestrator.pipeline.decoding import decoded
 from orchestrator.pipeline.inputs import BuildOptions, Inputs, digest
 from orchestrator.pipeline.requested import requested
@@ -57,6 +58,10 @@ class Stages(Inputs):
                     + self.libraries.identity(name).encode()
                 )
                 for name in self.profile.kernels.libraries
+            },
+            delegates={
+                name: digest(text.encode())
+                for name, text in self.libraries.delegate_identities.items()
             },
             sources=self.native,
             sections=self.sections,
@@ -168,6 +173,7 @@ class Stages(Inputs):
                 span_of=self.span_of,
                 elsewhere=self.every_library,
                 allow_missing=[n for o in operators.allow_missing for n in _names(o)],
+                delegates=self.libraries.delegates,
             )
 
         return self.memo(plan.stage("resolve"), compute)
@@ -186,6 +192,13 @@ class Stages(Inputs):
             " which is not missing"
             for name in self.profile.operators.allow_missing
             if names.isdisjoint(_names(name))
+        ]
+        linked = self.resolution(plan).delegate_states
+        found += [
+            f"warning[unused-delegate]: no model needs the delegate {code.backend},"
+            " it is not linked"
+            for code in self.libraries.delegates
+            if code.backend not in linked
         ]
         return found
 
@@ -236,6 +249,7 @@ class Stages(Inputs):
                 board=self.target.board,
                 spans=self.model_spans,
                 linked=self.linked(plan),
+                delegates=self.libraries.delegate_states(self.programs.values()),
             ),
         )
 
@@ -352,6 +366,7 @@ class Stages(Inputs):
                 m.name for m in self.profile.models if m not in self._prelinked
             ),
             custom=self.libraries.options,
+            delegates=self.libraries.delegate_options,
             traced=self.profile.trace.enable,
         )
 
@@ -364,35 +379,12 @@ class Stages(Inputs):
 
     def prove(self, plan: BuildPlan) -> None:
         """Everything has a kernel and memory. Raises all problems of both stages."""
-        errors = _Collector()
+        errors = Collector()
         with errors:
             self.resolution(plan)
         with errors:
             self.memory(plan)
         errors.raise_first()
-
-
-class _Collector:
-    """Runs stages that do not depend on each other, and reports all their problems."""
-
-    def __init__(self) -> None:
-        self.errors: list[OrchestratorError] = []
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        if isinstance(error, OrchestratorError):
-            self.errors.append(error)
-            return True
-        return False
-
-    def raise_first(self) -> None:
-        """Raise the first error, with the diagnostics of all."""
-        if not self.errors:
-            return
-        seen = dict.fromkeys(d for e in self.errors for d in e.diagnostics)
-        raise type(self.errors[0])(tuple(seen))
 
 
 def _names(allowed: str) -> tuple[str, ...]:

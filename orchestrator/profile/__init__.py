@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from orchestrator.profile.checked import (
     Budget,
     CustomLibrary,
+    DelegateEntry,
     DtypeRequest,
     DtypeRequests,
     DtypeSelect,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "CustomLibrary",
+    "DelegateEntry",
     "DtypeRequest",
     "DtypeRequests",
     "DtypeSelect",

@@ -180,6 +180,27 @@ class KernelChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DelegateEntry:
+    """A delegate of the user's.
+
+    Args:
+        backend: Id in the programs; unique.
+        namespace: C++ namespace of its functions.
+        sources: Patterns of files.
+        include: Folders in which its sources find headers.
+        defines: Macros of its sources, `NAME` or `NAME=VALUE`.
+        state_bytes: RAM of each part of a model.
+    """
+
+    backend: str
+    namespace: str
+    sources: tuple[NamedFile, ...]
+    include: tuple[NamedFile, ...] = ()
+    defines: tuple[str, ...] = ()
+    state_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prelink:
     """How models are prelinked; `skip` names passes that are left out."""
 
@@ -222,6 +243,7 @@ class Profile:
         operators: Wanted besides those of the models.
         dtypes: Which dtypes are compiled in.
         kernels: Where kernels come from.
+        delegates: Those of the user, in the profile's order.
         prelink: How models are prelinked.
         registry: Of ExecuTorch's own build.
         trace: Hooks around instructions.
@@ -238,6 +260,7 @@ class Profile:
     operators: OperatorRequests = OperatorRequests()
     dtypes: DtypeRequests = DtypeRequests()
     kernels: KernelChoice = KernelChoice()
+    delegates: tuple[DelegateEntry, ...] = ()
     prelink: Prelink = Prelink()
     registry: Registry = Registry()
     trace: Trace = Trace()

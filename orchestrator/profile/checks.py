@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.check_delegates import check_delegates
 from orchestrator.profile.check_libraries import check_libraries
 from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
@@ -49,6 +50,7 @@ def check(
     yield from _check_models(document, is_file)
     yield from _check_yaml_files(document, is_file)
     yield from check_libraries(document, known_libraries, is_file)
+    yield from check_delegates(document, is_file)
     yield from _check_selects_something(document)
 
 

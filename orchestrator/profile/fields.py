@@ -33,6 +33,8 @@ _SIZE = "([1-9][0-9]{0,8}) ?(B|KiB|MiB)"
 _UNIT_BYTES = {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
 _OPERATOR = r"([A-Za-z_]\w*::)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)?"
 _KERNEL_KEY = r"v1/[0-9]+;[0-9,]*(\|[0-9]+;[0-9,]*)*"
+_BACKEND = r"[A-Za-z_]\w*"
+_NAMESPACE = r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*"
 _DEFINE = r"[A-Za-z_]\w*(=[\w.+-]+)?"
 
 
@@ -204,6 +206,20 @@ def _check_operator_or_backend(value: str) -> str:
     return value if re.fullmatch(r"[A-Za-z]\w*", value) else _check_operator(value)
 
 
+def _identifier(pattern: str, expected: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if re.fullmatch(pattern, value, re.ASCII):
+            return value
+        raise problem(
+            "bad-value",
+            f"{{key}} cannot be {shown(value)}",
+            expected=expected,
+            hint="write it as the code does",
+        )
+
+    return check
+
+
 def _check_size(value: object) -> object:
     if isinstance(value, str) and parse_size(value) is not None:
         return value
@@ -325,6 +341,16 @@ SourcePattern = Annotated[
     _text("path or pattern", r"[^/\\][^\\]*\.(cpp|cc|cxx|c|S)"),
 ]
 Define = Annotated[StrictStr, AfterValidator(_check_define), _text("macro", _DEFINE)]
+Backend = Annotated[
+    StrictStr,
+    AfterValidator(_identifier(_BACKEND, "letters, digits and _, no digit first")),
+    _text("backend", _BACKEND),
+]
+Namespace = Annotated[
+    StrictStr,
+    AfterValidator(_identifier(_NAMESPACE, "a C++ namespace such as my::backend")),
+    _text("namespace", _NAMESPACE),
+]
 KernelCount = Annotated[
     StrictInt,
     AfterValidator(_check_count),

@@ -14,6 +14,7 @@ from orchestrator.profile.check_libraries import IMPLICIT, default_name
 from orchestrator.profile.checked import (
     Budget,
     CustomLibrary,
+    DelegateEntry,
     DtypeRequest,
     DtypeRequests,
     DtypeSelect,
@@ -46,6 +47,8 @@ from orchestrator.targets import CPUS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
+
+    from orchestrator.profile.delegates import DelegateTable
 
 
 def load_profile(
@@ -203,6 +206,9 @@ def _checked(
             compare=table.dtypes.compare,
         ),
         kernels=_kernel_choice(table.kernels, document, known_libraries),
+        delegates=tuple(
+            _delegate(t, document.folder("delegates")) for t in table.delegates
+        ),
         prelink=Prelink(skip=tuple(sorted(set(table.prelink.skip)))),
         registry=Registry(max_kernels=table.registry.max_kernels),
         trace=Trace(enable=table.trace.enable),
@@ -257,6 +263,17 @@ def _custom(table: CustomTable, folder: Path) -> CustomLibrary:
         sources=tuple(_named(folder, text) for text in table.sources),
         include=tuple(_named(folder, text) for text in table.include),
         defines=table.defines,
+    )
+
+
+def _delegate(table: DelegateTable, folder: Path) -> DelegateEntry:
+    return DelegateEntry(
+        backend=table.backend,
+        namespace=table.namespace,
+        sources=tuple(_named(folder, text) for text in table.sources),
+        include=tuple(_named(folder, text) for text in table.include),
+        defines=table.defines,
+        state_bytes=parse_size(table.state or "") or 0,
     )
 
 

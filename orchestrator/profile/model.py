@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     StrictBool,
@@ -21,6 +20,7 @@ from pydantic import (
 )
 
 from orchestrator.profile.checked import DtypeSelect, Load, Optimize, Overlap
+from orchestrator.profile.delegates import DelegateTable  # noqa: TC001  # pydantic reads it
 from orchestrator.profile.fields import (
     Define,
     Dtype,
@@ -37,6 +37,7 @@ from orchestrator.profile.fields import (
     problem,
     shown,
 )
+from orchestrator.profile.table import Table
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
 SCHEMA_VERSION = 1
@@ -99,12 +100,6 @@ def _close_operators(schema: dict[str, Any]) -> None:
     schema["additionalProperties"] = False
     for items in schema["patternProperties"].values():
         items["minItems"] = 1
-
-
-class Table(BaseModel):
-    """A table of the profile: nothing unknown, nothing changed later."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class TargetTable(Table):
@@ -392,6 +387,9 @@ class ProfileTable(Table):
     )
     kernels: KernelsTable = Field(
         default=KernelsTable(), description="Where kernels come from."
+    )
+    delegates: tuple[DelegateTable, ...] = Field(
+        default=(), description="Delegates of your own."
     )
     prelink: PrelinkTable = Field(
         default=PrelinkTable(), description="How models are prelinked."

@@ -58,6 +58,12 @@ sources = ["../my_ops/*.cpp"]
 include = ["../my_ops/include"]
 defines = ["MY_OPS_TABLES=2"]
 
+[[delegates]]
+backend = "MyBackend"
+namespace = "my_backend"
+sources = ["../my_backend/*.cpp"]
+state = "12 B"
+
 [registry]
 max_kernels = 64
 

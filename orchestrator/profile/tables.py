@@ -6,7 +6,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
-from orchestrator.profile.model import CustomTable, ModelTable, ProfileTable, Table
+from orchestrator.profile.delegates import DelegateTable
+from orchestrator.profile.model import CustomTable, ModelTable, ProfileTable
+from orchestrator.profile.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +36,7 @@ def tables() -> Mapping[tuple[str, ...], type[Table]]:
 
 def is_array(table: tuple[str, ...]) -> bool:
     """Whether a profile may have any number of the table."""
-    return tables()[table] in (ModelTable, CustomTable)
+    return tables()[table] in (ModelTable, CustomTable, DelegateTable)
 
 
 def keys_of(table: type[Table]) -> tuple[str, ...]:

@@ -311,7 +311,8 @@ _REMEDIES: Final = {
     " operators.include and build the firmware again",
     DeviceError.DtypeNotSelected: "add the dtypes of the program to [dtypes.operators]"
     " and build the firmware again",
-    DeviceError.DelegateMissing: "export the program without the delegate",
+    DeviceError.DelegateMissing: "link the delegate with [[delegates]] and build the"
+    " firmware again, or export the program without it",
     DeviceError.NotFound: "ask for a method, input or output that the program has;"
     " `orchestrator inspect` lists them",
     DeviceError.Misaligned: "place programs and arenas at multiples of 16 bytes, method"

@@ -27,10 +27,10 @@ class LibraryFiles:
 
     Args:
         root: That folder.
-        functions: The functions.yaml.
+        functions: The functions.yaml; "" for delegates, which have none.
         files: Sources and headers, each with its path on this machine.
         sources: Files to compile with any kernel of the library; sorted.
-        include: Folders of headers, that of `functions` first.
+        include: Folders of headers, that of `functions` first if there is one.
         unmatched: Indices of the patterns that match nothing.
     """
 
@@ -49,9 +49,9 @@ class LibraryFiles:
 
 
 def find_library(
-    functions: Path, *, sources: Sequence[Path], include: Sequence[Path]
+    functions: Path | None, *, sources: Sequence[Path], include: Sequence[Path]
 ) -> LibraryFiles:
-    """Find every file a kernel library may need.
+    """Find every file a kernel library, or delegate, may need.
 
     These are all sources and headers in the folder of its functions.yaml and below,
     the sources that match a pattern with the headers beside them, and the headers in
@@ -59,29 +59,30 @@ def find_library(
     folders, are passed over.
 
     Args:
-        functions: Its functions.yaml.
+        functions: Its functions.yaml; None for a delegate.
         sources: Files, or patterns with `*` and `**`.
         include: Folders.
     """
-    home = _absolute(functions).parent
+    home = [_absolute(functions).parent] if functions else []
     matches = [sorted(_matching(_absolute(source))) for source in sources]
     compiled = {path for found in matches for path in found}
-    folders = [home, *map(_absolute, include)]
+    folders = [*home, *map(_absolute, include)]
     files = set(compiled)
-    files.update(p for p in _walk(home) if p.suffix in SOURCES | HEADERS)
-    for folder in folders[1:]:
+    for folder in home:
+        files.update(p for p in _walk(folder) if p.suffix in SOURCES | HEADERS)
+    for folder in folders[len(home) :]:
         files.update(p for p in _walk(folder) if p.suffix in HEADERS)
     for folder in {path.parent for path in compiled}:
         files.update(p for p in _files(folder) if p.suffix in HEADERS)
-    parts = [home, *folders, *(path.parent for path in files)]
-    root = Path(os.path.commonpath(parts))
+    parts = [*folders, *(path.parent for path in files)]
+    root = Path(os.path.commonpath(parts or [Path.cwd()]))
 
     def relative(path: Path) -> str:
         return path.relative_to(root).as_posix()
 
     return LibraryFiles(
         root=root,
-        functions=relative(home / functions.name),
+        functions=relative(home[0] / functions.name) if functions else "",
         files={relative(path): path for path in sorted(files)},
         sources=tuple(sorted(map(relative, compiled))),
         include=tuple(dict.fromkeys(map(relative, folders))),

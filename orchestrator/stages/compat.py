@@ -48,6 +48,7 @@ def firmware_of(
     return Firmware(
         pointer_bytes=pointer_bytes,
         kernels=resolution.table_entries,
+        delegates=tuple(resolution.delegate_states.items()),
         methods=tuple(
             FirmwareMethod(
                 model=place.model,
@@ -196,16 +197,20 @@ class _Check:
             )
 
     def _delegates(self) -> Iterator[Diagnostic]:
-        called = {
+        # A firmware without delegates looks at calls only.
+        needed = {
             self._method.delegates[i.delegate].backend
             for i in self._method.instructions
             if isinstance(i, DelegateCall)
         }
-        for backend in sorted(called):
+        if self._firmware.delegates:
+            needed = {delegate.backend for delegate in self._method.delegates}
+        for backend in sorted(needed - dict(self._firmware.delegates).keys()):
             yield self._problem(
                 "delegate-missing",
                 f"the firmware has no delegate {backend}",
-                hint="export without this backend",
+                hint="build firmware with this program and the delegate, or export"
+                " without this backend",
             )
 
     def _kernels(self, calls: list[OpCall]) -> Iterator[Diagnostic]:

@@ -24,14 +24,15 @@ from orchestrator.core.memory import (
     model_section,
 )
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
-from orchestrator.pte.program import KernelCall, MoveCall
+from orchestrator.pte.delegates import delegate_states, with_delegates
+from orchestrator.pte.program import DelegateCall, KernelCall, MoveCall
 from orchestrator.pte.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from orchestrator.pte.linked import LinkedMethod
-    from orchestrator.pte.program import Method, Program
+    from orchestrator.pte.program import Instruction, Method, Program
     from orchestrator.targets import Board, Region
 
 SCALAR_BYTES = 8
@@ -48,6 +49,7 @@ def plan_memory(
     board: Board | None,
     spans: Mapping[str, SourceSpan],
     linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
+    delegates: Mapping[str, int] = MappingProxyType({}),
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -57,6 +59,7 @@ def plan_memory(
         board: Memory map; None for hosts.
         spans: By model name, the profile line that names it.
         linked: By name of a prelinked model: its methods in the program's order.
+        delegates: State bytes of the delegates that are linked, by backend.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -82,7 +85,10 @@ def plan_memory(
                     method,
                     linked[name][index].state_bytes(pointer_bytes=pointer_bytes)
                     if name in linked
-                    else method_state_bytes(method, pointer_bytes=pointer_bytes),
+                    else method_state_bytes(
+                        method, pointer_bytes=pointer_bytes, delegates=delegates
+                    ),
+                    {} if name in linked else delegates,
                 )
                 for index, method in enumerate(program.methods)
             ),
@@ -95,8 +101,15 @@ def plan_memory(
     return MemoryPlan(models=models, placements=_place(plan, board, spans))
 
 
-def method_state_bytes(method: Method, *, pointer_bytes: int) -> int:
+def method_state_bytes(
+    method: Method,
+    *,
+    pointer_bytes: int,
+    delegates: Mapping[str, int] = MappingProxyType({}),
+) -> int:
     """Size of the method state block the device loader needs, exactly.
+
+    `delegates` are the state bytes of the product's delegates, by backend.
 
     Source: sizes of `Value` and `Instruction` in runtime/include/orch/value.h and
     method.h, which assert them; layout in runtime/src/load_method.cpp.
@@ -107,10 +120,13 @@ def method_state_bytes(method: Method, *, pointer_bytes: int) -> int:
         for v in method.values
         if isinstance(v, TensorValue) and v.is_dynamic
     )
-    return (
+    size = (
         len(method.values) * value_bytes
         + len(method.instructions) * instruction_bytes(pointer_bytes)
         + 4 * words
+    )
+    return with_delegates(
+        size, method, pointer_bytes=pointer_bytes, delegates=delegates
     )
 
 
@@ -177,7 +193,9 @@ def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
     return sum(_aligned(len(data)) for data in constants)
 
 
-def _method_memory(model: str, method: Method, state_bytes: int) -> MethodMemory:
+def _method_memory(
+    model: str, method: Method, state_bytes: int, delegates: Mapping[str, int]
+) -> MethodMemory:
     return MethodMemory(
         model=model,
         method=method.name,
@@ -192,6 +210,7 @@ def _method_memory(model: str, method: Method, state_bytes: int) -> MethodMemory
         state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
+        delegates=delegate_states(method, delegates),
     )
 
 
@@ -222,19 +241,27 @@ def peak_live_bytes(method: Method, memory_id: int) -> int:
     return peak
 
 
+def _touches(
+    instruction: Instruction, written: Container[int]
+) -> tuple[tuple[int, ...], set[int]]:
+    """Values that an instruction names, and those of them that it writes."""
+    match instruction:
+        case KernelCall(args=args):
+            return args, {a for a in args if args.count(a) > 1} | set(args[-1:])
+        case DelegateCall(args=args):  # what nothing has written comes out of it
+            return args, {a for a in args if a not in written}
+        case MoveCall(source=source, target=target):
+            return (source, target), {target}
+    return (), set()
+
+
 def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]]:
     """(first, last instruction, begin, end in the arena) of every planned value."""
     end_of_time = len(method.instructions)
     touched: dict[int, list[int]] = {}
     written: dict[int, int] = {}
     for time, instruction in enumerate(method.instructions):
-        match instruction:
-            case KernelCall(args=args):
-                outs = {a for a in args if args.count(a) > 1} | set(args[-1:])
-            case MoveCall(source=source, target=target):
-                args, outs = (source, target), {target}
-            case _:
-                continue
+        args, outs = _touches(instruction, written)
         for index in _with_items(method, args):
             touched.setdefault(index, []).append(time)
         for index in _with_items(method, outs):

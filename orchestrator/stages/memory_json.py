@@ -23,6 +23,10 @@ def memory_plan_json(plan: MemoryPlan) -> str:
                     {
                         "method": method.method,
                         "state_bytes": method.state_bytes,
+                        "delegates": [
+                            {"backend": d.backend, "state_bytes": d.state_bytes}
+                            for d in method.delegates
+                        ],
                         "temporary_bytes": method.temporary_bytes,
                         "input_bytes": list(method.input_bytes),
                         "output_bytes": list(method.output_bytes),

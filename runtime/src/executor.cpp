@@ -6,6 +6,15 @@
 #define ORCH_TRACE 0
 #endif
 
+/// 1 for products that link delegates; else nothing of them is compiled.
+#ifndef ORCH_DELEGATES
+#define ORCH_DELEGATES 0
+#endif
+
+#if ORCH_DELEGATES
+#include "orch/delegate.h"
+#endif
+
 #if ORCH_TRACE
 #include "orch/model.h"
 #include "orch/trace.h"
@@ -94,6 +103,20 @@ RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
       case Instruction::Kind::Free:
         trace.end(next);
         break;  // planned memory needs no freeing
+#if ORCH_DELEGATES
+      case Instruction::Kind::Delegate: {
+        const DelegateHandle& handle = *instruction.delegate.handle;
+        const Args args(values, instruction.delegate.args,
+                        instruction.arg_count);
+        const Error error = handle.delegate->execute(handle, args);
+        trace.end(next);
+        if (error != Error::Ok) return {error, next};
+        break;
+      }
+#else
+      case Instruction::Kind::Delegate:
+        break;  // the loader makes none
+#endif
     }
     ++next;
   }

@@ -141,6 +141,7 @@ enum Program : uint32_t {
   kVersion = 0,
   kExecutionPlan = 1,
   kConstantBuffer = 2,
+  kDelegateData = 3,
   kSegments = 4,
   kConstantSegment = 5,
   kMutableDataSegments = 6,
@@ -152,6 +153,7 @@ enum Plan : uint32_t {
   kOutputs = 4,
   kChains = 5,
   kOperators = 6,
+  kDelegates = 7,
   kBufferSizes = 8,
 };
 enum Segment : uint32_t { kOffset = 0, kSize = 1 };
@@ -174,6 +176,14 @@ enum Operator : uint32_t { kOpName = 0, kOverload = 1 };
 enum Chain : uint32_t { kInstructions = 2 };
 enum Call : uint32_t { kArgsType = 0, kArgs = 1 };
 enum KernelCall : uint32_t { kOpIndex = 0, kCallArgs = 1 };
+enum Delegate : uint32_t {
+  kDelegateId = 0,
+  kProcessed = 1,
+  kCompileSpecs = 2,
+};
+enum DelegateData : uint32_t { kDataLocation = 0, kDataIndex = 1 };
+enum InlineData : uint32_t { kInlineBytes = 0 };
+enum CompileSpec : uint32_t { kSpecKey = 0, kSpecValue = 1 };
 enum Pair : uint32_t { kFirst = 0, kSecond = 1 };
 }  // namespace slot
 

@@ -23,9 +23,6 @@ enum class CallType : uint8_t {
 
 constexpr bool kSettlesResults = ORCH_SETTLES_RESULTS != 0;
 
-/// Of values, and of instructions: their size in bytes fits 32 bits.
-constexpr uint32_t kMaxCount = 1U << 24;
-
 }  // namespace
 
 Error MethodLoader::load(uint32_t method, MethodImage& image,
@@ -57,8 +54,14 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   values_count_ = values_at_.count;
   values_ = state_.take<Value>(values_at_.count);
   instructions_ = state_.take<Instruction>(instructions_at_.count);
+#if ORCH_DELEGATES
+  ORCH_TRY(count_delegates(plan));
+#endif
   Bump sizes = state_;
   sizes.take<int32_t>(dynamic_words);
+#if ORCH_DELEGATES
+  ORCH_TRY(count_delegate_states(sizes));
+#endif
   state_used = sizes.used();
   ORCH_CHECK(sizes.fits(), Error::StateTooSmall);
 
@@ -73,7 +76,11 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   ORCH_TRY(indices(plan, slot::kOutputs, image.outputs));
   image.values = {values_, values_at_.count};
   image.instructions = {instructions_, instructions_at_.count};
+#if ORCH_DELEGATES
+  return start_delegates();
+#else
   return Error::Ok;
+#endif
 }
 
 Error MethodLoader::load_instructions(Pass pass) {
@@ -103,7 +110,11 @@ Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
     case CallType::Kernel:
       return load_call(content, pass, instruction);
     case CallType::Delegate:
+#if ORCH_DELEGATES
+      return load_delegate_call(content, instruction);
+#else
       return Error::DelegateMissing;
+#endif
     case CallType::Move: {
       ORCH_CHECK(valid(first) && valid(second), Error::InvalidProgram);
       const Value& from = values_[first];

@@ -7,7 +7,20 @@
 #include "flatbuffer.h"
 #include "orch/loader.h"
 
+/// 1 for products that link delegates; else nothing of them is compiled. All
+/// sources of the loader, and the executor, must have the same.
+#ifndef ORCH_DELEGATES
+#define ORCH_DELEGATES 0
+#endif
+
+#if ORCH_DELEGATES
+#include "orch/delegate.h"
+#endif
+
 namespace orch {
+
+/// Of values, and of instructions: their size in bytes fits 32 bits.
+inline constexpr uint32_t kMaxCount = 1U << 24;
 
 /// Hands out parts of a block, and counts on when the block is full.
 class Bump {
@@ -59,6 +72,14 @@ class MethodLoader {
   Error load_call(const FbTable& table, Pass pass, Instruction& instruction);
   Error indices(const FbTable& plan, uint32_t slot,
                 Span<const int32_t>& result);
+#if ORCH_DELEGATES
+  Error count_delegates(const FbTable& plan);
+  Error count_delegate_states(Bump& sizes);
+  Error find_handle(uint32_t index, DelegateHandle& handle,
+                    CompileSpecs& specs);
+  Error start_delegates();
+  Error load_delegate_call(const FbTable& table, Instruction& instruction);
+#endif
   bool valid(int64_t value) const {
     return value >= 0 && value < values_count_;
   }
@@ -76,6 +97,10 @@ class MethodLoader {
   Value* values_ = nullptr;
   int64_t values_count_ = 0;
   Instruction* instructions_ = nullptr;
+#if ORCH_DELEGATES
+  FbVector delegates_at_;
+  DelegateHandle* handles_ = nullptr;
+#endif
 };
 
 }  // namespace orch

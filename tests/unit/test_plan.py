@@ -17,6 +17,7 @@ INPUTS: dict[str, Any] = {
     "models": {"kws": "m1", "vww": "m2"},
     "operator_files": {"ops.yaml": "y1"},
     "libraries": {"portable": "l1"},
+    "delegates": {},
     "sources": {"kernels/portable/op_add.cpp": "s1", "runtime/src/error.cpp": "s2"},
     "sections": {
         "name": "n1",
@@ -89,6 +90,7 @@ def _section(name: str) -> dict[str, Any]:
             {"aggregate", "resolve", *FROM_GENERATE},
         ),
         ({"libraries": {"portable": "new"}}, {"resolve", *FROM_GENERATE}),
+        ({"delegates": {"Mine": "new"}}, {"resolve", "memory", *FROM_GENERATE}),
         ({"sources": {**INPUTS["sources"], "new.h": "s3"}}, FROM_COMPILE),
         ({"toolchain": "c2"}, FROM_COMPILE),
         (_section("name"), FROM_GENERATE),

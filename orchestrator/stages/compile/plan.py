@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -82,6 +83,7 @@ def plan_compile(
     runtime_sources: tuple[str, ...],
     models: tuple[str, ...],
     custom: Mapping[str, LibraryOptions] = MappingProxyType({}),
+    delegates: Mapping[str, LibraryOptions] = MappingProxyType({}),
     traced: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
@@ -95,6 +97,7 @@ def plan_compile(
             platform's, app/ and, for freestanding targets, freestanding/.
         models: Names of the models whose programs are linked.
         custom: Kernel libraries that are not ours, by name.
+        delegates: How the sources of delegates are compiled, by backend.
         traced: The product has hooks around every instruction.
     """
     common = (
@@ -112,19 +115,37 @@ def plan_compile(
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(
-        f"runtime/{s}" for s in runtime_sources if s.startswith("src/")
+        f"runtime/{s}"
+        for s in runtime_sources
+        if s.startswith("src/") and (resolution.delegates or s != _ONLY_FOR_DELEGATES)
     )
     kernel_units = [
-        _kernel_unit(library, source, common, target, custom.get(library))
+        _kernel_unit(f"kernels/{library}", source, common, target, custom.get(library))
         for library, sources in resolution.sources
         for source in sources
     ]
+    delegate_units = [
+        _kernel_unit(
+            f"delegates/{code.backend}",
+            source,
+            common,
+            target,
+            _with_state(delegates[code.backend], code.state_bytes),
+        )
+        for code in (delegate.code for delegate in resolution.delegates)
+        for source in code.sources
+    ]
+    if delegate_units:
+        delegate_units.append(
+            _generated_unit("registered_delegates.cpp", flags, target)
+        )
     firmware_sources = tuple(
         f"runtime/{s}" for s in runtime_sources if not s.startswith("src/")
     )
     library_units = [
         *(own_unit(s) for s in library_sources),
         *kernel_units,
+        *delegate_units,
         _generated_unit("api.cpp", flags, target),
         _generated_unit("registered_kernels.cpp", flags, target),
         CompileUnit(
@@ -163,10 +184,32 @@ def plan_compile(
 _TRACED = frozenset({"runtime/src/executor.cpp", "runtime/app/runner.cpp"})
 
 
+_ONLY_FOR_DELEGATES = "src/load_delegates.cpp"
+_DELEGATING = frozenset(
+    f"runtime/src/{name}.cpp"
+    for name in ("executor", "load_delegates", "load_method", "load_values")
+)
+
+
+def _with_state(options: LibraryOptions, state_bytes: int) -> LibraryOptions:
+    state = f"ORCH_DELEGATE_STATE_BYTES={state_bytes}"
+    return replace(options, defines=(*options.defines, state))
+
+
 def _switches(source: str, resolution: Resolution, *, traced: bool) -> tuple[str, ...]:
     """Macros of a source of the runtime: what a product does not need, or adds."""
-    if traced and source in _TRACED:
-        return ("-DORCH_TRACE=1",)
+    return (
+        *(("-DORCH_TRACE=1",) if traced and source in _TRACED else ()),
+        *(
+            ("-DORCH_DELEGATES=1",)
+            if resolution.delegates and source in _DELEGATING
+            else ()
+        ),
+        *_settles(source, resolution),
+    )
+
+
+def _settles(source: str, resolution: Resolution) -> tuple[str, ...]:
     if source != "runtime/src/load_method.cpp":
         return ()
     returned = {e.signature.partition(">")[2] for e in resolution.table_entries}
@@ -196,15 +239,17 @@ def _unit(
 
 
 def _kernel_unit(
-    library: str,
+    folder: str,
     source: str,
     common: tuple[str, ...],
     target: Target,
     options: LibraryOptions | None,
 ) -> CompileUnit:
-    """A source of a kernel library; `options` are those of one that is not ours."""
-    folder = f"kernels/{library}"
-    includes: tuple[str, ...] = (f"-I{SELECTED}/{library}", *_INCLUDES)
+    """A source of a kernel library or delegate; ours have no `options`."""
+    kind, _, library = folder.partition("/")
+    includes: tuple[str, ...] = _INCLUDES
+    if kind == "kernels":
+        includes = (f"-I{SELECTED}/{library}", *includes)
     if target.freestanding:
         includes = (*includes, _FREESTANDING_INCLUDE)
     language: tuple[str, ...] = _CXX

@@ -16,6 +16,7 @@ from orchestrator.stages.generate.linker import linker_script
 from orchestrator.stages.generate.prelinked import constants_assembly, constants_of
 from orchestrator.stages.generate.tables import (
     models_assembly,
+    registered_delegates,
     registered_kernels,
     selected_headers,
 )
@@ -71,7 +72,14 @@ def generate(
             linked=linked,
             traced=traced,
         ),
-        api_source(profile, head, programs, memory, linked),
+        api_source(
+            profile,
+            head,
+            programs,
+            memory,
+            linked,
+            delegates=resolution.delegate_states,
+        ),
         cmake_config(profile, head, target),
         registered_kernels(head, resolution),
         models_assembly(
@@ -81,6 +89,8 @@ def generate(
         ),
         *selected_headers(head, resolution, kernels),
     ]
+    if resolution.delegates:
+        files.append(registered_delegates(head, resolution.delegates))
     if target.board is not None:
         files.append(linker_script(head, target.board, memory))
     return tuple(sorted(files))

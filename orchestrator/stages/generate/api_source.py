@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.memory import MemoryPlan, MethodMemory
     from orchestrator.pte.linked import LinkedMethod
-    from orchestrator.pte.program import Program
+    from orchestrator.pte.program import Method, Program
 
 
 def api_source(
@@ -44,6 +44,8 @@ def api_source(
     programs: Mapping[str, Program],
     memory: MemoryPlan,
     linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
+    *,
+    delegates: Mapping[str, int] = MappingProxyType({}),
 ) -> GeneratedFile:
     """Memory of every method, the method table, and the functions of the header.
 
@@ -53,6 +55,7 @@ def api_source(
         programs: By model name, in the profile's order.
         memory: Sizes of all blocks.
         linked: By name of a prelinked model: its methods in the program's order.
+        delegates: State bytes of the delegates of the product, by backend.
     """
     methods = api_methods(profile, programs)
     constants = {name: constants_of(of_model) for name, of_model in linked.items()}
@@ -78,7 +81,7 @@ def api_source(
     blocks = "\n\n".join(
         _prelinked(m, memory_of(memory, m), linked[m.model], constants[m.model])
         if m.model in linked
-        else _blocks(m, memory_of(memory, m))
+        else _blocks(m, memory_of(memory, m), delegates)
         for m in methods
     )
     entries = "\n\n".join(_method(m, programs, linked) for m in methods)
@@ -96,7 +99,7 @@ def api_source(
 
 #include "{profile}.h"
 
-#include "orch/model.h"
+{'#include "orch/delegate.h"' + chr(10) if delegates else ""}#include "orch/model.h"
 
 extern "C" {{
 {symbols}
@@ -105,7 +108,7 @@ extern "C" {{
 {declarations}
 namespace orch {{
 namespace {{
-
+{_IN_WORDS if any(delegates.values()) else ""}
 {blocks}
 
 {entries}
@@ -140,17 +143,44 @@ extern "C" {{
 """
 
 
-def _blocks(method: ApiMethod, memory: MethodMemory) -> str:
-    m = method.method
+_IN_WORDS = """
+/// Room for the state of a delegate, and for what is in front of it.
+constexpr size_t in_words(size_t bytes) {
+  return (bytes + kDelegateStateAlignment - 1) / kDelegateStateAlignment
+         * kDelegateStateAlignment;
+}
+"""
+
+
+def _state_text(method: Method, delegates: Mapping[str, int]) -> str:
+    """The size of a method state, as C++ that counts what the loader lays out."""
     words = sum(
         1 + len(v.sizes)
-        for v in m.values
+        for v in method.values
         if isinstance(v, TensorValue) and v.is_dynamic
     )
+    text = (
+        f"{len(method.values)} * sizeof(Value)"
+        f" + {len(method.instructions)} * sizeof(Instruction)\n"
+        f"                      + {words} * sizeof(int32_t)"
+    )
+    if not delegates or not method.delegates:
+        return text
+    text += (
+        f"\n                      + {len(method.delegates)} * sizeof(DelegateHandle)"
+    )
+    sizes = [delegates.get(d.backend, 0) for d in method.delegates]
+    if not any(sizes):
+        return text
+    states = " + ".join(f"in_words({s})" for s in sizes)
+    return f"in_words({text})\n                      + {states}"
+
+
+def _blocks(
+    method: ApiMethod, memory: MethodMemory, delegates: Mapping[str, int]
+) -> str:
     lines = [
-        f"static_assert({len(m.values)} * sizeof(Value)"
-        f" + {len(m.instructions)} * sizeof(Instruction)\n"
-        f"                      + {words} * sizeof(int32_t)\n"
+        f"static_assert({_state_text(method.method, delegates)}\n"
         f"                  == {method.base.upper()}_STATE_BYTES,\n"
         '              "the plan knows the size of the method state");',
         f"alignas(kStateAlignment) uint8_t {method.base}_state[{memory.state_bytes}];"

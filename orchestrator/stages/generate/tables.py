@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel
-    from orchestrator.core.resolution import Resolution
+    from orchestrator.core.resolution import Resolution, ResolvedDelegate
     from orchestrator.pte.program import Program
 
 
@@ -56,6 +56,35 @@ def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
         f"{declarations}\n\nnamespace orch {{\n\n{table}\n}}  // namespace orch\n"
     )
     return GeneratedFile("gen/src/registered_kernels.cpp", text)
+
+
+def registered_delegates(
+    head: str, delegates: Iterable[ResolvedDelegate]
+) -> GeneratedFile:
+    """The delegate table of a product that has delegates."""
+    codes = [delegate.code for delegate in delegates]
+    declarations = "\n".join(
+        f"namespace {code.namespace} {{\n"
+        "orch::Error init(const orch::DelegateHandle& handle,\n"
+        "                 const orch::CompileSpecs& specs);\n"
+        "orch::Error execute(const orch::DelegateHandle& handle,\n"
+        "                    const orch::Args& args);\n}"
+        for code in sorted({c.namespace: c for c in codes}.values())
+    )
+    entries = "\n".join(
+        f'    {{"{code.backend}", {code.state_bytes},\n'
+        f"     {', '.join(code.functions)}}},"
+        for code in codes
+    )
+    text = (
+        f'// {head}\n\n#include "orch/delegate.h"\n\n'
+        f"{declarations}\n\nnamespace orch {{\n\n"
+        "/// What the models need; in flash, no start-up code.\n"
+        f"extern constexpr Delegate kDelegates[{len(codes)}] = {{\n{entries}\n}};\n\n"
+        "extern constexpr DelegateTable kRegisteredDelegates{kDelegates};\n\n"
+        "}  // namespace orch\n"
+    )
+    return GeneratedFile("gen/src/registered_delegates.cpp", text)
 
 
 def kernel_declaration(function: str) -> str:

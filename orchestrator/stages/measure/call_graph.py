@@ -3,8 +3,9 @@
 Functions of the product's own objects are known by their code and relocations, their
 frames by the compiler's `.su` files. Functions of the toolchain are read out of the
 linked firmware. Where a call goes to an address in a register, it is taken to go to
-every function whose address anything on the way there knows; the kernel table does not
-count, as the executor's calls go to the kernels of the method that runs.
+every function whose address anything on the way there knows; the tables of kernels and
+delegates do not count, as the executor's calls go to what the method that runs has, and
+those of the loader to what makes delegates ready.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
 _PLACE: Final = re.compile(r"^.*?:\d+(?::\d+)?:")
-_KERNEL_TABLE: Final = "obj/gen/src/registered_kernels.cpp.o"
+_STARTER: Final = "_ZN4orch12MethodLoader15start_delegatesE"
+"""What the symbol of the function that makes delegates ready begins with."""
+_TABLES: Final = frozenset(
+    f"obj/gen/src/registered_{what}.cpp.o" for what in ("kernels", "delegates")
+)
 _COLUMNS: Final = 3
 """Of a line of a `.su` file: place and function, bytes, qualifiers."""
 
@@ -63,7 +68,7 @@ def read_calls(
     """
     try:
         return CallGraph(
-            {path: data for path, data in objects.items() if path != _KERNEL_TABLE},
+            {path: data for path, data in objects.items() if path not in _TABLES},
             stack_usage,
             firmware,
         )
@@ -85,7 +90,7 @@ class CallGraph:
     """The functions of a product.
 
     Args:
-        objects: Bytes of its objects by path, without that of the kernel table.
+        objects: Bytes of its objects by path, without those of the tables.
         stack_usage: Texts of the `.su` files by the object next to them.
         firmware: Bytes of the linked firmware.
 
@@ -142,26 +147,33 @@ class CallGraph:
 
     def taken(self, root: str) -> frozenset[str]:
         """Names of the functions whose address something knows that a root reaches."""
-        return frozenset(_Walk(self._functions, root, ()).pointers)
+        return frozenset(_Walk(self._functions, root, {}).pointers)
 
-    def depth(self, root: str, kernels: Collection[str] = ()) -> Depth:
+    def depth(
+        self, root: str, kernels: Collection[str] = (), starts: Collection[str] = ()
+    ) -> Depth:
         """How deep the stack gets in a function.
 
         Args:
             root: Its name.
             kernels: Names of the functions that the executor calls.
+            starts: Names of those that the loader calls, for delegates.
         """
-        return _Walk(self._functions, root, kernels).result
+        called = {EXECUTOR: sorted(kernels), _STARTER: sorted(starts)}
+        return _Walk(self._functions, root, called).result
 
 
 class _Walk:
     """One root and everything it reaches."""
 
     def __init__(
-        self, functions: Mapping[str, Function], root: str, kernels: Collection[str]
+        self,
+        functions: Mapping[str, Function],
+        root: str,
+        called: Mapping[str, Collection[str]],
     ) -> None:
         self._functions = functions
-        self._kernels = sorted(kernels)
+        self._called = called
         self._unknown: set[str] = set()
         self._known: dict[int, _Way] = {}
         self._active: set[int] = set()
@@ -173,8 +185,14 @@ class _Walk:
 
     def _ends(self, function: Function) -> Iterable[str]:
         yield from sorted(function.calls | function.tails)
-        if _is_executor(function):
-            yield from self._kernels
+        yield from self._by_pointer(function) or ()
+
+    def _by_pointer(self, function: Function) -> Collection[str] | None:
+        """What the pointers of executor and loader lead to; None for all others."""
+        for start, called in self._called.items():
+            if any(name.startswith(start) for name in function.names):
+                return called
+        return None
 
     def _taken(self, root: str) -> list[str]:
         """Functions whose address is known to something that the root reaches."""
@@ -212,8 +230,9 @@ class _Walk:
             self._unknown.add(name)
         frame = function.frame_bytes
         calls = set(function.calls)
-        if _is_executor(function):
-            calls.update(self._kernels)
+        called = self._by_pointer(function)
+        if called is not None:
+            calls.update(called)
         elif function.calls_pointer:
             calls.update(self.pointers)
         best: _Way = (frame, ((name, frame),))
@@ -226,10 +245,6 @@ class _Walk:
             if below > best[0]:
                 best = below, ((name, 0), *path)
         return best
-
-
-def _is_executor(function: Function) -> bool:
-    return any(name.startswith(EXECUTOR) for name in function.names)
 
 
 def _apply(text: str, functions: list[Function]) -> None:

@@ -226,7 +226,8 @@ def _by_section(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
 
 def _contributor(part: SizePart) -> str:
     kind = TITLES[part.kind]
-    named = part.kind in (Kind.KERNEL, Kind.RUNTIME, Kind.PLATFORM, Kind.MODEL)
+    named = part.kind in (Kind.KERNEL, Kind.DELEGATE, Kind.RUNTIME)
+    named = named or part.kind in (Kind.PLATFORM, Kind.MODEL)
     several = part.kind in (Kind.ARENA, Kind.METHOD_STATE, Kind.TOOLCHAIN, Kind.OTHER)
     return f"{kind}: {part.contributor}" if named or several else kind
 

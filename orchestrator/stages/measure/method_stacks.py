@@ -29,7 +29,7 @@ def firmware_stack(
         resolution: Names the kernels.
         reserve_bytes: What the linker script reserves.
     """
-    depth = graph.depth(_RESET, _kernels(graph, resolution))
+    depth = graph.depth(_RESET, _kernels(graph, resolution), _starts(graph, resolution))
     return StackEstimate(
         stack_bytes=depth.stack_bytes,
         reserve_bytes=reserve_bytes,
@@ -73,6 +73,7 @@ def _method_stack(
     profile: str, method: MethodMemory, graph: CallGraph, resolution: Resolution
 ) -> MethodStack:
     kernels = _kernels(graph, resolution, method)
+    starts = _starts(graph, resolution)
     base = method_symbol(profile, method.model, method.method)
     names = [
         base,
@@ -84,10 +85,13 @@ def _method_stack(
     ]
     loaders = {graph.symbol(start) for start in _LOADERS} & graph.taken(base)
     load = max(
-        (graph.depth(name) for name in sorted(loaders)), key=lambda d: d.stack_bytes
+        (graph.depth(name, (), starts) for name in sorted(loaders)),
+        key=lambda depth: depth.stack_bytes,
     )
     run = graph.depth(graph.symbol(EXECUTOR), kernels)
-    entries = {name: graph.depth(name, kernels) for name in names if name in graph}
+    entries = {
+        name: graph.depth(name, kernels, starts) for name in names if name in graph
+    }
     return MethodStack(
         load_bytes=load.stack_bytes,
         run_bytes=run.stack_bytes,
@@ -102,17 +106,30 @@ def _method_stack(
 def _kernels(
     graph: CallGraph, resolution: Resolution, method: MethodMemory | None = None
 ) -> set[str]:
-    """Symbols of the kernels that a method calls; without one, all there are."""
-    return {
-        graph.kernel(binding.kernel.function)
+    """Symbols of what the executor calls for a method; without one, all there are.
+
+    These are kernels, and of delegates the functions that run them.
+    """
+    called = [
+        (binding.kernel.function, binding.origins)
         for operator in resolution.operators
         for binding in operator.bindings
+    ]
+    called += [(d.code.functions[1], d.origins) for d in resolution.delegates]
+    return {
+        graph.kernel(function)
+        for function, origins in called
         if method is None
         or any(
             origin.source == method.model and origin.method == method.method
-            for origin in binding.origins
+            for origin in origins
         )
     }
+
+
+def _starts(graph: CallGraph, resolution: Resolution) -> set[str]:
+    """Symbols of what the loader calls to make delegates ready."""
+    return {graph.kernel(d.code.functions[0]) for d in resolution.delegates}
 
 
 def _unknown(*depths: Depth) -> tuple[str, ...]:

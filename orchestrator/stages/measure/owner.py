@@ -31,10 +31,12 @@ _FOLDERS: Final = (
     ("runtime/platform/", Kind.PLATFORM),
     ("runtime/freestanding/", Kind.MEMORY_FUNCTIONS),
     ("kernels/", Kind.KERNEL),
+    ("delegates/", Kind.DELEGATE),
 )
 _GENERATED: Final = {
     "gen/src/api.cpp": (Kind.API, "api"),
     "gen/src/registered_kernels.cpp": (Kind.KERNEL_TABLE, "kernel table"),
+    "gen/src/registered_delegates.cpp": (Kind.DELEGATE, "delegate table"),
 }
 
 

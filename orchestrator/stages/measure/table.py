@@ -20,6 +20,7 @@ TITLES: Final = {
     Kind.MODEL: "models",
     Kind.KERNEL: "kernels",
     Kind.KERNEL_TABLE: "kernel table",
+    Kind.DELEGATE: "delegates",
     Kind.RUNTIME: "runtime",
     Kind.API: "generated API",
     Kind.APPLICATION: "application",

@@ -10,7 +10,9 @@ from orchestrator.core.kernel import TensorMeta
 from orchestrator.core.op_info import CallPattern, Origin, SelectedOperator
 from orchestrator.core.resolution import (
     Binding,
+    DelegateCode,
     Resolution,
+    ResolvedDelegate,
     ResolvedOperator,
     TableEntry,
 )
@@ -40,6 +42,7 @@ def resolve(
     span_of: Callable[[Origin], SourceSpan | None],
     elsewhere: Callable[[], Catalog] | None = None,
     allow_missing: Collection[str] = (),
+    delegates: Collection[DelegateCode] = (),
 ) -> Resolution:
     """Find a kernel for everything that is selected.
 
@@ -59,10 +62,11 @@ def resolve(
             only if an operator is unknown.
         allow_missing: Operators and backends whose gaps are no errors. Of such an
             operator only calls that are served find a kernel on the device.
+        delegates: Those of the profile.
 
     Returns:
-        Kernels to link; on the device every call of `selection` finds the kernel it
-        was given here.
+        Kernels and delegates to link; on the device every call of `selection` finds the
+        kernel it was given here.
 
     Raises:
         KernelError: Every gap: `no-kernel`, `no-kernel-for-dtype`,
@@ -90,8 +94,15 @@ def resolve(
                 ResolvedOperator(name=name, schema=schema, bindings=bindings)
             )
             entries += linker.entries(bindings)
+    known = {code.backend: code for code in delegates}
+    linked = []
     for backend, origins in sorted(selection.delegates):
-        gaps.no_delegate(backend, origins)
+        if backend in known:
+            linked.append(
+                ResolvedDelegate(code=known[backend], origins=tuple(sorted(origins)))
+            )
+        else:
+            gaps.no_delegate(backend, known, origins)
     if problems := gaps.diagnostics():
         raise KernelError(problems)
     used: dict[str, set[str]] = {}
@@ -104,6 +115,7 @@ def resolve(
         sources=tuple((name, tuple(sorted(used[name]))) for name in sorted(used)),
         table_entries=tuple(entries),
         missing=gaps.missing(),
+        delegates=tuple(linked),
     )
 
 

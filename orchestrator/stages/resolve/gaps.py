@@ -9,7 +9,7 @@ from orchestrator.core.call import refused_dtypes, tensor_names
 from orchestrator.core.dtype import dtype_names
 from orchestrator.core.operator import nearest_operator
 from orchestrator.core.resolution import Missing
-from orchestrator.errors import Diagnostic
+from orchestrator.errors import Diagnostic, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -165,15 +165,21 @@ class Gaps:
             origins=[origin for request in requests for origin in request.origins],
         )
 
-    def no_delegate(self, backend: str, origins: Iterable[Origin]) -> None:
-        """A program hands a part of itself to a backend."""
+    def no_delegate(
+        self, backend: str, known: Collection[str], origins: Iterable[Origin]
+    ) -> None:
+        """A program hands a part of itself to a backend that nothing serves."""
+        names = ", ".join(sorted(known))
+        found = f"[[delegates]] serve {names}" if names else "no [[delegates]]"
         self._add(
             backend,
             "no-delegate",
             f"no delegate for backend {backend}",
-            (("known", "this runtime runs kernels only, it has no delegates"),),
-            f"export the model again without the partitioner of {backend}, so that"
-            " its operators stay kernel calls",
+            (("known", found),),
+            did_you_mean(backend, known)
+            or "link one with [[delegates]], see docs/delegates.md, or export the model"
+            f" again without the partitioner of {backend}, so that its operators stay"
+            " kernel calls",
             origins=origins,
         )
 

@@ -33,6 +33,16 @@ def resolution_json(resolution: Resolution) -> str:
             {"library": library, "files": list(files)}
             for library, files in resolution.sources
         ],
+        "delegates": [
+            {
+                "backend": delegate.code.backend,
+                "namespace": delegate.code.namespace,
+                "sources": list(delegate.code.sources),
+                "state_bytes": delegate.code.state_bytes,
+                "origins": _origins(delegate.origins),
+            }
+            for delegate in resolution.delegates
+        ],
         "missing": [
             {
                 "name": missing.name,

@@ -10,9 +10,11 @@
 
 namespace orch {
 
+struct DelegateHandle;
+
 /// One instruction: 12 bytes on a 32-bit core.
 struct Instruction {
-  enum class Kind : uint8_t { Kernel, Move, JumpFalse, Free };
+  enum class Kind : uint8_t { Kernel, Move, JumpFalse, Free, Delegate };
 
   struct Call {
     KernelFn function;
@@ -27,11 +29,16 @@ struct Instruction {
     int32_t destination;  // instruction index; the count of instructions ends
                           // the run
   };
+  struct DelegateCall {
+    const DelegateHandle* handle;
+    const int32_t* args;  // value indices, in the program
+  };
 
   union {
     Call call;
     Move move;
     Jump jump;
+    DelegateCall delegate;
   };
   uint16_t arg_count;
   Kind kind;

@@ -156,7 +156,23 @@ void MethodFacts::instruction(uint8_t kind, NodePtr content) {
       table({scalar(0, kind), child(1, std::move(content))}));
 }
 
+NodePtr node_of(const DelegateFacts& facts) {
+  std::vector<NodePtr> settings;
+  for (const auto& [key, value] : facts.settings) {
+    settings.push_back(table({child(0, facts.has_keys ? text(key) : nullptr),
+                              child(1, vector_of(value))}));
+  }
+  NodePtr place;
+  if (facts.has_data) {
+    place = table({scalar(0, facts.location), scalar(1, facts.index)});
+  }
+  return table({child(0, text(facts.backend)), child(1, place),
+                child(2, tables(settings))});
+}
+
 NodePtr MethodFacts::node() const {
+  std::vector<NodePtr> parts;
+  for (const DelegateFacts& facts : delegates) parts.push_back(node_of(facts));
   std::vector<NodePtr> names;
   for (const auto& [base, overload] : operators) {
     names.push_back(table({child(0, text(base)), child(1, text(overload))}));
@@ -165,7 +181,8 @@ NodePtr MethodFacts::node() const {
   return table({child(0, text(name)), child(2, tables(values_)),
                 child(3, vector_of(inputs)), child(4, vector_of(outputs)),
                 child(5, tables(std::vector<NodePtr>(chains, chain))),
-                child(6, tables(names)), child(8, vector_of(arenas))});
+                child(6, tables(names)), child(7, tables(parts)),
+                child(8, vector_of(arenas))});
 }
 
 Block ProgramFacts::file() const {
@@ -178,11 +195,15 @@ Block ProgramFacts::file() const {
   if (inline_constants != 0) {
     old = tables(std::vector<NodePtr>(inline_constants, table({})));
   }
+  std::vector<NodePtr> blocks;
+  for (const std::vector<uint8_t>& bytes : inline_data) {
+    blocks.push_back(table({child(0, vector_of(bytes))}));
+  }
   const NodePtr state =
       table({scalar<uint32_t>(0, 0), child(1, vector_of(mutable_state))});
   const NodePtr root =
       table({scalar(0, version), child(1, tables(plans)), child(2, old),
-             child(4, tables({segment})),
+             child(3, tables(blocks)), child(4, tables({segment})),
              child(5, table({scalar(0, constant_segment),
                              child(1, vector_of(constants))})),
              child(6, mutable_state.empty() ? nullptr : tables({state}))});

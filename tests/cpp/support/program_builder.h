@@ -84,6 +84,16 @@ struct TensorFacts {
   uint64_t mutable_segment = 0;  // index
 };
 
+/// A delegate as the program says it.
+struct DelegateFacts {
+  std::string backend;
+  int8_t location = 0;  // 0: inline data, 1: a segment
+  uint32_t index = 0;
+  std::vector<std::pair<std::string, std::vector<uint8_t>>> settings = {};
+  bool has_data = true;
+  bool has_keys = true;
+};
+
 /// One method. Each function that adds a value returns its index.
 class MethodFacts {
  public:
@@ -120,6 +130,10 @@ class MethodFacts {
   /// Calls "namespace::base.overload".
   void call(const std::string& op, const std::vector<int32_t>& args);
   void delegate() { instruction(2, table({scalar<int32_t>(0, 0)})); }
+  /// Calls one of `delegates`.
+  void delegate(int32_t index, const std::vector<int32_t>& args) {
+    instruction(2, table({scalar(0, index), child(1, vector_of(args))}));
+  }
   void move(int32_t from, int32_t to) { pair(3, from, to); }
   void jump_unless(int32_t condition, int32_t destination) {
     pair(4, condition, destination);
@@ -134,6 +148,7 @@ class MethodFacts {
   uint32_t chains = 1;
   /// Operators by name and overload; `call` adds to them.
   std::vector<std::pair<std::string, std::string>> operators;
+  std::vector<DelegateFacts> delegates;
 
   NodePtr node() const;
 
@@ -157,6 +172,8 @@ struct ProgramFacts {
   std::vector<uint8_t> data = {};
   std::vector<uint64_t> constants = {};
   std::vector<uint64_t> mutable_state = {};
+  /// Bytes for delegates, inside the flatbuffer.
+  std::vector<std::vector<uint8_t>> inline_data = {};
   uint32_t version = 0;
   uint32_t constant_segment = 0;
   uint32_t inline_constants = 0;  // entries of the old constant buffer

@@ -49,6 +49,7 @@ _FLAGS: Final = (
     "-O1",
     "-g1",
     "-ffp-contract=off",
+    "-DORCH_DELEGATES=1",
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
     *WARNINGS,
@@ -59,7 +60,7 @@ INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 RUNTIME: Final = ("error", "math", "math_double", "tensor")
 _LOADER: Final = (
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "find_kernel")),
-    *(ROOT / f"runtime/src/{n}.cpp" for n in ("load_method", "load_values")),
+    *(ROOT / f"runtime/src/load_{n}.cpp" for n in ("delegates", "method", "values")),
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("model", "program")),
     *(TESTS / f"support/{n}.cpp" for n in ("method_blocks", "program_builder")),
 )

@@ -59,6 +59,7 @@ FIRMWARE = Firmware(
             outputs=(),
         ),
     ),
+    delegates=(("Mine", 12), ("Other", 0)),
 )
 
 

@@ -10,9 +10,17 @@ import pytest
 
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.op_info import Origin
-from orchestrator.core.size import ContributorKind
+from orchestrator.core.resolution import DelegateCode, ResolvedDelegate
+from orchestrator.core.size import Contributor, ContributorKind
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
-from orchestrator.explain_selection import why, why_document, why_text
+from orchestrator.explain_selection import (
+    why,
+    why_document,
+    why_not,
+    why_not_document,
+    why_not_text,
+    why_text,
+)
 from orchestrator.explain_selection.why import REASONS, RUNTIME_REASONS, Asked
 from orchestrator.shell.sources import native_root
 from tests.unit.explain_selection.products import (
@@ -266,6 +274,7 @@ def test_document() -> None:
                 "ram_bytes": 8,
             }
         ],
+        "delegates": [],
         "parts": [
             {
                 "kind": "kernel",
@@ -305,6 +314,74 @@ def test_document() -> None:
     }
     unbuilt = why_document(why("add", facts(MUL, SCALAR)))["kernels"][0]
     assert unbuilt["flash_bytes"] is unbuilt["ram_bytes"] is None
+
+
+CODE = DelegateCode(
+    backend="Mine", namespace="mine", state_bytes=12, sources=("run.cpp",)
+)
+CALLS = (Origin("person", "forward", 2), Origin("person", "forward", 7))
+
+
+def with_delegate(*, is_linked: bool, of: Facts) -> Facts:
+    linked = ResolvedDelegate(code=CODE, origins=CALLS)
+    return replace(
+        of,
+        selection=replace(of.selection, delegates=(("Mine", CALLS),)),
+        resolution=replace(of.resolution, delegates=(linked,) if is_linked else ()),
+    )
+
+
+def test_a_delegate_and_who_asks_for_it() -> None:
+    of = with_delegate(is_linked=True, of=facts(ADD))
+    answer = why("Mine", of)
+    assert answer.kernels == ()
+    assert why_text(answer) == (
+        "Mine\n"
+        '  asked by   model "person", method "forward": 2 calls, instructions 2, 7\n'
+        "  delegate   mine, 12 bytes of state each\n"
+        "  source     delegates/Mine/run.cpp\n"
+        "  cost       not built: `orchestrator build doorbell.toml` tells\n"
+    )
+    part = Contributor(
+        kind=ContributorKind.DELEGATE, name="Mine/run", flash_bytes=676, ram_bytes=4
+    )
+    other = replace(part, name="Mines/run")
+    costly = replace(report(), contributors=(part, other))
+    assert why_document(why("Mine", replace(of, report=costly)))["delegates"] == [
+        {
+            "backend": "Mine",
+            "asked_by": [
+                {
+                    "source": "person",
+                    "method": "forward",
+                    "calls": 2,
+                    "instructions": [2, 7],
+                }
+            ],
+            "namespace": "mine",
+            "state_bytes": 12,
+            "sources": ["delegates/Mine/run.cpp"],
+            "flash_bytes": 676,
+            "ram_bytes": 4,
+        }
+    ]
+    with pytest.raises(UsageError) as caught:
+        why_not("Mine", of)
+    assert caught.value.diagnostics[0].code == "in-product"
+
+
+def test_a_backend_without_a_delegate() -> None:
+    of = with_delegate(is_linked=False, of=facts(ADD))
+    assert refusal("Mine", of).code == "not-in-product"
+    assert refusal("Mines", of).hint == 'did you mean "Mine"?'
+    answer = why_not("Mine", of)
+    assert why_not_text(answer) == (
+        "Mine is asked for and has no delegate: [[delegates]] does not name one\n"
+        '  listed by  model "person", method "forward": 2 calls, instructions 2, 7\n'
+        "  remedy     link one with [[delegates]], or export without its partitioner\n"
+    )
+    (absence,) = why_not_document(answer)["absences"]
+    assert absence["operator"] == "Mine"
 
 
 def test_a_part_leads_only_to_its_own_kernels() -> None:

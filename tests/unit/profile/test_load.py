@@ -23,6 +23,7 @@ from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile import (
     Budget,
     CustomLibrary,
+    DelegateEntry,
     DtypeRequest,
     DtypeRequests,
     DtypeSelect,
@@ -138,6 +139,14 @@ def test_every_key() -> None:
                 ),
             ),
             operators=((OperatorName("aten", "add", "out"), ("portable",)),),
+        ),
+        delegates=(
+            DelegateEntry(
+                backend="MyBackend",
+                namespace="my_backend",
+                sources=(_named("../my_backend/*.cpp"),),
+                state_bytes=12,
+            ),
         ),
         registry=Registry(max_kernels=64),
         trace=Trace(enable=True),

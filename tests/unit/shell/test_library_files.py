@@ -96,3 +96,15 @@ def test_patterns(home: Path, pattern: str, expected: list[str]) -> None:
 def test_a_folder_that_is_not_there_has_no_headers(home: Path) -> None:
     found = _find(home, [], ["lib/missing"])
     assert found.include == (".", "missing")
+
+
+def test_a_delegate_has_no_list_and_the_folder_of_its_sources(home: Path) -> None:
+    sources, include = [home / "vendor/src/*.c"], [home / "vendor/inc"]
+    found = find_library(None, sources=sources, include=include)
+    assert (found.root, found.functions) == (home / "vendor", "")
+    assert set(found.files) == {"src/v1.c", "src/v1.h", "inc/v/w.h"}
+    assert (found.sources, found.include) == (("src/v1.c",), ("inc",))
+    alone = find_library(None, sources=sources, include=[])
+    assert (alone.root, alone.include) == (home / "vendor/src", ())
+    nothing = find_library(None, sources=[home / "none/*.c"], include=[])
+    assert (nothing.sources, nothing.unmatched) == ((), (0,))

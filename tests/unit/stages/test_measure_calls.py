@@ -292,6 +292,19 @@ def test_the_executor_calls_the_kernels_of_the_method() -> None:
     assert found.depth(run, {add, mul}).stack_bytes == 8 + 32
 
 
+def test_the_loader_calls_what_makes_delegates_ready() -> None:
+    start = "_ZN4orch12MethodLoader15start_delegatesEv"
+    spec = ArmSpec([])
+    spec.function(start, PUSH_R4_LR + BLX_R3)
+    spec.function("_ZN4mine4initERKN4orch14DelegateHandleE", "84b0" + BX_LR)
+    spec.function("_ZN4mine7executeERKN4orch14DelegateHandleE", "ffb0" + BX_LR)
+    found = graph(spec)
+    init = found.kernel("mine::init")
+    assert found.depth(start).stack_bytes == 8
+    assert found.depth(start, {found.kernel("mine::execute")}).stack_bytes == 8
+    assert found.depth(start, (), {init}).stack_bytes == 8 + 16
+
+
 def test_pointers_go_to_what_is_known_on_the_way() -> None:
     spec = ArmSpec([])
     row = spec.function("row", "84b0" + BX_LR)
@@ -311,8 +324,9 @@ def test_other_files_are_refused(data: bytes) -> None:
     assert caught.value.diagnostics[0].code == "object-unreadable"
 
 
-def test_the_kernel_table_does_not_count() -> None:
-    path = "obj/gen/src/registered_kernels.cpp.o"
+@pytest.mark.parametrize("what", ["kernels", "delegates"])
+def test_tables_do_not_count(what: str) -> None:
+    path = f"obj/gen/src/registered_{what}.cpp.o"
     assert read_calls({path: b"unread"}, {}, ArmSpec([]).make()) is not None
 
 

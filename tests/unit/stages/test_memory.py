@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.core.memory import (
     Arena,
+    DelegateState,
     MemoryPlan,
     MethodMemory,
     ModelMemory,
     Placement,
 )
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
-from orchestrator.pte.program import KernelCall, MoveCall
+from orchestrator.pte.program import DelegateCall, KernelCall, MoveCall
 from orchestrator.pte.values import (
     OptionalTensorListValue,
     TensorListValue,
@@ -84,6 +85,9 @@ def _accesses(method: Method) -> tuple[Times, Times]:
                 # An out argument is named twice, or it is the last.
                 is_out = call.args.count(arg) > 1 or arg == call.args[-1]
                 note(writes if is_out else reads, arg, time)
+        elif isinstance(call, DelegateCall):
+            for arg in call.args:
+                note(reads if arg in writes else writes, arg, time)
         elif isinstance(call, MoveCall):
             note(reads, call.source, time)
             note(writes, call.target, time)
@@ -202,6 +206,49 @@ def test_state_is_values_instructions_and_changing_sizes(
         + instruction * len(method.instructions)
         + sum(4 + 4 * len(v.sizes) for v in dynamic)
     )
+
+
+@pytest.mark.parametrize("pointer_bytes", [4, 8])
+def test_delegates_have_handles_and_states_of_whole_words(pointer_bytes: int) -> None:
+    """The loader has the same sizes, see test_delegates.py."""
+    method = program_of("xnnpack_partial").method("forward")
+    backend = method.delegates[0].backend
+
+    def size(delegates: dict[str, int], method: Method = method) -> int:
+        return method_state_bytes(
+            method, pointer_bytes=pointer_bytes, delegates=delegates
+        )
+
+    without = size({})
+    handles = 4 * pointer_bytes
+    assert without == method_state_bytes(method, pointer_bytes=pointer_bytes)
+    # A product that has other delegates lays this one out, and refuses it.
+    assert size({"Other": 8}) == without + handles
+    assert size({backend: 0}) == without + handles
+    start = -(-(without + handles) // 8) * 8
+    assert size({backend: 1}) == size({backend: 8}) == start + 8
+    assert size({backend: 9}) == start + 16
+    twice = replace(method, delegates=method.delegates * 2)
+    start = -(-(without + 2 * handles) // 8) * 8
+    assert size({backend: 9}, twice) == start + 32
+
+
+def test_the_plan_tells_the_states_of_delegates() -> None:
+    program = program_of("xnnpack_partial")
+    plan = plan_memory(
+        {"net": program},
+        pointer_bytes=4,
+        board=None,
+        spans={},
+        delegates={"XnnpackBackend": 12},
+    )
+    ((memory,),) = [model.methods for model in plan.models]
+    assert memory.delegates == (
+        DelegateState(backend="XnnpackBackend", state_bytes=12),
+    )
+    (method,) = json.loads(memory_plan_json(plan))["models"][0]["methods"]
+    assert method["delegates"] == [{"backend": "XnnpackBackend", "state_bytes": 12}]
+    assert method["state_bytes"] == memory.state_bytes
 
 
 @pytest.mark.parametrize(("pointer_bytes", "expected"), [(4, (16, 12)), (8, (32, 24))])

@@ -14,7 +14,7 @@ from orchestrator.core.dtype import ALL, ScalarType
 from orchestrator.core.kernel import Kernel, KernelKey, TensorMeta
 from orchestrator.core.op_info import CallPattern, Origin, SelectedOperator, Selection
 from orchestrator.core.operator import OperatorName, OpSchema, parse_schema
-from orchestrator.core.resolution import Resolution
+from orchestrator.core.resolution import DelegateCode, Resolution
 from orchestrator.errors import Diagnostic, ExitCode, KernelError, SourceSpan
 from orchestrator.stages.resolve import EVERY_OPERATOR, resolution_json, resolve
 
@@ -117,6 +117,7 @@ def run(
     every_operator: bool = False,
     delegates: tuple[tuple[str, tuple[Origin, ...]], ...] = (),
     elsewhere: Callable[[], Catalog] | None = None,
+    linked: tuple[DelegateCode, ...] = (),
 ) -> Resolution:
     selection = Selection(
         operators=tuple(operators), delegates=delegates, every_operator=every_operator
@@ -127,6 +128,7 @@ def run(
         every_dtype=every_dtype,
         span_of=span_of,
         elsewhere=elsewhere,
+        delegates=linked,
     )
 
 
@@ -544,12 +546,52 @@ def test_delegates_are_gaps() -> None:
             notes=(
                 ("asked by", 'model "m", method "forward", instruction 2'),
                 ("asked by", 'model "x", method "forward"'),
-                ("known", "this runtime runs kernels only, it has no delegates"),
+                ("known", "no [[delegates]]"),
             ),
-            hint="export the model again without the partitioner of XnnpackBackend, so"
-            " that its operators stay kernel calls",
+            hint="link one with [[delegates]], see docs/delegates.md, or export the"
+            " model again without the partitioner of XnnpackBackend, so that its"
+            " operators stay kernel calls",
         ),
     )
+
+
+def delegate(backend: str) -> DelegateCode:
+    return DelegateCode(
+        backend=backend, namespace="mine::run", state_bytes=12, sources=("run.cpp",)
+    )
+
+
+def test_delegates_serve_their_backends_only() -> None:
+    origins = (Origin("x", "forward", 1), Origin("m", "forward", 2))
+    codes = (delegate("Mine"), delegate("Unused"))
+    (found,) = run(
+        [], catalog(), delegates=(("Mine", origins),), linked=codes
+    ).delegates
+    assert found.code == codes[0]
+    assert found.code.functions == ("mine::run::init", "mine::run::execute")
+    assert found.origins == (Origin("m", "forward", 2), Origin("x", "forward", 1))
+    with pytest.raises(KernelError) as caught:
+        run([], catalog(), delegates=(("Mines", origins[1:]),), linked=codes)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.notes[1:] == (("known", "[[delegates]] serve Mine, Unused"),)
+    assert diagnostic.hint == 'did you mean "Mine"?'
+
+
+def test_delegates_in_json() -> None:
+    origins = (Origin("m", "forward", 2), Origin("m", "forward", 5))
+    resolution = run(
+        [], catalog(), delegates=(("Mine", origins),), linked=(delegate("Mine"),)
+    )
+    assert resolution.delegate_states == {"Mine": 12}
+    assert json.loads(resolution_json(resolution))["delegates"] == [
+        {
+            "backend": "Mine",
+            "namespace": "mine::run",
+            "sources": ["run.cpp"],
+            "state_bytes": 12,
+            "origins": [{"source": "m", "method": "forward", "instructions": [2, 5]}],
+        }
+    ]
 
 
 def test_equal_gaps_of_many_calls_are_one_diagnostic() -> None:
@@ -906,6 +948,7 @@ def test_json_in_full() -> None:
             {"library": "fast", "files": ["op_add.cpp"]},
             {"library": "portable", "files": ["op_add.cpp"]},
         ],
+        "delegates": [],
         "missing": [],
         "table": [
             {
