@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "build" / "native-tests"
-LIBRARIES: Final = tuple(ROOT / "kernels" / n for n in ("portable", "prim_ops"))
+LIBRARIES: Final = tuple(
+    ROOT / "kernels" / n for n in ("portable", "quantized", "prim_ops")
+)
 SUPPORT: Final = ROOT / "tests" / "cpp" / "support"
 
 PROGRAMS: Final = {
