@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     StrictBool,
@@ -37,6 +36,7 @@ from orchestrator.profile.fields import (
     problem,
     shown,
 )
+from orchestrator.profile.runtime_tables import IntegrityTable, Table, TraceTable
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
 SCHEMA_VERSION = 1
@@ -92,12 +92,6 @@ def _close_operators(schema: dict[str, Any]) -> None:
     schema["additionalProperties"] = False
     for items in schema["patternProperties"].values():
         items["minItems"] = 1
-
-
-class Table(BaseModel):
-    """A table of the profile: nothing unknown, nothing changed later."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class TargetTable(Table):
@@ -315,18 +309,6 @@ class RegistryTable(Table):
     )
 
 
-class TraceTable(Table):
-    """Hooks around every instruction, to measure on the device: docs/runtime.md."""
-
-    enable: StrictBool = Field(
-        default=False,
-        description="The executor reads the product's counter before and after every "
-        "instruction, and hands both over; a product links only with the two "
-        "functions of `orch/trace.h`.",
-        examples=[True],
-    )
-
-
 class BudgetTable(Table):
     """Bounds; a build that exceeds one fails and names the culprits."""
 
@@ -391,6 +373,9 @@ class ProfileTable(Table):
     )
     trace: TraceTable = Field(
         default=TraceTable(), description="Hooks around every instruction of a run."
+    )
+    integrity: IntegrityTable = Field(
+        default=IntegrityTable(), description="Checksums of what lies in flash."
     )
     budget: BudgetTable = Field(
         default=BudgetTable(), description="Bounds a build must keep."

@@ -6,7 +6,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
-from orchestrator.profile.model import CustomTable, ModelTable, ProfileTable, Table
+from orchestrator.profile.model import CustomTable, ModelTable, ProfileTable
+from orchestrator.profile.runtime_tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -83,6 +83,7 @@ def plan_compile(
     models: tuple[str, ...],
     custom: Mapping[str, LibraryOptions] = MappingProxyType({}),
     traced: bool = False,
+    checked: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -96,6 +97,7 @@ def plan_compile(
         models: Names of the models whose programs are linked.
         custom: Kernel libraries that are not ours, by name.
         traced: The product has hooks around every instruction.
+        checked: The product can compare what flash holds with what was linked.
     """
     common = (
         *target.isa.machine_flags,
@@ -109,6 +111,8 @@ def plan_compile(
 
     def own_unit(source: str) -> CompileUnit:
         switches = _switches(source, resolution, traced=traced)
+        if checked and source == "runtime/app/runner.cpp":
+            switches = (*switches, "-DORCH_CHECKS_IMAGE=1")
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(
