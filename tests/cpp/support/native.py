@@ -45,7 +45,8 @@ PROGRAMS: Final = {
 """Source with the `main` of each program; libFuzzer brings that of the last."""
 
 _SHARED: Final = tuple(
-    SUPPORT / f"{name}.cpp" for name in ("method_blocks", "stand_ins", "hostile_run")
+    SUPPORT / f"{name}.cpp"
+    for name in ("method_blocks", "stand_ins", "hostile_run", "mutations")
 )
 _SANITIZERS: Final = "address,undefined,float-cast-overflow"
 _FLAGS: Final = (
