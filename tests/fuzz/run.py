@@ -42,7 +42,7 @@ def fuzz_loader(count: int, folder: Path, *, seed: int) -> tuple[str, bool]:
             [
                 *(build("fuzz_loader"), corpus, seeds),
                 *(f"-seed={seed}", f"-runs={count}", f"-max_len={_MAX_BYTES}"),
-                *("-timeout=20", "-print_final_stats=1"),
+                *("-timeout=60", "-report_slow_units=60", "-print_final_stats=1"),
                 f"-artifact_prefix={findings}/",
             ],
             stdout=log,

@@ -169,7 +169,7 @@ def test_coverage_guided_fuzzing_finds_nothing(tmp_path: Path) -> None:
             build("fuzz_loader"),
             corpus,
             seeds,
-            *("-seed=1", "-runs=60000", "-max_len=12000", "-timeout=20"),
+            *("-seed=1", "-runs=60000", "-max_len=12000", "-timeout=60"),
             f"-artifact_prefix={tmp_path}/",
         ],
         capture_output=True,
