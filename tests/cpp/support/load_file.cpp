@@ -150,8 +150,9 @@ void check_method(const Program& program, Span<const uint8_t> bytes,
       const Loaded less(program, bytes, index, kernels, 0, i);
       std::printf(" %s", to_string(less.error));
     }
-    loaded.arenas.fill(0);
     print_limits(loaded);
+    // Inputs of zeros: indices that are in range.
+    loaded.arenas.fill(0);
     const RunStatus status = execute(loaded.image, kInstructionLimit);
     std::printf(" run %s %" PRIu32, to_string(status.error),
                 status.instruction);
