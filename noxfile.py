@@ -108,6 +108,16 @@ def interop(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Both fuzz targets, for a number of executions; see tests/fuzz/run.py.
+
+    nox -s fuzz -- --loader 10000000 --reader 1000000 --first 2
+    """
+    _install(session, "-e", ".[zig,test]")
+    session.run("python", "-m", "tests.fuzz.run", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Speed and size of the project itself; see benchmarks/."""
     _install(session, "-e", ".[zig,test]")

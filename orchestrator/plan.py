@@ -94,8 +94,8 @@ def plan_build(
             sources.
         sources: By path: digests of runtime and kernel files.
         sections: By profile table (`name`, `target`, `models`, `operators`, `dtypes`,
-            `kernels`, `prelink`, `registry`, `trace`, `budget`): digest of its
-            settings; of `models`, their order and how they are loaded.
+            `kernels`, `prelink`, `registry`, `trace`, `integrity`, `budget`): digest
+            of its settings; of `models`, their order and how they are loaded.
         toolchain: Identity of the compiler; "" if it is not looked at.
         prelinked: Some model is prelinked.
         previous: By stage label: its inputs in the last build that finished it.
@@ -158,13 +158,13 @@ def plan_build(
     generate = add(
         "generate",
         stage={"resolve": resolve, "memory": memory},
-        profile=settings("name", "registry", "trace"),
+        profile=settings("name", "registry", "trace", "integrity"),
     )
     compiled = add(
         "compile",
         stage={"generate": generate},
         source=sources,
-        profile=settings("target", "trace"),
+        profile=settings("target", "trace", "integrity"),
         toolchain={"": toolchain},
     )
     measure = add(

@@ -32,3 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite expected texts: tests/golden, schema/, docs/profile.md",
     )
+    parser.addoption(
+        "--mutants",
+        type=int,
+        default=0,
+        metavar="COUNT",
+        help="damaged programs to compare reader and device loader on; 0: a few",
+    )

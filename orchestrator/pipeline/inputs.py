@@ -257,6 +257,7 @@ class Inputs:
                 "kernels": p.kernels,
                 "registry": p.registry,
                 "trace": p.trace,
+                "integrity": p.integrity,
                 "budget": p.budget,
             }.items()
         }

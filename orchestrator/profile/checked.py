@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from orchestrator.core.integrity import CheckImage
 from orchestrator.errors import SourceSpan
 
 if TYPE_CHECKING:
@@ -222,6 +223,13 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Integrity:
+    """Checksums of what lies in flash."""
+
+    check: CheckImage = CheckImage.NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """Upper bounds in bytes; None is no bound."""
 
@@ -247,6 +255,7 @@ class Profile:
         prelink: How models are prelinked.
         registry: Of ExecuTorch's own build.
         trace: Hooks around instructions.
+        integrity: Checksums of what lies in flash.
         budget: Upper bounds.
         spans: Where each key path was written; key paths are unique.
     """
@@ -264,6 +273,7 @@ class Profile:
     prelink: Prelink = Prelink()
     registry: Registry = Registry()
     trace: Trace = Trace()
+    integrity: Integrity = Integrity()
     budget: Budget = Budget()
     spans: Spans = ()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
@@ -18,6 +19,7 @@ from orchestrator.profile.checked import (
     DtypeRequest,
     DtypeRequests,
     DtypeSelect,
+    Integrity,
     KernelChoice,
     Load,
     ModelEntry,
@@ -212,6 +214,7 @@ def _checked(
         prelink=Prelink(skip=tuple(sorted(set(table.prelink.skip)))),
         registry=Registry(max_kernels=table.registry.max_kernels),
         trace=Trace(enable=table.trace.enable),
+        integrity=Integrity(check=CheckImage(table.integrity.check)),
         budget=Budget(
             flash_bytes=parse_size(table.budget.flash or ""),
             ram_bytes=parse_size(table.budget.ram or ""),

@@ -37,6 +37,7 @@ from orchestrator.profile.fields import (
     problem,
     shown,
 )
+from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
 from orchestrator.profile.table import Table
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
@@ -320,18 +321,6 @@ class RegistryTable(Table):
     )
 
 
-class TraceTable(Table):
-    """Hooks around every instruction, to measure on the device: docs/runtime.md."""
-
-    enable: StrictBool = Field(
-        default=False,
-        description="The executor reads the product's counter before and after every "
-        "instruction, and hands both over; a product links only with the two "
-        "functions of `orch/trace.h`.",
-        examples=[True],
-    )
-
-
 class BudgetTable(Table):
     """Bounds; a build that exceeds one fails and names the culprits."""
 
@@ -399,6 +388,9 @@ class ProfileTable(Table):
     )
     trace: TraceTable = Field(
         default=TraceTable(), description="Hooks around every instruction of a run."
+    )
+    integrity: IntegrityTable = Field(
+        default=IntegrityTable(), description="Checksums of what lies in flash."
     )
     budget: BudgetTable = Field(
         default=BudgetTable(), description="Bounds a build must keep."

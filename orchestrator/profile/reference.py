@@ -70,6 +70,9 @@ max_kernels = 64
 [trace]
 enable = true
 
+[integrity]
+check = "start"
+
 [budget]
 flash = "2 MiB"
 ram = "64 KiB"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.pte.check_tensor import MAX_BYTES, check_tensor
+from orchestrator.pte.problems import method_place
 from orchestrator.pte.program import (
     DelegateCall,
     FreeCall,
@@ -44,6 +45,7 @@ class _Check:
         self._method = method
         self._problems = problems
         self._count = len(method.values)
+        self._place = method_place(method.name)
 
     def run(self) -> None:
         self._check_arenas()
@@ -60,7 +62,7 @@ class _Check:
     ) -> None:
         self._problems.damaged(
             message,
-            place=f'method "{self._method.name}", {place}',
+            place=f"{self._place}, {place}",
             found=found,
             expected=expected,
         )
@@ -79,7 +81,7 @@ class _Check:
             if device.device_type != 0 or not 0 <= device.buffer_index < len(sizes):
                 self._problems.unsupported(
                     "an arena lies on another device than the CPU",
-                    place=f'method "{self._method.name}", arena device {index}',
+                    place=f"{self._place}, arena device {index}",
                     found=f"arena {device.buffer_index} on device type "
                     f"{device.device_type}",
                     expected=f"an arena below {len(sizes)} on device type 0 (CPU)",
@@ -89,7 +91,7 @@ class _Check:
     def _check_value(self, index: int, value: Value) -> None:
         match value:
             case TensorValue():
-                place = f'method "{self._method.name}", value {index}'
+                place = f"{self._place}, value {index}"
                 arenas = self._method.arena_bytes
                 check_tensor(self._program, arenas, value, place, self._problems)
             case IntListValue():

@@ -56,7 +56,7 @@ def check_tensor(
 def _check_shape(tensor: TensorValue, place: str, problems: Problems) -> bool:
     sizes, dim_order = tensor.sizes, tensor.dim_order
     rank = len(sizes)
-    if rank > MAX_DIM:
+    if len(dim_order) == rank > MAX_DIM:
         problems.unsupported(
             "a tensor has too many dimensions",
             place=place,

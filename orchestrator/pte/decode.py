@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.operator import OperatorName
 from orchestrator.pte.decode_values import decode_value, required
-from orchestrator.pte.problems import DecodeError, UnsupportedError
+from orchestrator.pte.problems import DecodeError, UnsupportedError, method_place
 from orchestrator.pte.program import (
     BufferDevice,
     CompileSpec,
@@ -99,7 +99,8 @@ class _Decoder:
 
     def _method(self, table: Table) -> Method:
         name = required(table.string(0), "the name of a method")
-        place = f'method "{name}"'
+        self._buffer.charge(len(name))
+        place = method_place(name)
         try:
             return self._method_body(table, name, place)
         except DecodeError as error:
@@ -126,7 +127,7 @@ class _Decoder:
             inputs=required(table.int32s(3), "the list of inputs"),
             outputs=required(table.int32s(4), "the list of outputs"),
             instructions=self._each(chain, 2, f"{place}, instruction", _instruction),
-            operators=self._each(table, 6, f"{place}, operator", _operator),
+            operators=self._each(table, 6, f"{place}, operator", self._operator),
             delegates=self._each(table, 7, f"{place}, delegate", self._delegate),
             arena_bytes=required(table.int64s(8), "the list of arena sizes"),
             arena_devices=self._each(table, 9, f"{place}, arena device", _device),
@@ -135,7 +136,7 @@ class _Decoder:
 
     def _chain(self, table: Table) -> Table:
         """The only chain of a method; its own inputs and outputs mean nothing."""
-        chains = required(table.entries(5), "the list of chains")
+        chains = table.entries(5) or ()
         if len(chains) != 1:
             raise UnsupportedError(
                 "a method has not exactly one chain of instructions",
@@ -149,6 +150,13 @@ class _Decoder:
 
     def _frames(self, table: Table) -> tuple[Frame, ...]:
         return self._each(table, 0, "frame", _frame)
+
+    def _operator(self, table: Table) -> OperatorName:
+        name = required(table.string(0), "the name of an operator")
+        overload = table.string(1) or ""
+        # Texts are remembered, so that many operators may share a long one.
+        self._buffer.charge(len(name) + len(overload))
+        return _operator(f"{name}.{overload}" if overload else name)
 
     def _delegate(self, table: Table) -> Delegate:
         data = required(table.table(1), "the data of a delegate")
@@ -194,10 +202,7 @@ def _instruction(table: Table) -> Instruction:
 _INSTRUCTION_KINDS: Final = 5
 
 
-def _operator(table: Table) -> OperatorName:
-    name = required(table.string(0), "the name of an operator")
-    overload = table.string(1) or ""
-    text = f"{name}.{overload}" if overload else name
+def _operator(text: str) -> OperatorName:
     try:
         operator = OperatorName.parse(text)
     except ValueError as error:

@@ -77,12 +77,6 @@ def _tensor(body: Table) -> TensorValue:
             expected=dtype_names(ALL),
             hint="convert the tensor to another dtype before exporting the model",
         )
-    if dynamism not in _DYNAMISMS:
-        raise DecodeError(
-            "a tensor has an unknown dynamism",
-            found=f"dynamism {dynamism}",
-            expected="0, 1 or 2",
-        )
     storage_offset, layout = body.int32(1), body.int8(7)
     if storage_offset != 0 or layout != 0:
         raise UnsupportedError(
@@ -90,6 +84,12 @@ def _tensor(body: Table) -> TensorValue:
             found=f"storage offset {storage_offset}, layout {layout}",
             expected="storage offset 0, layout 0 (strided)",
             hint="make the tensor contiguous before exporting the model",
+        )
+    if dynamism not in _DYNAMISMS:
+        raise DecodeError(
+            "a tensor has an unknown dynamism",
+            found=f"dynamism {dynamism}",
+            expected="0, 1 or 2",
         )
     allocation, extra = body.table(6), body.table(9)
     return TensorValue(

@@ -12,6 +12,17 @@ _MOST: Final = 20
 _REEXPORT: Final = "export the model again, the file is damaged or was cut off"
 
 
+_LONGEST_NAME: Final = 100
+"""Characters of a method's name in a message; a place is written for every value."""
+
+
+def method_place(name: str) -> str:
+    """What a method is called in messages."""
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}..."
+    return f'method "{name}"'
+
+
 class DecodeError(ValueError):
     """A part of the file cannot be decoded.
 

@@ -231,4 +231,6 @@ _HINTS: Final = {
     DeviceError.ShapeTooLarge: "give smaller inputs, or export the model with larger "
     "upper bounds",
     DeviceError.InstructionLimit: "check whether the program ends for these inputs",
+    DeviceError.ImageDamaged: "build the profile again: the firmware was changed after"
+    " it was linked",
 }

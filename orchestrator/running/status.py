@@ -324,4 +324,6 @@ _REMEDIES: Final = {
     DeviceError.NotSupported: "change the model so that it calls operators otherwise",
     DeviceError.InstructionLimit: "raise the limit, or see why the loop in the program"
     " does not end",
+    DeviceError.ImageDamaged: "flash the firmware again; if it happens on the same"
+    " device again, its flash is worn out or something overwrites it",
 }

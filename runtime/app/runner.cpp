@@ -12,6 +12,11 @@
 #define ORCH_TRACE 0
 #endif
 
+/// 1 if the product can tell whether flash holds what was linked.
+#ifndef ORCH_CHECKS_IMAGE
+#define ORCH_CHECKS_IMAGE 0
+#endif
+
 #if ORCH_TRACE
 #include "orch/trace.h"
 #endif
@@ -21,6 +26,13 @@ namespace orch {
 /// All methods of the product, in order of the build. Defined by generated
 /// code.
 extern const Span<const ModelMethod* const> kModelMethods;
+
+#if ORCH_CHECKS_IMAGE
+/// Compares all models with what was linked. Defined by generated code.
+Error check_image();
+#else
+inline Error check_image() { return Error::Ok; }
+#endif
 
 namespace {
 
@@ -171,8 +183,9 @@ bool write_status(File response, RunStatus status, uint32_t state_used) {
 }
 
 /// Carries out one call. Sets `failed` when the method reported an error, which
-/// ends the run: later inputs in the request cannot be placed.
-int run_call(File request, File response, bool& failed) {
+/// ends the run: later inputs in the request cannot be placed. In a damaged
+/// image, which `intact` tells, no method is loaded.
+int run_call(File request, File response, Error intact, bool& failed) {
   uint32_t index;
   uint32_t flags;
   uint32_t inputs;
@@ -186,7 +199,8 @@ int run_call(File request, File response, bool& failed) {
   const ModelMethod& method = *kModelMethods[index];
   const bool loads = method.loaded->state_used == 0;
   call_trace.load(response);
-  RunStatus status = {prepare(method), UINT32_MAX};
+  RunStatus status = {intact, UINT32_MAX};
+  if (intact == Error::Ok) status.error = prepare(method);
   if (loads) call_trace.loaded();
   const uint32_t state_used = method.loaded->state_used;
   uint32_t outputs = 0;
@@ -245,8 +259,9 @@ int orch_application(const char* request_path, const char* response_path) {
   if (!write_word(response, kResponseMagic)) return kWriteFailed;
   int code = kDone;
   bool failed = false;
+  const Error intact = check_image();
   for (uint32_t i = 0; i < calls && code == kDone && !failed; ++i) {
-    code = run_call(request, response, failed);
+    code = run_call(request, response, intact, failed);
   }
   platform::close(request);
   platform::close(response);

@@ -32,6 +32,8 @@ const char* to_string(Error error) {
       return "NotSupported";
     case Error::InstructionLimit:
       return "InstructionLimit";
+    case Error::ImageDamaged:
+      return "ImageDamaged";
   }
   return "unknown error";
 }

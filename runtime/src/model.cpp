@@ -73,7 +73,8 @@ Error replace(const ModelMethod& method, Span<const uint8_t> bytes,
   ORCH_CHECK(fit(loaded.image, loaded.image.inputs, inputs) &&
                  fit(loaded.image, loaded.image.outputs, outputs),
              Error::InvalidArgument);
-  loaded.state_used = static_cast<uint32_t>(used);
+  // A method of no values and no instructions is ready, too.
+  loaded.state_used = used == 0 ? 1 : static_cast<uint32_t>(used);
   return Error::Ok;
 }
 

@@ -358,6 +358,23 @@ TEST_CASE("a method that cannot be loaded says so every time") {
   CHECK(prepare(damaged) == Error::InvalidProgram);
 }
 
+TEST_CASE("a program of nothing that takes a place is ready") {
+  // Found by fuzzing: it uses no state, and passed for not loaded, so that the
+  // next call loaded the linked program again.
+  ProgramFacts facts = empty_program();
+  facts.methods[0].name = "forward";
+  const Block file = facts.file();
+  Block state(64);
+  LoadedMethod loaded = {};
+  const ModelMethod method = {"", "forward", {},      0,          state.span(),
+                              {}, &loaded,   nullptr, load_linked};
+  REQUIRE(replace(method, file.bytes(), {}, {}, {}) == Error::Ok);
+  CHECK(loaded.state_used != 0);
+  // The linked program is not there: to load it would fail.
+  CHECK(prepare(method) == Error::Ok);
+  CHECK(execute(loaded.image).error == Error::Ok);
+}
+
 TEST_CASE("inputs and outputs are copied with their sizes") {
   Product product;
   const ModelMethod method = product.method(1);

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.errors import ModelError
 from orchestrator.pte.reader import read_program
 from orchestrator.stages.memory import method_state_bytes
-from tests.fuzz.test_loader_fuzz import NOT_READ
+from tests.cpp.support.verdicts import NOT_READ
 from tests.tools import need_tool
 from tests.unit.pte.program_writer import write_program
 

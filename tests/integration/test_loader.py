@@ -7,15 +7,13 @@ the build refuses the device refuses as well.
 from __future__ import annotations
 
 import json
-import struct
-import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pytest
 
-from orchestrator.errors import KernelError, ModelError
+from orchestrator.errors import KernelError
 from orchestrator.pte.program import DelegateCall, KernelCall
 from orchestrator.pte.reader import read_program
 from orchestrator.pte.values import TensorValue
@@ -26,6 +24,7 @@ from orchestrator.stages.resolve import resolve
 from tests.conftest import CASES, CORPUS, model_bytes
 from tests.cpp.support.device import Answer, MethodAnswer, ask
 from tests.cpp.support.native import build, linked_catalog
+from tests.cpp.support.running import decoded, run_method
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,27 +32,6 @@ if TYPE_CHECKING:
     from orchestrator.pte.program import Method, Program
 
 pytestmark = pytest.mark.toolchain
-
-BAD: Final = CORPUS / "bad"
-_DAMAGED: Final = ("InvalidProgram", "bad-program")
-_PINNED: Final = {
-    **dict.fromkeys(sorted(p.stem for p in BAD.glob("*.pte")), _DAMAGED),
-    # No program of this kind at all, for the device; Python says what it is.
-    "identifier": ("UnsupportedProgram", "bad-program"),
-    "random_bytes": ("UnsupportedProgram", "bad-program"),
-    # A dtype that neither knows. The device does not tell apart those that exist.
-    "scalar_type": ("UnsupportedProgram", "bad-program"),
-    "old_constant_buffer": ("UnsupportedProgram", "unsupported-program"),
-    # Programs with a delegate: that it is missing comes before the damage.
-    "header_magic": ("DelegateMissing", "bad-program"),
-    "segment_offset": ("DelegateMissing", "bad-program"),
-    # Well formed: the resolver refuses these, and the device with real kernels.
-    "delegate_id": ("DelegateMissing", ""),
-    "arg_kind": ("Ok", ""),
-    "unknown_operator": ("Ok", ""),
-}
-"""Error of the device, where every operator has a kernel that takes any call, and the
-code of the Python reader; "" if it accepts the program."""
 
 _NOT_LOADED: Final = {
     "external_constants": "UnsupportedProgram",  # constants outside of the program
@@ -74,33 +52,6 @@ def _path(case: str) -> Path:
 
 def _program(case: str) -> Program:
     return read_program(model_bytes(case), file=case)
-
-
-def _reader_code(data: bytes) -> str:
-    try:
-        read_program(data, file="m.pte")
-    except ModelError as error:
-        return "|".join(sorted({d.code for d in error.diagnostics}))
-    return ""
-
-
-def test_damaged_programs_are_refused(load_file: Path) -> None:
-    paths = [BAD / f"{name}.pte" for name in _PINNED]
-    found = {
-        path.stem: (answer.error, _reader_code(path.read_bytes()))
-        for path, answer in zip(
-            paths, ask(load_file, paths, stand_ins=True), strict=True
-        )
-    }
-    assert found == _PINNED
-    # Both refuse a program, or neither does; delegates are the resolver's.
-    refused = {name for name, (device, _) in found.items() if device != "Ok"}
-    assert refused - {name for name, (_, code) in found.items() if code} == {
-        "delegate_id"
-    }
-    assert all(name in refused for name, (_, code) in found.items() if code)
-    # With real kernels nothing of all this is loaded.
-    assert all(answer.error != "Ok" for answer in ask(load_file, paths))
 
 
 def _check_memory(answer: Answer, program: Program) -> None:
@@ -186,19 +137,6 @@ def test_programs_run_if_their_kernels_are_there(load_file: Path) -> None:
 
 # Outputs.
 
-_TYPES: Final = {
-    0: np.uint8,
-    1: np.int8,
-    2: np.int16,
-    3: np.int32,
-    4: np.int64,
-    5: np.float16,
-    6: np.float32,
-    7: np.float64,
-    11: np.bool_,
-    15: np.uint16,  # bfloat16: bits
-}
-
 
 def _first_runs() -> list[Any]:
     """(case, call) of the first call of each method that keeps no state."""
@@ -217,54 +155,6 @@ def _first_runs() -> list[Any]:
     return found
 
 
-def _encoded(case: str, method: Method, entries: list[dict[str, Any]]) -> bytes:
-    data = b""
-    for index, entry in zip(method.inputs, entries, strict=True):
-        if entry["kind"] != "tensor":
-            code = {"int": "q", "bool": "q", "double": "d"}[entry["kind"]]
-            letter = entry["kind"][0].upper().encode()
-            data += letter + struct.pack(f"<{code}", entry["value"])
-            continue
-        value = method.values[index]
-        assert isinstance(value, TensorValue)
-        array = np.load(CORPUS / case / entry["file"])
-        assert array.dtype == _TYPES[value.dtype]
-        data += struct.pack("<cBB", b"T", value.dtype, array.ndim)
-        data += struct.pack(f"<{array.ndim}i", *array.shape)
-        data += np.ascontiguousarray(array.transpose(value.dim_order)).tobytes()
-    return data
-
-
-def _decoded(data: bytes, method: Method) -> list[Any]:
-    found: list[Any] = []
-    at = 0
-
-    def take(code: str) -> tuple[Any, ...]:
-        nonlocal at
-        at += struct.calcsize(f"<{code}")
-        return struct.unpack_from(f"<{code}", data, at - struct.calcsize(f"<{code}"))
-
-    for index in method.outputs:
-        (letter,) = take("c")
-        if letter == b"T":
-            dtype, rank = take("BB")
-            sizes = take(f"{rank}i")
-            value = method.values[index]
-            assert isinstance(value, TensorValue)
-            order = value.dim_order
-            count = int(np.prod(sizes, dtype=np.int64))
-            array: np.ndarray[Any, Any] = np.frombuffer(data, _TYPES[dtype], count, at)
-            at += array.nbytes
-            stored = array.reshape([sizes[d] for d in order])
-            found.append(stored.transpose(np.argsort(order)))
-        elif letter == b"S":
-            found.append(take(f"{take('I')[0]}s")[0].decode())
-        else:
-            found.append(take("d" if letter == b"D" else "q")[0])
-    assert at == len(data)
-    return found
-
-
 def _floats(array: np.ndarray[Any, Any], *, bfloat16: bool) -> np.ndarray[Any, Any]:
     if bfloat16:
         return (array.astype(np.uint32) << 16).view(np.float32)
@@ -275,16 +165,6 @@ def _floats(array: np.ndarray[Any, Any], *, bfloat16: bool) -> np.ndarray[Any, A
 def test_outputs_are_those_of_executorch(
     case: str, run: dict[str, Any], load_file: Path, tmp_path: Path
 ) -> None:
-    method = _program(case).method(run["method"])
-    inputs, outputs = tmp_path / "inputs", tmp_path / "outputs"
-    inputs.write_bytes(_encoded(case, method, run["inputs"]))
-    done = subprocess.run(
-        [load_file, "run", _path(case), method.name, inputs, outputs],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
     facts = json.loads((CORPUS / case / "case.json").read_text())
     tolerance = facts["tolerance"]
     wanted = run["outputs"]
@@ -293,7 +173,9 @@ def test_outputs_are_those_of_executorch(
             own if eager == "same as output" else eager
             for own, eager in zip(wanted, run["eager"], strict=True)
         ]
-    found = _decoded(outputs.read_bytes(), method)
+    method = _program(case).method(run["method"])
+    data = run_method(load_file, _path(case), method, run, case=case, folder=tmp_path)
+    found = decoded(data, method)
     for got, want in zip(found, wanted, strict=True):
         if want["kind"] != "tensor":
             assert got == want["value"]

@@ -85,6 +85,7 @@ def plan_compile(
     custom: Mapping[str, LibraryOptions] = MappingProxyType({}),
     delegates: Mapping[str, LibraryOptions] = MappingProxyType({}),
     traced: bool = False,
+    checked: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -99,6 +100,7 @@ def plan_compile(
         custom: Kernel libraries that are not ours, by name.
         delegates: How the sources of delegates are compiled, by backend.
         traced: The product has hooks around every instruction.
+        checked: The product can compare what flash holds with what was linked.
     """
     common = (
         *target.isa.machine_flags,
@@ -112,6 +114,8 @@ def plan_compile(
 
     def own_unit(source: str) -> CompileUnit:
         switches = _switches(source, resolution, traced=traced)
+        if checked and source == "runtime/app/runner.cpp":
+            switches = (*switches, "-DORCH_CHECKS_IMAGE=1")
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.artifact import GeneratedFile, comment_text
 from orchestrator.core.memory import identifier
 from orchestrator.pte.values import StringValue, TensorValue
+from orchestrator.stages.generate.integrity import (
+    check_declaration,
+    check_method_declaration,
+    cpp_check,
+)
 from orchestrator.stages.generate.ports import (
     C_TYPES,
     ApiMethod,
@@ -42,14 +47,16 @@ def api_header(
     *,
     linked: Collection[str] = (),
     traced: bool = False,
+    checked: bool = False,
 ) -> GeneratedFile:
     """The public header: constants for every buffer, typed functions, C and C++.
 
     Methods of models in `linked` take no other program: they are prelinked. With
-    `traced` it declares the hooks, and numbers the methods as these get them.
+    `traced` it declares the hooks, and numbers the methods as these get them; with
+    `checked`, the functions that compare flash with what was linked.
     """
     guard = f"{identifier(profile).upper()}_H_"
-    methods = api_methods(profile, programs)
+    methods = api_methods(profile, programs, checked=checked)
     parts = [
         f"/* {head} */",
         f"#ifndef {guard}\n#define {guard}",
@@ -86,13 +93,17 @@ def api_header(
         parts.append(
             f"/* Methods, as orch_trace_record is told of them. */{''.join(numbers)}"
         )
-    parts += [
-        _c_method(m, memory_of(memory, m), is_linked=m.model in linked) for m in methods
-    ]
+    if checked:
+        parts.append(check_declaration(profile))
+    for m in methods:
+        parts.append(_c_method(m, memory_of(memory, m), is_linked=m.model in linked))
+        if checked:
+            parts.append(check_method_declaration(m))
     if methods:
         parts.append(_total(profile, methods, memory))
     parts += [
         '#ifdef __cplusplus\n}  // extern "C"',
+        *([cpp_check(profile, programs)] if checked else []),
         *(_cpp_method(profile, m) for m in methods),
         "#endif",
         f"{END}\n#undef ORCH_ASSERT",

@@ -7,9 +7,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.artifact import GeneratedFile
+from orchestrator.core.integrity import CheckImage
 from orchestrator.core.memory import arena_section
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import StringValue, TensorValue
+from orchestrator.stages.generate.integrity import (
+    check_functions,
+    image_function,
+    intact_functions,
+)
 from orchestrator.stages.generate.load_function import load_function
 from orchestrator.stages.generate.ports import (
     C_TYPES,
@@ -46,6 +52,7 @@ def api_source(
     linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
     *,
     delegates: Mapping[str, int] = MappingProxyType({}),
+    integrity: CheckImage = CheckImage.NEVER,
 ) -> GeneratedFile:
     """Memory of every method, the method table, and the functions of the header.
 
@@ -56,8 +63,10 @@ def api_source(
         memory: Sizes of all blocks.
         linked: By name of a prelinked model: its methods in the program's order.
         delegates: State bytes of the delegates of the product, by backend.
+        integrity: When flash is compared with what was linked.
     """
-    methods = api_methods(profile, programs)
+    checked = integrity is not CheckImage.NEVER
+    methods = api_methods(profile, programs, checked=checked)
     constants = {name: constants_of(of_model) for name, of_model in linked.items()}
     symbols = "\n".join(
         f"extern const uint8_t {symbol}[];"
@@ -78,13 +87,24 @@ def api_source(
         }
     )
     declarations = "".join(f"{kernel_declaration(f)}\n" for f in functions_called)
+    texts = {
+        m.base: prelinked_block(linked[m.model][m.index], m.base, constants[m.model])
+        for m in methods
+        if m.model in linked
+    }
     blocks = "\n\n".join(
-        _prelinked(m, memory_of(memory, m), linked[m.model], constants[m.model])
+        _prelinked(m, memory_of(memory, m), texts[m.base].text)
         if m.model in linked
         else _blocks(m, memory_of(memory, m), delegates)
         for m in methods
     )
-    entries = "\n\n".join(_method(m, programs, linked) for m in methods)
+    at_load = integrity is CheckImage.LOAD
+    if checked:
+        intact = intact_functions(methods, programs, linked, texts, at_load=at_load)
+        blocks += f"\n\n{intact}"
+    entries = "\n\n".join(
+        _method(m, programs, linked, at_load=at_load) for m in methods
+    )
     table = ", ".join(f"&{m.base}_method" for m in methods)
     tables = (
         f"static constexpr const ModelMethod* kMethodTable[{len(methods)}] ="
@@ -93,13 +113,18 @@ def api_source(
         if methods
         else "extern constexpr Span<const ModelMethod* const> kModelMethods{};"
     )
-    functions = "\n\n".join(_functions(m, is_linked=m.model in linked) for m in methods)
+    functions = [_functions(m, is_linked=m.model in linked) for m in methods]
+    if checked:
+        functions += check_functions(profile, methods)
+        tables += f"\n\n{image_function(methods, linked)}"
+    includes = '#include "orch/delegate.h"\n' if delegates else ""
+    includes += '#include "orch/integrity.h"\n' if checked else ""
     text = f"""\
 // {head}
 
 #include "{profile}.h"
 
-{'#include "orch/delegate.h"' + chr(10) if delegates else ""}#include "orch/model.h"
+{includes}#include "orch/model.h"
 
 extern "C" {{
 {symbols}
@@ -125,9 +150,10 @@ extern const Span<const ModelMethod* const> kModelMethods;
     return GeneratedFile("gen/src/api.cpp", text)
 
 
-def _implementation(functions: str) -> str:
+def _implementation(functions: Sequence[str]) -> str:
     if not functions:
         return ""  # a product without models
+    text = "\n\n".join(functions)
     return f"""\
 namespace {{
 
@@ -137,7 +163,7 @@ orch_status status(orch::Error error) {{ return static_cast<orch_status>(error);
 
 extern "C" {{
 
-{functions}
+{text}
 
 }}  // extern "C"
 """
@@ -203,12 +229,11 @@ def _blocks(
 def _prelinked(
     method: ApiMethod,
     memory: MethodMemory,
-    methods: Sequence[LinkedMethod],
-    constants: Sequence[bytes],
+    tables: str,
 ) -> str:
     lines = [f"LoadedMethod {method.base}_loaded;", *_arenas(method, memory)]
     lines += [
-        prelinked_block(methods[method.index], method.base, constants),
+        tables,
         f"static_assert({method.base}_prelinked.state_bytes\n"
         f"                  == {method.base.upper()}_STATE_BYTES,\n"
         '              "the plan knows the size of what changes");',
@@ -237,7 +262,11 @@ def _arenas(method: ApiMethod, memory: MethodMemory) -> list[str]:
 
 
 def _method(
-    method: ApiMethod, programs: Mapping[str, Program], linked: Collection[str]
+    method: ApiMethod,
+    programs: Mapping[str, Program],
+    linked: Collection[str],
+    *,
+    at_load: bool,
 ) -> str:
     """The method as the functions below see it.
 
@@ -245,19 +274,21 @@ def _method(
     """
     m = method.method
     if method.model in linked:
+        ready = f"{method.base}_ready" if at_load else "start_prelinked"
         return (
             f"constexpr ModelMethod {method.base}_method = {{\n"
             f'    "{method.model}", "{m.name}", {{}}, {method.index}, {{}}, {{}},\n'
-            f"    &{method.base}_loaded, &{method.base}_prelinked, start_prelinked}};"
+            f"    &{method.base}_loaded, &{method.base}_prelinked, {ready}}};"
         )
     state = f"{method.base}_state" if m.values or m.instructions else ""
     arenas = f"{method.base}_arenas" if len(m.arena_bytes) > 1 else ""
     size = programs[method.model].size_bytes
+    ready = f"{method.base}_ready" if at_load else "load_linked"
     return (
         f"constexpr ModelMethod {method.base}_method = {{\n"
         f'    "{method.model}", "{m.name}",'
         f" {{{model_symbol(method.model)}, {size}}}, {method.index},\n"
-        f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr, load_linked}};"
+        f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr, {ready}}};"
     )
 
 

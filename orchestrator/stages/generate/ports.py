@@ -141,8 +141,13 @@ def cpp_name(name: str) -> str:
     return f"{found}_" if found in _RESERVED else found
 
 
-def api_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod]:
+def api_methods(
+    profile: str, programs: Mapping[str, Program], *, checked: bool = False
+) -> list[ApiMethod]:
     """Every method of every model, in order of the method table.
+
+    With `checked` each has one more function, which compares flash with what was
+    linked.
 
     Raises:
         ModelError: Something of two methods would have one name (`name-clash`).
@@ -151,7 +156,8 @@ def api_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod
     owners: dict[str, ApiMethod] = {}
     clashes: dict[str, tuple[ApiMethod, ApiMethod]] = {}
     for method in methods:
-        for name in method.names:
+        check = [f"{method.base}_check"] if checked else []
+        for name in (*method.names, *check):
             other = owners.setdefault(name, method)
             if other is not method:
                 clashes.setdefault(name, (other, method))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.memory import model_section
@@ -23,7 +24,7 @@ from orchestrator.pte.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
     from orchestrator.pte.values import Value
@@ -38,6 +39,7 @@ ListValue: TypeAlias = (
 )
 _WORD = 0xFFFFFFFF
 _LINE = 16
+_CODES = {"uint8_t": "B", "int32_t": "i", "int64_t": "q", "double": "d"}
 
 
 def constants_of(methods: Iterable[LinkedMethod]) -> tuple[bytes, ...]:
@@ -74,7 +76,24 @@ def _bytes(data: bytes) -> str:
     return "".join(lines)
 
 
-def prelinked_block(method: LinkedMethod, base: str, constants: Sequence[bytes]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrelinkedText:
+    """The tables of a prelinked method in C++.
+
+    Args:
+        text: All of them.
+        values: Name of the constant table of values.
+        blocks: Name and bytes of each table and constant that holds no address.
+    """
+
+    text: str
+    values: str
+    blocks: tuple[tuple[str, bytes], ...]
+
+
+def prelinked_block(
+    method: LinkedMethod, base: str, constants: Sequence[bytes]
+) -> PrelinkedText:
     """Everything of a prelinked method but its arenas, in the namespace orch.
 
     Args:
@@ -102,7 +121,7 @@ class _Writer:
         self._initial: list[tuple[str, str, str]] = []
         self._capacities: list[int] = []
 
-    def block(self) -> str:
+    def block(self) -> PrelinkedText:
         method, base = self._method, self._base
         values = [self._value(i, v) for i, v in enumerate(method.values)]
         instructions = [self._instruction(i) for i in method.instructions]
@@ -153,7 +172,28 @@ class _Writer:
             f"     {{{inputs}}}, {{{outputs}}}}},",
             f"    {{{f'{base}_initial' if self._initial else ''}}}, {self._state()}}};",
         ]
-        return "\n".join(lines)
+        slots = "values" if method.has_constant_slots else "first_values"
+        return PrelinkedText(
+            text="\n".join(lines),
+            values=f"{base}_{slots}",
+            blocks=tuple(self._blocks()),
+        )
+
+    def _blocks(self) -> Iterator[tuple[str, bytes]]:
+        """Constants and tables that hold no address."""
+        for data in self._method.constants:
+            yield self._symbol[data], data
+        for (c_type, content), declared in self._tables.items():
+            name = declared.split(" ")[-1].partition("[")[0]
+            items = content.split(", ")
+            code = _CODES[c_type]
+            numbers = map(float.fromhex if code == "d" else int, items)
+            yield name, struct.pack(f"<{len(items)}{code}", *numbers)
+        if self._words:
+            yield (
+                f"{self._base}_first_sizes",
+                struct.pack(f"<{self._words}i", *self._capacities),
+            )
 
     def _state(self) -> str:
         """Bytes of RAM for slots and sizes that change, as C++."""

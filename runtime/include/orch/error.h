@@ -36,6 +36,8 @@ enum class [[nodiscard]] Error : uint8_t {
   NotSupported,
   /// More instructions ran than the caller allowed.
   InstructionLimit,
+  /// Flash does not hold what was linked: a checksum is wrong.
+  ImageDamaged,
 };
 // clang-format on
 

@@ -10,13 +10,13 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
 #include "support/hostile_run.h"
+#include "support/mutations.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -32,77 +32,15 @@ extern "C" const char* __asan_default_options() { return "handle_abort=1"; }
 namespace orch::test {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
-
-/// SplitMix64: the same numbers everywhere, unlike the distributions of
-/// <random>.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t x = state_ += 0x9E3779B97F4A7C15;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-    return x ^ (x >> 31);
-  }
-  size_t below(size_t count) { return static_cast<size_t>(next() % count); }
-
- private:
-  uint64_t state_;
-};
-
-/// A number that is likely to be on the edge of what is checked.
-uint32_t edge(Random& random) {
-  static constexpr uint32_t kEdges[] = {
-      0,          1,          2,          3,          4,          7,
-      8,          16,         100,        0xFF,       0xFFFF,     0x10000,
-      0x3FFFFFFF, 0x40000000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF};
-  return kEdges[random.below(std::size(kEdges))];
-}
-
-void change(Bytes& bytes, Random& random) {
-  const size_t at = random.below(bytes.size());
-  // Offsets, indices, counts and sizes are words at multiples of 4.
-  const size_t word = at / 4 * 4;
-  const bool whole = word + 4 <= bytes.size();
-  uint32_t value = 0;
-  if (whole) std::memcpy(&value, &bytes[word], 4);
-  switch (random.below(8)) {
-    case 0:
-      bytes[at] = static_cast<uint8_t>(random.next());
-      return;
-    case 1:
-    case 2:
-      bytes[at] ^= static_cast<uint8_t>(1U << random.below(8));
-      return;
-    case 3:
-      value = edge(random);
-      break;
-    case 4:
-      value += static_cast<uint32_t>(random.below(9)) - 4;
-      break;
-    case 5:  // another word of the program: an index or size that occurs
-      if (whole) {
-        std::memcpy(&value, &bytes[random.below(bytes.size() / 4) * 4], 4);
-      }
-      break;
-    case 6:
-      value = static_cast<uint32_t>(random.below(32));
-      break;
-    default:
-      bytes[at] = static_cast<uint8_t>(random.below(16));
-      return;
-  }
-  if (whole) std::memcpy(&bytes[word], &value, 4);
-}
-
 Bytes mutated(const std::vector<Bytes>& files, uint64_t seed) {
   Random random(seed);
   Bytes bytes = files[random.below(files.size())];
   if (bytes.empty()) return bytes;
   if (random.below(20) == 0) bytes.resize(random.below(bytes.size()) + 1);
   const size_t changes = 1 + random.below(4);
-  for (size_t i = 0; i < changes; ++i) change(bytes, random);
+  for (size_t i = 0; i < changes; ++i) {
+    change(bytes.data(), bytes.size(), random);
+  }
   return bytes;
 }
 

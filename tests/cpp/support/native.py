@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "build" / "native-tests"
-LIBRARIES: Final = tuple(ROOT / "kernels" / n for n in ("portable", "prim_ops"))
+LIBRARIES: Final = tuple(
+    ROOT / "kernels" / n for n in ("portable", "quantized", "prim_ops")
+)
 SUPPORT: Final = ROOT / "tests" / "cpp" / "support"
 
 PROGRAMS: Final = {
@@ -43,7 +45,8 @@ PROGRAMS: Final = {
 """Source with the `main` of each program; libFuzzer brings that of the last."""
 
 _SHARED: Final = tuple(
-    SUPPORT / f"{name}.cpp" for name in ("method_blocks", "stand_ins", "hostile_run")
+    SUPPORT / f"{name}.cpp"
+    for name in ("method_blocks", "stand_ins", "hostile_run", "mutations")
 )
 _SANITIZERS: Final = "address,undefined,float-cast-overflow"
 _FLAGS: Final = (

@@ -59,7 +59,7 @@ INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 # executor need besides.
 RUNTIME: Final = ("error", "math", "math_double", "tensor")
 _LOADER: Final = (
-    *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "find_kernel")),
+    *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "find_kernel", "integrity")),
     *(ROOT / f"runtime/src/load_{n}.cpp" for n in ("delegates", "method", "values")),
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("model", "program")),
     *(TESTS / f"support/{n}.cpp" for n in ("method_blocks", "program_builder")),

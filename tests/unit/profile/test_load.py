@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
@@ -27,6 +28,7 @@ from orchestrator.profile import (
     DtypeRequest,
     DtypeRequests,
     DtypeSelect,
+    Integrity,
     KernelChoice,
     Load,
     ModelEntry,
@@ -150,6 +152,7 @@ def test_every_key() -> None:
         ),
         registry=Registry(max_kernels=64),
         trace=Trace(enable=True),
+        integrity=Integrity(check=CheckImage.START),
         budget=Budget(flash_bytes=2 * 1024 * 1024, ram_bytes=64 * 1024),
     )
 

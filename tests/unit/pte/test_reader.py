@@ -546,7 +546,7 @@ def test_method_names_are_unique_and_not_empty(names: list[str]) -> None:
         ("values", "the list of values is missing"),
         ("inputs", "the list of inputs is missing"),
         ("outputs", "the list of outputs is missing"),
-        ("chains", "the list of chains is missing"),
+        ("chains", "a method has not exactly one chain of instructions"),
         ("operators", "the list of operators is missing"),
         ("non_const_buffer_sizes", "the list of arena sizes is missing"),
         ("name", "the name of a method is missing"),

@@ -320,6 +320,23 @@ def test_numbers_are_settled_only_where_a_kernel_returns_some(
     assert not flags["src/runtime/src/model.cpp"]
 
 
+@pytest.mark.parametrize("checked", [False, True])
+def test_the_runner_asks_for_checksums_only_where_there_are_some(
+    *, checked: bool
+) -> None:
+    plan = plan_compile(
+        profile="test",
+        target=target_of("cortex-m4", "gnu"),
+        toolchain=GNU,
+        resolution=Resolution(),
+        runtime_sources=("src/integrity.cpp", "app/runner.cpp"),
+        models=(),
+        checked=checked,
+    )
+    asking = {u.source for u in plan.units if "-DORCH_CHECKS_IMAGE=1" in u.flags}
+    assert asking == ({"src/runtime/app/runner.cpp"} if checked else set())
+
+
 @pytest.mark.parametrize("traced", [False, True])
 def test_hooks_are_compiled_in_only_where_they_are_wanted(*, traced: bool) -> None:
     sources = ("src/executor.cpp", "src/model.cpp", "app/runner.cpp")

@@ -1,0 +1,221 @@
+"""Checksums of what a product has in flash, and the functions that compare them.
+
+What is covered, and why no more, is in docs/runtime.md: everything of a program, and of
+a prelinked method all that the build knows, which is all but addresses. Each method has
+a function of its own that names no more than the method does, so that the linker can
+drop one with the other.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from orchestrator.core.memory import identifier
+from orchestrator.pte.program import JumpFalseCall, MoveCall
+from orchestrator.pte.values import (
+    BoolListValue,
+    BoolValue,
+    DoubleListValue,
+    DoubleValue,
+    IntListValue,
+    IntValue,
+    NoneValue,
+    OptionalTensorListValue,
+    StringValue,
+    TensorListValue,
+    TensorValue,
+)
+from orchestrator.stages.generate.ports import cpp_name
+from orchestrator.stages.generate.tables import model_symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.pte.program import Program
+    from orchestrator.pte.values import Value
+    from orchestrator.stages.generate.ports import ApiMethod
+    from orchestrator.stages.generate.prelinked import PrelinkedText
+
+_TAGS: Final[dict[type[Value], int]] = {
+    NoneValue: 0,
+    TensorValue: 1,
+    IntValue: 2,
+    DoubleValue: 3,
+    BoolValue: 4,
+    StringValue: 5,
+    IntListValue: 6,
+    DoubleListValue: 7,
+    BoolListValue: 8,
+    TensorListValue: 9,
+    OptionalTensorListValue: 9,
+}
+"""Codes of `orch::Tag`."""
+_DYNAMIC, _CONTIGUOUS, _READ_ONLY = 1, 2, 4  # flags of orch::Tensor
+_KERNEL, _MOVE, _JUMP_FALSE = 0, 1, 2  # orch::Instruction::Kind
+
+
+def table_words(method: LinkedMethod) -> list[tuple[int, int, int]]:
+    """What the tables of a method hold besides addresses, as `check_tables` reads it.
+
+    Returns:
+        Three words per value, then three per instruction; as unsigned 32-bit numbers.
+    """
+    words = [_value_words(value) for value in method.values]
+    words += [_instruction_words(instruction) for instruction in method.instructions]
+    return words
+
+
+def _value_words(value: Value) -> tuple[int, int, int]:
+    tag, words = _TAGS[type(value)], (0, 0)
+    match value:
+        case TensorValue():
+            flags = _CONTIGUOUS if value.is_contiguous else 0
+            flags |= _READ_ONLY if value.allocation is None else 0
+            flags |= _DYNAMIC if value.is_dynamic else 0
+            tag |= int(value.dtype) << 8 | len(value.sizes) << 16 | flags << 24
+        case NoneValue():
+            pass
+        case IntValue(value=number):
+            words = struct.unpack("<II", struct.pack("<q", number))
+        case BoolValue(value=truth):
+            words = (int(truth), 0)
+        case DoubleValue(value=real):
+            words = struct.unpack("<II", struct.pack("<d", real))
+        case StringValue(value=text):
+            words = (len(text.encode()), 0)
+        case _:
+            words = (len(value.items), 0)
+    return (tag, *words)
+
+
+def _instruction_words(instruction: LinkedInstruction) -> tuple[int, int, int]:
+    match instruction:
+        case MoveCall(source=source, target=target):
+            return _MOVE, source, target
+        case JumpFalseCall(condition=condition, destination=destination):
+            return _JUMP_FALSE, condition, destination
+    return _KERNEL | len(instruction.args) << 8, 0, 0
+
+
+def intact_functions(
+    methods: Sequence[ApiMethod],
+    programs: Mapping[str, Program],
+    linked: Mapping[str, Sequence[LinkedMethod]],
+    texts: Mapping[str, PrelinkedText],
+    *,
+    at_load: bool,
+) -> str:
+    """Checksums and a function per method, in the anonymous namespace of `orch`.
+
+    Args:
+        methods: Of the product.
+        programs: By model name.
+        linked: By name of a prelinked model: its methods.
+        texts: By the base of a prelinked method's names: its tables.
+        at_load: A method is compared before its first call.
+    """
+    parts = [
+        _blocks(model_symbol(name), [(model_symbol(name), program.data)])
+        for name, program in programs.items()
+        if name not in linked
+    ]
+    for method in methods:
+        if method.model in linked:
+            made = linked[method.model][method.index]
+            parts.append(_prelinked(method.base, made, texts[method.base]))
+            ready = "start_prelinked"
+        else:
+            checked = f"{model_symbol(method.model)}_checked"
+            parts.append(_function(method.base, [f"return check_bytes({checked});"]))
+            ready = "load_linked"
+        if at_load:
+            parts.append(
+                f"Error {method.base}_ready(const ModelMethod& method) {{\n"
+                f"  ORCH_TRY({method.base}_intact());\n"
+                f"  return {ready}(method);\n}}"
+            )
+    return "\n\n".join(parts)
+
+
+def _blocks(name: str, blocks: Iterable[tuple[str, bytes]]) -> str:
+    rows = [f"    {{{s}, {len(d)}, {crc32(d):#010x}U}}" for s, d in blocks]
+    table = ",\n".join(rows)
+    return f"constexpr CheckedBytes {name}_checked[{len(rows)}] = {{\n{table}}};"
+
+
+def _function(base: str, lines: Iterable[str]) -> str:
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"Error {base}_intact() {{\n{body}}}"
+
+
+def _prelinked(base: str, method: LinkedMethod, text: PrelinkedText) -> str:
+    words = [word & 0xFFFFFFFF for row in table_words(method) for word in row]
+    crc = crc32(struct.pack(f"<{len(words)}I", *words))
+    values = f"{{{text.values}, {len(method.values)}}}" if method.values else "{}"
+    instructions = f"{base}_instructions" if method.instructions else "{}"
+    lines = [
+        f"return check_tables({values}, {instructions},",
+        f"                    {crc:#010x}U);",
+    ]
+    if not text.blocks:
+        return _function(base, lines)
+    check = f"ORCH_TRY(check_bytes({base}_checked));"
+    return f"{_blocks(base, text.blocks)}\n\n{_function(base, [check, *lines])}"
+
+
+def image_function(
+    methods: Sequence[ApiMethod], linked: Mapping[str, Sequence[LinkedMethod]]
+) -> str:
+    """The function that compares all there is, in the namespace `orch`."""
+    once = {(m.base if m.model in linked else m.model): m for m in methods}
+    lines = "".join(f"  ORCH_TRY({m.base}_intact());\n" for m in once.values())
+    return (
+        "/// Called by the runner application, too.\n"
+        "Error check_image();\n"
+        f"Error check_image() {{\n{lines}  return Error::Ok;\n}}"
+    )
+
+
+def check_functions(profile: str, methods: Sequence[ApiMethod]) -> list[str]:
+    """The functions of the API that compare, in `extern "C"`."""
+    return [
+        f"orch_status {identifier(profile)}_check(void) {{\n"
+        "  return status(orch::check_image());\n}",
+        *(
+            f"orch_status {method.base}_check(void) {{\n"
+            f"  return status(orch::{method.base}_intact());\n}}"
+            for method in methods
+        ),
+    ]
+
+
+def check_declaration(profile: str) -> str:
+    """Declaration of the function of the whole product, in C."""
+    return (
+        "/* Compares what flash holds with what was linked: ORCH_OK or\n"
+        " * ORCH_IMAGE_DAMAGED. It names all models, so that the linker keeps them;\n"
+        " * the function of a method compares what that method uses. */\n"
+        f"orch_status {identifier(profile)}_check(void);"
+    )
+
+
+def check_method_declaration(method: ApiMethod) -> str:
+    """Declaration of a method's function, in C."""
+    return (
+        "/* Compares the method's part of flash with what was linked. */\n"
+        f"orch_status {method.base}_check(void);"
+    )
+
+
+def cpp_check(profile: str, programs: Iterable[str]) -> str:
+    """The function of the whole product in C++."""
+    # A namespace of a model's name is beside it.
+    name = "check_" if "check" in map(cpp_name, programs) else "check"
+    return (
+        f"namespace {cpp_name(profile)} {{\n"
+        f"inline orch_status {name}() {{ return {identifier(profile)}_check(); }}\n"
+        f"}}  // namespace {cpp_name(profile)}"
+    )

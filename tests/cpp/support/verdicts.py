@@ -1,0 +1,200 @@
+"""What the build says of a program, and what the device may say of the same one.
+
+Diagnostic codes of the build and errors of the device, as docs/errors.md has them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.errors import ModelError, OrchestratorError
+from orchestrator.pte.decode import decode_program
+from orchestrator.pte.flatbuffer import Buffer
+from orchestrator.pte.problems import DecodeError, Problems
+from orchestrator.pte.reader import read_program
+from orchestrator.pte.values import TensorValue
+from orchestrator.stages.aggregate import aggregate
+from orchestrator.stages.extract import extract
+from orchestrator.stages.resolve import resolve
+from orchestrator.stages.writes import check_writes
+from tests.cpp.support.native import linked_catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orchestrator.errors import Diagnostic
+
+ERRORS: Final = {
+    "bad-program": frozenset({"InvalidProgram"}),
+    "unsupported-program": frozenset({"UnsupportedProgram"}),
+    "call-mismatch": frozenset({"InvalidProgram"}),
+    "write-to-constant": frozenset({"InvalidProgram"}),
+    "no-kernel": frozenset({"OperatorMissing"}),
+    "no-kernel-for-dtype": frozenset({"DtypeNotSelected"}),
+    "no-kernel-for-dim-order": frozenset({"DtypeNotSelected"}),
+    "no-delegate": frozenset({"DelegateMissing"}),
+}
+"""Errors of the device by diagnostic code of the build."""
+
+_SAID_OTHERWISE: Final = {
+    # The device tells no other file from another version of the format, and no dtype
+    # that nobody has from one that it does not have.
+    "the file is no ExecuTorch program": "UnsupportedProgram",
+    "a tensor has an unknown dtype": "UnsupportedProgram",
+}
+"""Messages of `bad-program` with another error besides."""
+
+_NAMES: Final = {
+    "an operator has an impossible name",
+    "the name of an operator is missing",
+    "a string is not UTF-8",
+}
+"""Operators are text to the device: of an impossible name there is no kernel."""
+
+_STRUCTURE: Final = {
+    "a field lies outside its table",
+    "a table lies outside the program",
+    "a vtable lies outside the program",
+    "a vtable has an impossible size",
+    "an offset points outside the program",
+    "a vector runs past the end of the program",
+    "a vector is not aligned to its items",
+    "the program refers to the same bytes over and over",
+}
+"""Where the reader knows no more of what it reads: the device may read another value
+there, and refuse that."""
+
+NOT_READ: Final = {
+    # Parts that the device has no use for: names of inputs and source lines, named
+    # data, delegates and operators that are not called, arenas without a tensor.
+    "a field lies outside its table",
+    "a table lies outside the program",
+    "a vtable lies outside the program",
+    "an offset points outside the program",
+    "a vector runs past the end of the program",
+    "a vector is not aligned to its items",
+    "an operator has an impossible name",
+    "the name of an operator is missing",
+    "an arena has an impossible size",
+    "an arena lies on another device than the CPU",
+    "a tensor lies on another device than the CPU",
+    "a segment ends after the segment data of the file",
+    "a table of data offsets leads to a segment that is not there",
+    "the data of a delegate is missing",
+    "the data of a delegate is at an unknown location",
+    "the backend of a delegate is missing",
+    "a delegate has no backend or no data",
+    "the key of named data is missing",
+    "named data leads to a segment that is not there",
+    "two blocks of named data have the same name",
+    # Text is compared byte by byte, and methods are found by their index.
+    "a string is not UTF-8",
+    "the name of a method is missing",
+    "a method has an impossible name",
+    # What is missing is empty.
+    "the list of values is missing",
+    "the list of inputs is missing",
+    "the list of outputs is missing",
+    "the list of operators is missing",
+    "the list of instructions is missing",
+    "the list of arena sizes is missing",
+    "the list of sizes of a tensor is missing",
+    "the dim order of a tensor is missing",
+    "the text of a string is missing",
+    "the list of items of an int list is missing",
+    "the list of items of a double list is missing",
+    "the list of items of a bool list is missing",
+    "the list of items of a tensor list is missing",
+    "the list of items of a list of optional tensors is missing",
+    # Sizes that vtables give of themselves and their tables bound nothing here.
+    "a vtable has an impossible size",
+    # Time is bounded by the state that a method is given.
+    "the program refers to the same bytes over and over",
+}
+"""What the Python reader refuses and the device may load, with no harm done."""
+
+
+_NO_FURTHER: Final = {
+    "a tensor is not stored densely from the start of its buffer",
+    "a tensor has a dtype that the runtime does not have",
+    "a tensor has an unknown dtype",
+    "a method has not exactly one chain of instructions",
+}
+"""What the reader says before it looks at what the parts of a program mean together."""
+
+
+def build_verdict(data: bytes) -> tuple[Diagnostic, ...]:
+    """Why a build refuses a program that is all there is in a product; () if not."""
+    try:
+        program = read_program(data, file="m.pte")
+        resolution = resolve(
+            aggregate([extract(program, model="m")]),
+            linked_catalog(),
+            every_dtype=True,
+            span_of=lambda _: None,
+        )
+        check_writes({"m": program}, resolution, {})
+    except OrchestratorError as error:
+        return error.diagnostics
+    return ()
+
+
+def reader_verdict(data: bytes) -> tuple[Diagnostic, ...]:
+    """Why the reader refuses a program; () if it does not."""
+    try:
+        read_program(data, file="m.pte")
+    except ModelError as error:
+        return error.diagnostics
+    return ()
+
+
+def messages_of(diagnostics: Iterable[Diagnostic]) -> set[str]:
+    """What is wrong, less how much more of it there is."""
+    messages = {d.message for d in diagnostics}
+    return {m for m in messages if not m.endswith("more problems in the same file")}
+
+
+def allowed_errors(data: bytes, diagnostics: Iterable[Diagnostic]) -> set[str]:
+    """What the device may answer where the build has these objections to a program.
+
+    A build tells everything at once, the device the first thing it comes to: the answer
+    is that of one of the diagnostics.
+    """
+    allowed: set[str] = set()
+    for diagnostic in diagnostics:
+        message = diagnostic.message
+        allowed |= ERRORS[diagnostic.code]
+        if message in _SAID_OTHERWISE:
+            allowed.add(_SAID_OTHERWISE[message])
+        if message in _NAMES:
+            allowed.add("OperatorMissing")
+        if message in _STRUCTURE or message in NOT_READ:
+            allowed |= {"InvalidProgram", "UnsupportedProgram", "OperatorMissing"}
+        if message in _NO_FURTHER:
+            allowed.add("InvalidProgram")
+    if "UnsupportedProgram" not in allowed and _is_unsupported(data):
+        allowed.add("UnsupportedProgram")
+    return allowed
+
+
+def has_no_memory(tensor: TensorValue) -> bool:
+    """What the memory stage refuses, and the device: neither in an arena nor here."""
+    lies_nowhere = not tensor.is_planned and not tensor.is_constant
+    return tensor.is_external or (lies_nowhere and tensor.numel != 0)
+
+
+def _is_unsupported(data: bytes) -> bool:
+    """Whether a damaged program is of another version, or has such a tensor, as well.
+
+    As far as it can be read.
+    """
+    buffer = Buffer(data, len(data))
+    try:
+        program = decode_program(buffer, header=None, problems=Problems("m.pte"))
+    except DecodeError:
+        return False
+    return program.version != 0 or any(
+        isinstance(value, TensorValue) and has_no_memory(value)
+        for method in program.methods
+        for value in method.values
+    )
