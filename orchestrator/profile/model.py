@@ -296,7 +296,7 @@ class PrelinkTable(Table):
         default=(),
         description="Passes to leave out. `fold_permutes`, `fold_constants`: compute "
         "constants at build time. `alias_copies`, `drop_unused_calls`: no needless "
-        "copies. `share_values`, `drop_values`: one slot for equal values, none unused.",
+        "copies. `share_values`, `drop_values`: no slot twice, and none unused.",
         examples=[["fold_permutes"]],
     )
 
