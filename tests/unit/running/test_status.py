@@ -146,9 +146,7 @@ def test_an_instruction_of_a_prelinked_model_is_one_of_its_own() -> None:
     )
     assert find(0).operator == ""
     assert find(0).text.endswith("instruction 0, which moves a value")
-    frames = [
-        (Frame(filename=f, line=7, name="forward", context="x"),) for f in "abc"
-    ]
+    frames = [(Frame(filename=f, line=7, name="forward", context="x"),) for f in "abc"]
     exported = replace(ADD_MUL, frames=tuple(frames))
     assert replace(find(1), method=exported).source == "c:7"
     assert (find(0).origin, find(1).origin) == (0, 2)
