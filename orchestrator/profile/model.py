@@ -53,12 +53,8 @@ PLANNED_KEYS = frozenset(
 """Keys of later versions; a profile that has one is told so."""
 
 PASSES = (
-    "fold_permutes",
-    "fold_constants",
-    "alias_copies",
-    "drop_unused_calls",
-    "share_values",
-    "drop_values",
+    *("fold_permutes", "fold_constants", "alias_copies", "drop_unused_calls"),
+    *("share_values", "drop_values"),
 )
 """Names of the passes of stage `prelink`; a test holds the two equal."""
 
@@ -294,12 +290,9 @@ class PrelinkTable(Table):
 
     skip: tuple[Annotated[StrictStr, *choice(PASSES, "unknown-pass")], ...] = Field(
         default=(),
-        description="Passes to leave out. `fold_permutes`: permute constants at build "
-        "time. `fold_constants`: make other copies, views and parts of constants at "
-        "build time. `alias_copies`: leave out copies whose two sides can share their "
-        "memory. `drop_unused_calls`: leave out copies that nobody reads. "
-        "`share_values`: one slot for values that are equal and never change. "
-        "`drop_values`: no slots for values that nothing names.",
+        description="Passes to leave out. `fold_permutes`, `fold_constants`: compute "
+        "constants at build time. `alias_copies`, `drop_unused_calls`: no needless "
+        "copies. `share_values`, `drop_values`: no slot twice, and none unused.",
         examples=[["fold_permutes"]],
     )
 

@@ -601,3 +601,31 @@ def test_what_has_neither_place_nor_data_is_left_alone() -> None:
     b.call("aten::relu.out", out, b.tensor((4,), 8))
     method = b.method()
     assert run_passes(method, ["fold_constants", "alias_copies"]) == method
+
+
+def test_what_the_next_iteration_reads_is_kept() -> None:
+    """The first iteration would not notice."""
+    b = Builder()
+    x, new, last, out = (b.tensor((4,), at) for at in (0, 8, 16, 24))
+    b.call("aten::relu.out", x, new)
+    clone(b, new, last)
+    b.call("aten::relu.out", x, b.tensor((4,), 32))
+    b.call("aten::relu.out", last, x, out)
+    b.call("aten::relu.out", x, out, new)
+    b.code.append(JumpFalseCall(condition=out, destination=2))
+    method = b.method((x,), (out, new))
+    assert bases(checked(method, "alias_copies")) == bases(method)
+
+
+def test_a_tensor_of_other_sizes_leaves_what_it_does_not_reach() -> None:
+    """Where a constant was folded, the rest would be what lay there before."""
+    b = Builder()
+    c, x, y = b.tensor((8,), None), b.tensor((8,), 0), b.tensor((8,), 8)
+    z, shown = b.tensor((8,), 8, dynamic=True), b.tensor((8,), 8)
+    still, out = b.tensor((8,), 16), b.tensor((8,), 24)
+    clone(b, c, y)
+    b.call("aten::relu.out", y, x, still)
+    b.call("aten::relu.out", still, z)
+    b.call("aten::relu.out", shown, out)
+    method = b.method((x,), (out,))
+    assert bases(checked(method, "fold_constants")) == bases(method)
