@@ -38,6 +38,7 @@ KNOWN = {
     *("cond_computed", "dynamic_sequence", "integer_types", "kv_cache"),
     *("list_arguments", "lstm_unrolled", "map_loop", "optional_arguments"),
     *("scalar_sizes", "scan_loop", "views"),
+    *("bool_logic", "transformer_block"),
 }
 """Programs that are served since this test was written; more join by themselves."""
 
