@@ -333,10 +333,9 @@ class Stages(Inputs):
         """Every compile and link step."""
         from orchestrator.stages.compile import plan_compile  # noqa: PLC0415
 
+        freestanding = ("freestanding/",) if self.target.freestanding else ()
         platform = f"platform/{self.target.platform}/"
-        tops: tuple[str, ...] = ("src/", "app/", platform)
-        if self.target.freestanding:
-            tops = (*tops, "freestanding/")
+        tops = ("src/", "app/", platform, *freestanding)
         runtime = tuple(
             name.removeprefix("runtime/")
             for name in self.native
@@ -353,6 +352,7 @@ class Stages(Inputs):
             ),
             custom=self.libraries.options,
             traced=self.profile.trace.enable,
+            programs=self.programs,
         )
 
     def check(self) -> BuildPlan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.pte.interface import TENSOR_LISTS
 from orchestrator.pte.program import JumpFalseCall, MoveCall
 from orchestrator.pte.values import BoolValue, DoubleValue, IntValue, TensorValue
 
@@ -66,6 +67,13 @@ class LinkedMethod:
             elif isinstance(instruction, LinkedCall):
                 found.update(instruction.outs)
         return frozenset(found)
+
+    @property
+    def returned(self) -> frozenset[int]:
+        """Outputs, and the tensors in those that are lists."""
+        items = (self.values[index] for index in self.outputs)
+        lists = [v.items for v in items if isinstance(v, TENSOR_LISTS)]
+        return frozenset(self.outputs).union(*lists)
 
     @property
     def has_constant_slots(self) -> bool:

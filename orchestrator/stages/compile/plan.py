@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.operator import ArgKind
+from orchestrator.pte.interface import has_lists
 from orchestrator.stages.compile.ninja import ninja_text
 from orchestrator.stages.compile.units import (
     SELECTED,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.resolution import Resolution
     from orchestrator.core.toolchain import Toolchain
+    from orchestrator.pte.program import Program
     from orchestrator.targets import Target
 
 _COMMON = (
@@ -83,6 +85,7 @@ def plan_compile(
     models: tuple[str, ...],
     custom: Mapping[str, LibraryOptions] = MappingProxyType({}),
     traced: bool = False,
+    programs: Mapping[str, Program] = MappingProxyType({}),
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -96,7 +99,9 @@ def plan_compile(
         models: Names of the models whose programs are linked.
         custom: Kernel libraries that are not ours, by name.
         traced: The product has hooks around every instruction.
+        programs: By model name: tell whether an input or output is a list.
     """
+    lists = any(has_lists(m) for p in programs.values() for m in p.methods)
     common = (
         *target.isa.machine_flags,
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
@@ -108,7 +113,7 @@ def plan_compile(
     flags = (*common, *_CXX)
 
     def own_unit(source: str) -> CompileUnit:
-        switches = _switches(source, resolution, traced=traced)
+        switches = _switches(source, resolution, traced=traced, lists=lists)
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(
@@ -160,13 +165,17 @@ def plan_compile(
     )
 
 
-_TRACED = frozenset({"runtime/src/executor.cpp", "runtime/app/runner.cpp"})
+_RUNNER = "runtime/app/runner.cpp"
+_TRACED = frozenset({"runtime/src/executor.cpp", _RUNNER})
 
 
-def _switches(source: str, resolution: Resolution, *, traced: bool) -> tuple[str, ...]:
+def _switches(
+    source: str, resolution: Resolution, *, traced: bool, lists: bool
+) -> tuple[str, ...]:
     """Macros of a source of the runtime: what a product does not need, or adds."""
-    if traced and source in _TRACED:
-        return ("-DORCH_TRACE=1",)
+    if source in _TRACED:
+        added = ("-DORCH_LISTS=1",) if lists and source == _RUNNER else ()
+        return (*(("-DORCH_TRACE=1",) if traced else ()), *added)
     if source != "runtime/src/load_method.cpp":
         return ()
     returned = {e.signature.partition(">")[2] for e in resolution.table_entries}

@@ -88,7 +88,7 @@ def _permuted(
         and len(numbers) == len(tensor.sizes)
         and times == 1
         and out not in written
-        and out not in method.outputs
+        and out not in method.returned
     )
     if not plain:
         return None
