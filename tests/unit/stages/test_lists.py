@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nan
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +12,13 @@ from orchestrator.errors import ModelError
 from orchestrator.pte.interface import can_be_given, has_lists, most_items, with_items
 from orchestrator.pte.linked import LinkedMethod
 from orchestrator.pte.reader import read_program
+from orchestrator.pte.values import DoubleListValue
 from orchestrator.stages.compat import firmware_of
 from orchestrator.stages.generate.api_header import api_header
 from orchestrator.stages.generate.api_source import api_source
 from orchestrator.stages.generate.load_function import load_function
 from orchestrator.stages.generate.ports import api_methods
+from orchestrator.stages.generate.prelinked import prelinked_block
 from orchestrator.stages.memory import peak_live_bytes
 from orchestrator.stages.writes import check_writes
 from tests import list_program
@@ -171,6 +174,22 @@ def test_a_constant_in_an_input_list_is_refused() -> None:
     assert caught.value.diagnostics[0].notes == (
         ("found", "method forward, input 0 (value 1)"),
     )
+
+
+def test_doubles_of_prelinked_lists_are_exact() -> None:
+    linked = LinkedMethod(
+        model="m",
+        name="forward",
+        values=(DoubleListValue((nan, -inf, inf, 0.1)),),
+        instructions=(),
+        inputs=(),
+        outputs=(0,),
+        data=(),
+    )
+    assert (
+        'constexpr double b_table0[4] = {__builtin_nan(""), -__builtin_inf(),'
+        " __builtin_inf(), 0x1.999999999999ap-4};"
+    ) in prelinked_block(linked, "b", ())
 
 
 def test_items_of_returned_lists_are_returned() -> None:
