@@ -77,7 +77,8 @@ def integration(session: nox.Session) -> None:
 
 def _target_session(name: str) -> None:
     def target(session: nox.Session) -> None:
-        _pytest(session, "tests/qemu/test_cases.py", "-k", name)
+        files = ("tests/qemu/test_cases.py", "tests/qemu/test_corpus.py")
+        _pytest(session, *files, "-k", name)
 
     target.__doc__ = f"Every case on {name}, with every toolchain it has."
     nox.session(name=f"target-{name}")(target)

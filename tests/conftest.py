@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from hypothesis import settings
 
+from tests.case_counts import pytest_terminal_summary  # noqa: F401  # a hook
+
 if TYPE_CHECKING:
     import pytest
 

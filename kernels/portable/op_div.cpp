@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/binary.h"
 #include "util/remainder.h"
+#include "util/word.h"
 
 namespace orch::portable {
 namespace {
@@ -92,12 +93,6 @@ T divide_floor(T a, T b) {
     return below && truncated_mod(a, b) != 0 ? static_cast<T>(quotient - 1)
                                              : quotient;
   }
-}
-
-/// Whether a string of the program is `word`.
-bool is_word(const List& text, const char* word) {
-  const size_t length = strlen(word);
-  return text.count == length && memcmp(text.items, word, length) == 0;
 }
 
 }  // namespace

@@ -347,8 +347,8 @@ class Stages(Inputs):
         """Every compile and link step."""
         from orchestrator.stages.compile import plan_compile  # noqa: PLC0415
 
-        platform = f"platform/{self.target.platform}/"
         freestanding = ("freestanding/",) if self.target.freestanding else ()
+        platform = f"platform/{self.target.platform}/"
         tops = ("src/", "app/", platform, *freestanding)
         runtime = tuple(
             name.removeprefix("runtime/")
@@ -368,6 +368,7 @@ class Stages(Inputs):
             delegates=self.libraries.delegate_options,
             traced=self.profile.trace.enable,
             checked=self.profile.integrity.check.value != "never",
+            programs=self.programs,
         )
 
     def check(self) -> BuildPlan:

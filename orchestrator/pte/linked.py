@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from orchestrator.pte.interface import TENSOR_LISTS
 from orchestrator.pte.program import JumpFalseCall, MoveCall
 from orchestrator.pte.values import BoolValue, DoubleValue, IntValue, TensorValue
 
@@ -61,13 +63,28 @@ class LinkedMethod:
     @property
     def written(self) -> frozenset[int]:
         """Values that inputs, moves and calls write."""
-        found = set(self.inputs)
+        found = set(self.received)
         for instruction in self.instructions:
             if isinstance(instruction, MoveCall):
                 found.add(instruction.target)
             elif isinstance(instruction, LinkedCall):
                 found.update(instruction.outs)
         return frozenset(found)
+
+    @property
+    def received(self) -> frozenset[int]:
+        """Inputs, and the tensors in those that are lists."""
+        return self._with_items(self.inputs)
+
+    @property
+    def returned(self) -> frozenset[int]:
+        """Outputs, and the tensors in those that are lists."""
+        return self._with_items(self.outputs)
+
+    def _with_items(self, indices: tuple[int, ...]) -> frozenset[int]:
+        values = (self.values[index] for index in indices)
+        lists = [v.items for v in values if isinstance(v, TENSOR_LISTS)]
+        return frozenset(i for i in (*indices, *chain(*lists)) if i >= 0)
 
     @property
     def has_constant_slots(self) -> bool:

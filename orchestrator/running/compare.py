@@ -6,15 +6,16 @@ import struct
 import sys
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from math import floor, inf, isfinite
 from operator import sub
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.running.npy import Array
-from orchestrator.running.values import describe
+from orchestrator.running.product import ValueKind
+from orchestrator.running.values import ListValue, describe
 
 if TYPE_CHECKING:
     from orchestrator.running.product import Port
@@ -134,14 +135,14 @@ def compare_calls(
                     port=port,
                     comparison=None
                     if want is None
-                    else compare_output(got, want, port.dtype, tolerance),
+                    else compare_output(got, want, port, tolerance),
                 )
             )
     return tuple(found)
 
 
 def compare_output(
-    got: RunValue, want: RunValue, dtype: ScalarType | None, tolerance: Tolerance
+    got: RunValue, want: RunValue, port: Port, tolerance: Tolerance
 ) -> Comparison:
     """One output against what was expected.
 
@@ -151,23 +152,64 @@ def compare_output(
     Args:
         got: What came out.
         want: What was expected.
-        dtype: Of a tensor: tells bfloat16 from integers. Without meaning otherwise.
+        port: Tells bfloat16 from integers.
         tolerance: What counts as equal.
     """
     match got, want:
         case Array(), Array():
-            if (got.dtype, got.shape) != (want.dtype, want.shape):
-                return _different(got, want)
-            if got.data == want.data:
-                return Comparison(is_ok=True, element_count=got.numel)
-            return _compare(
-                elements(got, dtype), elements(want, dtype), got.shape, tolerance
-            )
+            return _compare_arrays(got, want, port, tolerance)
         case (int() | float(), int() | float()) if type(got) is type(want):
             return _compare([got], [want], (), tolerance)
+        case ListValue(), ListValue() if got.kind is want.kind:
+            return _compare_lists(got, want, port, tolerance)
     if type(got) is not type(want) or got != want:
         return _different(got, want)
     return Comparison(is_ok=True, element_count=1)
+
+
+def _compare_arrays(
+    got: Array, want: Array, port: Port, tolerance: Tolerance
+) -> Comparison:
+    if (got.dtype, got.shape) != (want.dtype, want.shape):
+        return _different(got, want)
+    if got.data == want.data:
+        return Comparison(is_ok=True, element_count=got.numel)
+    numbers = elements(got, port.dtype), elements(want, port.dtype)
+    return _compare(*numbers, got.shape, tolerance)
+
+
+def _compare_lists(
+    got: ListValue, want: ListValue, port: Port, tolerance: Tolerance
+) -> Comparison:
+    """Lists of numbers as arrays; of tensors one by one, told of together."""
+    if len(got.items) != len(want.items):
+        return _different(got, want)
+    if got.kind is not ValueKind.TENSOR_LIST:
+        if not got.items:
+            return Comparison(is_ok=True)
+        numbers = [cast("list[float]", [*x.items]) for x in (got, want)]
+        return _compare(numbers[0], numbers[1], (len(numbers[0]),), tolerance)
+    found = [
+        compare_output(one, other, own, tolerance)
+        for one, other, own in zip(got.items, want.items, port.items, strict=True)
+    ]
+    worst = None
+    for number, item in enumerate(found):
+        if item.worst is not None and (worst is None or not item.is_ok):
+            worst = replace(item.worst, index=(number, *item.worst.index))
+            if not item.is_ok:
+                break
+    return Comparison(
+        is_ok=all(item.is_ok for item in found),
+        problem="; ".join(
+            f"item {n}: {item.problem}" for n, item in enumerate(found) if item.problem
+        ),
+        element_count=sum(item.element_count for item in found),
+        failed_count=sum(item.failed_count for item in found),
+        max_abs_error=max((item.max_abs_error for item in found), default=0.0),
+        max_rel_error=max((item.max_rel_error for item in found), default=0.0),
+        worst=worst,
+    )
 
 
 def _different(got: RunValue, want: RunValue) -> Comparison:

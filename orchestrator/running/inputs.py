@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy
-from orchestrator.running.product import ValueKind
-from orchestrator.running.values import Call, input_misfit, stored_as
+from orchestrator.running.product import Port, ValueKind
+from orchestrator.running.values import (
+    Call,
+    ListValue,
+    OtherValue,
+    input_misfit,
+    stored_as,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orchestrator.running.product import Port, Product, ProductMethod
+    from orchestrator.running.product import Product, ProductMethod
     from orchestrator.running.values import RunValue
 
 ReadBytes = Callable[[str], bytes]
@@ -80,7 +86,8 @@ def command_line_call(  # one per option, all named
     """The call that `--model`, `--method` and `--input` stand for.
 
     A tensor is a `.npy` file; an int, double or bool is such a file with one element,
-    or the value itself if there is no such file.
+    or the value itself if there is no such file. Items of a list are separated by
+    commas; None is `none`.
 
     Args:
         product: What was built.
@@ -214,11 +221,15 @@ def read_array(
     return None
 
 
-def _read_value(
+def _read_value(  # noqa: PLR0911  # one per kind
     text: str, port: Port, at: str, problems: Problems, read_bytes: ReadBytes
 ) -> RunValue | None:
     if port.kind is ValueKind.STRING:
         return text
+    if port.kind is ValueKind.NONE:
+        return _none(text, at, problems)
+    if port.kind in _LISTS:
+        return _read_list(text, port, at, problems, read_bytes)
     expected = stored_as(port)
     if port.kind not in _NUMBERS:
         return read_array(text, expected, at, problems, read_bytes)
@@ -241,6 +252,46 @@ def _read_value(
         return None
 
 
+def _none(text: str, at: str, problems: Problems) -> RunValue | None:
+    if text == "none":
+        return OtherValue(ValueKind.NONE)
+    problems.add(at, "this is no value of kind none", found=text, expected="none")
+    return None
+
+
+def _read_list(
+    text: str, port: Port, at: str, problems: Problems, read_bytes: ReadBytes
+) -> RunValue | None:
+    """Items between commas; nothing at all is an empty list."""
+    texts = text.split(",") if text else []
+    kind = _LISTS[port.kind]
+    if kind is not None:
+        ports = (Port(kind=kind),) * len(texts)
+    elif len(texts) == len(port.items):
+        ports = port.items
+    else:
+        problems.add(
+            at,
+            "the list has another length than the method takes",
+            found=str(len(texts)),
+            expected=stored_as(port),
+        )
+        return None
+    found = [
+        _read_value(item, own, at, problems, read_bytes)
+        for item, own in zip(texts, ports, strict=True)
+    ]
+    items = tuple(item for item in found if item is not None)
+    return ListValue(port.kind, items) if len(items) == len(found) else None
+
+
+_LISTS: Final = {
+    ValueKind.INT_LIST: ValueKind.INT,
+    ValueKind.DOUBLE_LIST: ValueKind.DOUBLE,
+    ValueKind.BOOL_LIST: ValueKind.BOOL,
+    ValueKind.TENSOR_LIST: None,
+}
+"""What the items of a list are; None for tensors, of which each has its own port."""
 _NUMBERS: Final = {
     ValueKind.INT: "an integer such as 3",
     ValueKind.DOUBLE: "a number such as 2.5",

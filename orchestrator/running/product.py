@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.pte.interface import TENSOR_LISTS, can_be_given
 from orchestrator.pte.values import (
     BoolListValue,
     BoolValue,
@@ -25,7 +26,7 @@ from orchestrator.pte.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from orchestrator.core.memory import MemoryPlan
     from orchestrator.pte.program import Method, Program
@@ -56,16 +57,23 @@ class ValueKind(IntEnum):
         return self.name.lower()
 
 
+Fixed = bool | int | float | str | tuple[bool | int | float, ...] | None
+"""A value that the program has for an input and no call can choose."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
     """An input or output of a method.
 
     Args:
-        kind: What it holds; the rest is said of tensors only.
-        dtype: Element type; None unless it is a tensor.
+        kind: What it holds.
+        dtype: Element type; None unless it is a tensor. As is said of tensors only:
         sizes: Outermost dimension first; upper bounds if `is_dynamic`.
         dim_order: Dimensions from outermost to innermost in memory.
         is_dynamic: The sizes may be smaller than `sizes`.
+        items: Of a list of tensors: tensors and None.
+        is_fixed: An input that is `fixed` and cannot be given.
+        fixed: That value.
     """
 
     kind: ValueKind
@@ -73,8 +81,13 @@ class Port:
     sizes: tuple[int, ...] = ()
     dim_order: tuple[int, ...] = ()
     is_dynamic: bool = False
+    items: tuple[Port, ...] = ()
+    is_fixed: bool = False
+    fixed: Fixed = None
 
     def __str__(self) -> str:
+        if self.items:
+            return f"{self.kind.label} of {', '.join(map(str, self.items))}"
         if self.dtype is None:
             return self.kind.label
         bound = "at most " if self.is_dynamic else ""
@@ -177,8 +190,8 @@ def product_json(
                 "model": model,
                 "method": method.name,
                 "state_bytes": state_bytes[model, method.name],
-                "inputs": _ports(method, method.inputs),
-                "outputs": _ports(method, method.outputs),
+                "inputs": [_input(method, i) for i in method.inputs],
+                "outputs": [_port(method, method.values[i]) for i in method.outputs],
             }
             for index, (model, method) in enumerate(methods)
         ],
@@ -186,12 +199,27 @@ def product_json(
     return json.dumps(document, indent=1) + "\n"
 
 
-def _ports(method: Method, indices: Iterable[int]) -> list[dict[str, object]]:
-    return [_port(method.values[index]) for index in indices]
+def _input(method: Method, index: int) -> dict[str, object]:
+    value = method.values[index]
+    port = _port(method, value)
+    return port if can_be_given(method, index) else {**port, **_fixed(method, value)}
 
 
-def _port(value: Value) -> dict[str, object]:
+def _fixed(method: Method, value: Value) -> dict[str, object]:
+    """A value that the program has: as JSON, ints of a list by what they are."""
+    found = getattr(value, "value", None)
+    if isinstance(value, IntListValue):
+        found = [getattr(method.values[item], "value", 0) for item in value.items]
+    elif isinstance(value, DoubleListValue | BoolListValue):
+        found = list(value.items)
+    return {"fixed": found}
+
+
+def _port(method: Method, value: Value) -> dict[str, object]:
     kind = _KINDS[type(value)].label
+    if isinstance(value, TENSOR_LISTS):
+        items = [method.values[i] if i >= 0 else NoneValue() for i in value.items]
+        return {"kind": kind, "items": [_port(method, item) for item in items]}
     if not isinstance(value, TensorValue):
         return {"kind": kind}
     return {
@@ -276,8 +304,10 @@ def _read_port(node: object) -> Port:
     kind = kinds.get(_get(node, "kind", str))
     if kind is None:
         raise ValueError(f"{node!r:.80} is of an unknown kind")
+    if kind is ValueKind.TENSOR_LIST:
+        return Port(kind=kind, items=tuple(map(_read_port, _get(node, "items", list))))
     if kind is not ValueKind.TENSOR:
-        return Port(kind=kind)
+        return _read_fixed(node, kind)
     dtype = _get(node, "dtype", str)
     sizes = _items(node, "sizes", int)
     dim_order = _items(node, "dim_order", int)
@@ -292,3 +322,29 @@ def _read_port(node: object) -> Port:
         dim_order=dim_order,
         is_dynamic=_get(node, "dynamic", bool),
     )
+
+
+def _read_fixed(node: object, kind: ValueKind) -> Port:
+    """A port that is no tensor; as an input it may have the value it is fixed to."""
+    if not isinstance(node, dict) or "fixed" not in node:
+        return Port(kind=kind)
+    fixed = node["fixed"]
+    if kind in _FIXED_ITEMS:
+        fixed = _items(node, "fixed", _FIXED_ITEMS[kind])
+    elif type(fixed) is not _FIXED[kind]:
+        raise ValueError(f"{node!r:.80} has a value of another kind")
+    return Port(kind=kind, is_fixed=True, fixed=fixed)
+
+
+_FIXED: Final[dict[ValueKind, type]] = {
+    ValueKind.NONE: type(None),
+    ValueKind.INT: int,
+    ValueKind.DOUBLE: float,
+    ValueKind.BOOL: bool,
+    ValueKind.STRING: str,
+}
+_FIXED_ITEMS: Final[dict[ValueKind, type]] = {
+    ValueKind.INT_LIST: int,
+    ValueKind.DOUBLE_LIST: float,
+    ValueKind.BOOL_LIST: bool,
+}

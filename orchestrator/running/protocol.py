@@ -15,6 +15,7 @@ from orchestrator.running.npy import Array
 from orchestrator.running.product import ValueKind
 from orchestrator.running.values import (
     NPY_DTYPES,
+    ListValue,
     OtherValue,
     input_misfit,
     kind_of,
@@ -171,6 +172,14 @@ def _wrong_count(number: int, call: Call) -> Diagnostic:
 def _encode(value: RunValue, port: Port) -> bytes:
     """An input that fits its port."""
     tag = struct.pack("<I", kind_of(value))
+    if isinstance(value, OtherValue | str) or (
+        isinstance(value, ListValue) and port.is_fixed
+    ):
+        return tag  # the program has it
+    if isinstance(value, ListValue):
+        pairs = zip(value.items, port.items, strict=True)
+        items = b"".join(_encode(item, own) for item, own in pairs)
+        return tag + struct.pack("<I", len(value.items)) + items
     if isinstance(value, Array):
         rank = len(value.shape)
         elements = to_memory_order(
@@ -304,23 +313,54 @@ def _call_result(reader: _Reader, call: Call, trace: CallTrace | None) -> CallRe
     )
 
 
-def _decode(reader: _Reader, port: Port) -> RunValue:
+def _decode(reader: _Reader, port: Port) -> RunValue:  # one per kind
     tag = reader.word()
     if tag not in ValueKind.__members__.values():
         raise _ResponseError(f"the tag {tag} is unknown")
     match kind := ValueKind(tag):
+        case ValueKind.NONE:
+            return OtherValue(kind)
         case ValueKind.TENSOR:
             return _decode_tensor(reader, port)
-        case ValueKind.INT:
-            return int.from_bytes(reader.take(8), "little", signed=True)
-        case ValueKind.DOUBLE:
-            (number,) = struct.unpack("<d", reader.take(8))
-            return float(number)
-        case ValueKind.BOOL:
-            return any(reader.take(8))
+        case ValueKind.TENSOR_LIST:
+            return _decode_tensors(reader, port)
+        case ValueKind.INT_LIST | ValueKind.DOUBLE_LIST | ValueKind.BOOL_LIST:
+            code, size = _LIST_CODES[kind]
+            count = reader.word()
+            data = reader.take(size * count)
+            return ListValue(kind, struct.unpack(f"<{count}{code}", data))
         case ValueKind.STRING:
             return reader.take(reader.word()).decode(errors="backslashreplace")
-    return OtherValue(kind)
+    return _decode_number(kind, reader.take(8))
+
+
+def _decode_number(kind: ValueKind, data: bytes) -> RunValue:
+    if kind is ValueKind.DOUBLE:
+        (number,) = struct.unpack("<d", data)
+        return float(number)
+    if kind is ValueKind.BOOL:
+        return any(data)
+    return int.from_bytes(data, "little", signed=True)
+
+
+_LIST_CODES: Final = {
+    ValueKind.INT_LIST: ("q", 8),
+    ValueKind.DOUBLE_LIST: ("d", 8),
+    ValueKind.BOOL_LIST: ("?", 1),
+}
+
+
+def _decode_tensors(reader: _Reader, port: Port) -> ListValue:
+    count = reader.word()
+    if count != len(port.items):
+        raise _ResponseError(f"it is a list of {count} items, expected {port}")
+    items = []
+    for number, own in enumerate(port.items):
+        try:
+            items.append(_decode(reader, own))
+        except _ResponseError as problem:
+            raise _ResponseError(f"item {number}: {problem}") from None
+    return ListValue(ValueKind.TENSOR_LIST, tuple(items))
 
 
 def _decode_tensor(reader: _Reader, port: Port) -> Array:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic
 from orchestrator.running.npy import Array
+from orchestrator.running.product import ValueKind
 from orchestrator.running.protocol import DeviceError
-from orchestrator.running.values import OtherValue, describe, kind_of
+from orchestrator.running.values import ListValue, OtherValue, describe, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.running.compare import Comparison, OutputResult, Tolerance
+    from orchestrator.running.product import Port
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import Call, RunValue
 
@@ -109,10 +111,26 @@ def _output_data(item: OutputResult) -> dict[str, object]:
     if isinstance(item.value, Array):
         data["dtype"] = item.port.dtype.name if item.port.dtype is not None else None
         data["sizes"] = list(item.value.shape)
+    elif isinstance(item.value, ListValue):
+        data |= _list_data(item.value, item.port)
     elif not isinstance(item.value, OtherValue):
         data["value"] = _json_value(item.value)
     data["comparison"] = item.comparison and _comparison_data(item.comparison)
     return data
+
+
+def _list_data(value: ListValue, port: Port) -> dict[str, object]:
+    """Numbers of a list; of its tensors what they are."""
+    if value.kind is not ValueKind.TENSOR_LIST:
+        return {"value": [_json_value(number) for number in value.items]}
+    items = []
+    for item, own in zip(value.items, port.items, strict=True):
+        entry: dict[str, object] = {"kind": kind_of(item).label}
+        if isinstance(item, Array):
+            entry["dtype"] = own.dtype.name if own.dtype is not None else None
+            entry["sizes"] = list(item.shape)
+        items.append(entry)
+    return {"items": items}
 
 
 def _comparison_data(comparison: Comparison) -> dict[str, object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import repeat
 from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, TypeGuard
@@ -20,13 +21,13 @@ from orchestrator.running.inputs import (
     find_method,
     read_array,
 )
-from orchestrator.running.product import ValueKind
-from orchestrator.running.values import Call, OtherValue, stored_as
+from orchestrator.running.product import Port, ValueKind
+from orchestrator.running.values import Call, ListValue, OtherValue, stored_as
 
 if TYPE_CHECKING:
     from orchestrator.running.inputs import ReadBytes
     from orchestrator.running.npy import Array
-    from orchestrator.running.product import Port, Product
+    from orchestrator.running.product import Product
     from orchestrator.running.values import RunValue
 
 _BIT_PATTERNS: Final = "uint16 bit patterns"
@@ -165,20 +166,11 @@ class _Reader:
             self._wrong(at, entry, "an object with kind, and file or value")
             return None
         kind, value = entry.get("kind"), entry.get("value")
-        number: RunValue | None = None
-        match kind:
-            case "tensor":
-                return self._array(entry, port, at)
-            case "none":
-                return OtherValue(ValueKind.NONE)
-            case "int" if type(value) is int:
-                number = value
-            case "double":
-                number = _number(value)
-            case "bool" if isinstance(value, bool):
-                number = value
-            case "string" if isinstance(value, str):
-                number = value
+        if kind == "tensor":
+            return self._array(entry, port, at)
+        if kind == "tensor_list":
+            return self._tensors(entry, port, at)
+        number = _plain_value(kind, value)
         if number is None:
             if isinstance(kind, str) and kind in _KINDS:
                 self._wrong(f"{at}.value", value, _KINDS[kind])
@@ -186,6 +178,22 @@ class _Reader:
                 hint = did_you_mean(kind, _KINDS) if isinstance(kind, str) else ""
                 self._wrong(f"{at}.kind", kind, ", ".join(_KINDS), hint=hint)
         return number
+
+    def _tensors(
+        self, entry: dict[str, object], port: Port, at: str
+    ) -> RunValue | None:
+        """Items that the method does not have are read as what they are."""
+        entries = self._list(entry.get("items"), f"{at}.items", "a list of entries")
+        if entries is None:
+            return None
+        ports = (*port.items, *repeat(Port(kind=ValueKind.NONE), len(entries)))
+        found = [
+            self._value(item, own, f"{at}.items[{i}]")
+            for i, (item, own) in enumerate(zip(entries, ports, strict=False))
+        ]
+        items = tuple(item for item in found if item is not None)
+        whole = len(items) == len(found)
+        return ListValue(ValueKind.TENSOR_LIST, items) if whole else None
 
     def _array(self, entry: dict[str, object], port: Port, at: str) -> Array | None:
         file = entry.get("file")
@@ -252,8 +260,47 @@ _KINDS: Final = {
     "double": "a number",
     "bool": "true or false",
     "string": "a text",
+    "int_list": "a list of integers",
+    "double_list": "a list of numbers",
+    "bool_list": "a list of true and false",
+    "tensor_list": "a list of entries",
     "none": "nothing",
 }
+
+
+def _plain_value(  # noqa: PLR0911  # one per kind
+    kind: object, value: object
+) -> RunValue | None:
+    """A value that stands in the scenario itself; None if it is of another kind."""
+    match kind:
+        case "none":
+            return OtherValue(ValueKind.NONE)
+        case "int" if type(value) is int:
+            return value
+        case "double":
+            return _number(value)
+        case "bool" if isinstance(value, bool):
+            return value
+        case "string" if isinstance(value, str):
+            return value
+        case "int_list" | "double_list" | "bool_list" if isinstance(value, list):
+            return _numbers(ValueKind[kind.upper()], value)
+    return None
+
+
+def _numbers(kind: ValueKind, items: list[object]) -> ListValue | None:
+    """A list of numbers of one kind; None if it has something else."""
+    match kind:
+        case ValueKind.INT_LIST:
+            found: list[RunValue | None] = [
+                i if type(i) is int else None for i in items
+            ]
+        case ValueKind.DOUBLE_LIST:
+            found = [_number(item) for item in items]
+        case _:
+            found = [item if isinstance(item, bool) else None for item in items]
+    numbers = tuple(item for item in found if item is not None)
+    return ListValue(kind, numbers) if len(numbers) == len(found) else None
 
 
 def _excerpt(node: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -38,12 +38,20 @@ INT_MAX: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class OtherValue:
-    """An output whose content the firmware does not send: a list, or None."""
+    """A value without content: None."""
 
     kind: ValueKind
 
 
-RunValue = Array | bool | int | float | str | OtherValue
+@dataclass(frozen=True, slots=True)
+class ListValue:
+    """A list: of ints, doubles or bools, or of tensors and None."""
+
+    kind: ValueKind
+    items: tuple[RunValue, ...]
+
+
+RunValue = Array | bool | int | float | str | OtherValue | ListValue
 """Tensors are arrays in logical order, whatever the dim order of the program."""
 
 
@@ -97,13 +105,28 @@ def describe(value: RunValue) -> str:
             return str(value)
         case OtherValue():
             return value.kind.label
+        case ListValue(kind=ValueKind.TENSOR_LIST, items=items):
+            return (
+                f"{value.kind.label} of {', '.join(map(describe, items)) or 'nothing'}"
+            )
+        case ListValue():
+            return f"{value.kind.label} {_text(list(value.items))}"
         case bool():
             return f"bool {str(value).lower()}"
     return f"{kind_of(value).label} {value!r:.80}"
 
 
+def _text(value: object) -> str:
+    """Numbers and truth values as they are written in JSON and on command lines."""
+    return f"{value!r:.80}".replace("True", "true").replace("False", "false")
+
+
 def stored_as(port: Port) -> str:
     """What a `.npy` file for a port holds: `float32 [1, 12]`."""
+    if port.is_fixed:
+        return describe(fixed_value(port))
+    if port.items:
+        return f"{port.kind.label} of {', '.join(map(stored_as, port.items))}"
     if port.dtype is None or port.dtype not in NPY_DTYPES:
         return str(port)
     name = dtype_name(NPY_DTYPES[port.dtype])
@@ -113,9 +136,18 @@ def stored_as(port: Port) -> str:
     return f"{name} {bound}{list(port.sizes)}"
 
 
-def input_misfit(value: RunValue, port: Port) -> Misfit | None:
+def fixed_value(port: Port) -> RunValue:
+    """The value an input has in the program and cannot be given."""
+    if isinstance(port.fixed, tuple):
+        return ListValue(port.kind, port.fixed)
+    return OtherValue(port.kind) if port.fixed is None else port.fixed
+
+
+def input_misfit(  # noqa: PLR0911  # one per reason
+    value: RunValue, port: Port
+) -> Misfit | None:
     """Why a value cannot be given to an input; None if it can."""
-    if port.kind not in _INPUT_KINDS:
+    if port.kind not in _INPUT_KINDS and not port.is_fixed:
         return Misfit(
             message=f"an input of kind {port.kind.label} cannot be given",
             found=describe(value),
@@ -128,6 +160,16 @@ def input_misfit(value: RunValue, port: Port) -> Misfit | None:
             found=describe(value),
             expected=stored_as(port),
         )
+    # As texts NaN is NaN.
+    if port.is_fixed and repr(value) != repr(fixed_value(port)):
+        return Misfit(
+            message="the program was exported for another value of this input",
+            found=describe(value),
+            expected=stored_as(port),
+            hint="give that value, or export the model for the other one",
+        )
+    if isinstance(value, ListValue) and not port.is_fixed:
+        return _list_misfit(value, port)
     if isinstance(value, Array):
         return _array_misfit(value, port)
     if type(value) is int and not INT_MIN <= value <= INT_MAX:
@@ -139,8 +181,30 @@ def input_misfit(value: RunValue, port: Port) -> Misfit | None:
     return None
 
 
+def _list_misfit(value: ListValue, port: Port) -> Misfit | None:
+    """A list of tensors; what is None in the program stays None."""
+    if len(value.items) != len(port.items):
+        return Misfit(
+            message="the list has another length than the method takes",
+            found=describe(value),
+            expected=stored_as(port),
+        )
+    for number, (item, own) in enumerate(zip(value.items, port.items, strict=True)):
+        fixed = replace(own, is_fixed=own.kind is ValueKind.NONE)
+        misfit = input_misfit(item, fixed)
+        if misfit is not None:
+            return replace(misfit, message=f"item {number}: {misfit.message}")
+    return None
+
+
 _INPUT_KINDS: Final = frozenset(
-    {ValueKind.TENSOR, ValueKind.INT, ValueKind.DOUBLE, ValueKind.BOOL}
+    {
+        ValueKind.TENSOR,
+        ValueKind.INT,
+        ValueKind.DOUBLE,
+        ValueKind.BOOL,
+        ValueKind.TENSOR_LIST,
+    }
 )
 
 

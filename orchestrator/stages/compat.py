@@ -6,18 +6,14 @@ table, the memory and the API that the firmware has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from orchestrator.core.call import table_refusal
 from orchestrator.core.firmware import Firmware, FirmwareMethod, port_text
 from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.pte.interface import TENSOR_LISTS, with_items
 from orchestrator.pte.program import DelegateCall, MoveCall
-from orchestrator.pte.values import (
-    OptionalTensorListValue,
-    TensorListValue,
-    TensorValue,
-    kind_name,
-)
+from orchestrator.pte.values import NoneValue, TensorValue, kind_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,8 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.core.op_info import OpCall, OpInfo
     from orchestrator.core.resolution import Resolution
     from orchestrator.pte.program import Method, Program
-
-_LISTS: Final = (TensorListValue, OptionalTensorListValue)
+    from orchestrator.pte.values import Value
 
 
 def firmware_of(
@@ -187,7 +182,8 @@ class _Check:
                 hint="export with memory-planned inputs and outputs, and without"
                 " external constants",
             )
-        fixed = [str(i) for i in method.inputs if i in self._fixed]
+        given = with_items(method, method.inputs)
+        fixed = [str(i) for i in given if i in self._fixed]
         if fixed and not outside:
             yield self._problem(
                 "write-to-constant",
@@ -247,7 +243,7 @@ class _Check:
         args = self._method.instructions[instruction].args  # type: ignore[union-attr]  # of a kernel call
         for position, arg in enumerate(args):
             value = self._method.values[arg]
-            items = value.items if isinstance(value, _LISTS) else (arg,)
+            items = value.items if isinstance(value, TENSOR_LISTS) else (arg,)
             if self._fixed.intersection(items):
                 found.add(position)
         return frozenset(found)
@@ -282,18 +278,20 @@ def _is_homeless(value: TensorValue) -> bool:
 
 
 def _ports(method: Method, indices: tuple[int, ...]) -> tuple[str, ...]:
-    found = []
-    for index in indices:
-        value = method.values[index]
-        if isinstance(value, TensorValue):
-            text = port_text(
-                "tensor",
-                value.dtype,
-                value.sizes,
-                value.dim_order,
-                is_dynamic=value.is_dynamic,
-            )
-        else:
-            text = port_text(kind_name(type(value)))
-        found.append(text)
-    return tuple(found)
+    return tuple(_port(method, method.values[index]) for index in indices)
+
+
+def _port(method: Method, value: Value) -> str:
+    if isinstance(value, TENSOR_LISTS):
+        items = (method.values[i] if i >= 0 else NoneValue() for i in value.items)
+        # The device tells no list of tensors from one that may have None.
+        return f"tensor list of ({', '.join(_port(method, item) for item in items)})"
+    if not isinstance(value, TensorValue):
+        return port_text(kind_name(type(value)))
+    return port_text(
+        "tensor",
+        value.dtype,
+        value.sizes,
+        value.dim_order,
+        is_dynamic=value.is_dynamic,
+    )

@@ -25,8 +25,14 @@ from orchestrator.core.memory import (
 )
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.pte.delegates import delegate_states, with_delegates
+from orchestrator.pte.interface import (
+    NUMBER_LISTS,
+    TENSOR_LISTS,
+    most_items,
+    with_items,
+)
 from orchestrator.pte.program import DelegateCall, KernelCall, MoveCall
-from orchestrator.pte.values import TensorValue
+from orchestrator.pte.values import BoolListValue, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -215,8 +221,16 @@ def _method_memory(
 
 
 def _value_bytes(method: Method, index: int) -> int:
+    """Of a tensor, of those in a list, of the most that a list of numbers has."""
     value = method.values[index]
-    return value.size_bytes if isinstance(value, TensorValue) else SCALAR_BYTES
+    if isinstance(value, BoolListValue):
+        return most_items(method, index)
+    if isinstance(value, NUMBER_LISTS):
+        return most_items(method, index) * SCALAR_BYTES
+    if not isinstance(value, (TensorValue, *TENSOR_LISTS)):
+        return SCALAR_BYTES
+    tensors = (method.values[i] for i in with_items(method, [index]))
+    return sum(t.size_bytes for t in tensors if isinstance(t, TensorValue))
 
 
 def peak_live_bytes(method: Method, memory_id: int) -> int:
@@ -262,10 +276,12 @@ def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]
     written: dict[int, int] = {}
     for time, instruction in enumerate(method.instructions):
         args, outs = _touches(instruction, written)
-        for index in _with_items(method, args):
+        for index in with_items(method, args):
             touched.setdefault(index, []).append(time)
-        for index in _with_items(method, outs):
+        for index in with_items(method, outs):
             written.setdefault(index, time)
+    inputs = frozenset(with_items(method, method.inputs))
+    outputs = frozenset(with_items(method, method.outputs))
     owners: list[tuple[int, int, int, int]] = []
     views: list[tuple[int, int, int, int]] = []
     for index, value in enumerate(method.values):
@@ -275,11 +291,11 @@ def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]
         if place.memory_id != memory_id or value.size_bytes == 0:
             continue
         times = touched.get(index, [end_of_time])
-        starts_live = index in method.inputs or value.is_mutable_state
+        starts_live = index in inputs or value.is_mutable_state
         is_view = not starts_live and index not in written
         first = -1 if starts_live else written.get(index, times[0])
         last = max(times[-1], first) if index in touched else first
-        if index in method.outputs or value.is_mutable_state:
+        if index in outputs or value.is_mutable_state:
             last = end_of_time
         begin = place.offset_bytes
         life = (first, last, begin, begin + value.size_bytes)
@@ -303,15 +319,6 @@ def _extend_view(
         if lowest <= begin and end <= highest:
             return (start, last, begin, end)
     return view
-
-
-def _with_items(method: Method, args: Iterable[int]) -> Iterable[int]:
-    """The arguments, and the tensors of those that are lists."""
-    for index in args:
-        yield index
-        value = method.values[index]
-        if "TensorList" in type(value).__name__:
-            yield from (i for i in getattr(value, "items", ()) if i >= 0)
 
 
 def _union_bytes(spans: Iterable[tuple[int, int]]) -> int:

@@ -8,21 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.pte.interface import with_items
 from orchestrator.pte.program import KernelCall, MoveCall
-from orchestrator.pte.values import (
-    OptionalTensorListValue,
-    TensorListValue,
-    TensorValue,
-)
+from orchestrator.pte.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.core.resolution import Resolution
     from orchestrator.pte.program import Method, Program
-
-_LISTS = (TensorListValue, OptionalTensorListValue)
 
 
 def check_writes(
@@ -49,38 +44,46 @@ def check_writes(
             code="write-to-constant",
             message=f'model "{model}" writes into memory that must not change',
             where=spans.get(model),
-            notes=(
-                ("found", f"method {method.name}, instruction {instruction}, {what}"),
-            ),
+            notes=(("found", f"method {method.name}, {what}"),),
             hint="export the model again; if it was exported just now, report it to"
             " ExecuTorch",
         )
         for model, program in programs.items()
         for method in program.methods
-        for instruction, what in _writes(method, schemas)
+        for what in _writes(method, schemas)
     ]
     if problems:
         raise ModelError(problems)
 
 
-def _writes(
-    method: Method, schemas: Mapping[OperatorName, OpSchema]
-) -> Iterator[tuple[int, str]]:
+def _writes(method: Method, schemas: Mapping[OperatorName, OpSchema]) -> Iterator[str]:
     moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
+
+    def fixed(indices: Iterable[int]) -> Iterator[int]:
+        for index in with_items(method, indices):
+            value = method.values[index]
+            if isinstance(value, TensorValue) and (
+                index in moved or not value.is_planned
+            ):
+                yield index
+
+    yield from _fixed_inputs(method, moved)
     for number, call in enumerate(method.instructions):
         if not isinstance(call, KernelCall):
             continue
         schema = schemas.get(method.operators[call.operator])
         for position, what in _written(schema) if schema else ():
-            index = call.args[position]
-            found = method.values[index]
-            items = found.items if isinstance(found, _LISTS) else (index,)
-            for item in items:
-                value = method.values[item]
-                if isinstance(value, TensorValue) and (
-                    item in moved or not value.is_planned
-                ):
-                    yield number, f"{what} (value {item})"
+            for index in fixed([call.args[position]]):
+                yield f"instruction {number}, {what} (value {index})"
+
+
+def _fixed_inputs(method: Method, moved: set[int]) -> Iterator[str]:
+    """Inputs that callers could not write."""
+    for position, index in enumerate(method.inputs):
+        for item in with_items(method, [index]):
+            value = method.values[item]
+            if isinstance(value, TensorValue) and (item in moved or value.is_constant):
+                yield f"input {position} (value {item})"
 
 
 def _written(schema: OpSchema) -> Iterator[tuple[int, str]]:

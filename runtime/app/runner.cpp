@@ -17,6 +17,12 @@
 #define ORCH_CHECKS_IMAGE 0
 #endif
 
+/// 1 if an input or output of the product is a list, or an input None or a
+/// string: others do not pay for it.
+#ifndef ORCH_LISTS
+#define ORCH_LISTS 0
+#endif
+
 #if ORCH_TRACE
 #include "orch/trace.h"
 #endif
@@ -42,6 +48,7 @@ constexpr uint32_t kRequestMagic = 0x3151524FU;  // "ORQ1"
 constexpr bool kTraced = ORCH_TRACE != 0;
 constexpr uint32_t kResponseMagic = kTraced ? 0x3154524FU   // "ORT1"
                                             : 0x3153524FU;  // "ORS1"
+constexpr bool kLists = ORCH_LISTS != 0;
 constexpr uint32_t kFresh = 1;
 
 enum ExitCode : int { kDone = 0, kBadRequest = 3, kWriteFailed = 4 };
@@ -121,14 +128,20 @@ struct CallTrace {
 
 CallTrace call_trace;
 
-/// Reads one input from the request into its value. False: the request is
-/// wrong.
-bool read_input(File request, Value& value) {
+bool read_tag(File request, Tag tag) {
+  uint32_t word;
+  return read_word(request, word) && word == static_cast<uint32_t>(tag);
+}
+
+/// Reads a value that is no list into its place. What a program has fixed comes
+/// as its tag alone, and stays. False: the request is wrong.
+bool read_value(File request, Value& value) {
   uint32_t tag;
   if (!read_word(request, tag) || tag != static_cast<uint32_t>(value.tag())) {
     return false;
   }
   if (!value.is_tensor()) {
+    if (kLists && !value.is_scalar()) return true;
     uint32_t words[2];
     if (!value.is_scalar() || !platform::read(request, words, sizeof words)) {
       return false;
@@ -155,7 +168,29 @@ bool read_input(File request, Value& value) {
   return bytes == 0 || platform::read(request, tensor.memory, bytes);
 }
 
-bool write_output(File response, const Value& value) {
+/// Reads one input from the request into its value, or into those of a list.
+bool read_input(File request, const ModelMethod& method, Value& value) {
+  if (!kLists || value.tag() != Tag::TensorList) {
+    return read_value(request, value);
+  }
+  const List& list = value.list();
+  uint32_t count;
+  if (!read_tag(request, Tag::TensorList) || !read_word(request, count) ||
+      count != list.count) {
+    return false;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool none = static_cast<const int32_t*>(list.items)[i] < 0;
+    if (!(none ? read_tag(request, Tag::None)
+               : read_value(request, item(method, value, i)))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Writes a value that is no list.
+bool write_value(File response, const Value& value) {
   if (!write_word(response, static_cast<uint32_t>(value.tag()))) return false;
   if (value.is_scalar()) {
     return platform::write(response, value.scalar().words,
@@ -173,6 +208,39 @@ bool write_output(File response, const Value& value) {
          write_word(response, tensor.dim) &&
          platform::write(response, tensor.dims, tensor.dim * sizeof(int32_t)) &&
          (bytes == 0 || platform::write(response, tensor.memory, bytes));
+}
+
+bool write_output(File response, const ModelMethod& method, uint32_t index) {
+  const Value& value = output(method, index);
+  if (!kLists) return write_value(response, value);
+  const bool ints = value.tag() == Tag::IntList;
+  const bool doubles = value.tag() == Tag::DoubleList;
+  const bool tensors = value.tag() == Tag::TensorList;
+  if (!ints && !doubles && !tensors && value.tag() != Tag::BoolList) {
+    return write_value(response, value);
+  }
+  const uint32_t count = value.list().count;
+  if (!write_word(response, static_cast<uint32_t>(value.tag())) ||
+      !write_word(response, count)) {
+    return false;
+  }
+  if (!ints && !tensors) {
+    return platform::write(response, value.list().items,
+                           count * (doubles ? sizeof(double) : 1));
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    bool written;
+    if (ints) {
+      const int64_t number = list_int(method, index, i);
+      written = platform::write(response, &number, sizeof number);
+    } else if (static_cast<const int32_t*>(value.list().items)[i] < 0) {
+      written = write_word(response, static_cast<uint32_t>(Tag::None));
+    } else {
+      written = write_value(response, item(method, value, i));
+    }
+    if (!written) return false;
+  }
+  return true;
 }
 
 /// Result of one call: error, instruction it stopped at, bytes of method state.
@@ -208,7 +276,9 @@ int run_call(File request, File response, Error intact, bool& failed) {
     const MethodImage& image = method.loaded->image;
     if (inputs != image.inputs.size()) return kBadRequest;
     for (uint32_t i = 0; i < inputs; ++i) {
-      if (!read_input(request, input(method, i))) return kBadRequest;
+      if (!read_input(request, method, input(method, i))) {
+        return kBadRequest;
+      }
     }
     call_trace.run();
     status = execute(image);
@@ -223,7 +293,7 @@ int run_call(File request, File response, Error intact, bool& failed) {
   }
   if (!write_word(response, outputs)) return kWriteFailed;
   for (uint32_t i = 0; i < outputs; ++i) {
-    if (!write_output(response, output(method, i))) return kWriteFailed;
+    if (!write_output(response, method, i)) return kWriteFailed;
   }
   return kDone;
 }

@@ -1,5 +1,6 @@
 // Math functions for float; alone, so that programs without it do not pay for
 // it.
+#include "math_erf.h"
 #include "math_exp.h"
 #include "math_sqrt.h"
 #include "math_trig.h"
@@ -7,6 +8,7 @@
 namespace orch::math {
 
 float exp(float x) { return exp_of(x); }
+float erf(float x) { return erf_of(x); }
 float tanh(float x) { return tanh_of(x); }
 float sqrt(float x) { return sqrt_of(x); }
 

@@ -1,5 +1,6 @@
 // Math functions for double; alone, so that programs without it do not pay for
 // it.
+#include "math_erf.h"
 #include "math_exp.h"
 #include "math_sqrt.h"
 #include "math_trig.h"
@@ -7,6 +8,7 @@
 namespace orch::math {
 
 double exp(double x) { return exp_of(x); }
+double erf(double x) { return erf_of(x); }
 double tanh(double x) { return tanh_of(x); }
 double sqrt(double x) { return sqrt_of(x); }
 

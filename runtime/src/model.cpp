@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "port_fit.h"
+
 namespace orch {
 
 Error load_linked(const ModelMethod& method) {
@@ -26,23 +28,6 @@ Error start_prelinked(const ModelMethod& method) {
 }
 
 namespace {
-
-bool fits(const Value& value, const Port& port) {
-  if (value.tag() != port.tag) return false;
-  if (!value.is_tensor()) return true;
-  const Tensor& tensor = value.tensor();
-  const bool dynamic = (tensor.flags & Tensor::kDynamic) != 0;
-  if (tensor.dtype != port.dtype || tensor.dim != port.dim ||
-      dynamic != port.dynamic) {
-    return false;
-  }
-  for (int i = 0; i < tensor.dim; ++i) {
-    if (tensor.size(i) != port.sizes[i] || tensor.order[i] != port.order[i]) {
-      return false;
-    }
-  }
-  return true;
-}
 
 bool fit(const MethodImage& image, Span<const int32_t> indices,
          Span<const Port> ports) {

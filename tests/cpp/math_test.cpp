@@ -112,6 +112,21 @@ void check_tanh(int count) {
 }
 
 template <typename F>
+void check_erf(int count) {
+  Worst<F> worst;
+  const auto see = [&](F x) {
+    worst.see(x, ulps(math::erf(x), std::erf(static_cast<long double>(x))));
+  };
+  for_numbers<F>(count, 1.0, see);
+  for_numbers<F>(count, 7.0, see);
+  F x = 1;  // where one form becomes the other
+  for (int i = 0; i < 1000; ++i) x = std::nextafter(x, F(0));
+  for (int i = 0; i < 2000; ++i, x = std::nextafter(x, kInf<F>)) see(x);
+  worst.report(sizeof(F) == 4 ? "erf(float)" : "erf(double)");
+  CHECK(worst.error < 1.6);
+}
+
+template <typename F>
 void check_trig(int count) {
   Worst<F> of_sin;
   Worst<F> of_cos;
@@ -155,6 +170,11 @@ TEST_CASE("tanh is within one and a half units of the last place") {
   check_tanh<double>(100'000);
 }
 
+TEST_CASE("erf is within 1.6 units of the last place") {
+  check_erf<float>(400'000);
+  check_erf<double>(200'000);
+}
+
 TEST_CASE("sin and cos are within 1.6 units of the last place") {
   check_trig<float>(100'000);
   check_trig<double>(50'000);
@@ -180,6 +200,11 @@ TEST_CASE_TEMPLATE("special values", F, float, double) {
   CHECK(math::tanh(-kInf<F>) == -1);
   CHECK(bits_of(math::tanh(F(0))) == bits_of(F(0)));
   CHECK(bits_of(math::tanh(F(-0.0))) == bits_of(F(-0.0)));
+  CHECK(std::isnan(math::erf(kNaN<F>)));
+  CHECK(math::erf(kInf<F>) == 1);
+  CHECK(math::erf(-kInf<F>) == -1);
+  CHECK(bits_of(math::erf(F(0))) == bits_of(F(0)));
+  CHECK(bits_of(math::erf(F(-0.0))) == bits_of(F(-0.0)));
   for (const F x : {kNaN<F>, kInf<F>, -kInf<F>}) {
     CHECK(std::isnan(math::sin(x)));
     CHECK(std::isnan(math::cos(x)));
@@ -263,7 +288,22 @@ uint64_t trig_digest() {
   return hash;
 }
 
+template <typename F>
+uint64_t erf_digest() {
+  uint64_t hash = 0xCBF29CE484222325U;
+  for (int i = 0; i < 4000; ++i) {
+    const F value = math::erf(static_cast<F>(i - 2000) / 331);
+    typename Bits<F>::type b = bits_of(value);
+    for (size_t k = 0; k < sizeof(F); ++k, b >>= 8) {
+      hash = (hash ^ (b & 0xFFU)) * 0x100000001B3U;
+    }
+  }
+  return hash;
+}
+
 TEST_CASE("results are the same bits everywhere") {
+  CHECK(erf_digest<float>() == 5915494583541150104U);
+  CHECK(erf_digest<double>() == 18082216777982195164U);
   CHECK(trig_digest<float>() == 12175560351211752018U);
   CHECK(trig_digest<double>() == 9555566119296203756U);
   CHECK(digest<float>() == 16283983977610838358U);

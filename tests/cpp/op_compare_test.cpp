@@ -1,4 +1,4 @@
-// Comparisons, logical_not, bitwise_and, where, clamp.
+// Comparisons, logical_not, logical_xor, bitwise_and, _or, _not, where, clamp.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -90,6 +90,57 @@ TEST_CASE("bitwise_and") {
   CHECK(Call().add(a).add(bits).add(out).run(bitwise_and_Tensor_out) ==
         Error::Ok);
   CHECK(out.items<int32_t>() == std::vector<int32_t>{0, 0, 1});
+}
+
+TEST_CASE("bitwise_or") {
+  const auto a = TestTensor::of<int32_t>({3}, {12, -1, 5});
+  const TestTensor out(ScalarType::Int, {3});
+  CHECK(Call().add(a).integer(10).add(out).run(bitwise_or_Scalar_out) ==
+        Error::Ok);
+  CHECK(out.items<int32_t>() == std::vector<int32_t>{14, -1, 15});
+  CHECK(Call().add(a).number(10).add(out).run(bitwise_or_Scalar_out) ==
+        Error::InvalidArgument);
+  const TestTensor bools(ScalarType::Bool, {3});
+  CHECK(Call().add(a).integer(1).add(bools).run(bitwise_or_Scalar_out) ==
+        Error::InvalidArgument);
+  const auto bits = TestTensor::of<bool>({3}, {true, false, true});
+  CHECK(Call().add(a).add(bits).add(out).run(bitwise_or_Tensor_out) ==
+        Error::Ok);
+  CHECK(out.items<int32_t>() == std::vector<int32_t>{13, -1, 5});
+  const auto floats = TestTensor::of<float>({3}, {1, 2, 3});
+  CHECK(Call().add(floats).add(floats).add(floats).run(bitwise_or_Tensor_out) ==
+        Error::DtypeNotSelected);
+}
+
+TEST_CASE("bitwise_not of integers is that of bits, of Bool the other value") {
+  const auto a = TestTensor::of<uint8_t>({3}, {0, 255, 5});
+  const TestTensor out(ScalarType::Byte, {3});
+  CHECK(Call().add(a).add(out).run(bitwise_not_out) == Error::Ok);
+  CHECK(out.items<uint8_t>() == std::vector<uint8_t>{255, 0, 250});
+  const auto bools = TestTensor::of<bool>({2}, {true, false});
+  CHECK(Call().add(bools).add(bools).run(bitwise_not_out) == Error::Ok);
+  CHECK(bools.items<bool>() == Bools{false, true});
+  CHECK(Call().add(a).add({ScalarType::Int, {3}}).run(bitwise_not_out) ==
+        Error::InvalidArgument);
+  CHECK(Call().add(a).add({ScalarType::Byte, {4}}).run(bitwise_not_out) ==
+        Error::InvalidArgument);
+  const TestTensor floats(ScalarType::Float, {2});
+  CHECK(Call().add(floats).add(floats).run(bitwise_not_out) ==
+        Error::DtypeNotSelected);
+}
+
+TEST_CASE("logical_xor compares truth, not bits") {
+  const auto a = TestTensor::of<int32_t>({4}, {0, 6, 0, 5});
+  const auto b = TestTensor::of<int32_t>({4}, {0, 1, 2, 0});
+  CHECK(compare(logical_xor_out, a, b) == Bools{false, false, true, true});
+  const auto f = TestTensor::of<float>({4}, {kNaN, 0.25F, -0.0F, 0});
+  CHECK(compare(logical_xor_out, a, f) == Bools{true, false, false, true});
+  const TestTensor sums(ScalarType::Float, {4});
+  CHECK(Call().add(a).add(b).add(sums).run(logical_xor_out) == Error::Ok);
+  CHECK(sums.items<float>() == std::vector<float>{0, 0, 1, 1});
+  CHECK(
+      Call().add(a).add(b).add({ScalarType::Bool, {3}}).run(logical_xor_out) ==
+      Error::InvalidArgument);
 }
 
 TEST_CASE("where broadcasts three tensors") {

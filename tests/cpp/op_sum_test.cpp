@@ -1,4 +1,4 @@
-// Reductions: sum, mean, var, argmax, max.
+// Reductions: sum, mean, var, argmax, max, any.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -224,6 +224,56 @@ TEST_CASE("max refuses what does not fit") {
         Error::DtypeNotSelected);
   CHECK(values.items<uint8_t>()[0] == TestTensor::kPattern);
   CHECK(indices.items<uint8_t>()[0] == TestTensor::kPattern);
+}
+
+TEST_CASE("any finds an item that is not 0") {
+  const auto x = TestTensor::of<float>({2, 2}, {0, -0.0F, 0, std::nanf("")});
+  const TestTensor rows(ScalarType::Bool, {2});
+  const auto any = [](const TestTensor& self, int64_t dim, bool keep,
+                      const TestTensor& out) {
+    return Call().add(self).integer(dim).boolean(keep).add(out).run(any_out);
+  };
+  CHECK(any(x, 1, false, rows) == Error::Ok);
+  CHECK(rows.items<bool>() == std::vector<bool>{false, true});
+  const TestTensor kept(ScalarType::Byte, {1, 2});
+  CHECK(any(x, -2, true, kept) == Error::Ok);
+  CHECK(kept.items<uint8_t>() == std::vector<uint8_t>{0, 1});
+  const TestTensor one(ScalarType::Bool, {});
+  CHECK(Call().add(x).add(one).run(any_all_out) == Error::Ok);
+  CHECK(one.items<bool>() == std::vector<bool>{true});
+  // 256 is not 0, though its last byte is.
+  const auto ints = TestTensor::of<int32_t>({2}, {0, 256});
+  const TestTensor byte(ScalarType::Byte, {});
+  CHECK(Call().add(ints).add(byte).run(any_all_out) == Error::Ok);
+  CHECK(byte.items<uint8_t>() == std::vector<uint8_t>{1});
+  CHECK(Call().add({ScalarType::Int, {0}}).add(byte).run(any_all_out) ==
+        Error::Ok);
+  CHECK(byte.items<uint8_t>() == std::vector<uint8_t>{0});
+}
+
+TEST_CASE(
+    "any over several dimensions: None is all of them, a list what it has") {
+  const auto x = TestTensor::of<int8_t>({2, 2}, {0, 3, 0, 0});
+  const auto any = [&x](const Ints& dims, const TestTensor& out) {
+    return Call().add(x).ints(dims).boolean(false).add(out).run(any_dims_out);
+  };
+  const TestTensor one(ScalarType::Bool, {});
+  const TestTensor rows(ScalarType::Bool, {2});
+  const TestTensor same(ScalarType::Bool, {2, 2});
+  CHECK(any({0, 1}, one) == Error::Ok);
+  CHECK(one.items<bool>() == std::vector<bool>{true});
+  CHECK(any({0}, rows) == Error::Ok);
+  CHECK(rows.items<bool>() == std::vector<bool>{false, true});
+  CHECK(any({}, same) == Error::Ok);
+  CHECK(same.items<bool>() == std::vector<bool>{false, true, false, false});
+  CHECK(Call().add(x).none().boolean(false).add(one).run(any_dims_out) ==
+        Error::Ok);
+  CHECK(any({0, 0}, rows) == Error::InvalidArgument);
+  CHECK(any({2}, rows) == Error::InvalidArgument);
+  CHECK(any({0}, one) == Error::InvalidArgument);
+  CHECK(any({0}, {ScalarType::Int, {2}}) == Error::InvalidArgument);
+  const TestTensor words(ScalarType::UInt16, {2});
+  CHECK(Call().add(words).add(one).run(any_all_out) == Error::DtypeNotSelected);
 }
 
 TEST_CASE("var takes the correction off the number of items") {

@@ -1,4 +1,4 @@
-// abs, neg, sin, cos, sigmoid.
+// abs, neg, sin, cos, sigmoid, gelu.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -68,6 +68,43 @@ TEST_CASE("sigmoid at the ends") {
   const TestTensor out(ScalarType::Float, {4});
   CHECK(unary(sigmoid_out, x, out) == Error::Ok);
   CHECK(out.items<float>() == std::vector<float>{0, 1, 0, 1});
+}
+
+Error gelu(const TestTensor& self, const char* form, const TestTensor& out) {
+  return Call().add(self).text(form).add(out).run(gelu_out);
+}
+
+TEST_CASE("gelu, exact and by tanh") {
+  const auto x = TestTensor::of<double>({5}, {0, 1, -2, 40, -40});
+  const TestTensor out(ScalarType::Double, {5});
+  CHECK(gelu(x, "none", out) == Error::Ok);
+  const auto exact = out.items<double>();
+  CHECK(exact[0] == 0);
+  CHECK(std::fabs(exact[1] - 0.8413447460685429) < 1e-15);
+  CHECK(std::fabs(exact[2] + 0.0455002638963584) < 1e-15);
+  CHECK(exact[3] == 40);
+  CHECK(exact[4] == 0);
+  CHECK(gelu(x, "tanh", out) == Error::Ok);
+  CHECK(std::fabs(out.items<double>()[1] - 0.8411919906082768) < 1e-15);
+  const auto ends = TestTensor::of<float>({1}, {kInf});
+  for (const char* const form : {"none", "tanh"}) {
+    CHECK(gelu(ends, form, ends) == Error::Ok);
+    CHECK(ends.items<float>()[0] == kInf);
+  }
+  const auto one = TestTensor::of<Half>({1}, {Half(1)});
+  CHECK(gelu(one, "none", one) == Error::Ok);
+  CHECK(one.items<Half>()[0].bits == Half(0.84134475F).bits);
+}
+
+TEST_CASE("gelu refuses what does not fit") {
+  const TestTensor x(ScalarType::Float, {2});
+  CHECK(gelu(x, "", x) == Error::InvalidArgument);
+  CHECK(gelu(x, "tan", x) == Error::InvalidArgument);
+  CHECK(gelu(x, "none", {ScalarType::Double, {2}}) == Error::InvalidArgument);
+  CHECK(gelu(x, "none", {ScalarType::Float, {3}}) == Error::InvalidArgument);
+  const TestTensor ints(ScalarType::Int, {2});
+  CHECK(gelu(ints, "none", ints) == Error::DtypeNotSelected);
+  CHECK(x.items<uint8_t>()[0] == TestTensor::kPattern);
 }
 
 }  // namespace

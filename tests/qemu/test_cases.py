@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from orchestrator.targets import CPUS
+from tests.case_counts import count_case
 from tests.conftest import CORPUS
 from tests.product import make_product
+from tests.same_bits import check_same_bits
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 CASES = (
@@ -32,25 +34,16 @@ TARGETS = [(cpu.name, t) for cpu in CPUS.values() for t in sorted(cpu.toolchains
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
-_first_digest: dict[str, tuple[str, str]] = {}
-"""By case: digest of the outputs of the first target that ran, and its name."""
-
-
-def _digest(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
-
 
 @pytest.mark.parametrize(("cpu", "toolchain"), TARGETS)
 @pytest.mark.parametrize("case", CASES)
-def test_case(
+def test_case(  # noqa: PLR0917  # fixtures
     case: str,
     cpu: str,
     toolchain: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
 ) -> None:
     """ExecuTorch's outputs within the tolerance, and the same bits on all targets."""
     need_toolchain(cpu, toolchain)
@@ -79,6 +72,6 @@ def test_case(
     for call in document["calls"]:
         assert call["state_used_bytes"] == call["state_bytes"]
         assert all(output["comparison"]["ok"] for output in call["outputs"])
-    here = f"{cpu} {toolchain}"
-    expected, first = _first_digest.setdefault(case, (_digest(outputs), here))
-    assert _digest(outputs) == expected, f"{here} and {first} give other floats"
+    found = {path.name: path.read_bytes() for path in outputs.iterdir()}
+    check_same_bits(case, found, f"{cpu} {toolchain}")
+    count_case(record_property, case, cpu)

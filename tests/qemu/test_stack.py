@@ -22,7 +22,12 @@ from orchestrator.running.scenario import read_scenario
 from orchestrator.shell.ninja import ninja_program
 from orchestrator.shell.sources import library_names
 from orchestrator.shell.toolchain import find_emulator
-from orchestrator.stages.generate.ports import C_TYPES, api_methods, c_scalar, is_data
+from orchestrator.stages.generate.ports import (
+    C_TYPES,
+    accessor_ends,
+    api_methods,
+    c_scalar,
+)
 from orchestrator.targets import BOARDS
 from tests.conftest import CORPUS, model_bytes
 from tests.integration.test_corpus import RUNNABLE
@@ -54,7 +59,7 @@ def _entry_source(
     calls: list[tuple[str, str]] = []
     method_index = {method.base: i for i, method in enumerate(methods)}
     for method in methods:
-        ports = [p for p in method.ports if is_data(p)]
+        ports = method.ports
         every = [a for port in ports for a in _arguments(port)]
         # To run needs what is not written through a pointer.
         changing = [
@@ -69,10 +74,16 @@ def _entry_source(
             (f"{method.base}_run_at", [*changing, "out<uint32_t>()"]),
         ):
             calls.append((name, f"result.status = {name}({', '.join(arguments)})"))
-        calls += [
-            (name, f"if (!{name}()) result.status = ORCH_NOT_FOUND")
-            for name in method.names[3:-2]
-        ]
+        for port in ports:
+            for ending in accessor_ends(port):
+                name = f"{method.base}_{port.name}{ending}"
+                if isinstance(port.value, TensorValue):
+                    calls.append(
+                        (name, f"if (!{name}()) result.status = ORCH_NOT_FOUND")
+                    )
+                else:
+                    argument = "0" if ending == "_item" else ""
+                    calls.append((name, f"static_cast<void>({name}({argument}))"))
         place = f"orch::kModelMethods[{method_index[method.base]}]->program"
         load = method.names[-2]
         calls.append((load, f"result.status = {load}({place}.data(), {place}.size())"))

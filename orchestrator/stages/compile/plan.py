@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.operator import ArgKind
+from orchestrator.pte.interface import has_lists
 from orchestrator.stages.compile.ninja import ninja_text
 from orchestrator.stages.compile.units import (
     SELECTED,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.resolution import Resolution
     from orchestrator.core.toolchain import Toolchain
+    from orchestrator.pte.program import Program
     from orchestrator.targets import Target
 
 _COMMON = (
@@ -86,6 +88,7 @@ def plan_compile(
     delegates: Mapping[str, LibraryOptions] = MappingProxyType({}),
     traced: bool = False,
     checked: bool = False,
+    programs: Mapping[str, Program] = MappingProxyType({}),
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -101,7 +104,9 @@ def plan_compile(
         delegates: How the sources of delegates are compiled, by backend.
         traced: The product has hooks around every instruction.
         checked: The product can compare what flash holds with what was linked.
+        programs: By model name: tell whether an input or output is a list.
     """
+    lists = any(has_lists(m) for p in programs.values() for m in p.methods)
     common = (
         *target.isa.machine_flags,
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
@@ -114,8 +119,9 @@ def plan_compile(
 
     def own_unit(source: str) -> CompileUnit:
         switches = _switches(source, resolution, traced=traced)
-        if checked and source == "runtime/app/runner.cpp":
-            switches = (*switches, "-DORCH_CHECKS_IMAGE=1")
+        if source == _RUNNER:
+            switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
+            switches += ("-DORCH_LISTS=1",) if lists else ()
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(
@@ -185,7 +191,8 @@ def plan_compile(
     )
 
 
-_TRACED = frozenset({"runtime/src/executor.cpp", "runtime/app/runner.cpp"})
+_RUNNER = "runtime/app/runner.cpp"
+_TRACED = frozenset({"runtime/src/executor.cpp", _RUNNER})
 
 
 _ONLY_FOR_DELEGATES = "src/load_delegates.cpp"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.artifact import GeneratedFile, comment_text
 from orchestrator.core.memory import identifier
-from orchestrator.pte.values import StringValue, TensorValue
+from orchestrator.pte.interface import NUMBER_LISTS
+from orchestrator.pte.values import IntListValue, StringValue, TensorValue
 from orchestrator.stages.generate.integrity import (
     check_declaration,
     check_method_declaration,
@@ -17,9 +18,10 @@ from orchestrator.stages.generate.ports import (
     ApiMethod,
     Port,
     api_methods,
+    c_item,
     c_parameters,
+    c_scalar,
     cpp_name,
-    is_data,
     memory_of,
     parameter,
     run_at_parameters,
@@ -115,6 +117,7 @@ def api_header(
 def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> str:
     upper = method.base.upper()
     lines = [f"/* Model {method.model}, method {method.method.name}. */"]
+    lines += [f"/* {comment_text(remark)} */" for remark in method.remarks]
     for port in method.ports:
         lines.append(f"/* {port.name}: {port.comment} */")
         if isinstance(port.value, TensorValue):
@@ -125,6 +128,8 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
                 f"ORCH_ASSERT({count} * sizeof({C_TYPES[port.value.dtype]})\n"
                 f"            == {upper}_{port.name.upper()}_BYTES);",
             ]
+        elif isinstance(port.value, NUMBER_LISTS):
+            lines.append(f"#define {upper}_{port.name.upper()}_COUNT {port.most_items}")
     lines += [
         f"#define {upper}_ARENA{a.memory_id}_BYTES {a.size_bytes}"
         for a in memory.arenas
@@ -140,11 +145,12 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
         " * Inputs have to be written before every run: the run reuses their memory.\n"
         " * Pointers are null if the method cannot be loaded; run tells why. */"
     )
+    if any(
+        not p.is_input and not isinstance(p.value, TensorValue) for p in method.ports
+    ):
+        lines.append("/* Numbers and counts are 0 then. */")
     for port in method.ports:
-        if isinstance(port.value, TensorValue):
-            const = "" if port.is_input else "const "
-            c_type = C_TYPES[port.value.dtype]
-            lines.append(f"{const}{c_type}* {method.base}_{port.name}(void);")
+        lines += _accessors(method, port)
     lines.append(f"orch_status {method.base}_run({run_parameters(method)});")
     lines.append(
         "/* Run, and tell which instruction failed; UINT32_MAX: none did. With it\n"
@@ -160,6 +166,27 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
             f"orch_status {method.base}_load(const void* program, uint32_t size);"
         )
     return "\n".join(lines)
+
+
+def _accessors(method: ApiMethod, port: Port) -> Iterable[str]:
+    """Declarations of what reaches a port where it is."""
+    name, value = f"{method.base}_{port.name}", port.value
+    if isinstance(value, TensorValue):
+        const = "" if port.is_input else "const "
+        yield f"{const}{C_TYPES[value.dtype]}* {name}(void);"
+    elif port.is_input:
+        return  # a parameter of run
+    elif isinstance(value, StringValue):
+        yield f"const char* {name}(void);"
+        yield f"uint32_t {name}_length(void);"
+    elif isinstance(value, IntListValue):
+        yield f"int64_t {name}_item(uint32_t index);"
+        yield f"uint32_t {name}_count(void);"
+    elif isinstance(value, NUMBER_LISTS):
+        yield f"const {c_item(value)}* {name}(void);"
+        yield f"uint32_t {name}_count(void);"
+    else:
+        yield f"{c_scalar(value)} {name}(void);"
 
 
 def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> str:
@@ -179,7 +206,7 @@ def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> st
 
 
 def _cpp_method(profile: str, method: ApiMethod) -> str:
-    ports = [p for p in method.ports if is_data(p)]
+    ports = method.ports
     parameters = ", ".join(t for p in ports for t in parameter(p, bound="{}"))
     arguments = ", ".join(_argument_names(ports))
     space = f"{cpp_name(profile)}::{cpp_name(method.model)}"
@@ -200,3 +227,5 @@ def _argument_names(ports: list[Port]) -> Iterable[str]:
             yield f"{port.name}_sizes"
         elif isinstance(port.value, StringValue):
             yield f"{port.name}_length"
+        elif isinstance(port.value, NUMBER_LISTS):
+            yield f"{port.name}_count"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -10,25 +9,14 @@ from orchestrator.core.artifact import GeneratedFile
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.memory import arena_section
 from orchestrator.pte.linked import LinkedCall
-from orchestrator.pte.values import StringValue, TensorValue
+from orchestrator.pte.values import TensorValue
+from orchestrator.stages.generate.api_functions import api_functions
 from orchestrator.stages.generate.integrity import (
     check_functions,
     image_function,
     intact_functions,
 )
-from orchestrator.stages.generate.load_function import load_function
-from orchestrator.stages.generate.ports import (
-    C_TYPES,
-    ApiMethod,
-    Port,
-    accessor,
-    api_methods,
-    c_parameters,
-    is_data,
-    memory_of,
-    run_at_parameters,
-    run_parameters,
-)
+from orchestrator.stages.generate.ports import ApiMethod, api_methods, memory_of
 from orchestrator.stages.generate.prelinked import (
     constant_symbol,
     constants_of,
@@ -113,7 +101,7 @@ def api_source(
         if methods
         else "extern constexpr Span<const ModelMethod* const> kModelMethods{};"
     )
-    functions = [_functions(m, is_linked=m.model in linked) for m in methods]
+    functions = [api_functions(m, is_linked=m.model in linked) for m in methods]
     if checked:
         functions += check_functions(profile, methods)
         tables += f"\n\n{image_function(methods, linked)}"
@@ -290,141 +278,3 @@ def _method(
         f" {{{model_symbol(method.model)}, {size}}}, {method.index},\n"
         f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr, {ready}}};"
     )
-
-
-def _functions(method: ApiMethod, *, is_linked: bool) -> str:
-    entry = f"orch::{method.base}_method"
-    ports = [p for p in method.ports if is_data(p)]
-    inputs = [p for p in ports if p.is_input]
-    outputs = [p for p in ports if not p.is_input]
-    parameters = _defined(c_parameters(method))
-    body = [
-        f"orch_status {method.base}({parameters}) {{",
-        f"  const orch::ModelMethod& method = {entry};",
-        "  orch::Error error = orch::prepare(method);",
-    ]
-    for port in inputs:
-        if isinstance(port.value, TensorValue):
-            rank = len(port.value.sizes)
-            sizes = (
-                f"{{{port.name}_sizes, {rank}}}"
-                if port.value.is_dynamic
-                else f"orch::input(method, {port.index}).tensor().sizes()"
-            )
-            body += [
-                "  if (error == orch::Error::Ok) {",
-                f"    error = orch::set_input(method, {port.index}, {port.name},",
-                f"                            {sizes});",
-                "  }",
-            ]
-        else:
-            body += [
-                "  if (error == orch::Error::Ok) {",
-                f"    {_set_scalar(port)}",
-                "  }",
-            ]
-    body += [
-        "  if (error == orch::Error::Ok) {",
-        "    error = orch::execute(method.loaded->image).error;",
-        "  }",
-    ]
-    for port in outputs:
-        body += [
-            "  if (error == orch::Error::Ok) {",
-            *(f"    {line}" for line in _get_output(port)),
-            "  }",
-        ]
-    body += ["  return status(error);", "}"]
-    for port in ports:
-        if not isinstance(port.value, TensorValue):
-            continue
-        const = "" if port.is_input else "const "
-        c_type = C_TYPES[port.value.dtype]
-        side = "input" if port.is_input else "output"
-        body += [
-            "",
-            f"{const}{c_type}* {method.base}_{port.name}(void) {{",
-            f"  const orch::ModelMethod& method = {entry};",
-            "  if (orch::prepare(method) != orch::Error::Ok) return nullptr;",
-            f"  return orch::{side}(method, {port.index}).tensor()"
-            f".mutable_data<{c_type}>();",
-            "}",
-        ]
-    body += [
-        "",
-        f"orch_status {method.base}_run({_defined(run_parameters(method))}) {{",
-        *_prepared(entry, inputs),
-        "  if (error == orch::Error::Ok) {",
-        "    error = orch::execute(method.loaded->image).error;",
-        "  }",
-        "  return status(error);",
-        "}",
-        "",
-        f"orch_status {method.base}_run_at({_defined(run_at_parameters(method))}) {{",
-        *_prepared(entry, inputs),
-        "  *instruction = UINT32_MAX;",
-        "  if (error == orch::Error::Ok) {",
-        "    const orch::RunStatus run = orch::execute(method.loaded->image);",
-        "    error = run.error;",
-        "    if (error != orch::Error::Ok) *instruction = run.instruction;",
-        "  }",
-        "  return status(error);",
-        "}",
-    ]
-    if not is_linked:
-        body += ["", *load_function(entry, method)]
-    return "\n".join(body)
-
-
-def _prepared(entry: str, inputs: list[Port]) -> list[str]:
-    """A loaded method with everything that is not written through a pointer."""
-    body = [
-        f"  const orch::ModelMethod& method = {entry};",
-        "  orch::Error error = orch::prepare(method);",
-    ]
-    for port in inputs:
-        if isinstance(port.value, TensorValue) and port.value.is_dynamic:
-            rank = len(port.value.sizes)
-            body += [
-                "  if (error == orch::Error::Ok) {",
-                f"    error = orch::resize(orch::input(method, {port.index}).tensor(),",
-                f"                         {{{port.name}_sizes, {rank}}});",
-                "  }",
-            ]
-        elif not isinstance(port.value, TensorValue):
-            body += [
-                "  if (error == orch::Error::Ok) {",
-                f"    {_set_scalar(port)}",
-                "  }",
-            ]
-    return body
-
-
-def _defined(parameters: str) -> str:
-    """Parameters of a declaration as those of its definition in C++."""
-    if parameters == "void":
-        return ""
-    return re.sub(r"ORCH_AT_LEAST\((\d+)\)", r"\1", parameters)
-
-
-def _set_scalar(port: Port) -> str:
-    kind = accessor(port.value)
-    value = f"{port.name} != 0" if kind == "bool" else port.name
-    return f"orch::input(method, {port.index}).set_{kind}({value});"
-
-
-def _get_output(port: Port) -> list[str]:
-    value = port.value
-    source = f"orch::output(method, {port.index})"
-    if isinstance(value, TensorValue):
-        sizes = f"{port.name}_sizes" if value.is_dynamic else "nullptr"
-        return [
-            f"error = orch::get_output(method, {port.index}, {port.name},",
-            f"                         {value.size_bytes}, {sizes});",
-        ]
-    if isinstance(value, StringValue):
-        return [
-            f"*{port.name} = static_cast<const char*>({source}.list().items);",
-            f"*{port.name}_length = {source}.list().count;",
-        ]
-    return [f"*{port.name} = {source}.to_{accessor(value)}();"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.pte.interface import TENSOR_LISTS
 from orchestrator.pte.values import (
     BoolListValue,
     BoolValue,
@@ -49,34 +50,68 @@ def load_function(entry: str, method: ApiMethod) -> Iterator[str]:
     yield "    return status(orch::prepare(method));"
     yield "  }"
     spans = []
+    checks = []
     for side, indices in (("inputs", m.inputs), ("outputs", m.outputs)):
-        items = []
+        promised = []
         for place, index in enumerate(indices):
             value = m.values[index]
             name = f"{side}{place}"
-            if isinstance(value, TensorValue):
-                arrays = ("nullptr", "nullptr")
-                if value.sizes:
-                    arrays = (f"{name}_sizes", f"{name}_order")
-                    sizes, order = _items(value.sizes), _items(value.dim_order)
-                    yield f"  static constexpr int32_t {arrays[0]}[] = {{{sizes}}};"
-                    yield f"  static constexpr uint8_t {arrays[1]}[] = {{{order}}};"
-                dynamic = "true" if value.is_dynamic else "false"
-                items.append(
-                    f"      {{orch::Tag::Tensor, orch::ScalarType::{value.dtype.name},"
-                    f" {dynamic}, {len(value.sizes)}, {', '.join(arrays)}}}"
-                )
-            else:
-                tag = f"orch::Tag::{_TAGS[type(value)]}"
-                items.append(f"      {{{tag}, {', '.join(['{}'] * 5)}}}")
-        if items:
+            promised.append(_port(value, name))
+            yield from _arrays(value, name)
+            if not isinstance(value, TENSOR_LISTS) or not value.items:
+                continue
+            items = [m.values[i] if i >= 0 else NoneValue() for i in value.items]
+            for number, item in enumerate(items):
+                yield from _arrays(item, f"{name}_item{number}")
+            ports = [_port(x, f"{name}_item{n}") for n, x in enumerate(items)]
+            yield f"  static constexpr orch::Port {name}_items[] = {{"
+            yield ",\n".join(ports) + "};"
+            writable = "true" if side == "inputs" else "false"
+            checks.append(
+                f"orch::items_fit(method, orch::{side[:-1]}(method, {place}),\n"
+                f"                       {name}_items, {writable})"
+            )
+        if promised:
             yield f"  static constexpr orch::Port {side}[] = {{"
-            yield ",\n".join(items) + "};"
-        spans.append(side if items else "{}")
-    yield "  return status(orch::replace("
-    yield "      method, {static_cast<const uint8_t*>(program), size},"
-    yield f"      {spans[0]}, {spans[1]}));"
+            yield ",\n".join(promised) + "};"
+        spans.append(side if promised else "{}")
+    replaced = (
+        "orch::replace(",
+        "      method, {static_cast<const uint8_t*>(program), size},",
+        f"      {spans[0]}, {spans[1]})",
+    )
+    if not checks:
+        yield f"  return status({replaced[0]}"
+        yield from (replaced[1], f"{replaced[2]});", "}")
+        return
+    yield f"  orch::Error error = {replaced[0]}"
+    yield from (replaced[1], f"{replaced[2]};")
+    for check in checks:
+        yield f"  if (error == orch::Error::Ok &&\n      !{check}) {{"
+        yield "    error = orch::Error::InvalidArgument;\n  }"
+    yield "  if (error != orch::Error::Ok) orch::unload(method);"
+    yield "  return status(error);"
     yield "}"
+
+
+def _arrays(value: Value, name: str) -> Iterator[str]:
+    """Sizes and dim order of a tensor that has dimensions."""
+    if isinstance(value, TensorValue) and value.sizes:
+        sizes, order = _items(value.sizes), _items(value.dim_order)
+        yield f"  static constexpr int32_t {name}_sizes[] = {{{sizes}}};"
+        yield f"  static constexpr uint8_t {name}_order[] = {{{order}}};"
+
+
+def _port(value: Value, name: str) -> str:
+    """What the API promises of a value, whose arrays have this name."""
+    if not isinstance(value, TensorValue):
+        return f"      {{orch::Tag::{_TAGS[type(value)]}, {', '.join(['{}'] * 5)}}}"
+    arrays = f"{name}_sizes, {name}_order" if value.sizes else "nullptr, nullptr"
+    dynamic = "true" if value.is_dynamic else "false"
+    return (
+        f"      {{orch::Tag::Tensor, orch::ScalarType::{value.dtype.name},"
+        f" {dynamic}, {len(value.sizes)}, {arrays}}}"
+    )
 
 
 def _items(numbers: Iterable[int]) -> str:

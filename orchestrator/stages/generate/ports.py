@@ -8,13 +8,24 @@ from typing import TYPE_CHECKING
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.memory import identifier, method_symbol
 from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.pte.interface import (
+    NUMBER_LISTS,
+    TENSOR_LISTS,
+    can_be_given,
+    most_items,
+)
 from orchestrator.pte.values import (
+    BoolListValue,
     BoolValue,
+    DoubleListValue,
     DoubleValue,
+    IntListValue,
     IntValue,
+    NoneValue,
     StringValue,
     TensorValue,
     Value,
+    kind_name,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +58,13 @@ _SCALARS: Mapping[type[Value], tuple[str, str]] = {
 }
 """C type of a number, and the end of the names of its accessors."""
 
+_LIST_ITEMS: Mapping[type[Value], str] = {
+    IntListValue: "int64_t",
+    DoubleListValue: "double",
+    BoolListValue: "uint8_t",
+}
+"""C type of the items of a list of numbers."""
+
 
 def c_scalar(value: Value) -> str:
     """C type of a number."""
@@ -58,22 +76,46 @@ def accessor(value: Value) -> str:
     return _SCALARS[type(value)][1]
 
 
+def c_item(value: Value) -> str:
+    """C type of the items of a list of numbers."""
+    return _LIST_ITEMS[type(value)]
+
+
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a method."""
+    """An input or output of a method, or a tensor in a list that is one.
+
+    Args:
+        index: Of the input or output.
+        value: What it holds.
+        is_input: Else it is an output.
+        item: Position in the list; None if it is no item of a list.
+        most_items: Of a list of numbers.
+    """
 
     index: int
     value: Value
     is_input: bool
+    item: int | None = None
+    most_items: int = 0
 
     @property
     def name(self) -> str:
         """Name of its parameter."""
-        return f"{'input' if self.is_input else 'output'}{self.index}"
+        own = f"{'input' if self.is_input else 'output'}{self.index}"
+        return own if self.item is None else f"{own}_item{self.item}"
+
+    @property
+    def place(self) -> str:
+        """Its value in C++, where `method` is that of a loaded method."""
+        own = f"orch::{'input' if self.is_input else 'output'}(method, {self.index})"
+        return own if self.item is None else f"orch::item(method, {own}, {self.item})"
 
     @property
     def comment(self) -> str:
         """`float32-like [1, 12]`, with what else a caller must know."""
+        if isinstance(self.value, NUMBER_LISTS):
+            return f"{kind_name(type(self.value))} of at most {self.most_items}"
         if not isinstance(self.value, TensorValue):
             return type(self.value).__name__.removesuffix("Value").lower()
         text = f"{self.value.dtype.name} {list(self.value.sizes)}"
@@ -95,28 +137,86 @@ class ApiMethod:
 
     @property
     def ports(self) -> list[Port]:
-        """Inputs, then outputs; None is no port."""
+        """What a caller gives, then what it gets; None is no port."""
         m = self.method
-        ports = [
-            Port(index=i, value=m.values[v], is_input=True)
-            for i, v in enumerate(m.inputs)
+        given = [(i, v) for i, v in enumerate(m.inputs) if can_be_given(m, v)]
+        return [
+            *(p for i, v in given for p in self._ports(i, v, is_input=True)),
+            *(
+                p
+                for i, v in enumerate(m.outputs)
+                for p in self._ports(i, v, is_input=False)
+            ),
         ]
-        ports += [
-            Port(index=i, value=m.values[v], is_input=False)
-            for i, v in enumerate(m.outputs)
-        ]
-        return [p for p in ports if _is_port(p.value)]
+
+    def _ports(self, index: int, slot: int, *, is_input: bool) -> Iterable[Port]:
+        value = self.method.values[slot]
+        if isinstance(value, TENSOR_LISTS):
+            for item, at in enumerate(value.items):
+                tensor = self.method.values[at] if at >= 0 else NoneValue()
+                if isinstance(tensor, TensorValue):
+                    yield Port(index, tensor, is_input, item)
+        elif isinstance(value, NUMBER_LISTS):
+            yield Port(index, value, is_input, None, most_items(self.method, slot))
+        elif not isinstance(value, NoneValue):
+            yield Port(index, value, is_input)
+
+    @property
+    def remarks(self) -> Iterable[str]:
+        """Of inputs and outputs that have no port: `input1: int 7, fixed`."""
+        m = self.method
+        for i, slot in enumerate(m.inputs):
+            if not can_be_given(m, slot):
+                yield f"input{i}: {_fixed(m, slot)}, fixed by the program"
+        for side, slots in (("input", m.inputs), ("output", m.outputs)):
+            for i, slot in enumerate(slots):
+                value = m.values[slot]
+                if isinstance(value, TENSOR_LISTS):
+                    kind = kind_name(type(value))
+                    yield f"{side}{i}: {kind} of {len(value.items)}"
+                    for item, at in enumerate(value.items):
+                        if at < 0 or isinstance(m.values[at], NoneValue):
+                            yield f"{side}{i}_item{item}: None"
+                elif isinstance(value, NoneValue) and side == "output":
+                    yield f"output{i}: None"
 
     @property
     def names(self) -> list[str]:
         """Its functions in C, and what its constants begin with."""
-        tensors = [p for p in self.ports if isinstance(p.value, TensorValue)]
-        ends = ["", "_run", "_run_at", *(f"_{p.name}" for p in tensors), "_load"]
+        own = [f"_{p.name}{end}" for p in self.ports for end in accessor_ends(p)]
+        ends = ["", "_run", "_run_at", *own, "_load"]
         return [*(f"{self.base}{end}" for end in ends), self.base.upper()]
 
 
-def _is_port(value: Value) -> bool:
-    return isinstance(value, TensorValue | StringValue) or type(value) in _SCALARS
+def accessor_ends(port: Port) -> tuple[str, ...]:
+    """Ends of the names of the functions that reach a port without a copy."""
+    match port.value:
+        case TensorValue():
+            return ("",)
+        case _ if port.is_input:
+            return ()  # a parameter of run
+        case StringValue():
+            return ("", "_length")
+        case DoubleListValue() | BoolListValue():
+            return ("", "_count")
+        case IntListValue():
+            return ("_item", "_count")
+    return ("",)
+
+
+def _fixed(method: Method, slot: int) -> str:
+    """A value that no call can choose: `int 7`, `int list [1, 2]`."""
+    value = method.values[slot]
+    kind = kind_name(type(value))
+    match value:
+        case IntListValue(items=items):
+            numbers = [method.values[i] for i in items]
+            return f"{kind} {[n.value for n in numbers if isinstance(n, IntValue)]}"
+        case DoubleListValue(items=numbers) | BoolListValue(items=numbers):
+            return f"{kind} {list(numbers)}"
+        case IntValue() | DoubleValue() | BoolValue():
+            return f"{kind} {value.value}"
+    return kind  # None, or a string, which may hold anything
 
 
 _KEYWORDS = """
@@ -219,14 +319,16 @@ def parameter(port: Port, *, bound: str) -> Iterable[str]:
     elif isinstance(value, StringValue):
         yield f"const char** {name}"
         yield f"uint32_t* {name}_length"
+    elif isinstance(value, IntListValue):
+        length = bound.format(max(port.most_items, 1))
+        yield f"int64_t {f'(&{name})' if bound == '{}' else name}[{length}]"
+        yield f"uint32_t* {name}_count"
+    elif isinstance(value, NUMBER_LISTS):
+        yield f"const {c_item(value)}** {name}"
+        yield f"uint32_t* {name}_count"
     else:
         star = "" if port.is_input else "*"
         yield f"{c_scalar(value)}{star} {name}"
-
-
-def is_data(port: Port) -> bool:
-    """Whether it has parameters: a string cannot be given to a method."""
-    return not (port.is_input and isinstance(port.value, StringValue))
 
 
 def c_parameters(method: ApiMethod) -> str:
@@ -234,7 +336,6 @@ def c_parameters(method: ApiMethod) -> str:
     parameters = [
         text
         for port in method.ports
-        if is_data(port)
         for text in parameter(port, bound="ORCH_AT_LEAST({})")
     ]
     return ", ".join(parameters) or "void"
@@ -244,7 +345,7 @@ def run_parameters(method: ApiMethod) -> str:
     """Run takes what is not written through a pointer: scalars and changing sizes."""
     parameters = []
     for port in method.ports:
-        if not port.is_input or not is_data(port):
+        if not port.is_input:
             continue
         declarations = list(parameter(port, bound="ORCH_AT_LEAST({})"))
         is_tensor = isinstance(port.value, TensorValue)

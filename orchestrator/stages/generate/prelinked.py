@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from math import isinf, isnan
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.memory import model_section
@@ -225,7 +226,7 @@ class _Writer:
             case StringValue(value=text):
                 tag, c_type, items = "String", "uint8_t", [*map(str, text.encode())]
             case DoubleListValue(items=numbers):
-                tag, c_type, items = "DoubleList", "double", [*map(float.hex, numbers)]
+                tag, c_type, items = "DoubleList", "double", [*map(_double, numbers)]
             case BoolListValue(items=truths):
                 tag, c_type = "BoolList", "uint8_t"
                 items = [str(int(truth)) for truth in truths]
@@ -280,6 +281,15 @@ class _Writer:
                 return f"Instruction(Instruction::Move{{{source}, {target}}})"
             case JumpFalseCall(condition=condition, destination=destination):
                 return f"Instruction(Instruction::Jump{{{condition}, {destination}}})"
+
+
+def _double(number: float) -> str:
+    """A double in C++, exact."""
+    if isnan(number):
+        return '__builtin_nan("")'
+    if isinf(number):
+        return "-__builtin_inf()" if number < 0 else "__builtin_inf()"
+    return number.hex()
 
 
 def _scalar(value: NoneValue | IntValue | BoolValue | DoubleValue) -> str:

@@ -77,8 +77,8 @@ class Effects:
         places = places_of(method)
         self.overlaps = frozenset(
             (o, i)
-            for o in method.outputs
-            for i in method.inputs
+            for o in method.returned
+            for i in method.received
             if o in places and i in places and places[o].overlaps(places[i])
         )
         self.is_open = any(

@@ -139,11 +139,11 @@ class _Proof:
                 or tensor.is_mutable_state
                 or tensor.allocation is None
                 or index in self._effects.moved
-                or index in self._method.inputs
+                or index in self._method.received
             ):
                 return False
             is_constant = isinstance(value, TensorValue) and value.allocation is None
-            if is_constant and (index in self._method.outputs or index in written):
+            if is_constant and (index in self._method.returned or index in written):
                 return False
         return True
 
@@ -153,7 +153,7 @@ class _Proof:
         An output of the method must not come to lie on an input either, where the
         caller may write while it is still read.
         """
-        outputs, inputs = self._method.outputs, self._method.inputs
+        outputs, inputs = self._method.returned, self._method.received
         pairs = {(o, i) for o in outputs for i in inputs} - self._effects.overlaps
         for index, effect in enumerate(self._effects.at):
             if index not in self._dropped and self._near_instructions[index]:
@@ -205,7 +205,7 @@ class _Proof:
 
     def _entry(self, kept: State) -> State:
         """What holds once the caller has written the inputs."""
-        for index in self._method.inputs:
+        for index in sorted(self._method.received):
             place = self._before.get(index)
             if index in self._dynamic:
                 kept = _learn(kept, _items(index), _ALL)

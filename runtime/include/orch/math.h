@@ -17,6 +17,10 @@ double exp(double x);
 float tanh(float x);
 double tanh(double x);
 
+/// Error function of `x`, at most 1.6 ulp off. Keeps the sign of zero.
+float erf(float x);
+double erf(double x);
+
 /// Sine and cosine of `x` radians, at most 1.6 ulp off, however large `x` is;
 /// NaN for infinity. sin keeps the sign of zero.
 float sin(float x);

@@ -88,6 +88,13 @@ inline Value& output(const ModelMethod& method, uint32_t index) {
   return image.values[static_cast<size_t>(image.outputs[index])];
 }
 
+/// A tensor or None in a list of tensors, which must not be -1 there.
+inline Value& item(const ModelMethod& method, const Value& list,
+                   uint32_t index) {
+  const int32_t at = static_cast<const int32_t*>(list.list().items)[index];
+  return method.loaded->image.values[static_cast<size_t>(at)];
+}
+
 /// What an API promises of an input or output.
 struct Port {
   Tag tag;
@@ -110,6 +117,11 @@ Error replace(const ModelMethod& method, Span<const uint8_t> program,
               Span<const Port> inputs, Span<const Port> outputs,
               KernelTable kernels = kRegisteredKernels);
 
+/// Whether a list of tensors in the loaded method is what an API promises.
+/// Those of an input have to be `writable`.
+bool items_fit(const ModelMethod& method, const Value& list,
+               Span<const Port> items, bool writable);
+
 /// Copies a tensor input into place: `data` holds its elements in the dim order
 /// of the program. Errors: InvalidArgument (sizes), ShapeTooLarge.
 Error set_input(const ModelMethod& method, uint32_t index, const void* data,
@@ -119,5 +131,18 @@ Error set_input(const ModelMethod& method, uint32_t index, const void* data,
 /// to `sizes` unless that is null. Errors: ShapeTooLarge.
 Error get_output(const ModelMethod& method, uint32_t index, void* data,
                  size_t capacity, int32_t* sizes);
+
+/// The same for a tensor in a list. Errors: as above.
+Error write_tensor(Tensor& tensor, const void* data, Span<const int32_t> sizes);
+Error read_tensor(const Tensor& tensor, void* data, size_t capacity,
+                  int32_t* sizes);
+
+/// An item of an output that is a list of ints; 0 behind its end.
+int64_t list_int(const ModelMethod& method, uint32_t index, uint32_t at);
+
+/// Copies an output that is a list of at most `capacity` ints, and tells how
+/// many there are. Errors: ShapeTooLarge.
+Error get_ints(const ModelMethod& method, uint32_t index, int64_t* items,
+               uint32_t capacity, uint32_t* count);
 
 }  // namespace orch

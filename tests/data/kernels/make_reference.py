@@ -37,6 +37,7 @@ from reference_format import (
     wide,
 )
 from reference_images import batch_norm, convolution, pooling
+from reference_logic import logic
 from reference_quantized import quantized
 from reference_shapes import shapes
 
@@ -288,6 +289,7 @@ def main() -> None:
         quantized,
         elementwise,
         shapes,
+        logic,
     ):
         make(writer)
     data = writer.file()

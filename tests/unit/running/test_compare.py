@@ -25,9 +25,11 @@ from orchestrator.running.compare import (
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, ProductMethod, ValueKind
 from orchestrator.running.protocol import CallResult, DeviceError
-from orchestrator.running.values import Call, OtherValue, RunValue
+from orchestrator.running.values import Call, ListValue, OtherValue, RunValue
 
 EXACT: Final = Tolerance(atol=0, rtol=0)
+ANY: Final = Port(kind=ValueKind.TENSOR)
+"""A port that nothing is said of."""
 
 
 def array(item: Any, dtype: str = "<f4") -> Array:
@@ -39,7 +41,7 @@ def compare(got: Any, want: Any, dtype: str = "<f4", **tolerance: float) -> Comp
     return compare_output(
         array(got, dtype),
         array(want, dtype),
-        None,
+        ANY,
         Tolerance(**{"atol": 0, "rtol": 0, **tolerance}),
     )
 
@@ -103,7 +105,7 @@ def test_not_finite(
     got: float, want: float, *, is_ok: bool, atol: float, rtol: float
 ) -> None:
     found = compare([1, got, 3.5], [1, want, 3.5 + 2**-20], atol=atol, rtol=rtol)
-    alone = compare_output(got, want, None, Tolerance(atol=atol, rtol=rtol))
+    alone = compare_output(got, want, ANY, Tolerance(atol=atol, rtol=rtol))
     assert alone.is_ok is is_ok
     near = atol > 0 or rtol > 0
     assert found.failed_count == (not is_ok) + (not near)
@@ -173,14 +175,14 @@ def test_zero_dimensions() -> None:
         (OtherValue(ValueKind.NONE), 1, "none, expected int 1"),
         (
             OtherValue(ValueKind.NONE),
-            OtherValue(ValueKind.INT_LIST),
-            "none, expected int_list",
+            ListValue(ValueKind.INT_LIST, (1, 2)),
+            "none, expected int_list [1, 2]",
         ),
     ],
 )
 def test_nothing_alike(got: RunValue, want: RunValue, problem: str) -> None:
     generous = Tolerance(atol=1e9, rtol=1)
-    assert compare_output(got, want, None, generous) == Comparison(
+    assert compare_output(got, want, ANY, generous) == Comparison(
         is_ok=False, problem=problem
     )
 
@@ -199,10 +201,10 @@ def test_nothing_alike(got: RunValue, want: RunValue, problem: str) -> None:
     ],
 )
 def test_single_values(got: RunValue, want: RunValue, *, is_ok: bool) -> None:
-    found = compare_output(got, want, None, EXACT)
+    found = compare_output(got, want, ANY, EXACT)
     assert (found.is_ok, found.element_count) == (is_ok, 1)
     if isinstance(want, float):
-        assert compare_output(got, want, None, Tolerance(atol=0.02, rtol=0)).is_ok
+        assert compare_output(got, want, ANY, Tolerance(atol=0.02, rtol=0)).is_ok
 
 
 def bfloat16(values: Any) -> Array:
@@ -218,7 +220,7 @@ def test_bfloat16_is_decoded() -> None:
     result = compare_output(
         bfloat16([1.5, 3.0]),
         bfloat16([1.5, 2.0]),
-        ScalarType.BFloat16,
+        Port(kind=ValueKind.TENSOR, dtype=ScalarType.BFloat16),
         Tolerance(atol=1, rtol=0),
     )
     assert (result.is_ok, result.max_abs_error) == (True, 1.0)
@@ -295,7 +297,9 @@ def test_large_outputs_take_little_time(dtype: str) -> None:
     with np.errstate(invalid="ignore"):
         pair = make(got), make(want)
     start = time.process_time()
-    found = compare_output(*pair, kind, Tolerance(atol=1, rtol=0.1))
+    found = compare_output(
+        *pair, Port(kind=ValueKind.TENSOR, dtype=kind), Tolerance(atol=1, rtol=0.1)
+    )
     assert time.process_time() - start < 0.3
     assert found.element_count == 100_000
 

@@ -21,7 +21,7 @@ from orchestrator.running.protocol import (
     encode_request,
 )
 from orchestrator.running.scenario import Scenario, read_scenario
-from orchestrator.running.values import NPY_DTYPES, Call, OtherValue
+from orchestrator.running.values import NPY_DTYPES, Call, ListValue, OtherValue
 from tests.conftest import CASES, CORPUS
 from tests.unit.running.corpus_products import case_text, product_of
 from tests.unit.running.fake_firmware import check_request, response
@@ -153,7 +153,7 @@ OUTPUTS: Final = (
     + struct.pack("<IqIdIq", 2, -(2**63), 3, -0.25, 4, 1)
     + struct.pack("<II", 5, 4)
     + b"\xc3\xa4\xff!"
-    + struct.pack("<II", 0, 6)
+    + struct.pack("<IIIqq", 0, 6, 2, -1, 7)
 )
 GOOD: Final = b"ORS1" + struct.pack("<IIII", 0, 9, 96, 7) + OUTPUTS
 
@@ -171,7 +171,7 @@ def test_response_byte_for_byte() -> None:
             True,
             "ä\\xff!",
             OtherValue(ValueKind.NONE),
-            OtherValue(ValueKind.INT_LIST),
+            ListValue(ValueKind.INT_LIST, (-1, 7)),
         ),
     )
 

@@ -6,8 +6,8 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, ValueKind
 from orchestrator.running.values import (
+    ListValue,
     Misfit,
-    OtherValue,
     RunValue,
     describe,
     input_misfit,
@@ -40,7 +40,11 @@ def floats(*shape: int, dtype: str = "<f4") -> Array:
         (3, ValueKind.INT, "int 3"),
         (0.5, ValueKind.DOUBLE, "double 0.5"),
         ("a", ValueKind.STRING, "string 'a'"),
-        (OtherValue(ValueKind.INT_LIST), ValueKind.INT_LIST, "int_list"),
+        (
+            ListValue(ValueKind.INT_LIST, (1, 2)),
+            ValueKind.INT_LIST,
+            "int_list [1, 2]",
+        ),
     ],
 )
 def test_kinds(value: RunValue, kind: ValueKind, text: str) -> None:

@@ -174,6 +174,7 @@ def _method(*values: object, instructions: tuple[object, ...] = ()) -> LinkedMet
         inputs=(),
         outputs=(),
         data=(),
+        origins=tuple(range(len(instructions))),
     )
 
 

@@ -1,0 +1,62 @@
+"""Every program of the corpus that has its kernels, on the boards.
+
+Which ones these are is worked out as on the host, see tests/integration/test_corpus.py.
+Those that test_cases.py builds alone are left to it; all others share one product per
+target and toolchain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.targets import CPUS
+from tests.case_counts import count_case
+from tests.integration.test_corpus import ALONE, corpus_product, outputs_of
+from tests.same_bits import check_same_bits
+from tests.tools import need_emulator, need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.product import Product
+
+BOARDS = [
+    (cpu.name, toolchain)
+    for cpu in CPUS.values()
+    if cpu.name != "host"
+    for toolchain in sorted(cpu.toolchains)
+]
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
+
+
+@pytest.fixture(scope="module", params=BOARDS, ids="-".join)
+def board(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, str, Product]:
+    """A core, a toolchain, and the product of all these programs for it."""
+    cpu, toolchain = request.param
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    folder = tmp_path_factory.mktemp("corpus")
+    product = corpus_product(folder, "corpus", ALONE, cpu=cpu, toolchain=toolchain)
+    assert product.run("build") == 0
+    return cpu, toolchain, product
+
+
+@pytest.mark.parametrize("case", ALONE)
+def test_program_runs_on_the_board(
+    board: tuple[str, str, Product],
+    case: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
+) -> None:
+    """ExecuTorch's outputs within the tolerance, and the same bits on all targets."""
+    cpu, toolchain, product = board
+    outputs = outputs_of(product, case, tmp_path, capsys)
+    check_same_bits(case, outputs, f"{cpu} {toolchain}")
+    count_case(record_property, case, cpu)
