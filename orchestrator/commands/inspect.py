@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from orchestrator.commands.reading import read_model
 from orchestrator.errors import ExitCode
+from orchestrator.pte.lifetimes import peak_live_bytes
 from orchestrator.pte.values import TensorValue, kind_name
 from orchestrator.stages.extract import extract
-from orchestrator.stages.memory import peak_live_bytes
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from math import isinf, isnan
+from math import inf, isinf, isnan, nan
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.memory import model_section
@@ -188,7 +188,7 @@ class _Writer:
             name = declared.split(" ")[-1].partition("[")[0]
             items = content.split(", ")
             code = _CODES[c_type]
-            numbers = map(float.fromhex if code == "d" else int, items)
+            numbers = map(_from_double if code == "d" else int, items)
             yield name, struct.pack(f"<{len(items)}{code}", *numbers)
         if self._words:
             yield (
@@ -290,6 +290,14 @@ def _double(number: float) -> str:
     if isinf(number):
         return "-__builtin_inf()" if number < 0 else "__builtin_inf()"
     return number.hex()
+
+
+def _from_double(text: str) -> float:
+    """The number that `_double` wrote."""
+    for number in (nan, -inf, inf):
+        if _double(number) == text:
+            return number
+    return float.fromhex(text)
 
 
 def _scalar(value: NoneValue | IntValue | BoolValue | DoubleValue) -> str:

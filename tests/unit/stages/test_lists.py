@@ -10,6 +10,7 @@ import pytest
 from orchestrator.core.resolution import Resolution
 from orchestrator.errors import ModelError
 from orchestrator.pte.interface import can_be_given, has_lists, most_items, with_items
+from orchestrator.pte.lifetimes import peak_live_bytes
 from orchestrator.pte.linked import LinkedMethod
 from orchestrator.pte.reader import read_program
 from orchestrator.pte.values import DoubleListValue
@@ -19,7 +20,6 @@ from orchestrator.stages.generate.api_source import api_source
 from orchestrator.stages.generate.load_function import load_function
 from orchestrator.stages.generate.ports import api_methods
 from orchestrator.stages.generate.prelinked import prelinked_block
-from orchestrator.stages.memory import peak_live_bytes
 from orchestrator.stages.writes import check_writes
 from tests import list_program
 from tests.list_program import call, move, plan, tensor, value
