@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _ANY_KEY: Final = "any"
+CALLER_TEXT: Final = " in memory of the caller"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,15 @@ class Firmware:
     pointer_bytes: int
     kernels: tuple[TableEntry, ...]
     methods: tuple[FirmwareMethod, ...]
+
+    @property
+    def has_caller_memory(self) -> bool:
+        """Its loader knows inputs and outputs that lie in memory of the caller."""
+        return any(
+            text.endswith(CALLER_TEXT)
+            for method in self.methods
+            for text in (*method.inputs, *method.outputs)
+        )
 
 
 def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
@@ -132,6 +142,7 @@ def port_text(
     dim_order: Iterable[int] = (),
     *,
     is_dynamic: bool = False,
+    is_caller: bool = False,
 ) -> str:
     """What an API promises of an input or output: the same text, the same port.
 
@@ -141,8 +152,10 @@ def port_text(
         sizes: Upper bounds if `is_dynamic`.
         dim_order: From outermost to innermost in memory.
         is_dynamic: The sizes may change.
+        is_caller: It lies in memory of the caller.
     """
     if dtype is None:
         return kind
     bound = "at most " if is_dynamic else ""
-    return f"{dtype.name} {bound}{list(sizes)} in order {list(dim_order)}"
+    where = CALLER_TEXT if is_caller else ""
+    return f"{dtype.name} {bound}{list(sizes)} in order {list(dim_order)}{where}"

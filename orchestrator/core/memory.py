@@ -32,6 +32,8 @@ class MethodMemory:
         output_bytes: Per output, upper bound.
         temporary_bytes: What kernels take while they run. None takes any: their
             interface has nothing to take memory from, scratch tensors are planned.
+        caller_bytes: Inputs and outputs that are not planned, each at a multiple of 16:
+            they lie in memory of the caller.
     """
 
     model: str
@@ -41,6 +43,7 @@ class MethodMemory:
     input_bytes: tuple[int, ...]
     output_bytes: tuple[int, ...]
     temporary_bytes: int = 0
+    caller_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,11 @@ def method_symbol(profile: str, model: str, method: str) -> str:
 def arena_section(model: str, method: str, memory_id: int) -> str:
     """Linker section of an arena."""
     return f".bss.orch_arena_{model}_{method}_{memory_id}"
+
+
+CALLER_SECTION = ".bss.orch_caller_memory"
+"""Linker section of the memory that the application of `run` has for inputs and outputs
+that are not planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +111,18 @@ class MemoryPlan:
         return sum(
             a.size_bytes for m in self.models for x in m.methods for a in x.arenas
         )
+
+    @property
+    def caller_bytes(self) -> int:
+        """What the application of `run` needs to be the caller of any method."""
+        return max((x.caller_bytes for m in self.models for x in m.methods), default=0)
+
+    @property
+    def caller_model(self) -> str:
+        """The model that this is for; "" if there is none."""
+        needs = self.caller_bytes
+        methods = (x for m in self.models for x in m.methods)
+        return next((x.model for x in methods if x.caller_bytes == needs > 0), "")
 
     @property
     def state_bytes(self) -> int:

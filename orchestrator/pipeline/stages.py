@@ -348,11 +348,10 @@ class Stages(Inputs):
             toolchain=self.toolchain,
             resolution=self.resolution(plan),
             runtime_sources=tuple(n for n in runtime if n.startswith(tops)),
-            models=tuple(
-                m.name for m in self.profile.models if m not in self._prelinked
-            ),
+            models=tuple(n for n in self.programs if n not in self.linked(plan)),
             custom=self.libraries.options,
             traced=self.profile.trace.enable,
+            caller_bytes=self.memory(plan).caller_bytes,
         )
 
     def check(self) -> BuildPlan:

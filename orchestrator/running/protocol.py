@@ -55,6 +55,7 @@ class DeviceError(IntEnum):
     ShapeTooLarge = 11
     NotSupported = 12
     InstructionLimit = 13
+    MemoryNotSet = 14
 
     @property
     def meaning(self) -> str:
@@ -77,6 +78,7 @@ _MEANINGS: Final = {
     DeviceError.ShapeTooLarge: "a tensor would grow past its planned size",
     DeviceError.NotSupported: "a kernel has no code for its arguments",
     DeviceError.InstructionLimit: "too many instructions ran",
+    DeviceError.MemoryNotSet: "an input or output has no memory",
 }
 
 

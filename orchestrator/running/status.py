@@ -312,4 +312,6 @@ _REMEDIES: Final = {
     DeviceError.NotSupported: "change the model so that it calls operators otherwise",
     DeviceError.InstructionLimit: "raise the limit, or see why the loop in the program"
     " does not end",
+    DeviceError.MemoryNotSet: "give every input and output that is not planned its"
+    " memory before the run: ..._set_input0 and the like",
 }

@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.call import table_refusal
 from orchestrator.core.firmware import Firmware, FirmwareMethod, port_text
 from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.pte.caller import (
+    caller_outputs,
+    caller_problems,
+    caller_values,
+    own_outputs,
+)
 from orchestrator.pte.program import DelegateCall, MoveCall
 from orchestrator.pte.values import (
     OptionalTensorListValue,
@@ -20,7 +26,7 @@ from orchestrator.pte.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.core.memory import MemoryPlan
     from orchestrator.core.op_info import OpCall, OpInfo
@@ -54,8 +60,8 @@ def firmware_of(
                 method=place.method,
                 state_bytes=place.state_bytes,
                 arena_bytes=tuple(a.size_bytes for a in place.arenas),
-                inputs=_ports(method, method.inputs),
-                outputs=_ports(method, method.outputs),
+                inputs=_inputs(method),
+                outputs=_outputs(method),
             )
             for model in memory.models
             for place in model.methods
@@ -120,12 +126,13 @@ class _Check:
         self._place = place
         self._method = method
         self._name = name
+        given = caller_outputs(method)
         moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
         self._fixed = {
             index
             for index, value in enumerate(method.values)
             if isinstance(value, TensorValue)
-            and (index in moved or not value.is_planned)
+            and (index in moved or not (value.is_planned or index in given))
         }
 
     def problems(self, calls: list[OpCall], state_bytes: int) -> list[Diagnostic]:
@@ -175,18 +182,32 @@ class _Check:
         outside = [
             str(index)
             for index, value in enumerate(method.values)
-            if isinstance(value, TensorValue)
-            and (value.is_external or _is_homeless(value))
+            if isinstance(value, TensorValue) and value.is_external
         ]
         if outside:
             yield self._problem(
                 "unsupported-program",
-                "tensors have their data outside the program and its plan",
+                "tensors have their data outside the program",
                 ("found", f"values {', '.join(outside)}"),
-                hint="export with memory-planned inputs and outputs, and without"
-                " external constants",
+                hint="export without external constants",
             )
-        fixed = [str(i) for i in method.inputs if i in self._fixed]
+        for message, hint, values in caller_problems(method):
+            yield self._problem(
+                "unsupported-program",
+                message,
+                ("found", f"values {', '.join(map(str, values))}"),
+                hint=hint,
+            )
+        given = caller_values(method)
+        if given and not self._firmware.has_caller_memory:
+            yield self._problem(
+                "unsupported-program",
+                "inputs or outputs are to lie in memory of the caller",
+                ("found", f"values {', '.join(map(str, sorted(given)))}"),
+                ("expected", "planned ones, as all in the firmware are"),
+                hint="export with memory-planned inputs and outputs",
+            )
+        fixed = [str(i) for i in method.inputs if i in self._fixed - given]
         if fixed and not outside:
             yield self._problem(
                 "write-to-constant",
@@ -250,8 +271,8 @@ class _Check:
     def _interface(self) -> Iterator[Diagnostic]:
         method, place = self._method, self._place
         for side, promised, given in (
-            ("input", place.inputs, _ports(method, method.inputs)),
-            ("output", place.outputs, _ports(method, method.outputs)),
+            ("input", place.inputs, _inputs(method)),
+            ("output", place.outputs, _outputs(method)),
         ):
             if len(promised) != len(given):
                 notes = [(str(len(promised)), str(len(given)), f"count of {side}s")]
@@ -272,13 +293,20 @@ class _Check:
                 )
 
 
-def _is_homeless(value: TensorValue) -> bool:
-    return not (value.is_planned or value.is_constant) and value.numel != 0
+def _inputs(method: Method) -> tuple[str, ...]:
+    given = caller_values(method)
+    return _ports(method, method.inputs, [i in given for i in method.inputs])
 
 
-def _ports(method: Method, indices: tuple[int, ...]) -> tuple[str, ...]:
+def _outputs(method: Method) -> tuple[str, ...]:
+    return _ports(method, method.outputs, own_outputs(method))
+
+
+def _ports(
+    method: Method, indices: tuple[int, ...], given: Sequence[bool]
+) -> tuple[str, ...]:
     found = []
-    for index in indices:
+    for index, is_caller in zip(indices, given, strict=True):
         value = method.values[index]
         if isinstance(value, TensorValue):
             text = port_text(
@@ -287,6 +315,7 @@ def _ports(method: Method, indices: tuple[int, ...]) -> tuple[str, ...]:
                 value.sizes,
                 value.dim_order,
                 is_dynamic=value.is_dynamic,
+                is_caller=is_caller,
             )
         else:
             text = port_text(kind_name(type(value)))

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.memory import (
+    CALLER_SECTION,
     Arena,
     MemoryPlan,
     MethodMemory,
@@ -24,6 +25,7 @@ from orchestrator.core.memory import (
     model_section,
 )
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
+from orchestrator.pte.caller import caller_bytes, caller_problems
 from orchestrator.pte.program import KernelCall, MoveCall
 from orchestrator.pte.values import TensorValue
 
@@ -157,18 +159,8 @@ def _unsupported(
             "export without external constants, so that they lie in the .pte",
             external,
         )
-    if homeless := [i for i, v in tensors if _is_homeless(v)]:
-        yield problem(
-            "tensors have no memory in the program's plan",
-            "export with memory-planned inputs and outputs"
-            " (alloc_graph_input and alloc_graph_output of MemoryPlanningPass)",
-            homeless,
-        )
-
-
-def _is_homeless(value: TensorValue) -> bool:
-    placed = value.is_planned or value.is_constant or value.is_external
-    return not placed and value.numel != 0
+    for message, hint, values in caller_problems(method):
+        yield problem(message, hint, values)
 
 
 def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
@@ -192,6 +184,7 @@ def _method_memory(model: str, method: Method, state_bytes: int) -> MethodMemory
         state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
+        caller_bytes=caller_bytes(method),
     )
 
 
@@ -340,6 +333,14 @@ def _place(
             )
         )
 
+    if plan.caller_bytes:
+        place(
+            CALLER_SECTION,
+            plan.caller_bytes,
+            ram,
+            "memory of the application for inputs and outputs that are not planned",
+            plan.caller_model,
+        )
     for model in plan.models:
         place(
             model_section(model.model),

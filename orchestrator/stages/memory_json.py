@@ -26,6 +26,7 @@ def memory_plan_json(plan: MemoryPlan) -> str:
                         "temporary_bytes": method.temporary_bytes,
                         "input_bytes": list(method.input_bytes),
                         "output_bytes": list(method.output_bytes),
+                        **({"caller_bytes": c} if (c := method.caller_bytes) else {}),
                         "arenas": [
                             {
                                 "memory_id": arena.memory_id,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.pte.caller import caller_outputs
 from orchestrator.pte.program import KernelCall, MoveCall
 from orchestrator.pte.values import (
     OptionalTensorListValue,
@@ -67,6 +68,7 @@ def _writes(
     method: Method, schemas: Mapping[OperatorName, OpSchema]
 ) -> Iterator[tuple[int, str]]:
     moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
+    given = caller_outputs(method)
     for number, call in enumerate(method.instructions):
         if not isinstance(call, KernelCall):
             continue
@@ -78,7 +80,7 @@ def _writes(
             for item in items:
                 value = method.values[item]
                 if isinstance(value, TensorValue) and (
-                    item in moved or not value.is_planned
+                    item in moved or not (value.is_planned or item in given)
                 ):
                     yield number, f"{what} (value {item})"
 

@@ -1,5 +1,7 @@
 #include "orch/error.h"
 
+#include "switches.h"
+
 namespace orch {
 
 const char* to_string(Error error) {
@@ -32,6 +34,9 @@ const char* to_string(Error error) {
       return "NotSupported";
     case Error::InstructionLimit:
       return "InstructionLimit";
+    case Error::MemoryNotSet:
+      if constexpr (kCallerIo) return "MemoryNotSet";
+      break;
   }
   return "unknown error";
 }

@@ -6,6 +6,7 @@
 
 #include "flatbuffer.h"
 #include "orch/loader.h"
+#include "switches.h"
 
 namespace orch {
 
@@ -52,6 +53,7 @@ class MethodLoader {
   Error subsegment(const FbTable& offsets, uint32_t index, size_t bytes,
                    const uint8_t*& data);
   Error check_lists() const;
+  Error check_callers(const FbTable& plan);
   /// The instructions are gone through several times, see `load`.
   enum class Pass { Results, Control, Calls };
   Error load_instructions(Pass pass);

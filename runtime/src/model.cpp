@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "switches.h"
+
 namespace orch {
 
 Error load_linked(const ModelMethod& method) {
@@ -27,13 +29,34 @@ Error start_prelinked(const ModelMethod& method) {
 
 namespace {
 
-bool fits(const Value& value, const Port& port) {
+/// Flags that a program has in common with the API it is to serve.
+constexpr uint8_t kPortFlags =
+    Tensor::kDynamic | (kCallerIo ? Tensor::kCaller : 0);
+
+/// Flags of an input or output that matter to the API. An output that is an
+/// input of the caller, or an earlier output, is read where that is.
+uint8_t port_flags(const MethodImage& image, Span<const int32_t> indices,
+                   size_t at) {
+  const uint8_t flags =
+      image.values[static_cast<size_t>(indices[at])].tensor().flags;
+  uint8_t mask = kPortFlags;
+  if (kCallerIo && indices.data() == image.outputs.data()) {
+    if ((flags & Tensor::kReadOnly) != 0) mask = Tensor::kDynamic;
+    for (size_t i = 0; i < at; ++i) {
+      if (indices[i] == indices[at]) mask = Tensor::kDynamic;
+    }
+  }
+  return static_cast<uint8_t>(flags & mask);
+}
+
+bool fits(const MethodImage& image, Span<const int32_t> indices, size_t at,
+          const Port& port) {
+  const Value& value = image.values[static_cast<size_t>(indices[at])];
   if (value.tag() != port.tag) return false;
   if (!value.is_tensor()) return true;
   const Tensor& tensor = value.tensor();
-  const bool dynamic = (tensor.flags & Tensor::kDynamic) != 0;
   if (tensor.dtype != port.dtype || tensor.dim != port.dim ||
-      dynamic != port.dynamic) {
+      port_flags(image, indices, at) != port.flags) {
     return false;
   }
   for (int i = 0; i < tensor.dim; ++i) {
@@ -48,9 +71,7 @@ bool fit(const MethodImage& image, Span<const int32_t> indices,
          Span<const Port> ports) {
   if (indices.size() != ports.size()) return false;
   for (size_t i = 0; i < ports.size(); ++i) {
-    if (!fits(image.values[static_cast<size_t>(indices[i])], ports[i])) {
-      return false;
-    }
+    if (!fits(image, indices, i, ports[i])) return false;
   }
   return true;
 }

@@ -57,7 +57,6 @@ code of the Python reader; "" if it accepts the program."""
 
 _NOT_LOADED: Final = {
     "external_constants": "UnsupportedProgram",  # constants outside of the program
-    "io_not_planned": "UnsupportedProgram",  # memory that the caller would give
     "xnnpack_partial": "DelegateMissing",
 }
 """Cases that the device refuses whatever kernels there are."""

@@ -83,6 +83,7 @@ def plan_compile(
     models: tuple[str, ...],
     custom: Mapping[str, LibraryOptions] = MappingProxyType({}),
     traced: bool = False,
+    caller_bytes: int = 0,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -96,6 +97,8 @@ def plan_compile(
         models: Names of the models whose programs are linked.
         custom: Kernel libraries that are not ours, by name.
         traced: The product has hooks around every instruction.
+        caller_bytes: Inputs and outputs in memory of the caller, of one method at
+            most: what the application of `run` has for them.
     """
     common = (
         *target.isa.machine_flags,
@@ -108,7 +111,9 @@ def plan_compile(
     flags = (*common, *_CXX)
 
     def own_unit(source: str) -> CompileUnit:
-        switches = _switches(source, resolution, traced=traced)
+        switches = _switches(
+            source, resolution, traced=traced, caller_bytes=caller_bytes
+        )
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(
@@ -163,10 +168,28 @@ def plan_compile(
 _TRACED = frozenset({"runtime/src/executor.cpp", "runtime/app/runner.cpp"})
 
 
-def _switches(source: str, resolution: Resolution, *, traced: bool) -> tuple[str, ...]:
+_CALLER_IO = frozenset(
+    f"runtime/src/{name}.cpp"
+    for name in ("error", "load_method", "load_values", "model")
+)
+
+
+def _switches(
+    source: str, resolution: Resolution, *, traced: bool, caller_bytes: int
+) -> tuple[str, ...]:
     """Macros of a source of the runtime: what a product does not need, or adds."""
+    found: tuple[str, ...] = ()
+    if source in _CALLER_IO and not caller_bytes:
+        found = ("-DORCH_CALLER_IO=0",)
+    if source == "runtime/app/runner.cpp" and caller_bytes:
+        found = (f"-DORCH_CALLER_BYTES={caller_bytes}",)
     if traced and source in _TRACED:
-        return ("-DORCH_TRACE=1",)
+        found = (*found, "-DORCH_TRACE=1")
+    return (*found, *_settles(source, resolution))
+
+
+def _settles(source: str, resolution: Resolution) -> tuple[str, ...]:
+    """Whether numbers have to be settled that kernels return."""
     if source != "runtime/src/load_method.cpp":
         return ()
     returned = {e.signature.partition(">")[2] for e in resolution.table_entries}

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.artifact import GeneratedFile, comment_text
 from orchestrator.core.memory import identifier
 from orchestrator.pte.values import StringValue, TensorValue
+from orchestrator.stages.generate.caller import (
+    FORWARD_TEXT,
+    SET_TEXT,
+    cpp_setters,
+    set_declarations,
+)
 from orchestrator.stages.generate.ports import (
     C_TYPES,
     ApiMethod,
@@ -120,17 +126,19 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
     ]
     lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
     lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
-    lines.append(
-        "\n/* Copies the inputs in, runs the method, copies the outputs out. */\n"
-        f"orch_status {method.base}({c_parameters(method)});"
-    )
+    does = "\n/* Copies the inputs in, runs the method, copies the outputs out. */\n"
+    if method.given:
+        does = FORWARD_TEXT
+    lines.append(f"{does}orch_status {method.base}({c_parameters(method)});")
+    if method.given:
+        lines.append(SET_TEXT + "\n".join(set_declarations(method)))
     lines.append(
         "\n/* The same without copies: write to the inputs, run, read the outputs.\n"
         " * Inputs have to be written before every run: the run reuses their memory.\n"
         " * Pointers are null if the method cannot be loaded; run tells why. */"
     )
     for port in method.ports:
-        if isinstance(port.value, TensorValue):
+        if isinstance(port.value, TensorValue) and not port.is_given:
             const = "" if port.is_input else "const "
             c_type = C_TYPES[port.value.dtype]
             lines.append(f"{const}{c_type}* {method.base}_{port.name}(void);")
@@ -178,6 +186,7 @@ def _cpp_method(profile: str, method: ApiMethod) -> str:
         f"inline orch_status {cpp_name(method.method.name)}({parameters}) {{\n"
         f"  return {method.base}({arguments});\n"
         "}\n"
+        f"{''.join(cpp_setters(method))}"
         f"}}  // namespace {space}"
     )
 

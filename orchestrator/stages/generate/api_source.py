@@ -10,9 +10,14 @@ from orchestrator.core.artifact import GeneratedFile
 from orchestrator.core.memory import arena_section
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import StringValue, TensorValue
+from orchestrator.stages.generate.accessors import accessors
+from orchestrator.stages.generate.caller import (
+    check_memory,
+    clear_memory,
+    set_memory,
+)
 from orchestrator.stages.generate.load_function import load_function
 from orchestrator.stages.generate.ports import (
-    C_TYPES,
     ApiMethod,
     Port,
     accessor,
@@ -91,13 +96,14 @@ def api_source(
         else "extern constexpr Span<const ModelMethod* const> kModelMethods{};"
     )
     functions = "\n\n".join(_functions(m, is_linked=m.model in linked) for m in methods)
+    include = '#include "orch/caller.h"\n' if any(m.given for m in methods) else ""
     text = f"""\
 // {head}
 
 #include "{profile}.h"
 
 #include "orch/model.h"
-
+{include}
 extern "C" {{
 {symbols}
 }}
@@ -243,7 +249,9 @@ def _functions(method: ApiMethod, *, is_linked: bool) -> str:
         "  orch::Error error = orch::prepare(method);",
     ]
     for port in inputs:
-        if isinstance(port.value, TensorValue):
+        if port.is_given:
+            body += [*set_memory(port), *_resized(port)]
+        elif isinstance(port.value, TensorValue):
             rank = len(port.value.sizes)
             sizes = (
                 f"{{{port.name}_sizes, {rank}}}"
@@ -262,37 +270,29 @@ def _functions(method: ApiMethod, *, is_linked: bool) -> str:
                 f"    {_set_scalar(port)}",
                 "  }",
             ]
+    for port in outputs:
+        body += set_memory(port) if port.is_given else ()
     body += [
+        *check_memory(method),
         "  if (error == orch::Error::Ok) {",
         "    error = orch::execute(method.loaded->image).error;",
         "  }",
     ]
     for port in outputs:
+        if port.is_given and not _resized(port):
+            continue  # it is where it belongs
         body += [
             "  if (error == orch::Error::Ok) {",
             *(f"    {line}" for line in _get_output(port)),
             "  }",
         ]
-    body += ["  return status(error);", "}"]
-    for port in ports:
-        if not isinstance(port.value, TensorValue):
-            continue
-        const = "" if port.is_input else "const "
-        c_type = C_TYPES[port.value.dtype]
-        side = "input" if port.is_input else "output"
-        body += [
-            "",
-            f"{const}{c_type}* {method.base}_{port.name}(void) {{",
-            f"  const orch::ModelMethod& method = {entry};",
-            "  if (orch::prepare(method) != orch::Error::Ok) return nullptr;",
-            f"  return orch::{side}(method, {port.index}).tensor()"
-            f".mutable_data<{c_type}>();",
-            "}",
-        ]
+    body += [*clear_memory(method), "  return status(error);", "}"]
+    body += accessors(entry, method, ports)
     body += [
         "",
         f"orch_status {method.base}_run({_defined(run_parameters(method))}) {{",
         *_prepared(entry, inputs),
+        *check_memory(method),
         "  if (error == orch::Error::Ok) {",
         "    error = orch::execute(method.loaded->image).error;",
         "  }",
@@ -302,6 +302,7 @@ def _functions(method: ApiMethod, *, is_linked: bool) -> str:
         f"orch_status {method.base}_run_at({_defined(run_at_parameters(method))}) {{",
         *_prepared(entry, inputs),
         "  *instruction = UINT32_MAX;",
+        *check_memory(method),
         "  if (error == orch::Error::Ok) {",
         "    const orch::RunStatus run = orch::execute(method.loaded->image);",
         "    error = run.error;",
@@ -322,21 +323,26 @@ def _prepared(entry: str, inputs: list[Port]) -> list[str]:
         "  orch::Error error = orch::prepare(method);",
     ]
     for port in inputs:
-        if isinstance(port.value, TensorValue) and port.value.is_dynamic:
-            rank = len(port.value.sizes)
-            body += [
-                "  if (error == orch::Error::Ok) {",
-                f"    error = orch::resize(orch::input(method, {port.index}).tensor(),",
-                f"                         {{{port.name}_sizes, {rank}}});",
-                "  }",
-            ]
-        elif not isinstance(port.value, TensorValue):
+        body += _resized(port)
+        if not isinstance(port.value, TensorValue):
             body += [
                 "  if (error == orch::Error::Ok) {",
                 f"    {_set_scalar(port)}",
                 "  }",
             ]
     return body
+
+
+def _resized(port: Port) -> list[str]:
+    """Gives an input whose sizes change those that the caller told."""
+    if not (isinstance(port.value, TensorValue) and port.value.is_dynamic):
+        return []
+    return [
+        "  if (error == orch::Error::Ok) {",
+        f"    error = orch::resize(orch::input(method, {port.index}).tensor(),",
+        f"                         {{{port.name}_sizes, {len(port.value.sizes)}}});",
+        "  }",
+    ]
 
 
 def _defined(parameters: str) -> str:
@@ -355,6 +361,8 @@ def _set_scalar(port: Port) -> str:
 def _get_output(port: Port) -> list[str]:
     value = port.value
     source = f"orch::output(method, {port.index})"
+    if port.is_given:
+        return [f"orch::get_sizes(method, {port.index}, {port.name}_sizes);"]
     if isinstance(value, TensorValue):
         sizes = f"{port.name}_sizes" if value.is_dynamic else "nullptr"
         return [

@@ -61,10 +61,13 @@ def load_function(entry: str, method: ApiMethod) -> Iterator[str]:
                     sizes, order = _items(value.sizes), _items(value.dim_order)
                     yield f"  static constexpr int32_t {arrays[0]}[] = {{{sizes}}};"
                     yield f"  static constexpr uint8_t {arrays[1]}[] = {{{order}}};"
-                dynamic = "true" if value.is_dynamic else "false"
+                flags = ["orch::Tensor::kDynamic"] if value.is_dynamic else []
+                if method.is_given(place, is_input=side == "inputs"):
+                    flags.append("orch::Tensor::kCaller")
                 items.append(
                     f"      {{orch::Tag::Tensor, orch::ScalarType::{value.dtype.name},"
-                    f" {dynamic}, {len(value.sizes)}, {', '.join(arrays)}}}"
+                    f" {' | '.join(flags) or 0}, {len(value.sizes)},"
+                    f" {', '.join(arrays)}}}"
                 )
             else:
                 tag = f"orch::Tag::{_TAGS[type(value)]}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.memory import identifier, method_symbol
 from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.pte.caller import caller_values, own_outputs
 from orchestrator.pte.values import (
     BoolValue,
     DoubleValue,
@@ -65,6 +66,8 @@ class Port:
     index: int
     value: Value
     is_input: bool
+    is_given: bool = False
+    """The caller gives the memory for it."""
 
     @property
     def name(self) -> str:
@@ -81,6 +84,8 @@ class Port:
             text += f", in memory in dim order {list(self.value.dim_order)}"
         if self.value.is_dynamic:
             text += ", sizes are upper bounds"
+        if self.is_given:
+            text += ", in your memory"
         return text
 
 
@@ -98,20 +103,32 @@ class ApiMethod:
         """Inputs, then outputs; None is no port."""
         m = self.method
         ports = [
-            Port(index=i, value=m.values[v], is_input=True)
+            Port(i, m.values[v], True, self.is_given(i, is_input=True))  # noqa: FBT003
             for i, v in enumerate(m.inputs)
         ]
         ports += [
-            Port(index=i, value=m.values[v], is_input=False)
+            Port(i, m.values[v], False, self.is_given(i, is_input=False))  # noqa: FBT003
             for i, v in enumerate(m.outputs)
         ]
         return [p for p in ports if _is_port(p.value)]
 
     @property
+    def given(self) -> list[Port]:
+        """Those that the caller gives memory for."""
+        return [port for port in self.ports if port.is_given]
+
+    def is_given(self, position: int, *, is_input: bool) -> bool:
+        """Whether the caller gives the memory for an input or output."""
+        if is_input:
+            return self.method.inputs[position] in caller_values(self.method)
+        return own_outputs(self.method)[position]
+
+    @property
     def names(self) -> list[str]:
         """Its functions in C, and what its constants begin with."""
         tensors = [p for p in self.ports if isinstance(p.value, TensorValue)]
-        ends = ["", "_run", "_run_at", *(f"_{p.name}" for p in tensors), "_load"]
+        accessors = [f"_set_{p.name}" if p.is_given else f"_{p.name}" for p in tensors]
+        ends = ["", "_run", "_run_at", *accessors, "_load"]
         return [*(f"{self.base}{end}" for end in ends), self.base.upper()]
 
 

@@ -36,6 +36,8 @@ enum class [[nodiscard]] Error : uint8_t {
   NotSupported,
   /// More instructions ran than the caller allowed.
   InstructionLimit,
+  /// The memory of an input or output was never set.
+  MemoryNotSet,
 };
 // clang-format on
 

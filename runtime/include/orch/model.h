@@ -93,7 +93,7 @@ struct Port {
   Tag tag;
   // The rest is said of tensors only.
   ScalarType dtype;
-  bool dynamic;
+  uint8_t flags;  // of Tensor: kDynamic, kCaller
   uint8_t dim;
   const int32_t* sizes;  // upper bounds if dynamic
   const uint8_t* order;

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.core.resolution import Resolution
     from orchestrator.pte.program import Program
 
-UNSUPPORTED = {"external_constants", "io_not_planned"}
+UNSUPPORTED = {"external_constants"}
 """Cases whose programs need what the runtime does not offer."""
 SUPPORTED = tuple(case for case in CASES if case not in UNSUPPORTED)
 

@@ -242,13 +242,6 @@ def test_sums_are_over_all_models_and_methods() -> None:
             "tensors have their data outside the program",
             "export without external constants, so that they lie in the .pte",
         ),
-        (
-            "io_not_planned",
-            (4, 17),
-            "tensors have no memory in the program's plan",
-            "export with memory-planned inputs and outputs"
-            " (alloc_graph_input and alloc_graph_output of MemoryPlanningPass)",
-        ),
     ],
 )
 def test_what_the_runtime_does_not_offer_is_refused(
