@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.commands.reading import read_model
 from orchestrator.errors import ExitCode
+from orchestrator.pte.caller import caller_values
+from orchestrator.pte.shared import SHARED_ID, shares_state
 from orchestrator.pte.values import TensorValue, kind_name
 from orchestrator.stages.extract import extract
 from orchestrator.stages.memory import peak_live_bytes
@@ -66,6 +68,7 @@ def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]
             {
                 "memory_id": i,
                 "size_bytes": method.arena_bytes[i],
+                "shared": i == SHARED_ID and shares_state(program),
                 "lower_bound_bytes": peak_live_bytes(method, i),
             }
             for i in range(1, len(method.arena_bytes))
@@ -85,6 +88,7 @@ def _value(method: Method, index: int) -> dict[str, object]:
         "sizes": list(value.sizes),
         "dim_order": list(value.dim_order),
         "dynamic": value.is_dynamic,
+        "caller": index in caller_values(method),
     }
 
 
@@ -110,6 +114,7 @@ def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
         lines += [
             f"  arena {a['memory_id']}   {a['size_bytes']:,} bytes,"
             f" at least {a['lower_bound_bytes']:,} are live at once"
+            f"{', shared by all methods' if a['shared'] else ''}"
             for a in arenas
         ]
         for operator in operators:
@@ -127,4 +132,6 @@ def _describe(value: dict[str, object]) -> str:
     text = f"{value['dtype']} {value['sizes']}"
     if value["dynamic"]:
         text += ", sizes are upper bounds"
+    if value["caller"]:
+        text += ", in memory of the caller"
     return text

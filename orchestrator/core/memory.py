@@ -7,11 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arena:
-    """One static block that planned tensors of a method lie in."""
+    """One static block that planned tensors of a method lie in.
+
+    Args:
+        memory_id: By which tensors name it.
+        size_bytes: Of the block.
+        peak_live_bytes: Most bytes that are in use at once.
+        shared: Methods that have this block in common, in the program's order; empty
+            for a method's own. It counts as the first one's.
+    """
 
     memory_id: int
     size_bytes: int
     peak_live_bytes: int
+    shared: tuple[str, ...] = ()
+
+    def owner(self, method: str) -> str:
+        """The method whose block it is: that one, or the first of those that share."""
+        return self.shared[0] if self.shared else method
 
     @property
     def gap_percent(self) -> float:
@@ -44,6 +57,11 @@ class MethodMemory:
     output_bytes: tuple[int, ...]
     temporary_bytes: int = 0
     caller_bytes: int = 0
+
+    @property
+    def own_arenas(self) -> tuple[Arena, ...]:
+        """Those that are counted with this method: each shared one is with one."""
+        return tuple(a for a in self.arenas if a.owner(self.method) == self.method)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +125,9 @@ class MemoryPlan:
 
     @property
     def arena_bytes(self) -> int:
-        """All arenas together."""
+        """All arenas together; what methods share counts once."""
         return sum(
-            a.size_bytes for m in self.models for x in m.methods for a in x.arenas
+            a.size_bytes for m in self.models for x in m.methods for a in x.own_arenas
         )
 
     @property

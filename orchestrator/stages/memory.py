@@ -27,6 +27,7 @@ from orchestrator.core.memory import (
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.pte.caller import caller_bytes, caller_problems
 from orchestrator.pte.program import KernelCall, MoveCall
+from orchestrator.pte.shared import SHARED_ID, shared_bytes, shares_state
 from orchestrator.pte.values import TensorValue
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def plan_memory(
             methods=tuple(
                 _method_memory(
                     name,
+                    program,
                     method,
                     linked[name][index].state_bytes(pointer_bytes=pointer_bytes)
                     if name in linked
@@ -169,18 +171,27 @@ def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
     return sum(_aligned(len(data)) for data in constants)
 
 
-def _method_memory(model: str, method: Method, state_bytes: int) -> MethodMemory:
+def _arenas(program: Program, method: Method) -> Iterable[Arena]:
+    shares = shares_state(program)
+    for memory_id in range(1, len(method.arena_bytes)):
+        is_shared = shares and memory_id == SHARED_ID
+        yield Arena(
+            memory_id=memory_id,
+            size_bytes=method.arena_bytes[memory_id],
+            peak_live_bytes=shared_bytes(program)
+            if is_shared
+            else peak_live_bytes(method, memory_id),
+            shared=tuple(m.name for m in program.methods) if is_shared else (),
+        )
+
+
+def _method_memory(
+    model: str, program: Program, method: Method, state_bytes: int
+) -> MethodMemory:
     return MethodMemory(
         model=model,
         method=method.name,
-        arenas=tuple(
-            Arena(
-                memory_id=memory_id,
-                size_bytes=method.arena_bytes[memory_id],
-                peak_live_bytes=peak_live_bytes(method, memory_id),
-            )
-            for memory_id in range(1, len(method.arena_bytes))
-        ),
+        arenas=tuple(_arenas(program, method)),
         state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
@@ -350,7 +361,7 @@ def _place(
             model.model,
         )
         for method in model.methods:
-            for arena in method.arenas:
+            for arena in method.own_arenas:
                 place(
                     arena_section(model.model, method.method, arena.memory_id),
                     arena.size_bytes,

@@ -33,6 +33,7 @@ def memory_plan_json(plan: MemoryPlan) -> str:
                                 "size_bytes": arena.size_bytes,
                                 "lower_bound_bytes": arena.peak_live_bytes,
                                 "gap_percent": round(arena.gap_percent, 2),
+                                **({"shared": [*s]} if (s := arena.shared) else {}),
                             }
                             for arena in method.arenas
                         ],

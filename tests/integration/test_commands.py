@@ -172,7 +172,9 @@ def test_json_of_inspect(capsys: pytest.CaptureFixture[str]) -> None:
         )
     )
     (method,) = document["methods"]
-    assert _shape(method["inputs"]) == [{**VALUE, "sizes": [None], "dim_order": [None]}]
+    assert _shape(method["inputs"]) == [
+        {**VALUE, "sizes": [None], "dim_order": [None], "caller": None}
+    ]
     assert set(method) == set(
         _keys(
             *("name", "inputs", "outputs", "values", "instructions", "operators"),

@@ -121,6 +121,13 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
                 f"            == {upper}_{port.name.upper()}_BYTES);",
             ]
     lines += [
+        f"/* Arena {a.memory_id} holds state that these methods share:"
+        f" {', '.join(a.shared)}. They\n"
+        " * must not run at the same time. */"
+        for a in memory.arenas
+        if a.shared
+    ]
+    lines += [
         f"#define {upper}_ARENA{a.memory_id}_BYTES {a.size_bytes}"
         for a in memory.arenas
     ]
@@ -165,7 +172,7 @@ def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> st
         f"{method.base.upper()}_{block}_BYTES"
         for method in methods
         for block in (
-            *(f"ARENA{a.memory_id}" for a in memory_of(memory, method).arenas),
+            *(f"ARENA{a.memory_id}" for a in memory_of(memory, method).own_arenas),
             "STATE",
         )
     ]

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.artifact import GeneratedFile
-from orchestrator.core.memory import arena_section
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import StringValue, TensorValue
 from orchestrator.stages.generate.accessors import accessors
@@ -32,6 +31,13 @@ from orchestrator.stages.generate.prelinked import (
     constant_symbol,
     constants_of,
     prelinked_block,
+)
+from orchestrator.stages.generate.shared import (
+    arena_blocks,
+    extra_includes,
+    start_declarations,
+    start_definitions,
+    start_function,
 )
 from orchestrator.stages.generate.tables import kernel_declaration, model_symbol
 
@@ -86,7 +92,13 @@ def api_source(
         else _blocks(m, memory_of(memory, m))
         for m in methods
     )
-    entries = "\n\n".join(_method(m, programs, linked) for m in methods)
+    entries = "\n\n".join(
+        [
+            *start_declarations(methods, memory),
+            *(_method(m, programs, linked, memory_of(memory, m)) for m in methods),
+            *start_definitions(methods, memory, linked),
+        ]
+    )
     table = ", ".join(f"&{m.base}_method" for m in methods)
     tables = (
         f"static constexpr const ModelMethod* kMethodTable[{len(methods)}] ="
@@ -96,7 +108,7 @@ def api_source(
         else "extern constexpr Span<const ModelMethod* const> kModelMethods{};"
     )
     functions = "\n\n".join(_functions(m, is_linked=m.model in linked) for m in methods)
-    include = '#include "orch/caller.h"\n' if any(m.given for m in methods) else ""
+    include = extra_includes(methods, memory)
     text = f"""\
 // {head}
 
@@ -164,10 +176,12 @@ def _blocks(method: ApiMethod, memory: MethodMemory) -> str:
         else "",
         f"LoadedMethod {method.base}_loaded;",
     ]
-    lines += _arenas(method, memory)
+    lines += arena_blocks(method, memory)
     if memory.arenas:
         spans = ", ".join(
-            f"Span<uint8_t>({method.base}_arena{a.memory_id})"
+            f"Span<uint8_t>({method.base}_arena{a.memory_id}, {a.size_bytes})"
+            if a.shared
+            else f"Span<uint8_t>({method.base}_arena{a.memory_id})"
             if a.size_bytes
             else "Span<uint8_t>()"
             for a in memory.arenas
@@ -182,7 +196,7 @@ def _prelinked(
     methods: Sequence[LinkedMethod],
     constants: Sequence[bytes],
 ) -> str:
-    lines = [f"LoadedMethod {method.base}_loaded;", *_arenas(method, memory)]
+    lines = [f"LoadedMethod {method.base}_loaded;", *arena_blocks(method, memory)]
     lines += [
         prelinked_block(methods[method.index], method.base, constants),
         f"static_assert({method.base}_prelinked.state_bytes\n"
@@ -192,39 +206,24 @@ def _prelinked(
     return "\n".join(lines)
 
 
-def _arenas(method: ApiMethod, memory: MethodMemory) -> list[str]:
-    lines = []
-    for arena in memory.arenas:
-        section = arena_section(method.model, method.method.name, arena.memory_id)
-        if arena.size_bytes:
-            lines.append(
-                "alignas(kArenaAlignment)\n"
-                f'__attribute__((section("{section}")))\n'
-                f"uint8_t {method.base}_arena{arena.memory_id}"
-                f"[{arena.size_bytes}];"
-            )
-            constant = f"{method.base.upper()}_ARENA{arena.memory_id}_BYTES"
-            lines.append(
-                f"static_assert(sizeof {method.base}_arena{arena.memory_id}\n"
-                f"                  == {constant},\n"
-                '              "the header tells the size of the arena");'
-            )
-    return lines
-
-
 def _method(
-    method: ApiMethod, programs: Mapping[str, Program], linked: Collection[str]
+    method: ApiMethod,
+    programs: Mapping[str, Program],
+    linked: Collection[str],
+    memory: MethodMemory,
 ) -> str:
     """The method as the functions below see it.
 
     Each is an object of its own, so that the linker drops what is not used.
     """
     m = method.method
+    start = start_function(method) if any(a.shared for a in memory.arenas) else ""
     if method.model in linked:
         return (
             f"constexpr ModelMethod {method.base}_method = {{\n"
             f'    "{method.model}", "{m.name}", {{}}, {method.index}, {{}}, {{}},\n'
-            f"    &{method.base}_loaded, &{method.base}_prelinked, start_prelinked}};"
+            f"    &{method.base}_loaded, &{method.base}_prelinked,"
+            f" {start or 'start_prelinked'}}};"
         )
     state = f"{method.base}_state" if m.values or m.instructions else ""
     arenas = f"{method.base}_arenas" if len(m.arena_bytes) > 1 else ""
@@ -233,7 +232,8 @@ def _method(
         f"constexpr ModelMethod {method.base}_method = {{\n"
         f'    "{method.model}", "{m.name}",'
         f" {{{model_symbol(method.model)}, {size}}}, {method.index},\n"
-        f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr, load_linked}};"
+        f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr,"
+        f" {start or 'load_linked'}}};"
     )
 
 

@@ -146,7 +146,6 @@ void check_method(const Program& program, Span<const uint8_t> bytes,
       const Loaded less(program, bytes, index, kernels, 0, i);
       std::printf(" %s", to_string(less.error));
     }
-    loaded.arenas.fill(0);
     LoadedMethod copy = {};
     copy.image = loaded.image;
     copy.state_used = 1;
@@ -154,6 +153,7 @@ void check_method(const Program& program, Span<const uint8_t> bytes,
                                 {}, &copy, nullptr, load_linked};
     const CallerBlocks given(method);
     print_limits(method);
+    loaded.arenas.fill(0);  // indices among the inputs are in range
     const RunStatus status = execute(loaded.image, kInstructionLimit);
     std::printf(" run %s %" PRIu32, to_string(status.error),
                 status.instruction);

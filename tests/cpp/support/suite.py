@@ -60,7 +60,10 @@ RUNTIME: Final = ("error", "math", "math_double", "tensor")
 _LOADER: Final = (
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "find_kernel")),
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("load_method", "load_values")),
-    *(ROOT / f"runtime/src/{n}.cpp" for n in ("caller", "model", "program")),
+    *(
+        ROOT / f"runtime/src/{n}.cpp"
+        for n in ("caller", "model", "program", "together")
+    ),
     *(TESTS / f"support/{n}.cpp" for n in ("method_blocks", "program_builder")),
 )
 

@@ -79,8 +79,8 @@ class Cache(torch.nn.Module):
         self.register_buffer("keys", torch.full((6, 4), 0.25))
         self.register_buffer("count", torch.full((1,), 2.0))
 
-    def prefill(self, x):
-        self.keys[0:3] = x
+    def prefill(self, x, at):
+        self.keys[at] = x
         self.count.add_(3.0)
         return self.keys.sum(dim=0)
 
@@ -185,7 +185,7 @@ def caller_memory() -> None:
 def shared_state() -> None:
     """Methods that share mutable buffers, and the same ones that do not."""
     methods = {
-        "prefill": (torch.randn(3, 4),),
+        "prefill": (torch.randn(3, 4), torch.arange(3)),
         "decode": (torch.randn(1, 4), torch.tensor([3])),
         "peek": (torch.randn(6, 4),),
     }
@@ -196,7 +196,7 @@ def shared_state() -> None:
         ("decode", (step, at)),
         ("decode", (step * 2, at + 1)),
         ("peek", methods["peek"]),
-        ("prefill", (torch.ones(3, 4),)),
+        ("prefill", (torch.ones(3, 4), torch.arange(3))),
         ("decode", (step, at + 2)),
     ]
     for name, names, initial in (
