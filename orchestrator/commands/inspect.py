@@ -73,6 +73,9 @@ def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]
             }
             for i in range(1, len(method.arena_bytes))
         ],
+        "external": sorted(
+            {t.extra.qualified_name for t in tensors if t.is_external and t.extra}
+        ),
         "constant_bytes": sum(t.size_bytes for t in tensors if t.is_constant),
         "mutable_state_bytes": sum(t.size_bytes for t in tensors if t.is_mutable_state),
     }
@@ -107,6 +110,9 @@ def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
             f" {method['constant_bytes']:,} bytes of constants"
         )
         arenas, operators = method["arenas"], method["operators"]
+        external = method["external"]
+        assert isinstance(external, list)  # noqa: S101  # built above
+        lines += [f"  in a data file: {name}" for name in external]
         delegates = method["delegates"]
         assert isinstance(arenas, list)  # noqa: S101  # built above
         assert isinstance(operators, list)  # noqa: S101  # built above

@@ -49,11 +49,13 @@ class Firmware:
         pointer_bytes: Of its core.
         kernels: Its kernel table; `function` is not known and "".
         methods: Of its models, in order of the names.
+        data: Constants outside of the programs, by (model, name): dtype and bytes.
     """
 
     pointer_bytes: int
     kernels: tuple[TableEntry, ...]
     methods: tuple[FirmwareMethod, ...]
+    data: tuple[tuple[tuple[str, str], str], ...] = ()
 
     @property
     def has_caller_memory(self) -> bool:
@@ -79,6 +81,8 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         for side in ("input", "output"):
             for index, text in enumerate(getattr(method, f"{side}s")):
                 found[f"{side} {name} {index:03}"] = text
+    for (model, constant), text in firmware.data:
+        found[f"data {model}.{constant}"] = text
     return tuple(sorted(found.items()))
 
 
@@ -90,10 +94,14 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
     """
     kernels: list[TableEntry] = []
     methods: list[FirmwareMethod] = []
+    data: list[tuple[tuple[str, str], str]] = []
     for name, text in sorted(facts.items()):
         kind, _, what = name.partition(" ")
         if kind == "kernel":
             kernels.append(_entry(what, text))
+        elif kind == "data":
+            model, _, constant = what.partition(".")
+            data.append(((model, constant), text))
         elif kind == "memory":
             model, _, method = what.rpartition(".")
             state, *arenas = map(int, text.split())
@@ -113,6 +121,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         pointer_bytes=int(facts["pointer"].partition(" ")[0]),
         kernels=tuple(kernels),
         methods=tuple(methods),
+        data=tuple(data),
     )
 
 
@@ -133,6 +142,11 @@ def _entry(what: str, text: str) -> TableEntry:
 
 def _ports(facts: Mapping[str, str], start: str) -> tuple[str, ...]:
     return tuple(text for name, text in sorted(facts.items()) if name.startswith(start))
+
+
+def data_text(dtype: ScalarType, size_bytes: int) -> str:
+    """What a loader asks of a constant outside of the program."""
+    return f"{dtype.name} {size_bytes} bytes"
 
 
 def port_text(

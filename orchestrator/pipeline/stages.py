@@ -46,7 +46,7 @@ class Stages(Inputs):
         Args:
             with_toolchain: Look for the compiler, which may be missing.
         """
-        models = {n: digest(d) for n, d in self.model_bytes.items()}
+        models = {n: self.model_digest(n) for n in self.model_bytes}
         return plan_build(
             orchestrator=self.program_digest,
             models=models,
@@ -352,6 +352,7 @@ class Stages(Inputs):
             custom=self.libraries.options,
             traced=self.profile.trace.enable,
             caller_bytes=self.memory(plan).caller_bytes,
+            external=self.loads_external,
         )
 
     def check(self) -> BuildPlan:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.call import table_refusal
-from orchestrator.core.firmware import Firmware, FirmwareMethod, port_text
+from orchestrator.core.firmware import Firmware, FirmwareMethod, data_text, port_text
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.pte.caller import (
     caller_outputs,
@@ -66,6 +66,11 @@ def firmware_of(
             for model in memory.models
             for place in model.methods
             for method in [programs[place.model].method(place.method)]
+        ),
+        data=tuple(
+            ((model, e.name), data_text(e.dtype, len(e.data)))
+            for model, program in sorted(programs.items())
+            for e in program.external
         ),
     )
 
@@ -179,18 +184,38 @@ class _Check:
 
     def _values(self) -> Iterator[Diagnostic]:
         method = self._method
+        model, data = self._place.model, self._firmware.data
+        has = {name: text for (owner, name), text in data if owner == model}
         outside = [
-            str(index)
+            f"value {index}"
             for index, value in enumerate(method.values)
-            if isinstance(value, TensorValue) and value.is_external
+            if isinstance(value, TensorValue)
+            and value.is_external
+            and (value.is_planned or _name(value) not in has)
         ]
         if outside:
             yield self._problem(
                 "unsupported-program",
-                "tensors have their data outside the program",
-                ("found", f"values {', '.join(outside)}"),
-                hint="export without external constants",
+                "tensors have their data outside the program, where the firmware has"
+                " none",
+                ("found", ", ".join(outside)),
+                ("expected", ", ".join(sorted(has)) or "no data outside"),
+                hint="export without external constants, or with those of the firmware",
             )
+        for name, value in [
+            (_name(v), v)
+            for v in method.values
+            if isinstance(v, TensorValue) and v.is_external and not v.is_planned
+        ]:
+            needs = data_text(value.dtype, value.size_bytes)
+            if has.get(name, needs) != needs:
+                yield self._problem(
+                    "other-data",
+                    f'the data "{name}" is not that of the firmware',
+                    ("found", needs),
+                    ("expected", has[name]),
+                    hint="build firmware with this program and its data",
+                )
         for message, hint, values in caller_problems(method):
             yield self._problem(
                 "unsupported-program",
@@ -291,6 +316,10 @@ class _Check:
                     hint="export the program with the inputs and outputs that the"
                     " application gives and takes",
                 )
+
+
+def _name(value: TensorValue) -> str:
+    return value.extra.qualified_name if value.extra else ""
 
 
 def _inputs(method: Method) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def plan_memory(
         d
         for name, program in programs.items()
         for method in program.methods
-        for d in _unsupported(name, method, spans.get(name))
+        for d in _unsupported(name, program, method, spans.get(name))
     ]
     if problems:
         raise ModelError(problems)
@@ -78,7 +78,8 @@ def plan_memory(
             model=name,
             program_bytes=_constant_bytes(linked[name])
             if name in linked
-            else program.size_bytes,
+            else program.size_bytes
+            + sum(_aligned(len(e.data)) for e in program.external),
             methods=tuple(
                 _method_memory(
                     name,
@@ -135,7 +136,7 @@ _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _unsupported(
-    model: str, method: Method, span: SourceSpan | None
+    model: str, program: Program, method: Method, span: SourceSpan | None
 ) -> Iterable[Diagnostic]:
     def problem(message: str, hint: str, values: list[int] | None = None) -> Diagnostic:
         notes = (("found", f"values {', '.join(map(str, values))}"),) if values else ()
@@ -155,10 +156,11 @@ def _unsupported(
     tensors = [
         (i, v) for i, v in enumerate(method.values) if isinstance(v, TensorValue)
     ]
-    if external := [i for i, v in tensors if v.is_external]:
+    if external := [i for i, v in tensors if v.is_external and not program.has_data(v)]:
         yield problem(
             "tensors have their data outside the program",
-            "export without external constants, so that they lie in the .pte",
+            "name its .ptd files in `data` of [[models]], or export without external"
+            " constants",
             external,
         )
     for message, hint, values in caller_problems(method):

@@ -158,6 +158,12 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   const FbTable extra = reader_.child(table, slot::kExtra);
   const uint8_t location = reader_.scalar<uint8_t>(extra, slot::kLocation);
   ORCH_CHECK(!reader_.failed() && location <= 1, Error::InvalidProgram);
+#if ORCH_EXTERNAL_DATA
+  if (location == 1) {
+    ORCH_CHECK(allocation.at == 0, Error::UnsupportedProgram);
+    return external(extra, tensor, bytes);
+  }
+#endif
   ORCH_CHECK(location == 0,
              Error::UnsupportedProgram);  // data outside the program
 
@@ -211,6 +217,29 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   }
   return Error::Ok;
 }
+
+#if ORCH_EXTERNAL_DATA
+/// Finds a constant that lies outside of the program by its name.
+Error MethodLoader::external(const FbTable& extra, Tensor& tensor,
+                             size_t bytes) {
+  const Span<const char> name = reader_.text(extra, slot::kQualifiedName);
+  ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
+  for (const ExternalData& data : memory_.external) {
+    size_t same = 0;
+    while (same < name.size() && data.name[same] == name[same] &&
+           name[same] != '\0') {
+      ++same;
+    }
+    if (same != name.size() || data.name[same] != '\0') continue;
+    ORCH_CHECK(data.bytes == bytes && data.dtype == tensor.dtype,
+               Error::InvalidProgram);
+    tensor.memory = const_cast<uint8_t*>(data.data);  // kReadOnly guards it
+    tensor.flags |= Tensor::kReadOnly;
+    return Error::Ok;
+  }
+  return Error::UnsupportedProgram;
+}
+#endif
 
 Error MethodLoader::constant(uint32_t buffer, size_t bytes,
                              const uint8_t*& data) {

@@ -49,6 +49,9 @@ class MethodLoader {
   Error load_value(uint32_t index);
   Error load_tensor(const FbTable& table, Value& value);
   Error locate(const FbTable& table, Tensor& tensor, size_t bytes);
+#if ORCH_EXTERNAL_DATA
+  Error external(const FbTable& extra, Tensor& tensor, size_t bytes);
+#endif
   Error constant(uint32_t buffer, size_t bytes, const uint8_t*& data);
   Error subsegment(const FbTable& offsets, uint32_t index, size_t bytes,
                    const uint8_t*& data);

@@ -6,13 +6,40 @@
 
 namespace orch {
 
+namespace {
+
+#if ORCH_EXTERNAL_DATA
+bool same_text(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) {
+    ++a;
+    ++b;
+  }
+  return *a == *b;
+}
+
+MethodMemory memory_of(const ModelMethod& method) {
+  for (const ModelData& model : kModelData) {
+    if (same_text(model.model, method.model)) {
+      return {method.state, method.arenas, model.data};
+    }
+  }
+  return {method.state, method.arenas};
+}
+#else
+MethodMemory memory_of(const ModelMethod& method) {
+  return {method.state, method.arenas};
+}
+#endif
+
+}  // namespace
+
 Error load_linked(const ModelMethod& method) {
   LoadedMethod& loaded = *method.loaded;
   Program program;
   ORCH_TRY(Program::open(method.program, program));
   size_t used = 0;
   ORCH_TRY(load_method(program, method.method_index, kRegisteredKernels,
-                       {method.state, method.arenas}, loaded.image, used));
+                       memory_of(method), loaded.image, used));
   loaded.state_used = static_cast<uint32_t>(used);
   return Error::Ok;
 }
@@ -88,8 +115,8 @@ Error replace(const ModelMethod& method, Span<const uint8_t> bytes,
   uint32_t index = 0;
   ORCH_TRY(program.find_method(method.name, index));
   size_t used = 0;
-  ORCH_TRY(load_method(program, index, kernels, {method.state, method.arenas},
-                       loaded.image, used));
+  ORCH_TRY(load_method(program, index, kernels, memory_of(method), loaded.image,
+                       used));
   // The API copies as many bytes as it promised.
   ORCH_CHECK(fit(loaded.image, loaded.image.inputs, inputs) &&
                  fit(loaded.image, loaded.image.outputs, outputs),

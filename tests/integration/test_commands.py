@@ -178,7 +178,8 @@ def test_json_of_inspect(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(method) == set(
         _keys(
             *("name", "inputs", "outputs", "values", "instructions", "operators"),
-            *("delegates", "arenas", "constant_bytes", "mutable_state_bytes"),
+            *("delegates", "arenas", "external"),
+            *("constant_bytes", "mutable_state_bytes"),
         )
     )
     names = {operator["name"] for operator in method["operators"]}

@@ -84,6 +84,7 @@ def plan_compile(
     custom: Mapping[str, LibraryOptions] = MappingProxyType({}),
     traced: bool = False,
     caller_bytes: int = 0,
+    external: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -99,6 +100,7 @@ def plan_compile(
         traced: The product has hooks around every instruction.
         caller_bytes: Inputs and outputs in memory of the caller, of one method at
             most: what the application of `run` has for them.
+        external: Programs leave constants outside, which the loader finds by name.
     """
     common = (
         *target.isa.machine_flags,
@@ -114,6 +116,8 @@ def plan_compile(
         switches = _switches(
             source, resolution, traced=traced, caller_bytes=caller_bytes
         )
+        if external and source in _EXTERNAL_DATA:
+            switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(
@@ -171,6 +175,11 @@ _TRACED = frozenset({"runtime/src/executor.cpp", "runtime/app/runner.cpp"})
 _CALLER_IO = frozenset(
     f"runtime/src/{name}.cpp"
     for name in ("error", "load_method", "load_values", "model")
+)
+
+
+_EXTERNAL_DATA = frozenset(
+    f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
 )
 
 

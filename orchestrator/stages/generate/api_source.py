@@ -15,6 +15,7 @@ from orchestrator.stages.generate.caller import (
     clear_memory,
     set_memory,
 )
+from orchestrator.stages.generate.external import external_symbols, external_table
 from orchestrator.stages.generate.load_function import load_function
 from orchestrator.stages.generate.ports import (
     ApiMethod,
@@ -73,7 +74,7 @@ def api_source(
         for symbol in (
             [constant_symbol(name, i) for i in range(len(constants[name]))]
             if name in linked
-            else [model_symbol(name)]
+            else [model_symbol(name), *external_symbols(programs, name)]
         )
     )
     functions_called = sorted(
@@ -108,6 +109,12 @@ def api_source(
         else "extern constexpr Span<const ModelMethod* const> kModelMethods{};"
     )
     functions = "\n\n".join(_functions(m, is_linked=m.model in linked) for m in methods)
+    data = f"{found}\n\n" if (found := external_table(programs, linked)) else ""
+    data_span = (
+        "extern constexpr Span<const ModelData> kModelData{kDataTable};\n"
+        if data
+        else ""
+    )
     include = extra_includes(methods, memory)
     text = f"""\
 // {head}
@@ -128,12 +135,12 @@ namespace {{
 
 {entries}
 
-}}  // namespace
+{data}}}  // namespace
 
 /// Read by the runner application.
 extern const Span<const ModelMethod* const> kModelMethods;
 {tables}
-
+{data_span}
 }}  // namespace orch
 
 {_implementation(functions)}"""

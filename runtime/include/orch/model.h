@@ -61,6 +61,15 @@ struct ModelMethod {
 /// registered_kernels.cpp.
 extern const KernelTable kRegisteredKernels;
 
+/// Constants outside of the programs of a model.
+struct ModelData {
+  const char* model;
+  Span<const ExternalData> data;
+};
+
+/// Those of this product. Defined by generated code, where there are any.
+extern const Span<const ModelData> kModelData;
+
 /// Loads the method out of its program. Errors: those of load_method.
 Error load_linked(const ModelMethod& method);
 

@@ -6,6 +6,14 @@
 #include "flatbuffer.h"
 #include "orch/caller.h"
 
+namespace orch {
+
+/// Programs of tests are given their data where they are loaded.
+extern const Span<const ModelData> kModelData;
+const Span<const ModelData> kModelData{};
+
+}  // namespace orch
+
 namespace orch::test {
 
 Block::Block(size_t size) : size_(size) {

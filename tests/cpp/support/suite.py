@@ -46,6 +46,7 @@ WARNINGS: Final = (
 )
 _FLAGS: Final = (
     "-std=c++17",
+    "-DORCH_EXTERNAL_DATA=1",
     "-O1",
     "-g1",
     "-ffp-contract=off",

@@ -159,3 +159,13 @@ def test_their_slots_are_not_shared() -> None:
     assert method.given
     assert not method.has_constant_slots
     assert share_values(method).given == method.given
+
+
+def test_what_the_caller_cannot_give_is_refused() -> None:
+    view = read_program((DATA / "given_view/model.pte").read_bytes(), file="v")
+    with pytest.raises(ModelError) as caught:
+        plan_memory({"v": view}, pointer_bytes=4, board=None, spans={})
+    (found,) = caught.value.diagnostics
+    assert found.code == "unsupported-program"
+    assert found.notes == (("found", "values 4"),)
+    assert "views of them" in found.hint
