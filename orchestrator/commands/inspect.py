@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from orchestrator.commands.reading import read_model
 from orchestrator.errors import ExitCode
+from orchestrator.pte.caller import caller_values
 from orchestrator.pte.lifetimes import peak_live_bytes
+from orchestrator.pte.shared import SHARED_ID, shares_state
 from orchestrator.pte.values import TensorValue, kind_name
 from orchestrator.stages.extract import extract
 
@@ -66,10 +68,14 @@ def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]
             {
                 "memory_id": i,
                 "size_bytes": method.arena_bytes[i],
+                "shared": i == SHARED_ID and shares_state(program),
                 "lower_bound_bytes": peak_live_bytes(method, i),
             }
             for i in range(1, len(method.arena_bytes))
         ],
+        "external": sorted(
+            {t.extra.qualified_name for t in tensors if t.is_external and t.extra}
+        ),
         "constant_bytes": sum(t.size_bytes for t in tensors if t.is_constant),
         "mutable_state_bytes": sum(t.size_bytes for t in tensors if t.is_mutable_state),
     }
@@ -85,6 +91,7 @@ def _value(method: Method, index: int) -> dict[str, object]:
         "sizes": list(value.sizes),
         "dim_order": list(value.dim_order),
         "dynamic": value.is_dynamic,
+        "caller": index in caller_values(method),
     }
 
 
@@ -103,6 +110,9 @@ def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
             f" {method['constant_bytes']:,} bytes of constants"
         )
         arenas, operators = method["arenas"], method["operators"]
+        external = method["external"]
+        assert isinstance(external, list)  # noqa: S101  # built above
+        lines += [f"  in a data file: {name}" for name in external]
         delegates = method["delegates"]
         assert isinstance(arenas, list)  # noqa: S101  # built above
         assert isinstance(operators, list)  # noqa: S101  # built above
@@ -110,6 +120,7 @@ def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
         lines += [
             f"  arena {a['memory_id']}   {a['size_bytes']:,} bytes,"
             f" at least {a['lower_bound_bytes']:,} are live at once"
+            f"{', shared by all methods' if a['shared'] else ''}"
             for a in arenas
         ]
         for operator in operators:
@@ -127,4 +138,6 @@ def _describe(value: dict[str, object]) -> str:
     text = f"{value['dtype']} {value['sizes']}"
     if value["dynamic"]:
         text += ", sizes are upper bounds"
+    if value["caller"]:
+        text += ", in memory of the caller"
     return text

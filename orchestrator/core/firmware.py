@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _ANY_KEY: Final = "any"
+CALLER_TEXT: Final = " in memory of the caller"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +50,23 @@ class Firmware:
         kernels: Its kernel table; `function` is not known and "".
         methods: Of its models, in order of the names.
         delegates: (backend, state bytes) of its delegates, sorted.
+        data: Constants outside of the programs, by (model, name): dtype and bytes.
     """
 
     pointer_bytes: int
     kernels: tuple[TableEntry, ...]
     methods: tuple[FirmwareMethod, ...]
     delegates: tuple[tuple[str, int], ...] = ()
+    data: tuple[tuple[tuple[str, str], str], ...] = ()
+
+    @property
+    def has_caller_memory(self) -> bool:
+        """Its loader knows inputs and outputs that lie in memory of the caller."""
+        return any(
+            text.endswith(CALLER_TEXT)
+            for method in self.methods
+            for text in (*method.inputs, *method.outputs)
+        )
 
 
 def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
@@ -73,6 +85,8 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         for side in ("input", "output"):
             for index, text in enumerate(getattr(method, f"{side}s")):
                 found[f"{side} {name} {index:03}"] = text
+    for (model, constant), text in firmware.data:
+        found[f"data {model}.{constant}"] = text
     return tuple(sorted(found.items()))
 
 
@@ -85,12 +99,16 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
     kernels: list[TableEntry] = []
     methods: list[FirmwareMethod] = []
     delegates: list[tuple[str, int]] = []
+    data: list[tuple[tuple[str, str], str]] = []
     for name, text in sorted(facts.items()):
         kind, _, what = name.partition(" ")
         if kind == "kernel":
             kernels.append(_entry(what, text))
         elif kind == "delegate":
             delegates.append((what, int(text.partition(" ")[0])))
+        elif kind == "data":
+            model, _, constant = what.partition(".")
+            data.append(((model, constant), text))
         elif kind == "memory":
             model, _, method = what.rpartition(".")
             state, *arenas = map(int, text.split())
@@ -111,6 +129,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         kernels=tuple(kernels),
         methods=tuple(methods),
         delegates=tuple(delegates),
+        data=tuple(data),
     )
 
 
@@ -133,6 +152,11 @@ def _ports(facts: Mapping[str, str], start: str) -> tuple[str, ...]:
     return tuple(text for name, text in sorted(facts.items()) if name.startswith(start))
 
 
+def data_text(dtype: ScalarType, size_bytes: int) -> str:
+    """What a loader asks of a constant outside of the program."""
+    return f"{dtype.name} {size_bytes} bytes"
+
+
 def port_text(
     kind: str,
     dtype: ScalarType | None = None,
@@ -140,6 +164,7 @@ def port_text(
     dim_order: Iterable[int] = (),
     *,
     is_dynamic: bool = False,
+    is_caller: bool = False,
 ) -> str:
     """What an API promises of an input or output: the same text, the same port.
 
@@ -149,8 +174,10 @@ def port_text(
         sizes: Upper bounds if `is_dynamic`.
         dim_order: From outermost to innermost in memory.
         is_dynamic: The sizes may change.
+        is_caller: It lies in memory of the caller.
     """
     if dtype is None:
         return kind
     bound = "at most " if is_dynamic else ""
-    return f"{dtype.name} {bound}{list(sizes)} in order {list(dim_order)}"
+    where = CALLER_TEXT if is_caller else ""
+    return f"{dtype.name} {bound}{list(sizes)} in order {list(dim_order)}{where}"

@@ -7,11 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arena:
-    """One static block that planned tensors of a method lie in."""
+    """One static block that planned tensors of a method lie in.
+
+    Args:
+        memory_id: By which tensors name it.
+        size_bytes: Of the block.
+        peak_live_bytes: Most bytes that are in use at once.
+        shared: Methods that have this block in common, in the program's order; empty
+            for a method's own. It counts as the first one's.
+    """
 
     memory_id: int
     size_bytes: int
     peak_live_bytes: int
+    shared: tuple[str, ...] = ()
+
+    def owner(self, method: str) -> str:
+        """The method whose block it is: that one, or the first of those that share."""
+        return self.shared[0] if self.shared else method
 
     @property
     def gap_percent(self) -> float:
@@ -42,6 +55,8 @@ class MethodMemory:
             interface has nothing to take memory from, scratch tensors are planned.
         delegates: Of the parts that delegates of the product run, in the program's
             order; `state_bytes` counts them, with their handles.
+        caller_bytes: Inputs and outputs that are not planned, each at a multiple of 16:
+            they lie in memory of the caller.
     """
 
     model: str
@@ -52,6 +67,12 @@ class MethodMemory:
     output_bytes: tuple[int, ...]
     temporary_bytes: int = 0
     delegates: tuple[DelegateState, ...] = ()
+    caller_bytes: int = 0
+
+    @property
+    def own_arenas(self) -> tuple[Arena, ...]:
+        """Those that are counted with this method: each shared one is with one."""
+        return tuple(a for a in self.arenas if a.owner(self.method) == self.method)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +104,11 @@ def arena_section(model: str, method: str, memory_id: int) -> str:
     return f".bss.orch_arena_{model}_{method}_{memory_id}"
 
 
+CALLER_SECTION = ".bss.orch_caller_memory"
+"""Linker section of the memory that the application of `run` has for inputs and outputs
+that are not planned."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """Which memory of the board a block lies in.
@@ -110,10 +136,22 @@ class MemoryPlan:
 
     @property
     def arena_bytes(self) -> int:
-        """All arenas together."""
+        """All arenas together; what methods share counts once."""
         return sum(
-            a.size_bytes for m in self.models for x in m.methods for a in x.arenas
+            a.size_bytes for m in self.models for x in m.methods for a in x.own_arenas
         )
+
+    @property
+    def caller_bytes(self) -> int:
+        """What the application of `run` needs to be the caller of any method."""
+        return max((x.caller_bytes for m in self.models for x in m.methods), default=0)
+
+    @property
+    def caller_model(self) -> str:
+        """The model that this is for; "" if there is none."""
+        needs = self.caller_bytes
+        methods = (x for m in self.models for x in m.methods)
+        return next((x.model for x in methods if x.caller_bytes == needs > 0), "")
 
     @property
     def state_bytes(self) -> int:

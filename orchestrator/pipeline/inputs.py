@@ -123,6 +123,42 @@ class Inputs:
         return data
 
     @cached_property
+    def data_files(self) -> dict[str, dict[str, bytes]]:
+        """Data files by model name, then by path relative to the profile."""
+        data: dict[str, dict[str, bytes]] = {}
+        problems: list[Diagnostic] = []
+        for index, model in enumerate(self.profile.models):
+            found = data.setdefault(model.name, {})
+            for at, file in enumerate(model.data):
+                try:
+                    found[self.label(file.path)] = self.read(file.path)
+                except OSError as error:
+                    problems.append(
+                        Diagnostic(
+                            code="unreadable-model",
+                            message=f'data of model "{model.name}" cannot be read',
+                            where=self.profile.span("models", index, "data", at),
+                            notes=(("found", error.strerror or str(error)),),
+                            hint="check the file's permissions",
+                        )
+                    )
+        if problems:
+            raise ModelError(problems)
+        return data
+
+    @property
+    def loads_external(self) -> bool:
+        """Whether the device's loader has to find data outside of programs."""
+        loaded = [m.name for m in self.profile.models if m.load.value == "pte"]
+        return any(self.programs[name].external for name in loaded)
+
+    def model_digest(self, name: str) -> str:
+        """Digest of a program and its data files."""
+        parts = [digest(d) for d in self.data_files[name].values()]
+        own = digest(self.model_bytes[name])
+        return digest("\n".join((own, *parts)).encode()) if parts else own
+
+    @cached_property
     def operator_files(self) -> dict[str, bytes]:
         """Files of `operators.include_yaml`, by path relative to the profile."""
         data: dict[str, bytes] = {}
@@ -151,14 +187,25 @@ class Inputs:
     @cached_property
     def programs(self) -> dict[str, Program]:
         """Decoded programs by model name. Raises ModelError with every problem."""
+        from orchestrator.pte.external import with_data  # noqa: PLC0415
+        from orchestrator.pte.flat_tensor import read_flat_tensors  # noqa: PLC0415
         from orchestrator.pte.reader import read_program  # noqa: PLC0415
 
         programs: dict[str, Program] = {}
         problems: list[Diagnostic] = []
         for model in self.profile.models:
             try:
-                programs[model.name] = read_program(
+                program = read_program(
                     self.model_bytes[model.name], file=str(model.path)
+                )
+                programs[model.name] = with_data(
+                    program,
+                    {
+                        label: read_flat_tensors(data, file=label)
+                        for label, data in self.data_files[model.name].items()
+                    },
+                    model=model.name,
+                    where=self.model_spans[model.name],
                 )
             except ModelError as error:
                 named_by = ("named by", str(self.model_spans[model.name]))

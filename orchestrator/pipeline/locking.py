@@ -72,7 +72,16 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
                 *files.items(),
             ]
         ),
-        models=lockfile.facts((n, digest(d)) for n, d in inputs.model_bytes.items()),
+        models=lockfile.facts(
+            [
+                *((n, digest(d)) for n, d in inputs.model_bytes.items()),
+                *(
+                    (f"{name} {label}", digest(data))
+                    for name, files in inputs.data_files.items()
+                    for label, data in files.items()
+                ),
+            ]
+        ),
         sources=lockfile.facts((name, native[name]) for name in used),
         generated=(),
         target=lockfile.facts(

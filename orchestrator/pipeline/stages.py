@@ -49,7 +49,7 @@ class Stages(Inputs):
         """
         return plan_build(
             orchestrator=self.program_digest,
-            models={n: digest(d) for n, d in self.model_bytes.items()},
+            models={n: self.model_digest(n) for n in self.model_bytes},
             operator_files={n: digest(d) for n, d in self.operator_files.items()},
             libraries={
                 name: digest(
@@ -361,14 +361,14 @@ class Stages(Inputs):
             toolchain=self.toolchain,
             resolution=self.resolution(plan),
             runtime_sources=tuple(n for n in runtime if n.startswith(tops)),
-            models=tuple(
-                m.name for m in self.profile.models if m not in self._prelinked
-            ),
+            models=tuple(n for n in self.programs if n not in self.linked(plan)),
             custom=self.libraries.options,
             delegates=self.libraries.delegate_options,
             traced=self.profile.trace.enable,
             checked=self.profile.integrity.check.value != "never",
             programs=self.programs,
+            caller_bytes=self.memory(plan).caller_bytes,
+            external=self.loads_external,
         )
 
     def check(self) -> BuildPlan:

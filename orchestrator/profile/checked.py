@@ -75,23 +75,6 @@ class TargetChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelEntry:
-    """A model of the product.
-
-    Args:
-        name: Unique in the profile; a C identifier in small letters.
-        path: Where the program is, seen from where the user named the profile.
-        written: The path as the profile has it.
-        load: How it gets onto the device.
-    """
-
-    name: str
-    path: Path
-    written: str
-    load: Load = Load.PTE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedFile:
     """A file, folder or pattern of files that a profile names.
 
@@ -102,6 +85,25 @@ class NamedFile:
 
     path: Path
     written: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEntry:
+    """A model of the product.
+
+    Args:
+        name: Unique in the profile; a C identifier in small letters.
+        path: Where the program is, seen from where the user named the profile.
+        written: The path as the profile has it.
+        load: How it gets onto the device.
+        data: Files with constants that the program leaves outside.
+    """
+
+    name: str
+    path: Path
+    written: str
+    load: Load = Load.PTE
+    data: tuple[NamedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,6 +110,14 @@ def _check_models(
                 what="model file",
                 expected="an exported program, a .pte file",
             )
+            for at in range(len(array_of(document, "models", index, "data"))):
+                yield from missing_file(
+                    document,
+                    ("models", index, "data", at),
+                    is_file,
+                    what="data file",
+                    expected="constants of the program, a .ptd file",
+                )
             if "name" not in model:
                 where = ("models", index, "path")
                 name = PurePosixPath(path).stem

@@ -230,6 +230,7 @@ def _model(table: ModelTable, folder: Path) -> ModelEntry:
         path=path,
         written=table.path,
         load=Load(table.load),
+        data=tuple(_named(folder, text) for text in table.data),
     )
 
 

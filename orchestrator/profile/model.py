@@ -43,13 +43,7 @@ from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
 SCHEMA_VERSION = 1
 
-PLANNED_KEYS = frozenset(
-    {
-        ("scratch",),
-        ("memory",),
-        ("models", "data"),
-    }
-)
+PLANNED_KEYS = frozenset({("scratch",), ("memory",)})
 """Keys of later versions; a profile that has one is told so."""
 
 PASSES = (
@@ -149,6 +143,12 @@ class ModelTable(Table):
     path: RelativePath = Field(
         description="The exported program, a `.pte` file.",
         examples=["../models/vww_int8.pte"],
+    )
+    data: tuple[RelativePath, ...] = Field(
+        default=(),
+        description="Files with the constants that the program leaves outside, `.ptd`. "
+        "The build checks name, dtype and size of each, and links them.",
+        examples=[["../models/vww_int8.ptd"]],
     )
     load: Annotated[StrictStr, *choice(Load)] = Field(
         default="pte",

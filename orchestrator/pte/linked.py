@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from orchestrator.pte.caller import is_homeless
 from orchestrator.pte.interface import TENSOR_LISTS
 from orchestrator.pte.program import JumpFalseCall, MoveCall
 from orchestrator.pte.values import BoolValue, DoubleValue, IntValue, TensorValue
@@ -87,12 +88,23 @@ class LinkedMethod:
         return frozenset(i for i in (*indices, *chain(*lists)) if i >= 0)
 
     @property
+    def given(self) -> frozenset[int]:
+        """Inputs and outputs in memory of the caller: its pointers go into slots."""
+        data = {index for index, _ in self.data}
+        ends = {*self.inputs, *self.outputs} - data
+        return frozenset(i for i in ends if is_homeless(self.values[i]))
+
+    @property
     def has_constant_slots(self) -> bool:
-        """No slot ever changes: no moves, and no numbers that are written."""
+        """No slot ever changes: no moves, pointers of callers or written numbers."""
         moves = any(isinstance(i, MoveCall) for i in self.instructions)
         numbers = (IntValue, DoubleValue, BoolValue)
-        return not moves and not any(
-            isinstance(self.values[index], numbers) for index in self.written
+        return (
+            not moves
+            and not self.given
+            and not any(
+                isinstance(self.values[index], numbers) for index in self.written
+            )
         )
 
     @property

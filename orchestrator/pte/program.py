@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from orchestrator.core.dtype import ScalarType
     from orchestrator.core.operator import OperatorName
     from orchestrator.pte.values import TensorValue, Value
 
@@ -188,6 +189,15 @@ class NamedData:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalData:
+    """A constant that lies outside the program, under a name."""
+
+    name: str
+    dtype: ScalarType
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """One `.pte` file. Equality and hash are those of the facts, not of the bytes.
 
@@ -202,6 +212,7 @@ class Program:
         inline_data: (position in the file, size in bytes) of the data of delegates
             that lies inside the flatbuffer.
         data: The whole file.
+        external: Constants that lie outside, as far as they were found; by name.
     """
 
     version: int
@@ -213,6 +224,7 @@ class Program:
     named_data: tuple[NamedData, ...]
     inline_data: tuple[tuple[int, int], ...]
     data: bytes = field(repr=False, compare=False)
+    external: tuple[ExternalData, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -265,8 +277,17 @@ class Program:
         Raises:
             ValueError: The program has no data for it.
         """
+        if tensor.is_external and tensor.extra:
+            for found in self.external:
+                if found.name == tensor.extra.qualified_name:
+                    return memoryview(found.data)
         start = self.data_offset(tensor)
         return memoryview(self.data)[start : start + tensor.size_bytes]
+
+    def has_data(self, tensor: TensorValue) -> bool:
+        """Whether a tensor is a constant that was found outside of the program."""
+        name = tensor.extra.qualified_name if tensor.extra else ""
+        return tensor.is_external and any(name == e.name for e in self.external)
 
     def segment_bytes(self, index: int) -> memoryview:
         """The data of a segment, not copied."""

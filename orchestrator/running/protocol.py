@@ -57,6 +57,7 @@ class DeviceError(IntEnum):
     NotSupported = 12
     InstructionLimit = 13
     ImageDamaged = 14
+    MemoryNotSet = 15
 
     @property
     def meaning(self) -> str:
@@ -80,6 +81,7 @@ _MEANINGS: Final = {
     DeviceError.NotSupported: "a kernel has no code for its arguments",
     DeviceError.InstructionLimit: "too many instructions ran",
     DeviceError.ImageDamaged: "flash does not hold what was linked",
+    DeviceError.MemoryNotSet: "an input or output has no memory",
 }
 
 

@@ -326,4 +326,6 @@ _REMEDIES: Final = {
     " does not end",
     DeviceError.ImageDamaged: "flash the firmware again; if it happens on the same"
     " device again, its flash is worn out or something overwrites it",
+    DeviceError.MemoryNotSet: "give every input and output that is not planned its"
+    " memory before the run: ..._set_input0 and the like",
 }

@@ -9,14 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.core.call import table_refusal
-from orchestrator.core.firmware import Firmware, FirmwareMethod, port_text
+from orchestrator.core.firmware import Firmware, FirmwareMethod, data_text, port_text
 from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.pte.caller import (
+    caller_outputs,
+    caller_problems,
+    caller_values,
+    own_outputs,
+)
 from orchestrator.pte.interface import TENSOR_LISTS, with_items
 from orchestrator.pte.program import DelegateCall, MoveCall
 from orchestrator.pte.values import NoneValue, TensorValue, kind_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.core.memory import MemoryPlan
     from orchestrator.core.op_info import OpCall, OpInfo
@@ -50,12 +56,17 @@ def firmware_of(
                 method=place.method,
                 state_bytes=place.state_bytes,
                 arena_bytes=tuple(a.size_bytes for a in place.arenas),
-                inputs=_ports(method, method.inputs),
-                outputs=_ports(method, method.outputs),
+                inputs=_inputs(method),
+                outputs=_outputs(method),
             )
             for model in memory.models
             for place in model.methods
             for method in [programs[place.model].method(place.method)]
+        ),
+        data=tuple(
+            ((model, e.name), data_text(e.dtype, len(e.data)))
+            for model, program in sorted(programs.items())
+            for e in program.external
         ),
     )
 
@@ -116,12 +127,13 @@ class _Check:
         self._place = place
         self._method = method
         self._name = name
+        given = caller_outputs(method)
         moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
         self._fixed = {
             index
             for index, value in enumerate(method.values)
             if isinstance(value, TensorValue)
-            and (index in moved or not value.is_planned)
+            and (index in moved or not (value.is_planned or index in given))
         }
 
     def problems(self, calls: list[OpCall], state_bytes: int) -> list[Diagnostic]:
@@ -168,22 +180,56 @@ class _Check:
 
     def _values(self) -> Iterator[Diagnostic]:
         method = self._method
+        model, data = self._place.model, self._firmware.data
+        has = {name: text for (owner, name), text in data if owner == model}
         outside = [
-            str(index)
+            f"value {index}"
             for index, value in enumerate(method.values)
             if isinstance(value, TensorValue)
-            and (value.is_external or _is_homeless(value))
+            and value.is_external
+            and (value.is_planned or _name(value) not in has)
         ]
         if outside:
             yield self._problem(
                 "unsupported-program",
-                "tensors have their data outside the program and its plan",
-                ("found", f"values {', '.join(outside)}"),
-                hint="export with memory-planned inputs and outputs, and without"
-                " external constants",
+                "tensors have their data outside the program, where the firmware has"
+                " none",
+                ("found", ", ".join(outside)),
+                ("expected", ", ".join(sorted(has)) or "no data outside"),
+                hint="export without external constants, or with those of the firmware",
             )
-        given = with_items(method, method.inputs)
-        fixed = [str(i) for i in given if i in self._fixed]
+        for name, value in [
+            (_name(v), v)
+            for v in method.values
+            if isinstance(v, TensorValue) and v.is_external and not v.is_planned
+        ]:
+            needs = data_text(value.dtype, value.size_bytes)
+            if has.get(name, needs) != needs:
+                yield self._problem(
+                    "other-data",
+                    f'the data "{name}" is not that of the firmware',
+                    ("found", needs),
+                    ("expected", has[name]),
+                    hint="build firmware with this program and its data",
+                )
+        for message, hint, values in caller_problems(method):
+            yield self._problem(
+                "unsupported-program",
+                message,
+                ("found", f"values {', '.join(map(str, values))}"),
+                hint=hint,
+            )
+        given = caller_values(method)
+        if given and not self._firmware.has_caller_memory:
+            yield self._problem(
+                "unsupported-program",
+                "inputs or outputs are to lie in memory of the caller",
+                ("found", f"values {', '.join(map(str, sorted(given)))}"),
+                ("expected", "planned ones, as all in the firmware are"),
+                hint="export with memory-planned inputs and outputs",
+            )
+        inputs = with_items(method, method.inputs)
+        fixed = [str(i) for i in inputs if i in self._fixed - given]
         if fixed and not outside:
             yield self._problem(
                 "write-to-constant",
@@ -251,8 +297,8 @@ class _Check:
     def _interface(self) -> Iterator[Diagnostic]:
         method, place = self._method, self._place
         for side, promised, given in (
-            ("input", place.inputs, _ports(method, method.inputs)),
-            ("output", place.outputs, _ports(method, method.outputs)),
+            ("input", place.inputs, _inputs(method)),
+            ("output", place.outputs, _outputs(method)),
         ):
             if len(promised) != len(given):
                 notes = [(str(len(promised)), str(len(given)), f"count of {side}s")]
@@ -273,15 +319,29 @@ class _Check:
                 )
 
 
-def _is_homeless(value: TensorValue) -> bool:
-    return not (value.is_planned or value.is_constant) and value.numel != 0
+def _name(value: TensorValue) -> str:
+    return value.extra.qualified_name if value.extra else ""
 
 
-def _ports(method: Method, indices: tuple[int, ...]) -> tuple[str, ...]:
-    return tuple(_port(method, method.values[index]) for index in indices)
+def _inputs(method: Method) -> tuple[str, ...]:
+    given = caller_values(method)
+    return _ports(method, method.inputs, [i in given for i in method.inputs])
 
 
-def _port(method: Method, value: Value) -> str:
+def _outputs(method: Method) -> tuple[str, ...]:
+    return _ports(method, method.outputs, own_outputs(method))
+
+
+def _ports(
+    method: Method, indices: tuple[int, ...], given: Sequence[bool]
+) -> tuple[str, ...]:
+    return tuple(
+        _port(method, method.values[index], is_caller=is_caller)
+        for index, is_caller in zip(indices, given, strict=True)
+    )
+
+
+def _port(method: Method, value: Value, *, is_caller: bool = False) -> str:
     if isinstance(value, TENSOR_LISTS):
         items = (method.values[i] if i >= 0 else NoneValue() for i in value.items)
         # The device tells no list of tensors from one that may have None.
@@ -294,4 +354,5 @@ def _port(method: Method, value: Value) -> str:
         value.sizes,
         value.dim_order,
         is_dynamic=value.is_dynamic,
+        is_caller=is_caller,
     )

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.memory import (
+    CALLER_SECTION,
     Arena,
     MemoryPlan,
     MethodMemory,
@@ -20,6 +21,7 @@ from orchestrator.core.memory import (
     model_section,
 )
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
+from orchestrator.pte.caller import caller_bytes, caller_problems
 from orchestrator.pte.delegates import delegate_states, with_delegates
 from orchestrator.pte.interface import (
     NUMBER_LISTS,
@@ -28,6 +30,7 @@ from orchestrator.pte.interface import (
     with_items,
 )
 from orchestrator.pte.lifetimes import peak_live_bytes
+from orchestrator.pte.shared import SHARED_ID, shared_bytes, shares_state
 from orchestrator.pte.values import BoolListValue, TensorValue
 
 if TYPE_CHECKING:
@@ -71,7 +74,7 @@ def plan_memory(
         d
         for name, program in programs.items()
         for method in program.methods
-        for d in _unsupported(name, method, spans.get(name))
+        for d in _unsupported(name, program, method, spans.get(name))
     ]
     if problems:
         raise ModelError(problems)
@@ -80,10 +83,12 @@ def plan_memory(
             model=name,
             program_bytes=_constant_bytes(linked[name])
             if name in linked
-            else program.size_bytes,
+            else program.size_bytes
+            + sum(_aligned(len(e.data)) for e in program.external),
             methods=tuple(
                 _method_memory(
                     name,
+                    program,
                     method,
                     linked[name][index].state_bytes(pointer_bytes=pointer_bytes)
                     if name in linked
@@ -149,7 +154,7 @@ _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _unsupported(
-    model: str, method: Method, span: SourceSpan | None
+    model: str, program: Program, method: Method, span: SourceSpan | None
 ) -> Iterable[Diagnostic]:
     def problem(message: str, hint: str, values: list[int] | None = None) -> Diagnostic:
         notes = (("found", f"values {', '.join(map(str, values))}"),) if values else ()
@@ -169,24 +174,15 @@ def _unsupported(
     tensors = [
         (i, v) for i, v in enumerate(method.values) if isinstance(v, TensorValue)
     ]
-    if external := [i for i, v in tensors if v.is_external]:
+    if external := [i for i, v in tensors if v.is_external and not program.has_data(v)]:
         yield problem(
             "tensors have their data outside the program",
-            "export without external constants, so that they lie in the .pte",
+            "name its .ptd files in `data` of [[models]], or export without external"
+            " constants",
             external,
         )
-    if homeless := [i for i, v in tensors if _is_homeless(v)]:
-        yield problem(
-            "tensors have no memory in the program's plan",
-            "export with memory-planned inputs and outputs"
-            " (alloc_graph_input and alloc_graph_output of MemoryPlanningPass)",
-            homeless,
-        )
-
-
-def _is_homeless(value: TensorValue) -> bool:
-    placed = value.is_planned or value.is_constant or value.is_external
-    return not placed and value.numel != 0
+    for message, hint, values in caller_problems(method):
+        yield problem(message, hint, values)
 
 
 def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
@@ -195,24 +191,36 @@ def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
     return sum(_aligned(len(data)) for data in constants)
 
 
+def _arenas(program: Program, method: Method) -> Iterable[Arena]:
+    shares = shares_state(program)
+    for memory_id in range(1, len(method.arena_bytes)):
+        is_shared = shares and memory_id == SHARED_ID
+        yield Arena(
+            memory_id=memory_id,
+            size_bytes=method.arena_bytes[memory_id],
+            peak_live_bytes=shared_bytes(program)
+            if is_shared
+            else peak_live_bytes(method, memory_id),
+            shared=tuple(m.name for m in program.methods) if is_shared else (),
+        )
+
+
 def _method_memory(
-    model: str, method: Method, state_bytes: int, delegates: Mapping[str, int]
+    model: str,
+    program: Program,
+    method: Method,
+    state_bytes: int,
+    delegates: Mapping[str, int],
 ) -> MethodMemory:
     return MethodMemory(
         model=model,
         method=method.name,
-        arenas=tuple(
-            Arena(
-                memory_id=memory_id,
-                size_bytes=method.arena_bytes[memory_id],
-                peak_live_bytes=peak_live_bytes(method, memory_id),
-            )
-            for memory_id in range(1, len(method.arena_bytes))
-        ),
+        arenas=tuple(_arenas(program, method)),
         state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
         delegates=delegate_states(method, delegates),
+        caller_bytes=caller_bytes(method),
     )
 
 
@@ -273,6 +281,14 @@ def _place(
             )
         )
 
+    if plan.caller_bytes:
+        place(
+            CALLER_SECTION,
+            plan.caller_bytes,
+            ram,
+            "memory of the application for inputs and outputs that are not planned",
+            plan.caller_model,
+        )
     for model in plan.models:
         place(
             model_section(model.model),
@@ -282,7 +298,7 @@ def _place(
             model.model,
         )
         for method in model.methods:
-            for arena in method.arenas:
+            for arena in method.own_arenas:
                 place(
                     arena_section(model.model, method.method, arena.memory_id),
                     arena.size_bytes,

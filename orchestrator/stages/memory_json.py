@@ -30,12 +30,14 @@ def memory_plan_json(plan: MemoryPlan) -> str:
                         "temporary_bytes": method.temporary_bytes,
                         "input_bytes": list(method.input_bytes),
                         "output_bytes": list(method.output_bytes),
+                        **({"caller_bytes": c} if (c := method.caller_bytes) else {}),
                         "arenas": [
                             {
                                 "memory_id": arena.memory_id,
                                 "size_bytes": arena.size_bytes,
                                 "lower_bound_bytes": arena.peak_live_bytes,
                                 "gap_percent": round(arena.gap_percent, 2),
+                                **({"shared": [*s]} if (s := arena.shared) else {}),
                             }
                             for arena in method.arenas
                         ],

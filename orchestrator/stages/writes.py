@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.pte.caller import caller_outputs, caller_values
 from orchestrator.pte.interface import with_items
 from orchestrator.pte.program import KernelCall, MoveCall
 from orchestrator.pte.values import TensorValue
@@ -58,12 +59,13 @@ def check_writes(
 
 def _writes(method: Method, schemas: Mapping[OperatorName, OpSchema]) -> Iterator[str]:
     moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
+    given = caller_outputs(method)
 
     def fixed(indices: Iterable[int]) -> Iterator[int]:
         for index in with_items(method, indices):
             value = method.values[index]
             if isinstance(value, TensorValue) and (
-                index in moved or not value.is_planned
+                index in moved or not (value.is_planned or index in given)
             ):
                 yield index
 
@@ -79,10 +81,13 @@ def _writes(method: Method, schemas: Mapping[OperatorName, OpSchema]) -> Iterato
 
 def _fixed_inputs(method: Method, moved: set[int]) -> Iterator[str]:
     """Inputs that callers could not write."""
+    given = caller_values(method)
     for position, index in enumerate(method.inputs):
         for item in with_items(method, [index]):
             value = method.values[item]
-            if isinstance(value, TensorValue) and (item in moved or value.is_constant):
+            if isinstance(value, TensorValue) and (
+                (item in moved and item not in given) or value.is_constant
+            ):
                 yield f"input {position} (value {item})"
 
 

@@ -27,6 +27,16 @@
 #include "orch/trace.h"
 #endif
 
+/// Memory for inputs and outputs that are the caller's; products without such
+/// have none of this.
+#ifndef ORCH_CALLER_BYTES
+#define ORCH_CALLER_BYTES 0
+#endif
+
+#if ORCH_CALLER_BYTES
+#include "orch/caller.h"
+#endif
+
 namespace orch {
 
 /// All methods of the product, in order of the build. Defined by generated
@@ -43,6 +53,42 @@ inline Error check_image() { return Error::Ok; }
 namespace {
 
 using platform::File;
+
+#if ORCH_CALLER_BYTES
+/// For inputs and outputs that are the caller's; the build knows how many bytes
+/// the method takes that has the most.
+alignas(16) __attribute__((section(".bss.orch_caller_memory"))) uint8_t
+    caller_memory[ORCH_CALLER_BYTES];
+
+size_t capacity(const Tensor& tensor) {
+  const bool dynamic = (tensor.flags & Tensor::kDynamic) != 0;
+  return dynamic ? static_cast<size_t>(tensor.dims[-1]) : tensor.nbytes();
+}
+
+/// Gives each of them its place. False: there is too little memory.
+bool give_memory(const ModelMethod& method) {
+  const MethodImage& image = method.loaded->image;
+  clear_memory(method);
+  size_t used = 0;
+  for (size_t i = 0; i < image.inputs.size() + image.outputs.size(); ++i) {
+    const uint32_t at = static_cast<uint32_t>(i);
+    const uint32_t inputs = static_cast<uint32_t>(image.inputs.size());
+    Value& value =
+        at < inputs ? input(method, at) : output(method, at - inputs);
+    if (!value.is_tensor() || (value.tensor().flags & Tensor::kCaller) == 0 ||
+        value.tensor().memory != nullptr) {
+      continue;
+    }
+    const size_t bytes = (capacity(value.tensor()) + 15) / 16 * 16;
+    if (bytes > sizeof caller_memory - used) return false;
+    if (set_memory(value, caller_memory + used) != Error::Ok) return false;
+    used += bytes;
+  }
+  return true;
+}
+#else
+bool give_memory(const ModelMethod&) { return true; }
+#endif
 
 constexpr uint32_t kRequestMagic = 0x3151524FU;  // "ORQ1"
 constexpr bool kTraced = ORCH_TRACE != 0;
@@ -274,7 +320,9 @@ int run_call(File request, File response, Error intact, bool& failed) {
   uint32_t outputs = 0;
   if (status.error == Error::Ok) {
     const MethodImage& image = method.loaded->image;
-    if (inputs != image.inputs.size()) return kBadRequest;
+    if (inputs != image.inputs.size() || !give_memory(method)) {
+      return kBadRequest;
+    }
     for (uint32_t i = 0; i < inputs; ++i) {
       if (!read_input(request, method, input(method, i))) {
         return kBadRequest;

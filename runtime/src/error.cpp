@@ -1,5 +1,7 @@
 #include "orch/error.h"
 
+#include "switches.h"
+
 namespace orch {
 
 const char* to_string(Error error) {
@@ -34,6 +36,9 @@ const char* to_string(Error error) {
       return "InstructionLimit";
     case Error::ImageDamaged:
       return "ImageDamaged";
+    case Error::MemoryNotSet:
+      if constexpr (kCallerIo) return "MemoryNotSet";
+      break;
   }
   return "unknown error";
 }

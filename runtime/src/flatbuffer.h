@@ -171,7 +171,11 @@ enum TensorField : uint32_t {
   kExtra = 9,
 };
 enum Allocation : uint32_t { kMemoryId = 0, kOffsetLow = 1, kOffsetHigh = 2 };
-enum Extra : uint32_t { kMutableSegment = 0, kLocation = 2 };
+enum Extra : uint32_t {
+  kMutableSegment = 0,
+  kQualifiedName = 1,
+  kLocation = 2
+};
 enum Operator : uint32_t { kOpName = 0, kOverload = 1 };
 enum Chain : uint32_t { kInstructions = 2 };
 enum Call : uint32_t { kArgsType = 0, kArgs = 1 };

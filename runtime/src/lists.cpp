@@ -18,7 +18,8 @@ bool items_fit(const ModelMethod& method, const Value& list,
     }
     const Value& value =
         method.loaded->image.values[static_cast<size_t>(indices[i])];
-    if (!fits(value, items[i])) return false;
+    // The caller's memory is for whole inputs and outputs only.
+    if (!fits(value, items[i], Tensor::kDynamic)) return false;
     if (writable && value.is_tensor() &&
         (value.tensor().flags & Tensor::kReadOnly) != 0) {
       return false;

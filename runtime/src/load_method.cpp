@@ -66,6 +66,7 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   ORCH_CHECK(sizes.fits(), Error::StateTooSmall);
 
   for (uint32_t i = 0; i < values_at_.count; ++i) ORCH_TRY(load_value(i));
+  if constexpr (kCallerIo) ORCH_TRY(check_callers(plan));
   // What numbers are comes first, as everything else is checked against it.
   // Moves before calls: they decide which values may come to alias a constant.
   if constexpr (kSettlesResults) ORCH_TRY(load_instructions(Pass::Results));
@@ -128,6 +129,11 @@ Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
         ORCH_CHECK(from.tensor().dtype == to.tensor().dtype &&
                        same_layout(from.tensor(), to.tensor()),
                    Error::InvalidProgram);
+        // An output would not get there, and a value must not keep a pointer
+        // of the caller for later runs.
+        ORCH_CHECK(!kCallerIo || ((from.tensor().flags | to.tensor().flags) &
+                                  Tensor::kCaller) == 0,
+                   Error::UnsupportedProgram);
         to.tensor().flags |= Tensor::kReadOnly;
       }
       instruction.kind = Instruction::Kind::Move;
@@ -192,10 +198,12 @@ Error MethodLoader::indices(const FbTable& plan, uint32_t slot,
   ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
   for (uint32_t i = 0; i < at.count; ++i) {
     ORCH_CHECK(valid(items[i]), Error::InvalidProgram);
-    // Callers write inputs where they lie.
+    // Callers write inputs where they lie, unless that is their own memory.
+    constexpr uint8_t kFixed =
+        Tensor::kReadOnly | (kCallerIo ? Tensor::kCaller : 0);
     const Value& value = values_[items[i]];
     ORCH_CHECK(slot != slot::kInputs || !value.is_tensor() ||
-                   (value.tensor().flags & Tensor::kReadOnly) == 0,
+                   (value.tensor().flags & kFixed) != Tensor::kReadOnly,
                Error::InvalidProgram);
   }
   result = {items, at.count};

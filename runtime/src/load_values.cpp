@@ -32,6 +32,9 @@ constexpr ListKind kListKinds[] = {
     {Tag::BoolList, 1}, {Tag::TensorList, 4}, {Tag::TensorList, 4},
 };
 
+/// Flag of a tensor in memory of the caller that is no input or output so far.
+constexpr uint8_t kUnnamed = 0x80;
+
 }  // namespace
 
 /// Words of state for the capacity and sizes of tensors whose sizes may change.
@@ -155,12 +158,22 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   const FbTable extra = reader_.child(table, slot::kExtra);
   const uint8_t location = reader_.scalar<uint8_t>(extra, slot::kLocation);
   ORCH_CHECK(!reader_.failed() && location <= 1, Error::InvalidProgram);
+#if ORCH_EXTERNAL_DATA
+  if (location == 1) {
+    ORCH_CHECK(allocation.at == 0, Error::UnsupportedProgram);
+    return external(extra, tensor, bytes);
+  }
+#endif
   ORCH_CHECK(location == 0,
              Error::UnsupportedProgram);  // data outside the program
 
   const size_t align = item_bytes(tensor.dtype);
   if (allocation.at == 0) {
     // Without a buffer it is an input or output in the caller's memory.
+    if (kCallerIo && buffer == 0 && bytes != 0) {
+      tensor.flags |= Tensor::kCaller | kUnnamed;
+      return Error::Ok;
+    }
     ORCH_CHECK(buffer != 0 || bytes == 0, Error::UnsupportedProgram);
     const uint8_t* data = program_.bytes_.data();
     if (buffer != 0) ORCH_TRY(constant(buffer, bytes, data));
@@ -205,6 +218,29 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   return Error::Ok;
 }
 
+#if ORCH_EXTERNAL_DATA
+/// Finds a constant that lies outside of the program by its name.
+Error MethodLoader::external(const FbTable& extra, Tensor& tensor,
+                             size_t bytes) {
+  const Span<const char> name = reader_.text(extra, slot::kQualifiedName);
+  ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
+  for (const ExternalData& data : memory_.external) {
+    size_t same = 0;
+    while (same < name.size() && data.name[same] == name[same] &&
+           name[same] != '\0') {
+      ++same;
+    }
+    if (same != name.size() || data.name[same] != '\0') continue;
+    ORCH_CHECK(data.bytes == bytes && data.dtype == tensor.dtype,
+               Error::InvalidProgram);
+    tensor.memory = const_cast<uint8_t*>(data.data);  // kReadOnly guards it
+    tensor.flags |= Tensor::kReadOnly;
+    return Error::Ok;
+  }
+  return Error::UnsupportedProgram;
+}
+#endif
+
 Error MethodLoader::constant(uint32_t buffer, size_t bytes,
                              const uint8_t*& data) {
   return subsegment(reader_.child(root_, slot::kConstantSegment), buffer, bytes,
@@ -231,6 +267,30 @@ Error MethodLoader::subsegment(const FbTable& offsets, uint32_t index,
                  bytes <= size - start,
              Error::InvalidProgram);
   data = program_.bytes_.data() + program_.segment_base_ + base + start;
+  return Error::Ok;
+}
+
+/// Only inputs and outputs can lie in memory of the caller, and its inputs are
+/// not written.
+Error MethodLoader::check_callers(const FbTable& plan) {
+  constexpr uint32_t kEnds[] = {slot::kInputs, slot::kOutputs};
+  for (const uint32_t slot : kEnds) {
+    Span<const int32_t> named;
+    ORCH_TRY(indices(plan, slot, named));
+    for (const int32_t index : named) {
+      Value& value = values_[index];
+      if (!value.is_tensor()) continue;
+      uint8_t& flags = value.tensor().flags;
+      if ((flags & Tensor::kCaller) == 0) continue;
+      flags &= static_cast<uint8_t>(~kUnnamed);
+      if (slot == slot::kInputs) flags |= Tensor::kReadOnly;
+    }
+  }
+  for (int64_t i = 0; i < values_count_; ++i) {
+    ORCH_CHECK(
+        !values_[i].is_tensor() || (values_[i].tensor().flags & kUnnamed) == 0,
+        Error::UnsupportedProgram);
+  }
   return Error::Ok;
 }
 

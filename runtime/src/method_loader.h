@@ -6,6 +6,7 @@
 
 #include "flatbuffer.h"
 #include "orch/loader.h"
+#include "switches.h"
 
 /// 1 for products that link delegates; else nothing of them is compiled. All
 /// sources of the loader, and the executor, must have the same.
@@ -61,10 +62,14 @@ class MethodLoader {
   Error load_value(uint32_t index);
   Error load_tensor(const FbTable& table, Value& value);
   Error locate(const FbTable& table, Tensor& tensor, size_t bytes);
+#if ORCH_EXTERNAL_DATA
+  Error external(const FbTable& extra, Tensor& tensor, size_t bytes);
+#endif
   Error constant(uint32_t buffer, size_t bytes, const uint8_t*& data);
   Error subsegment(const FbTable& offsets, uint32_t index, size_t bytes,
                    const uint8_t*& data);
   Error check_lists() const;
+  Error check_callers(const FbTable& plan);
   /// The instructions are gone through several times, see `load`.
   enum class Pass { Results, Control, Calls };
   Error load_instructions(Pass pass);

@@ -3,8 +3,36 @@
 #include <string.h>
 
 #include "port_fit.h"
+#include "switches.h"
 
 namespace orch {
+
+namespace {
+
+#if ORCH_EXTERNAL_DATA
+bool same_text(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) {
+    ++a;
+    ++b;
+  }
+  return *a == *b;
+}
+
+MethodMemory memory_of(const ModelMethod& method) {
+  for (const ModelData& model : kModelData) {
+    if (same_text(model.model, method.model)) {
+      return {method.state, method.arenas, model.data};
+    }
+  }
+  return {method.state, method.arenas};
+}
+#else
+MethodMemory memory_of(const ModelMethod& method) {
+  return {method.state, method.arenas};
+}
+#endif
+
+}  // namespace
 
 Error load_linked(const ModelMethod& method) {
   LoadedMethod& loaded = *method.loaded;
@@ -12,7 +40,7 @@ Error load_linked(const ModelMethod& method) {
   ORCH_TRY(Program::open(method.program, program));
   size_t used = 0;
   ORCH_TRY(load_method(program, method.method_index, kRegisteredKernels,
-                       {method.state, method.arenas}, loaded.image, used));
+                       memory_of(method), loaded.image, used));
   loaded.state_used = static_cast<uint32_t>(used);
   return Error::Ok;
 }
@@ -29,13 +57,28 @@ Error start_prelinked(const ModelMethod& method) {
 
 namespace {
 
+/// Flags of an input or output that matter to the API. An output that is an
+/// input of the caller, or an earlier output, is read where that is.
+uint8_t port_mask(const MethodImage& image, Span<const int32_t> indices,
+                  size_t at) {
+  const Value& value = image.values[static_cast<size_t>(indices[at])];
+  if (!kCallerIo || !value.is_tensor()) return Tensor::kDynamic;
+  if (indices.data() == image.outputs.data()) {
+    if ((value.tensor().flags & Tensor::kReadOnly) != 0) {
+      return Tensor::kDynamic;
+    }
+    for (size_t i = 0; i < at; ++i) {
+      if (indices[i] == indices[at]) return Tensor::kDynamic;
+    }
+  }
+  return Tensor::kDynamic | Tensor::kCaller;
+}
+
 bool fit(const MethodImage& image, Span<const int32_t> indices,
          Span<const Port> ports) {
   if (indices.size() != ports.size()) return false;
   for (size_t i = 0; i < ports.size(); ++i) {
-    if (!fits(image.values[static_cast<size_t>(indices[i])], ports[i])) {
-      return false;
-    }
+    if (!fits(image, indices, i, ports[i])) return false;
   }
   return true;
 }
@@ -52,8 +95,8 @@ Error replace(const ModelMethod& method, Span<const uint8_t> bytes,
   uint32_t index = 0;
   ORCH_TRY(program.find_method(method.name, index));
   size_t used = 0;
-  ORCH_TRY(load_method(program, index, kernels, {method.state, method.arenas},
-                       loaded.image, used));
+  ORCH_TRY(load_method(program, index, kernels, memory_of(method), loaded.image,
+                       used));
   // The API copies as many bytes as it promised.
   ORCH_CHECK(fit(loaded.image, loaded.image.inputs, inputs) &&
                  fit(loaded.image, loaded.image.outputs, outputs),

@@ -5,13 +5,13 @@
 
 namespace orch {
 
-inline bool fits(const Value& value, const Port& port) {
+/// `mask`: the flags of tensors that count.
+inline bool fits(const Value& value, const Port& port, uint8_t mask) {
   if (value.tag() != port.tag) return false;
   if (!value.is_tensor()) return true;
   const Tensor& tensor = value.tensor();
-  const bool dynamic = (tensor.flags & Tensor::kDynamic) != 0;
   if (tensor.dtype != port.dtype || tensor.dim != port.dim ||
-      dynamic != port.dynamic) {
+      (tensor.flags & mask) != port.flags) {
     return false;
   }
   for (int i = 0; i < tensor.dim; ++i) {

@@ -11,7 +11,6 @@ import pytest
 
 from orchestrator.pte.program import DelegateCall, Program
 from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import TensorValue
 from orchestrator.stages.memory import method_state_bytes
 from tests.cpp.support.device import Answer, ask
 from tests.cpp.support.native import build
@@ -19,7 +18,7 @@ from tests.cpp.support.verdicts import (
     NOT_READ,
     allowed_errors,
     build_verdict,
-    has_no_memory,
+    lacks_memory,
     messages_of,
     reader_verdict,
 )
@@ -42,8 +41,8 @@ _BUILT: Final = 1_000
 _SMALL_BYTES: Final = 5_400
 _ARENA_LIMIT_BYTES: Final = 1 << 26
 """`kArenaLimit` of load_file.cpp."""
-_NEVER_LOADED: Final = ("external_constants", "io_not_planned")
-"""Programs whose tensors lie nowhere: the device says nothing else of them."""
+_NEVER_LOADED: Final = ("external_constants",)
+"""Programs without their data: the device says nothing else of them."""
 _BESIDES: Final = frozenset({"ArenaTooSmall", "DelegateMissing"})
 """What the device may come to first: an arena that is too large for the test, and a
 delegate."""
@@ -143,9 +142,8 @@ def test_the_device_loads_what_a_build_accepts(tmp_path: Path) -> None:
 def _check_accepted(program: Program, answer: Answer, name: str) -> None:
     assert answer.opened == "Ok", name
     for method, found in zip(program.methods, answer.methods, strict=True):
-        tensors = [v for v in method.values if isinstance(v, TensorValue)]
         # What the memory stage and the resolver refuse.
-        if any(has_no_memory(tensor) for tensor in tensors):
+        if lacks_memory(method):
             assert found.error == "UnsupportedProgram", name
         elif any(isinstance(i, DelegateCall) for i in method.instructions):
             assert found.error == "DelegateMissing", name

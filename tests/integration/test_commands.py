@@ -172,11 +172,14 @@ def test_json_of_inspect(capsys: pytest.CaptureFixture[str]) -> None:
         )
     )
     (method,) = document["methods"]
-    assert _shape(method["inputs"]) == [{**VALUE, "sizes": [None], "dim_order": [None]}]
+    assert _shape(method["inputs"]) == [
+        {**VALUE, "sizes": [None], "dim_order": [None], "caller": None}
+    ]
     assert set(method) == set(
         _keys(
             *("name", "inputs", "outputs", "values", "instructions", "operators"),
-            *("delegates", "arenas", "constant_bytes", "mutable_state_bytes"),
+            *("delegates", "arenas", "external"),
+            *("constant_bytes", "mutable_state_bytes"),
         )
     )
     names = {operator["name"] for operator in method["operators"]}

@@ -20,6 +20,7 @@ from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.cli import run
 from orchestrator.core.firmware import Firmware, firmware_facts, read_firmware
 from orchestrator.errors import ModelError, OrchestratorError
+from orchestrator.pte.caller import caller_values, own_outputs
 from orchestrator.pte.reader import read_program
 from orchestrator.pte.values import TensorValue, kind_name
 from orchestrator.running.product import ValueKind
@@ -117,18 +118,21 @@ def _device_facts(firmware: Firmware, program: Program) -> str:
         words += ["method", place.method, place.state_bytes, len(place.arena_bytes)]
         words += place.arena_bytes
         method = program.method(place.method)
-        for side in ("input", "output"):
-            for index in getattr(method, f"{side}s"):
-                words += [side, *_port(method, index)]
+        inputs = [index in caller_values(method) for index in method.inputs]
+        for side, owned in (("input", inputs), ("output", own_outputs(method))):
+            indices = getattr(method, f"{side}s")
+            for index, given in zip(indices, owned, strict=True):
+                words += [side, *_port(method, index, given=given)]
     return " ".join(map(str, words))
 
 
-def _port(method: Method, index: int) -> list[int]:
+def _port(method: Method, index: int, *, given: bool) -> list[int]:
     value = method.values[index]
     if not isinstance(value, TensorValue):
         label = kind_name(type(value)).removeprefix("optional ").replace(" ", "_")
         return [ValueKind[label.upper()], 0, 0, 0]
-    head = [ValueKind.TENSOR, value.dtype, int(value.is_dynamic), len(value.sizes)]
+    flags = value.is_dynamic + 8 * given
+    head = [ValueKind.TENSOR, value.dtype, flags, len(value.sizes)]
     return [int(n) for n in (*head, *value.sizes, *value.dim_order)]
 
 

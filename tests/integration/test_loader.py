@@ -35,7 +35,6 @@ pytestmark = pytest.mark.toolchain
 
 _NOT_LOADED: Final = {
     "external_constants": "UnsupportedProgram",  # constants outside of the program
-    "io_not_planned": "UnsupportedProgram",  # memory that the caller would give
     "xnnpack_partial": "DelegateMissing",
 }
 """Cases that the device refuses whatever kernels there are."""

@@ -20,7 +20,6 @@ from orchestrator.running.product import read_product
 from orchestrator.running.protocol import encode_request
 from orchestrator.running.scenario import read_scenario
 from orchestrator.shell.ninja import ninja_program
-from orchestrator.shell.sources import library_names
 from orchestrator.shell.toolchain import find_emulator
 from orchestrator.stages.generate.ports import (
     C_TYPES,
@@ -30,8 +29,7 @@ from orchestrator.stages.generate.ports import (
 )
 from orchestrator.targets import BOARDS
 from tests.conftest import CORPUS, model_bytes
-from tests.integration.test_corpus import RUNNABLE
-from tests.product import Product
+from tests.integration.test_corpus import RUNNABLE, corpus_product
 from tests.qemu.test_cases import CASES
 from tests.tools import need_emulator, need_toolchain
 
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
 
     from orchestrator.running.product import Product as RunProduct
     from orchestrator.stages.generate.ports import ApiMethod, Port
+    from tests.product import Product
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -68,13 +67,24 @@ def _entry_source(
             if port.is_input
             for argument in _arguments(port)[isinstance(port.value, TensorValue) :]
         ]
+        sets = "".join(
+            f"static_cast<void>({method.base}_set_{p.name}({_arguments(p)[0]})), "
+            for p in ports
+            if p.is_given
+        )
         for name, arguments in (
             (method.base, every),
             (f"{method.base}_run", changing),
             (f"{method.base}_run_at", [*changing, "out<uint32_t>()"]),
         ):
-            calls.append((name, f"result.status = {name}({', '.join(arguments)})"))
+            before = sets if name != method.base else ""
+            call = f"{name}({', '.join(arguments)})"
+            calls.append((name, f"{before}result.status = {call}"))
         for port in ports:
+            if port.is_given:
+                name = f"{method.base}_set_{port.name}"
+                calls.append((name, f"result.status = {name}({_arguments(port)[0]})"))
+                continue
             for ending in accessor_ends(port):
                 name = f"{method.base}_{port.name}{ending}"
                 if isinstance(port.value, TensorValue):
@@ -231,20 +241,6 @@ def _measured(
     return [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
 
 
-def _product(folder: Path, cpu: str, toolchain: str, cases: tuple[str, ...]) -> Product:
-    """These cases in one product, each a model of its own name."""
-    for case in cases:
-        (folder / f"{case}.pte").write_bytes(model_bytes(case))
-    profile = folder / "all.toml"
-    profile.write_text(
-        'schema = 1\nname = "all"\n'
-        f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
-        f"[kernels]\nlibraries = {json.dumps(library_names()[::-1])}\n"
-        + "".join(f'[[models]]\nname = "{c}"\npath = "{c}.pte"\n' for c in cases)
-    )
-    return Product(profile=profile, out=folder / "out")
-
-
 CLOSE: Final = tuple(case for case in CASES if case in RUNNABLE)[:8]
 """A product of these has no kernel, and no part of the loader, that only others use."""
 PRODUCTS: Final = {
@@ -269,7 +265,7 @@ def test_the_stack_is_as_deep_as_computed(
 ) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
-    product = _product(tmp_path, cpu, toolchain, cases)
+    product = corpus_product(tmp_path, "all", cases, cpu=cpu, toolchain=toolchain)
     assert product.run("build") == 0
     report: dict[str, Any] = product.report()
     programs = {c: read_program(model_bytes(c), file=c) for c in cases}

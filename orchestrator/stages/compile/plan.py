@@ -89,6 +89,8 @@ def plan_compile(
     traced: bool = False,
     checked: bool = False,
     programs: Mapping[str, Program] = MappingProxyType({}),
+    caller_bytes: int = 0,
+    external: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -105,6 +107,9 @@ def plan_compile(
         traced: The product has hooks around every instruction.
         checked: The product can compare what flash holds with what was linked.
         programs: By model name: tell whether an input or output is a list.
+        caller_bytes: Inputs and outputs in memory of the caller, of one method at
+            most: what the application of `run` has for them.
+        external: Programs leave constants outside, which the loader finds by name.
     """
     lists = any(has_lists(m) for p in programs.values() for m in p.methods)
     common = (
@@ -118,10 +123,14 @@ def plan_compile(
     flags = (*common, *_CXX)
 
     def own_unit(source: str) -> CompileUnit:
-        switches = _switches(source, resolution, traced=traced)
+        switches = _switches(
+            source, resolution, traced=traced, caller_bytes=caller_bytes
+        )
         if source == _RUNNER:
             switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
             switches += ("-DORCH_LISTS=1",) if lists else ()
+        if external and source in _EXTERNAL_DATA:
+            switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(
@@ -207,20 +216,35 @@ def _with_state(options: LibraryOptions, state_bytes: int) -> LibraryOptions:
     return replace(options, defines=(*options.defines, state))
 
 
-def _switches(source: str, resolution: Resolution, *, traced: bool) -> tuple[str, ...]:
+_CALLER_IO = frozenset(
+    f"runtime/src/{name}.cpp"
+    for name in ("error", "load_method", "load_values", "model")
+)
+
+
+_EXTERNAL_DATA = frozenset(
+    f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
+)
+
+
+def _switches(
+    source: str, resolution: Resolution, *, traced: bool, caller_bytes: int
+) -> tuple[str, ...]:
     """Macros of a source of the runtime: what a product does not need, or adds."""
-    return (
-        *(("-DORCH_TRACE=1",) if traced and source in _TRACED else ()),
-        *(
-            ("-DORCH_DELEGATES=1",)
-            if resolution.delegates and source in _DELEGATING
-            else ()
-        ),
-        *_settles(source, resolution),
-    )
+    found: tuple[str, ...] = ()
+    if source in _CALLER_IO and not caller_bytes:
+        found = ("-DORCH_CALLER_IO=0",)
+    if source == _RUNNER and caller_bytes:
+        found = (f"-DORCH_CALLER_BYTES={caller_bytes}",)
+    if traced and source in _TRACED:
+        found = (*found, "-DORCH_TRACE=1")
+    if resolution.delegates and source in _DELEGATING:
+        found = (*found, "-DORCH_DELEGATES=1")
+    return (*found, *_settles(source, resolution))
 
 
 def _settles(source: str, resolution: Resolution) -> tuple[str, ...]:
+    """Whether numbers have to be settled that kernels return."""
     if source != "runtime/src/load_method.cpp":
         return ()
     returned = {e.signature.partition(">")[2] for e in resolution.table_entries}

@@ -91,6 +91,11 @@ def generate(
             head,
             programs,
             {n: constants_assembly(n, constants_of(ms)) for n, ms in linked.items()},
+            {
+                n: constants_assembly(n, [e.data for e in p.external])
+                for n, p in programs.items()
+                if p.external
+            },
         ),
         *selected_headers(head, resolution, kernels),
     ]

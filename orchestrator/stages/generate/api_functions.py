@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 
 from orchestrator.pte.interface import NUMBER_LISTS
 from orchestrator.pte.values import IntListValue, StringValue, TensorValue
+from orchestrator.stages.generate.caller import (
+    check_memory,
+    clear_memory,
+    set_function,
+    set_memory,
+)
 from orchestrator.stages.generate.load_function import load_function
 from orchestrator.stages.generate.ports import (
     C_TYPES,
@@ -37,23 +43,31 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         "  orch::Error error = orch::prepare(method);",
     ]
     for port in inputs:
+        if port.is_given:
+            body += [*set_memory(port), *_resized(port)]
+            continue
         body += [
             "  if (error == orch::Error::Ok) {",
             *(f"    {line}" for line in _give_input(port)),
             "  }",
         ]
+    for port in outputs:
+        body += set_memory(port) if port.is_given else ()
     body += [
+        *check_memory(method),
         "  if (error == orch::Error::Ok) {",
         "    error = orch::execute(method.loaded->image).error;",
         "  }",
     ]
     for port in outputs:
+        if port.is_given and not _resized(port):
+            continue  # it is where it belongs
         body += [
             "  if (error == orch::Error::Ok) {",
             *(f"    {line}" for line in _get_output(port)),
             "  }",
         ]
-    body += ["  return status(error);", "}"]
+    body += [*clear_memory(method), "  return status(error);", "}"]
     for port in ports:
         for line in _accessors(method, port):
             body.append(line)
@@ -61,6 +75,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         "",
         f"orch_status {method.base}_run({_defined(run_parameters(method))}) {{",
         *_prepared(entry, inputs),
+        *check_memory(method),
         "  if (error == orch::Error::Ok) {",
         "    error = orch::execute(method.loaded->image).error;",
         "  }",
@@ -70,6 +85,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         f"orch_status {method.base}_run_at({_defined(run_at_parameters(method))}) {{",
         *_prepared(entry, inputs),
         "  *instruction = UINT32_MAX;",
+        *check_memory(method),
         "  if (error == orch::Error::Ok) {",
         "    const orch::RunStatus run = orch::execute(method.loaded->image);",
         "    error = run.error;",
@@ -90,21 +106,26 @@ def _prepared(entry: str, inputs: list[Port]) -> list[str]:
         "  orch::Error error = orch::prepare(method);",
     ]
     for port in inputs:
-        if isinstance(port.value, TensorValue) and port.value.is_dynamic:
-            rank = len(port.value.sizes)
-            body += [
-                "  if (error == orch::Error::Ok) {",
-                f"    error = orch::resize({port.place}.tensor(),",
-                f"                         {{{port.name}_sizes, {rank}}});",
-                "  }",
-            ]
-        elif not isinstance(port.value, TensorValue):
+        body += _resized(port)
+        if not isinstance(port.value, TensorValue):
             body += [
                 "  if (error == orch::Error::Ok) {",
                 f"    {_set_scalar(port)}",
                 "  }",
             ]
     return body
+
+
+def _resized(port: Port) -> list[str]:
+    """Gives an input whose sizes change those that the caller told."""
+    if not (isinstance(port.value, TensorValue) and port.value.is_dynamic):
+        return []
+    return [
+        "  if (error == orch::Error::Ok) {",
+        f"    error = orch::resize({port.place}.tensor(),",
+        f"                         {{{port.name}_sizes, {len(port.value.sizes)}}});",
+        "  }",
+    ]
 
 
 def _defined(parameters: str) -> str:
@@ -143,7 +164,10 @@ def _accessors(method: ApiMethod, port: Port) -> Iterator[str]:
     """Functions that reach a port where it is."""
     value = port.value
     name = f"{method.base}_{port.name}"
-    if isinstance(value, TensorValue):
+    if port.is_given:
+        yield ""
+        yield from set_function(f"orch::{method.base}_method", method, port)
+    elif isinstance(value, TensorValue):
         c_type = C_TYPES[value.dtype]
         declared = f"{c_type}*" if port.is_input else f"const {c_type}*"
         result = f"{port.place}.tensor().mutable_data<{c_type}>()"
@@ -182,6 +206,8 @@ def _accessor(method: ApiMethod, declared: str, result: str) -> Iterator[str]:
 
 def _get_output(port: Port) -> list[str]:
     value, source = port.value, port.place
+    if port.is_given:
+        return [f"orch::get_sizes(method, {port.index}, {port.name}_sizes);"]
     if isinstance(value, TensorValue):
         sizes = f"{port.name}_sizes" if value.is_dynamic else "nullptr"
         if port.item is not None:

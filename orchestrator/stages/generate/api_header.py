@@ -8,6 +8,12 @@ from orchestrator.core.artifact import GeneratedFile, comment_text
 from orchestrator.core.memory import identifier
 from orchestrator.pte.interface import NUMBER_LISTS
 from orchestrator.pte.values import IntListValue, StringValue, TensorValue
+from orchestrator.stages.generate.caller import (
+    FORWARD_TEXT,
+    SET_TEXT,
+    cpp_setters,
+    set_declarations,
+)
 from orchestrator.stages.generate.integrity import (
     check_declaration,
     check_method_declaration,
@@ -131,15 +137,24 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
         elif isinstance(port.value, NUMBER_LISTS):
             lines.append(f"#define {upper}_{port.name.upper()}_COUNT {port.most_items}")
     lines += [
+        f"/* Arena {a.memory_id} holds state that these methods share:"
+        f" {', '.join(a.shared)}. They\n"
+        " * must not run at the same time. */"
+        for a in memory.arenas
+        if a.shared
+    ]
+    lines += [
         f"#define {upper}_ARENA{a.memory_id}_BYTES {a.size_bytes}"
         for a in memory.arenas
     ]
     lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
     lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
-    lines.append(
-        "\n/* Copies the inputs in, runs the method, copies the outputs out. */\n"
-        f"orch_status {method.base}({c_parameters(method)});"
-    )
+    does = "\n/* Copies the inputs in, runs the method, copies the outputs out. */\n"
+    if method.given:
+        does = FORWARD_TEXT
+    lines.append(f"{does}orch_status {method.base}({c_parameters(method)});")
+    if method.given:
+        lines.append(SET_TEXT + "\n".join(set_declarations(method)))
     lines.append(
         "\n/* The same without copies: write to the inputs, run, read the outputs.\n"
         " * Inputs have to be written before every run: the run reuses their memory.\n"
@@ -150,7 +165,8 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
     ):
         lines.append("/* Numbers and counts are 0 then. */")
     for port in method.ports:
-        lines += _accessors(method, port)
+        if not port.is_given:
+            lines += _accessors(method, port)
     lines.append(f"orch_status {method.base}_run({run_parameters(method)});")
     lines.append(
         "/* Run, and tell which instruction failed; UINT32_MAX: none did. With it\n"
@@ -195,7 +211,7 @@ def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> st
         f"{method.base.upper()}_{block}_BYTES"
         for method in methods
         for block in (
-            *(f"ARENA{a.memory_id}" for a in memory_of(memory, method).arenas),
+            *(f"ARENA{a.memory_id}" for a in memory_of(memory, method).own_arenas),
             "STATE",
         )
     ]
@@ -216,6 +232,7 @@ def _cpp_method(profile: str, method: ApiMethod) -> str:
         f"inline orch_status {cpp_name(method.method.name)}({parameters}) {{\n"
         f"  return {method.base}({arguments});\n"
         "}\n"
+        f"{''.join(cpp_setters(method))}"
         f"}}  // namespace {space}"
     )
 

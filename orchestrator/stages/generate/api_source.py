@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.artifact import GeneratedFile
 from orchestrator.core.integrity import CheckImage
-from orchestrator.core.memory import arena_section
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import TensorValue
 from orchestrator.stages.generate.api_functions import api_functions
+from orchestrator.stages.generate.external import external_symbols, external_table
 from orchestrator.stages.generate.integrity import (
     check_functions,
     image_function,
@@ -21,6 +21,14 @@ from orchestrator.stages.generate.prelinked import (
     constant_symbol,
     constants_of,
     prelinked_block,
+)
+from orchestrator.stages.generate.shared import (
+    arena_blocks,
+    extra_includes,
+    sharing,
+    start_declarations,
+    start_definitions,
+    start_function,
 )
 from orchestrator.stages.generate.tables import kernel_declaration, model_symbol
 
@@ -62,7 +70,7 @@ def api_source(
         for symbol in (
             [constant_symbol(name, i) for i in range(len(constants[name]))]
             if name in linked
-            else [model_symbol(name)]
+            else [model_symbol(name), *external_symbols(programs, name)]
         )
     )
     functions_called = sorted(
@@ -88,10 +96,19 @@ def api_source(
     )
     at_load = integrity is CheckImage.LOAD
     if checked:
-        intact = intact_functions(methods, programs, linked, texts, at_load=at_load)
-        blocks += f"\n\n{intact}"
+        together = {group[0].model for group in sharing(methods, memory)}
+        ready = [m for m in methods if m.model not in together] if at_load else []
+        blocks += "\n\n"
+        blocks += intact_functions(methods, programs, linked, texts, ready=ready)
     entries = "\n\n".join(
-        _method(m, programs, linked, at_load=at_load) for m in methods
+        [
+            *start_declarations(methods, memory),
+            *(
+                _method(m, programs, linked, memory_of(memory, m), at_load=at_load)
+                for m in methods
+            ),
+            *start_definitions(methods, memory, linked, checks=at_load),
+        ]
     )
     table = ", ".join(f"&{m.base}_method" for m in methods)
     tables = (
@@ -105,15 +122,22 @@ def api_source(
     if checked:
         functions += check_functions(profile, methods)
         tables += f"\n\n{image_function(methods, linked)}"
+    data = f"{found}\n\n" if (found := external_table(programs, linked)) else ""
+    data_span = (
+        "extern constexpr Span<const ModelData> kModelData{kDataTable};\n"
+        if data
+        else ""
+    )
     includes = '#include "orch/delegate.h"\n' if delegates else ""
     includes += '#include "orch/integrity.h"\n' if checked else ""
+    includes += extra_includes(methods, memory)
     text = f"""\
 // {head}
 
 #include "{profile}.h"
 
-{includes}#include "orch/model.h"
-
+#include "orch/model.h"
+{includes}
 extern "C" {{
 {symbols}
 }}
@@ -126,12 +150,12 @@ namespace {{
 
 {entries}
 
-}}  // namespace
+{data}}}  // namespace
 
 /// Read by the runner application.
 extern const Span<const ModelMethod* const> kModelMethods;
 {tables}
-
+{data_span}
 }}  // namespace orch
 
 {_implementation(functions)}"""
@@ -202,10 +226,12 @@ def _blocks(
         else "",
         f"LoadedMethod {method.base}_loaded;",
     ]
-    lines += _arenas(method, memory)
+    lines += arena_blocks(method, memory)
     if memory.arenas:
         spans = ", ".join(
-            f"Span<uint8_t>({method.base}_arena{a.memory_id})"
+            f"Span<uint8_t>({method.base}_arena{a.memory_id}, {a.size_bytes})"
+            if a.shared
+            else f"Span<uint8_t>({method.base}_arena{a.memory_id})"
             if a.size_bytes
             else "Span<uint8_t>()"
             for a in memory.arenas
@@ -219,7 +245,7 @@ def _prelinked(
     memory: MethodMemory,
     tables: str,
 ) -> str:
-    lines = [f"LoadedMethod {method.base}_loaded;", *_arenas(method, memory)]
+    lines = [f"LoadedMethod {method.base}_loaded;", *arena_blocks(method, memory)]
     lines += [
         tables,
         f"static_assert({method.base}_prelinked.state_bytes\n"
@@ -229,30 +255,11 @@ def _prelinked(
     return "\n".join(lines)
 
 
-def _arenas(method: ApiMethod, memory: MethodMemory) -> list[str]:
-    lines = []
-    for arena in memory.arenas:
-        section = arena_section(method.model, method.method.name, arena.memory_id)
-        if arena.size_bytes:
-            lines.append(
-                "alignas(kArenaAlignment)\n"
-                f'__attribute__((section("{section}")))\n'
-                f"uint8_t {method.base}_arena{arena.memory_id}"
-                f"[{arena.size_bytes}];"
-            )
-            constant = f"{method.base.upper()}_ARENA{arena.memory_id}_BYTES"
-            lines.append(
-                f"static_assert(sizeof {method.base}_arena{arena.memory_id}\n"
-                f"                  == {constant},\n"
-                '              "the header tells the size of the arena");'
-            )
-    return lines
-
-
 def _method(
     method: ApiMethod,
     programs: Mapping[str, Program],
     linked: Collection[str],
+    memory: MethodMemory,
     *,
     at_load: bool,
 ) -> str:
@@ -261,12 +268,14 @@ def _method(
     Each is an object of its own, so that the linker drops what is not used.
     """
     m = method.method
+    start = start_function(method) if any(a.shared for a in memory.arenas) else ""
     if method.model in linked:
         ready = f"{method.base}_ready" if at_load else "start_prelinked"
         return (
             f"constexpr ModelMethod {method.base}_method = {{\n"
             f'    "{method.model}", "{m.name}", {{}}, {method.index}, {{}}, {{}},\n'
-            f"    &{method.base}_loaded, &{method.base}_prelinked, {ready}}};"
+            f"    &{method.base}_loaded, &{method.base}_prelinked,"
+            f" {start or ready}}};"
         )
     state = f"{method.base}_state" if m.values or m.instructions else ""
     arenas = f"{method.base}_arenas" if len(m.arena_bytes) > 1 else ""
@@ -276,5 +285,6 @@ def _method(
         f"constexpr ModelMethod {method.base}_method = {{\n"
         f'    "{method.model}", "{m.name}",'
         f" {{{model_symbol(method.model)}, {size}}}, {method.index},\n"
-        f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr, {ready}}};"
+        f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr,"
+        f" {start or ready}}};"
     )

@@ -27,11 +27,12 @@ from orchestrator.pte.values import (
     TensorListValue,
     TensorValue,
 )
+from orchestrator.stages.generate.external import external_symbols
 from orchestrator.stages.generate.ports import cpp_name
 from orchestrator.stages.generate.tables import model_symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
     from orchestrator.pte.program import Program
@@ -53,7 +54,7 @@ _TAGS: Final[dict[type[Value], int]] = {
     OptionalTensorListValue: 9,
 }
 """Codes of `orch::Tag`."""
-_DYNAMIC, _CONTIGUOUS, _READ_ONLY = 1, 2, 4  # flags of orch::Tensor
+_DYNAMIC, _CONTIGUOUS, _READ_ONLY, _CALLER = 1, 2, 4, 8  # flags of orch::Tensor
 _KERNEL, _MOVE, _JUMP_FALSE = 0, 1, 2  # orch::Instruction::Kind
 
 
@@ -63,17 +64,28 @@ def table_words(method: LinkedMethod) -> list[tuple[int, int, int]]:
     Returns:
         Three words per value, then three per instruction; as unsigned 32-bit numbers.
     """
-    words = [_value_words(value) for value in method.values]
+    given = method.given
+    words = [
+        _value_words(
+            value,
+            is_given=index in given,
+            is_fixed=index not in given or index in method.inputs,
+        )
+        for index, value in enumerate(method.values)
+    ]
     words += [_instruction_words(instruction) for instruction in method.instructions]
     return words
 
 
-def _value_words(value: Value) -> tuple[int, int, int]:
+def _value_words(
+    value: Value, *, is_given: bool, is_fixed: bool
+) -> tuple[int, int, int]:
     tag, words = _TAGS[type(value)], (0, 0)
     match value:
         case TensorValue():
             flags = _CONTIGUOUS if value.is_contiguous else 0
-            flags |= _READ_ONLY if value.allocation is None else 0
+            flags |= _READ_ONLY if value.allocation is None and is_fixed else 0
+            flags |= _CALLER if is_given else 0
             flags |= _DYNAMIC if value.is_dynamic else 0
             tag |= int(value.dtype) << 8 | len(value.sizes) << 16 | flags << 24
         case NoneValue():
@@ -106,7 +118,7 @@ def intact_functions(
     linked: Mapping[str, Sequence[LinkedMethod]],
     texts: Mapping[str, PrelinkedText],
     *,
-    at_load: bool,
+    ready: Container[ApiMethod],
 ) -> str:
     """Checksums and a function per method, in the anonymous namespace of `orch`.
 
@@ -115,10 +127,20 @@ def intact_functions(
         programs: By model name.
         linked: By name of a prelinked model: its methods.
         texts: By the base of a prelinked method's names: its tables.
-        at_load: A method is compared before its first call.
+        ready: Methods that are compared before their first call, each alone.
     """
     parts = [
-        _blocks(model_symbol(name), [(model_symbol(name), program.data)])
+        _blocks(
+            model_symbol(name),
+            [
+                (model_symbol(name), program.data),
+                *zip(
+                    external_symbols(programs, name),
+                    (external.data for external in program.external),
+                    strict=True,
+                ),
+            ],
+        )
         for name, program in programs.items()
         if name not in linked
     ]
@@ -126,16 +148,16 @@ def intact_functions(
         if method.model in linked:
             made = linked[method.model][method.index]
             parts.append(_prelinked(method.base, made, texts[method.base]))
-            ready = "start_prelinked"
+            start = "start_prelinked"
         else:
             checked = f"{model_symbol(method.model)}_checked"
             parts.append(_function(method.base, [f"return check_bytes({checked});"]))
-            ready = "load_linked"
-        if at_load:
+            start = "load_linked"
+        if method in ready:
             parts.append(
                 f"Error {method.base}_ready(const ModelMethod& method) {{\n"
                 f"  ORCH_TRY({method.base}_intact());\n"
-                f"  return {ready}(method);\n}}"
+                f"  return {start}(method);\n}}"
             )
     return "\n\n".join(parts)
 

@@ -56,7 +56,8 @@ def load_function(entry: str, method: ApiMethod) -> Iterator[str]:
         for place, index in enumerate(indices):
             value = m.values[index]
             name = f"{side}{place}"
-            promised.append(_port(value, name))
+            is_given = method.is_given(place, is_input=side == "inputs")
+            promised.append(_port(value, name, is_given=is_given))
             yield from _arrays(value, name)
             if not isinstance(value, TENSOR_LISTS) or not value.items:
                 continue
@@ -102,15 +103,16 @@ def _arrays(value: Value, name: str) -> Iterator[str]:
         yield f"  static constexpr uint8_t {name}_order[] = {{{order}}};"
 
 
-def _port(value: Value, name: str) -> str:
+def _port(value: Value, name: str, *, is_given: bool = False) -> str:
     """What the API promises of a value, whose arrays have this name."""
     if not isinstance(value, TensorValue):
         return f"      {{orch::Tag::{_TAGS[type(value)]}, {', '.join(['{}'] * 5)}}}"
     arrays = f"{name}_sizes, {name}_order" if value.sizes else "nullptr, nullptr"
-    dynamic = "true" if value.is_dynamic else "false"
+    flags = ["orch::Tensor::kDynamic"] if value.is_dynamic else []
+    flags += ["orch::Tensor::kCaller"] if is_given else []
     return (
         f"      {{orch::Tag::Tensor, orch::ScalarType::{value.dtype.name},"
-        f" {dynamic}, {len(value.sizes)}, {arrays}}}"
+        f" {' | '.join(flags) or 0}, {len(value.sizes)}, {arrays}}}"
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.memory import identifier, method_symbol
 from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.pte.caller import caller_values, own_outputs
 from orchestrator.pte.interface import (
     NUMBER_LISTS,
     TENSOR_LISTS,
@@ -91,6 +92,7 @@ class Port:
         is_input: Else it is an output.
         item: Position in the list; None if it is no item of a list.
         most_items: Of a list of numbers.
+        is_given: The caller gives the memory for it.
     """
 
     index: int
@@ -98,6 +100,7 @@ class Port:
     is_input: bool
     item: int | None = None
     most_items: int = 0
+    is_given: bool = False
 
     @property
     def name(self) -> str:
@@ -123,6 +126,8 @@ class Port:
             text += f", in memory in dim order {list(self.value.dim_order)}"
         if self.value.is_dynamic:
             text += ", sizes are upper bounds"
+        if self.is_given:
+            text += ", in your memory"
         return text
 
 
@@ -159,7 +164,8 @@ class ApiMethod:
         elif isinstance(value, NUMBER_LISTS):
             yield Port(index, value, is_input, None, most_items(self.method, slot))
         elif not isinstance(value, NoneValue):
-            yield Port(index, value, is_input)
+            is_given = self.is_given(index, is_input=is_input)
+            yield Port(index, value, is_input, is_given=is_given)
 
     @property
     def remarks(self) -> Iterable[str]:
@@ -181,9 +187,28 @@ class ApiMethod:
                     yield f"output{i}: None"
 
     @property
+    def given(self) -> list[Port]:
+        """Those that the caller gives memory for."""
+        return [port for port in self.ports if port.is_given]
+
+    def is_given(self, position: int, *, is_input: bool) -> bool:
+        """Whether the caller gives the memory for an input or output."""
+        if is_input:
+            return self.method.inputs[position] in caller_values(self.method)
+        return own_outputs(self.method)[position]
+
+    @property
     def names(self) -> list[str]:
         """Its functions in C, and what its constants begin with."""
-        own = [f"_{p.name}{end}" for p in self.ports for end in accessor_ends(p)]
+        own = [
+            end
+            for port in self.ports
+            for end in (
+                [f"_set_{port.name}"]
+                if port.is_given
+                else [f"_{port.name}{end}" for end in accessor_ends(port)]
+            )
+        ]
         ends = ["", "_run", "_run_at", *own, "_load"]
         return [*(f"{self.base}{end}" for end in ends), self.base.upper()]
 

@@ -257,7 +257,11 @@ class _Writer:
             flags.append("Tensor::kReadOnly")
         else:
             memory = "nullptr"
-            flags.append("Tensor::kReadOnly")
+            given = self._method.given
+            if index in given:
+                flags.append("Tensor::kCaller")
+            if index not in given or index in self._method.inputs:
+                flags.append("Tensor::kReadOnly")
         if value.is_dynamic:
             flags.append("Tensor::kDynamic")
             dims = f"{self._base}_sizes + {self._words + 1}"

@@ -146,7 +146,10 @@ def _set_name(kernel: Kernel, argument: str) -> str:
 
 
 def models_assembly(
-    head: str, programs: Mapping[str, Program], prelinked: Mapping[str, str]
+    head: str,
+    programs: Mapping[str, Program],
+    prelinked: Mapping[str, str],
+    external: Mapping[str, str],
 ) -> GeneratedFile:
     """The programs, byte for byte, each in a section of its own.
 
@@ -154,6 +157,7 @@ def models_assembly(
         head: For the first line.
         programs: By model name.
         prelinked: By name of a prelinked model: its constants as assembly.
+        external: By name of a model whose program leaves constants outside: these.
     """
     text = f"// {head}\n\n"
     for name in programs:
@@ -168,6 +172,7 @@ def models_assembly(
             f"{symbol}:\n"
             f'  .incbin "models/{name}.pte"\n\n'
         )
+        text += external.get(name, "")
     text += '#if defined(__ELF__) && !defined(__arm__)\n  .section .note.GNU-stack,""\n'
     text += "#endif\n"
     return GeneratedFile("gen/src/models.S", text)

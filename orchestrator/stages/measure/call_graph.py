@@ -133,6 +133,11 @@ class CallGraph:
     def __contains__(self, name: object) -> bool:
         return name in self._functions
 
+    @property
+    def names(self) -> list[str]:
+        """Of all functions, sorted."""
+        return sorted(self._functions)
+
     def symbol(self, start: str) -> str:
         """The first symbol that begins so; `start` if there is none."""
         return min((n for n in self._functions if n.startswith(start)), default=start)

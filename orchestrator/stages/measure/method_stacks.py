@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.memory import method_symbol
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from orchestrator.core.resolution import Resolution
     from orchestrator.stages.measure.call_graph import CallGraph, Depth
 
+_ENTRY: Final = re.compile(
+    r"(_(run|run_at|load|check|(set_)?(in|out)put\d+(_item\d*|_count|_length)?))?"
+)
+"""What follows the name of a method in those of its functions."""
 _RESET: Final = "orch_reset"
 _LOADERS: Final = ("_ZN4orch11load_linkedE", "_ZN4orch15start_prelinkedE")
 
@@ -75,14 +80,6 @@ def _method_stack(
     kernels = _kernels(graph, resolution, method)
     starts = _starts(graph, resolution)
     base = method_symbol(profile, method.model, method.method)
-    names = [
-        base,
-        f"{base}_run",
-        f"{base}_run_at",
-        *(f"{base}_input{i}" for i in range(len(method.input_bytes))),
-        *(f"{base}_output{i}" for i in range(len(method.output_bytes))),
-        f"{base}_load",
-    ]
     loaders = {graph.symbol(start) for start in _LOADERS} & graph.taken(base)
     load = max(
         (graph.depth(name, (), starts) for name in sorted(loaders)),
@@ -90,7 +87,9 @@ def _method_stack(
     )
     run = graph.depth(graph.symbol(EXECUTOR), kernels)
     entries = {
-        name: graph.depth(name, kernels, starts) for name in names if name in graph
+        name: graph.depth(name, kernels, starts)
+        for name in graph.names
+        if name.startswith(base) and _ENTRY.fullmatch(name, len(base))
     }
     return MethodStack(
         load_bytes=load.stack_bytes,

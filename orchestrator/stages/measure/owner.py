@@ -87,9 +87,11 @@ class Owners:
             self._sections[model_section(model.model)] = Owner(Kind.MODEL, model.model)
             for method in model.methods:
                 name = f"{model.model}.{method.method}"
-                for arena in method.arenas:
+                for arena in method.own_arenas:
                     section = arena_section(model.model, method.method, arena.memory_id)
-                    owner = Owner(Kind.ARENA, f"{name} arena {arena.memory_id}")
+                    shared = ", shared" if arena.shared else ""
+                    what = f"{name} arena {arena.memory_id}{shared}"
+                    owner = Owner(Kind.ARENA, what)
                     self._sections[section] = owner
                 base = method_symbol(profile, model.model, method.method)
                 for what in ("state", "loaded"):

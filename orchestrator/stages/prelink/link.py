@@ -108,7 +108,8 @@ class _Linker:
         data = [
             (i, bytes(self._program.data_bytes(v)))
             for i, v in enumerate(method.values)
-            if isinstance(v, TensorValue) and (v.is_constant or v.is_mutable_state)
+            if isinstance(v, TensorValue)
+            and (v.is_constant or v.is_mutable_state or self._program.has_data(v))
         ]
         return LinkedMethod(
             model=self._model,

@@ -38,6 +38,8 @@ enum class [[nodiscard]] Error : uint8_t {
   InstructionLimit,
   /// Flash does not hold what was linked: a checksum is wrong.
   ImageDamaged,
+  /// The memory of an input or output was never set.
+  MemoryNotSet,
 };
 // clang-format on
 

@@ -44,6 +44,20 @@ class Program {
   uint32_t root_ = 0;             // position of the Program table
 };
 
+/// 1 for products with programs that leave constants outside.
+#ifndef ORCH_EXTERNAL_DATA
+#define ORCH_EXTERNAL_DATA 0
+#endif
+
+/// A constant that lies outside of the program, at a multiple of
+/// kProgramAlignment.
+struct ExternalData {
+  const char* name;
+  const uint8_t* data;
+  uint32_t bytes;
+  ScalarType dtype;
+};
+
 /// RAM a method is given. Every block is the caller's and must outlive the
 /// method.
 struct MethodMemory {
@@ -51,6 +65,10 @@ struct MethodMemory {
   Span<uint8_t> state;
   /// arenas[n] serves memory id n + 1.
   Span<const Span<uint8_t>> arenas;
+#if ORCH_EXTERNAL_DATA
+  /// Constants of the product that the program may name.
+  Span<const ExternalData> external = {};
+#endif
 };
 
 /// Loads a method: checks all of it, resolves its kernels, lays its values out

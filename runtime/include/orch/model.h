@@ -61,6 +61,15 @@ struct ModelMethod {
 /// registered_kernels.cpp.
 extern const KernelTable kRegisteredKernels;
 
+/// Constants outside of the programs of a model.
+struct ModelData {
+  const char* model;
+  Span<const ExternalData> data;
+};
+
+/// Those of this product. Defined by generated code, where there are any.
+extern const Span<const ModelData> kModelData;
+
 /// Loads the method out of its program. Errors: those of load_method.
 Error load_linked(const ModelMethod& method);
 
@@ -100,7 +109,7 @@ struct Port {
   Tag tag;
   // The rest is said of tensors only.
   ScalarType dtype;
-  bool dynamic;
+  uint8_t flags;  // of Tensor: kDynamic, kCaller
   uint8_t dim;
   const int32_t* sizes;  // upper bounds if dynamic
   const uint8_t* order;

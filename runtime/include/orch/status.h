@@ -22,7 +22,8 @@ typedef enum orch_status {
   ORCH_SHAPE_TOO_LARGE,
   ORCH_NOT_SUPPORTED,
   ORCH_INSTRUCTION_LIMIT,
-  ORCH_IMAGE_DAMAGED
+  ORCH_IMAGE_DAMAGED,
+  ORCH_MEMORY_NOT_SET
 } orch_status;
 
 /* Name of a status, "InvalidProgram". Never null. */

@@ -37,7 +37,7 @@ struct Tensor {
   Tag tag;  // Tag::Tensor
   ScalarType dtype;
   uint8_t dim;    // number of dimensions
-  uint8_t flags;  // kDynamic, kContiguous
+  uint8_t flags;  // kDynamic, kContiguous, ...
   void* memory;
   const int32_t* dims;
   const uint8_t* order;
@@ -50,6 +50,9 @@ struct Tensor {
   /// Must not be written: a constant of the program, or a value that may become
   /// one.
   static constexpr uint8_t kReadOnly = 4;
+  /// An input or output in memory of the caller: `memory` is null until it is
+  /// set (orch/caller.h).
+  static constexpr uint8_t kCaller = 8;
 
   Span<const int32_t> sizes() const { return {dims, dim}; }
   int32_t size(int index) const { return dims[index]; }

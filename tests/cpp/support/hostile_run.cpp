@@ -165,6 +165,7 @@ void run_method(const Program& program, Span<const uint8_t> bytes,
       require(load(state.span(), used) == Error::Ok,
               "what was loaded can be loaded again");
     }
+    const CallerBlocks given(method);
     write_inputs(method, shrink);
     const RunStatus status = execute(loaded.image, kInstructionLimit);
     require(status.error == Error::Ok ||

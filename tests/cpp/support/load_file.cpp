@@ -14,7 +14,7 @@
 //     is to take the place of its model. FACTS holds words: `kernel NAME
 //     SIGNATURE KEY COUNT DTYPE...` (KEY is `-` for any), and per method
 //     `method NAME STATE COUNT ARENA...` followed by its `input` and `output`
-//     (TAG DTYPE DYNAMIC COUNT SIZE... DIM...), all as numbers.
+//     (TAG DTYPE FLAGS COUNT SIZE... DIM...), all as numbers.
 //   load_file run FILE METHOD INPUTS OUTPUTS
 //     Runs a method once. The files hold values one after the other: a letter,
 //     then for `I` and `B` an int64, for `D` a double, for `S` the length
@@ -86,12 +86,8 @@ struct Loaded {
 
 /// What a tensor of the interface is given at most, and the error if that is
 /// exceeded: by one item in an input, by one byte that an output has not.
-void print_limits(const Loaded& loaded) {
-  LoadedMethod copy = {};
-  copy.image = loaded.image;
-  copy.state_used = 1;
-  const ModelMethod method = {"", "",    {},      0,          {},
-                              {}, &copy, nullptr, load_linked};
+void print_limits(const ModelMethod& method) {
+  const LoadedMethod& copy = *method.loaded;
   std::printf(" inputs");
   for (uint32_t i = 0; i < copy.image.inputs.size(); ++i) {
     const Value& value = input(method, i);
@@ -150,9 +146,14 @@ void check_method(const Program& program, Span<const uint8_t> bytes,
       const Loaded less(program, bytes, index, kernels, 0, i);
       std::printf(" %s", to_string(less.error));
     }
-    print_limits(loaded);
-    // Zeroes are indices that every tensor has.
-    loaded.arenas.fill(0);
+    LoadedMethod copy = {};
+    copy.image = loaded.image;
+    copy.state_used = 1;
+    const ModelMethod method = {"", "",    {},      0,          {},
+                                {}, &copy, nullptr, load_linked};
+    const CallerBlocks given(method);
+    print_limits(method);
+    loaded.arenas.fill(0);  // indices among the inputs are in range
     const RunStatus status = execute(loaded.image, kInstructionLimit);
     std::printf(" run %s %" PRIu32, to_string(status.error),
                 status.instruction);
@@ -226,7 +227,7 @@ struct Firmware {
         PortFacts facts;
         facts.port.tag = static_cast<Tag>(number());
         facts.port.dtype = static_cast<ScalarType>(number());
-        facts.port.dynamic = number() != 0;
+        facts.port.flags = static_cast<uint8_t>(number());
         facts.port.dim = static_cast<uint8_t>(number());
         for (int i = 0; i < facts.port.dim; ++i)
           facts.sizes.push_back(static_cast<int32_t>(number()));
@@ -399,6 +400,7 @@ int run(const char* file, const char* name, const char* inputs,
                               load_linked};
   const Error error = prepare(method);
   if (error != Error::Ok) die(to_string(error));
+  const CallerBlocks given(method);
   Input from(inputs);
   for (uint32_t i = 0; i < loaded.image.inputs.size(); ++i)
     read_value(from, method, i);

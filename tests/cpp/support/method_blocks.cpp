@@ -4,6 +4,15 @@
 #include <cstring>
 
 #include "flatbuffer.h"
+#include "orch/caller.h"
+
+namespace orch {
+
+/// Programs of tests are given their data where they are loaded.
+extern const Span<const ModelData> kModelData;
+const Span<const ModelData> kModelData{};
+
+}  // namespace orch
 
 namespace orch::test {
 
@@ -45,6 +54,25 @@ void Arenas::fill(uint8_t value) const {
   for (const Span<uint8_t>& arena : spans_) {
     if (!arena.empty()) std::memset(arena.data(), value, arena.size());
   }
+}
+
+CallerBlocks::CallerBlocks(const ModelMethod& method) {
+  const MethodImage& image = method.loaded->image;
+  clear_memory(method);
+  const auto give = [this](Value& value) {
+    if (!value.is_tensor()) return;
+    const Tensor& tensor = value.tensor();
+    if ((tensor.flags & Tensor::kCaller) == 0 || tensor.memory != nullptr) {
+      return;
+    }
+    const bool dynamic = (tensor.flags & Tensor::kDynamic) != 0;
+    blocks_.emplace_back(dynamic ? static_cast<size_t>(tensor.dims[-1])
+                                 : tensor.nbytes());
+    if (set_memory(value, blocks_.back().data()) != Error::Ok) std::abort();
+  };
+  for (uint32_t i = 0; i < image.inputs.size(); ++i) give(input(method, i));
+  for (uint32_t i = 0; i < image.outputs.size(); ++i) give(output(method, i));
+  if (check_memory(method) != Error::Ok) std::abort();
 }
 
 }  // namespace orch::test

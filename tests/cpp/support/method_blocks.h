@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "orch/loader.h"
+#include "orch/model.h"
 
 namespace orch::test {
 
@@ -53,6 +54,16 @@ class Arenas {
  private:
   std::vector<Block> blocks_;
   std::vector<Span<uint8_t>> spans_;
+};
+
+/// Memory of a caller for the inputs and outputs that a method leaves to it,
+/// each in a block of exactly its size.
+class CallerBlocks {
+ public:
+  explicit CallerBlocks(const ModelMethod& method);
+
+ private:
+  std::vector<Block> blocks_;
 };
 
 }  // namespace orch::test

@@ -51,6 +51,7 @@ _SHARED: Final = tuple(
 _SANITIZERS: Final = "address,undefined,float-cast-overflow"
 _FLAGS: Final = (
     "-std=c++17",
+    "-DORCH_EXTERNAL_DATA=1",
     "-O1",
     "-g",
     "-fno-omit-frame-pointer",

@@ -129,8 +129,8 @@ int32_t MethodFacts::tensor(const TensorFacts& facts) {
   }
   NodePtr extra;
   if (facts.location != 0 || facts.mutable_segment != 0) {
-    extra =
-        table({scalar(0, facts.mutable_segment), scalar(2, facts.location)});
+    extra = table({scalar(0, facts.mutable_segment), child(1, text(facts.name)),
+                   scalar(2, facts.location)});
   }
   return value(
       5,

@@ -82,6 +82,7 @@ struct TensorFacts {
   int8_t layout = 0;
   int8_t location = 0;           // 1: outside of the program
   uint64_t mutable_segment = 0;  // index
+  std::string name = {};
 };
 
 /// A delegate as the program says it.

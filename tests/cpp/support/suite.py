@@ -46,6 +46,7 @@ WARNINGS: Final = (
 )
 _FLAGS: Final = (
     "-std=c++17",
+    "-DORCH_EXTERNAL_DATA=1",
     "-O1",
     "-g1",
     "-ffp-contract=off",
@@ -61,7 +62,10 @@ RUNTIME: Final = ("error", "math", "math_double", "tensor")
 _LOADER: Final = (
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "find_kernel", "integrity")),
     *(ROOT / f"runtime/src/load_{n}.cpp" for n in ("delegates", "method", "values")),
-    *(ROOT / f"runtime/src/{n}.cpp" for n in ("model", "program")),
+    *(
+        ROOT / f"runtime/src/{n}.cpp"
+        for n in ("caller", "model", "program", "together")
+    ),
     *(TESTS / f"support/{n}.cpp" for n in ("method_blocks", "program_builder")),
 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import ModelError, OrchestratorError
+from orchestrator.pte.caller import caller_problems
 from orchestrator.pte.decode import decode_program
 from orchestrator.pte.flatbuffer import Buffer
 from orchestrator.pte.problems import DecodeError, Problems
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from orchestrator.errors import Diagnostic
+    from orchestrator.pte.program import Method
 
 ERRORS: Final = {
     "bad-program": frozenset({"InvalidProgram"}),
@@ -177,10 +179,14 @@ def allowed_errors(data: bytes, diagnostics: Iterable[Diagnostic]) -> set[str]:
     return allowed
 
 
-def has_no_memory(tensor: TensorValue) -> bool:
-    """What the memory stage refuses, and the device: neither in an arena nor here."""
-    lies_nowhere = not tensor.is_planned and not tensor.is_constant
-    return tensor.is_external or (lies_nowhere and tensor.numel != 0)
+def lacks_memory(method: Method) -> bool:
+    """Whether a tensor lies where no product of the tests has anything.
+
+    That is outside of the program, or nowhere without being an input or output, which
+    the caller can give memory for.
+    """
+    tensors = [v for v in method.values if isinstance(v, TensorValue)]
+    return any(t.is_external for t in tensors) or any(caller_problems(method))
 
 
 def _is_unsupported(data: bytes) -> bool:
@@ -193,8 +199,4 @@ def _is_unsupported(data: bytes) -> bool:
         program = decode_program(buffer, header=None, problems=Problems("m.pte"))
     except DecodeError:
         return False
-    return program.version != 0 or any(
-        isinstance(value, TensorValue) and has_no_memory(value)
-        for method in program.methods
-        for value in method.values
-    )
+    return program.version != 0 or any(map(lacks_memory, program.methods))

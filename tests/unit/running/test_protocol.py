@@ -234,7 +234,7 @@ def patched(at: int, word: int) -> bytes:
     [
         (b"ORS2" + GOOD[4:], "it does not begin with ORS1"),
         (GOOD + b"!", "1 bytes follow the last call"),
-        (patched(4, 15), "the error code 15 is unknown"),
+        (patched(4, 99), "the error code 99 is unknown"),
         (patched(16, 6), "it has 6 outputs, the method 7"),
         (patched(20, 10), "output 0: the tag 10 is unknown"),
         (

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.core.toolchain import Toolchain
+from orchestrator.pte.external import with_data
+from orchestrator.pte.flat_tensor import read_flat_tensors
 from orchestrator.pte.reader import read_program
 from orchestrator.shell import sources
 from orchestrator.stages.aggregate import aggregate
@@ -14,22 +16,26 @@ from orchestrator.stages.extract import extract
 from orchestrator.stages.memory import plan_memory
 from orchestrator.stages.resolve import resolve
 from orchestrator.targets import Target, resolve_target
-from tests.conftest import CASES, model_bytes
+from tests.conftest import CASES, CORPUS, model_bytes
 
 if TYPE_CHECKING:
     from orchestrator.core.memory import MemoryPlan
     from orchestrator.core.resolution import Resolution
     from orchestrator.pte.program import Program
 
-UNSUPPORTED = {"external_constants", "io_not_planned"}
-"""Cases whose programs need what the runtime does not offer."""
-SUPPORTED = tuple(case for case in CASES if case not in UNSUPPORTED)
+DATA = {"external_constants": "_default_external_constant.ptd"}
+"""Cases that leave constants outside of the program: where these are."""
+SUPPORTED = CASES
 
 
 @cache
 def program_of(case: str) -> Program:
     """The program of a case."""
-    return read_program(model_bytes(case), file=case)
+    program = read_program(model_bytes(case), file=case)
+    if case not in DATA:
+        return program
+    found = read_flat_tensors((CORPUS / case / DATA[case]).read_bytes(), file=case)
+    return with_data(program, {DATA[case]: found}, model=case, where=None)
 
 
 def target_of(cpu: str, toolchain: str, optimize: str = "size") -> Target:

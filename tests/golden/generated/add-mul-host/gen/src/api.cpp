@@ -130,13 +130,13 @@ orch_status test_add_forward_load(const void* program, uint32_t size) {
   static constexpr int32_t inputs2_sizes[] = {2, 2};
   static constexpr uint8_t inputs2_order[] = {0, 1};
   static constexpr orch::Port inputs[] = {
-      {orch::Tag::Tensor, orch::ScalarType::Float, false, 2, inputs0_sizes, inputs0_order},
-      {orch::Tag::Tensor, orch::ScalarType::Float, false, 2, inputs1_sizes, inputs1_order},
-      {orch::Tag::Tensor, orch::ScalarType::Float, false, 2, inputs2_sizes, inputs2_order}};
+      {orch::Tag::Tensor, orch::ScalarType::Float, 0, 2, inputs0_sizes, inputs0_order},
+      {orch::Tag::Tensor, orch::ScalarType::Float, 0, 2, inputs1_sizes, inputs1_order},
+      {orch::Tag::Tensor, orch::ScalarType::Float, 0, 2, inputs2_sizes, inputs2_order}};
   static constexpr int32_t outputs0_sizes[] = {2, 2};
   static constexpr uint8_t outputs0_order[] = {0, 1};
   static constexpr orch::Port outputs[] = {
-      {orch::Tag::Tensor, orch::ScalarType::Float, false, 2, outputs0_sizes, outputs0_order}};
+      {orch::Tag::Tensor, orch::ScalarType::Float, 0, 2, outputs0_sizes, outputs0_order}};
   return status(orch::replace(
       method, {static_cast<const uint8_t*>(program), size},
       inputs, outputs));

@@ -1,0 +1,107 @@
+"""Arenas of methods; those that share state have one, and are loaded together."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from orchestrator.core.memory import arena_section, identifier
+from orchestrator.stages.generate.ports import memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from orchestrator.core.memory import Arena, MemoryPlan, MethodMemory
+    from orchestrator.stages.generate.ports import ApiMethod
+
+
+def sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMethod]]:
+    """The methods of each model whose methods share state."""
+    return [
+        found
+        for _, group in groupby(methods, attrgetter("model"))
+        if (found := [*group])
+        and any(a.shared for a in memory_of(memory, found[0]).arenas)
+    ]
+
+
+def shared_arena(method: ApiMethod, arena: Arena) -> str:
+    """Another name of the arena, which the first of the methods has."""
+    own = method.base.removesuffix(identifier(method.method.name))
+    first = own + identifier(arena.shared[0])
+    return (
+        f"constexpr uint8_t* {method.base}_arena{arena.memory_id} ="
+        f" {first}_arena{arena.memory_id};"
+    )
+
+
+def start_function(method: ApiMethod) -> str:
+    """Name of the function that makes all methods of its model ready."""
+    return f"start_{identifier(method.model)}"
+
+
+def start_declarations(
+    methods: Sequence[ApiMethod], memory: MemoryPlan
+) -> Iterator[str]:
+    """Its declaration, for each model whose methods share state."""
+    for group in sharing(methods, memory):
+        yield f"Error {start_function(group[0])}(const ModelMethod& method);"
+
+
+def start_definitions(
+    methods: Sequence[ApiMethod],
+    memory: MemoryPlan,
+    linked: Collection[str],
+    *,
+    checks: bool = False,
+) -> Iterator[str]:
+    """Its definition, behind the methods.
+
+    `checks`: what flash holds of all of them is compared first.
+    """
+    for group in sharing(methods, memory):
+        first = group[0]
+        names = ", ".join(f"&{method.base}_method" for method in group)
+        load = "start_prelinked" if first.model in linked else "load_linked"
+        table = f"{start_function(first)}_methods"
+        # A program that is loaded is the same one for all of them.
+        checked = group if first.model in linked else group[:1]
+        check = "".join(f"  ORCH_TRY({m.base}_intact());\n" for m in checked)
+        yield (
+            f"constexpr const ModelMethod* {table}[] = {{{names}}};\n\n"
+            f"Error {start_function(first)}(const ModelMethod& method) {{\n"
+            f"{check if checks else ''}"
+            f"  return start_together(method, {table}, {load});\n"
+            "}"
+        )
+
+
+def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
+    """The arenas of a method: of those it shares only one method has the block."""
+    lines = []
+    for arena in memory.arenas:
+        section = arena_section(method.model, method.method.name, arena.memory_id)
+        if arena.shared and arena.shared[0] != method.method.name:
+            lines.append(shared_arena(method, arena))
+        elif arena.size_bytes:
+            lines.append(
+                "alignas(kArenaAlignment)\n"
+                f'__attribute__((section("{section}")))\n'
+                f"uint8_t {method.base}_arena{arena.memory_id}"
+                f"[{arena.size_bytes}];"
+            )
+            constant = f"{method.base.upper()}_ARENA{arena.memory_id}_BYTES"
+            lines.append(
+                f"static_assert(sizeof {method.base}_arena{arena.memory_id}\n"
+                f"                  == {constant},\n"
+                '              "the header tells the size of the arena");'
+            )
+    return lines
+
+
+def extra_includes(methods: Sequence[ApiMethod], memory: MemoryPlan) -> str:
+    """Headers that few products need."""
+    names = ["caller"] if any(m.given for m in methods) else []
+    names += ["together"] if sharing(methods, memory) else []
+    return "".join(f'#include "orch/{name}.h"\n' for name in names)
