@@ -14,6 +14,18 @@ ReferenceCall add(A a, B b, Out sum) {
   return call;
 }
 
+/// Truth of one of two items, all in one dtype.
+template <typename T>
+ReferenceCall logical_xor() {
+  ReferenceCall call("aten::logical_xor.out");
+  const T zero{};
+  const T one(1);
+  call.input(TestTensor::of<T>({3}, {one, zero, one}));
+  call.input(TestTensor::of<T>({3}, {zero, zero, one}));
+  call.output(TestTensor::of<T>({3}, {one, zero, zero}));
+  return call;
+}
+
 /// The number in a tensor of one item.
 template <typename T, typename Number>
 ReferenceCall item(T value, Number number) {
@@ -49,6 +61,15 @@ std::deque<ReferenceCall> hand_made_calls() {
   calls.push_back(item(0.1F, static_cast<double>(0.1F)));
   calls.push_back(item(0.1, 0.1));
   calls.push_back(item(true, true));
+  calls.push_back(logical_xor<uint8_t>());
+  calls.push_back(logical_xor<int8_t>());
+  calls.push_back(logical_xor<int16_t>());
+  calls.push_back(logical_xor<int32_t>());
+  calls.push_back(logical_xor<int64_t>());
+  calls.push_back(logical_xor<Half>());
+  calls.push_back(logical_xor<BFloat16>());
+  calls.push_back(logical_xor<float>());
+  calls.push_back(logical_xor<double>());
   calls.push_back(mean<int8_t>({100, 120, 110}, 110));
   calls.push_back(mean<float>({1, 2, 4.5F}, 2.5F));
   return calls;
