@@ -78,7 +78,9 @@ bool fit(const MethodImage& image, Span<const int32_t> indices,
          Span<const Port> ports) {
   if (indices.size() != ports.size()) return false;
   for (size_t i = 0; i < ports.size(); ++i) {
-    if (!fits(image, indices, i, ports[i])) return false;
+    const Value& value = image.values[static_cast<size_t>(indices[i])];
+    const uint8_t mask = port_mask(image, indices, i);
+    if (!fits(value, ports[i], mask)) return false;
   }
   return true;
 }
