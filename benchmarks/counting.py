@@ -38,7 +38,7 @@ class Counts:
     """What one run of a firmware took.
 
     Args:
-        load: Instructions to load the method.
+        load: Instructions to load the method; 0 if it is prelinked.
         inference: Instructions of one inference; the median, if there are several.
         by_function: Instructions per inference of the kernels asked for.
         digest: Of all outputs, byte for byte.
@@ -82,7 +82,9 @@ def run(
     folder = built.folder.parent / "run"
     folder.mkdir(exist_ok=True)
     (folder / "request").write_bytes(encode_request(calls))
-    names = [_LOAD, *kernels]
+    names = [_LOAD] if _has(built, _LOAD) else []
+    first = len(names)
+    names += kernels
     firmware = str((built.folder / product.firmware).resolve())
     command = [firmware, "request", "response"]
     if product.emulator:
@@ -102,11 +104,11 @@ def run(
     if len(counts.runs) != len(calls):
         raise NotMeasuredError("the plugin did not see every call")
     return Counts(
-        load=counts.calls_of(0)[0],
+        load=counts.calls_of(0)[0] if first else 0,
         inference=int(median(counts.runs)),
         by_function={
             name: sum(counts.calls_of(index)) // len(calls)
-            for index, name in enumerate(kernels, start=1)
+            for index, name in enumerate(kernels, start=first)
         },
         digest=digest.hexdigest(),
     )
@@ -137,6 +139,10 @@ def _emulator(command: Sequence[str]) -> list[str]:
         *(program, *command[1:], "-semihosting-config"),
         "enable=on,target=native,arg=firmware,arg=request,arg=response",
     ]
+
+
+def _has(built: Built, function: str) -> bool:
+    return any(s["name"] == function for s in built.report["symbols"])
 
 
 def _plan(built: Built, names: list[str]) -> CountPlan:

@@ -23,6 +23,7 @@ BENCHMARKS = {
     "selection": "flash with every operator, with those of the model, with its dtypes",
     "scale": "a profile of 50 models; a program of thousands of instructions",
     "overhead": "a chain of tiny operators: time per instruction, and of loading",
+    "runtime": "flash of the runtime by part, RAM and instructions of each program",
     "firmware": "flash, RAM, instructions and outputs of firmware",
 }
 

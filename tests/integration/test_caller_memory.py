@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.pte.reader import read_program
+from tests.conftest import model_bytes
 from tests.integration.memory_programs import (
-    DATA,
     check_runs,
     memory_product,
     problems_of,
 )
 from tests.tools import need_emulator, need_tool, need_toolchain
+from tests.unit.pte.program_writer import program_json, write_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,31 +169,34 @@ def test_setters_of_cpp_know_the_length(host: Product, tmp_path: Path) -> None:
         assert bool(done.returncode) == bool(code)
 
 
-@pytest.mark.parametrize(
-    ("case", "message", "values"),
-    [
-        (
-            "given_view",
-            "tensors have no memory in the program's plan, and are neither inputs nor"
-            " outputs",
-            "values 4",
-        ),
-        (
-            "given_branch",
-            "inputs or outputs in memory of the caller are moved",
-            "values 2",
-        ),
-    ],
-)
-def test_what_the_caller_cannot_give_is_refused(
-    case: str,
-    message: str,
-    values: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_a_view_that_is_not_planned_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = problems_of(memory_product(tmp_path, [case]), capsys)
+    found = problems_of(memory_product(tmp_path, ["given_view"]), capsys)
     assert {p["code"] for p in found} == {"unsupported-program"}
-    assert found[0]["message"] == f'model "{case}", method forward: {message}'
-    assert found[0]["notes"] == [{"label": "found", "text": values}]
-    assert (DATA / case / "model.pte").is_file()
+    assert found[0]["message"] == (
+        'model "given_view", method forward: tensors have no memory in the program\'s'
+        " plan, and are neither inputs nor outputs"
+    )
+    assert found[0]["notes"] == [{"label": "found", "text": "values 4"}]
+
+
+def test_an_output_that_a_branch_replaces_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = program_json("cond_branch")
+    (method,) = program["execution_plan"]
+    for index in method["outputs"]:
+        method["values"][index]["val"]["allocation_info"] = None
+    product = memory_product(tmp_path, ["given_view"])
+    data = model_bytes("cond_branch")
+    header = read_program(data, file="cond_branch").header
+    assert header is not None
+    constants = data[header.segment_base :][: header.segment_data_bytes]
+    (tmp_path / "given_view.pte").write_bytes(write_program(program, constants))
+    found = problems_of(product, capsys)
+    assert {p["code"] for p in found} == {"unsupported-program"}
+    assert found[0]["message"] == (
+        'model "given_view", method forward: inputs or outputs in memory of the caller'
+        " are moved"
+    )

@@ -69,6 +69,7 @@ void read_outputs(const ModelMethod& method) {
 class Ports {
  public:
   Ports(const MethodImage& image, Span<const int32_t> indices) {
+    std::vector<int32_t> seen;
     for (const int32_t index : indices) {
       const Value& value = image.values[static_cast<size_t>(index)];
       Port port = {value.tag(), {}, {}, {}, {}, {}};
@@ -77,12 +78,18 @@ class Ports {
         const Tensor& tensor = value.tensor();
         sizes_.back().assign(tensor.dims, tensor.dims + tensor.dim);
         port.dtype = tensor.dtype;
-        port.dynamic = (tensor.flags & Tensor::kDynamic) != 0;
+        port.flags = tensor.flags & Tensor::kDynamic;
+        // An output that is an input, or was named before, is read there.
+        const bool is_own = indices.data() != image.outputs.data() ||
+                            ((tensor.flags & Tensor::kReadOnly) == 0 &&
+                             std::count(seen.begin(), seen.end(), index) == 0);
+        if (is_own) port.flags |= tensor.flags & Tensor::kCaller;
         port.dim = tensor.dim;
         port.sizes = sizes_.back().data();
         port.order = tensor.order;
       }
       ports_.push_back(port);
+      seen.push_back(index);
     }
   }
   Span<const Port> span() const { return {ports_.data(), ports_.size()}; }
@@ -111,7 +118,10 @@ void replace_by_itself(const ModelMethod& method, const Program& program,
   require(!same || error == Error::Ok, "a program takes its own place");
   require((error == Error::Ok) == (method.loaded->state_used != 0),
           "a method is loaded exactly if it took the place");
-  if (error == Error::Ok) (void)execute(image, kInstructionLimit);
+  if (error == Error::Ok) {
+    const CallerBlocks given(method);
+    (void)execute(image, kInstructionLimit);
+  }
   if (outputs.all().empty()) {
     outputs.all().push_back({Tag::Int, {}, {}, {}, {}, {}});
   } else {
@@ -175,6 +185,7 @@ void run_method(const Program& program, Span<const uint8_t> bytes,
     read_outputs(method);
   }
   require(load(state.span(), used) == Error::Ok, "and once more");
+  const CallerBlocks given(method);
   const RunStatus first = execute(loaded.image, 1);
   require(first.error == Error::Ok ||
               first.instruction < loaded.image.instructions.size(),

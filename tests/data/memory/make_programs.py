@@ -6,7 +6,7 @@ Needs torch and executorch with its Python runtime. Expected outputs are those o
 runtime in the same run (torch 2.13.0 and executorch 1.5.1 made what is checked in).
 """
 # mypy: torch is not there when the project is checked.
-# ruff: noqa: ANN001, ANN003, ANN201, FBT003
+# ruff: noqa: ANN001, ANN003, ANN201
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -61,13 +61,6 @@ class View(torch.nn.Module):
 
     def forward(self, x):
         return (x.view(6) + 1).view(3, 2)
-
-
-class Branch(torch.nn.Module):
-    """An output that a move replaces."""
-
-    def forward(self, p, x):
-        return torch.cond(p, lambda x: x + 1, lambda x: x * 2, (x,))
 
 
 class Cache(torch.nn.Module):
@@ -179,7 +172,6 @@ def caller_memory() -> None:
         [("forward", (rows[:n],)) for n in (8, 3, 1)],
     )
     write("given_view", exported(View(), (x,), config), [])
-    write("given_branch", exported(Branch(), (torch.tensor(True), x), config), [])
 
 
 def shared_state() -> None:
