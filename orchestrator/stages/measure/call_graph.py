@@ -150,9 +150,12 @@ class CallGraph:
         lengths = "".join(f"{len(part)}{part}" for part in parts)
         return self.symbol(f"_ZN{lengths}E" if len(parts) > 1 else f"_Z{lengths}")
 
-    def taken(self, root: str) -> frozenset[str]:
-        """Names of the functions whose address something knows that a root reaches."""
-        return frozenset(_Walk(self._functions, root, {}).pointers)
+    def reached(self, root: str) -> frozenset[str]:
+        """Names of what a function can come to, through calls and addresses it knows.
+
+        What the executor calls is not among it.
+        """
+        return frozenset(_Walk(self._functions, root, {}).reached)
 
     def depth(
         self, root: str, kernels: Collection[str] = (), starts: Collection[str] = ()
@@ -182,7 +185,8 @@ class _Walk:
         self._unknown: set[str] = set()
         self._known: dict[int, _Way] = {}
         self._active: set[int] = set()
-        self.pointers = self._taken(root)
+        self.reached: set[str] = set()
+        self._pointers = self._taken(root)
         stack_bytes, path = self._deepest(root)
         self.result = Depth(
             stack_bytes=stack_bytes, path=path, unknown=frozenset(self._unknown)
@@ -209,6 +213,7 @@ class _Walk:
             if function is None or id(function) in seen:
                 continue
             seen.add(id(function))
+            self.reached.update(function.names)
             queue += [*self._ends(function), *function.takes]
             taken |= function.takes
         return sorted(name for name in taken if self._is_code(name))
@@ -239,7 +244,7 @@ class _Walk:
         if called is not None:
             calls.update(called)
         elif function.calls_pointer:
-            calls.update(self.pointers)
+            calls.update(self._pointers)
         best: _Way = (frame, ((name, frame),))
         for end in sorted(calls):
             below, path = self._deepest(end)

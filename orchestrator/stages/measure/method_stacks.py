@@ -80,7 +80,7 @@ def _method_stack(
     kernels = _kernels(graph, resolution, method)
     starts = _starts(graph, resolution)
     base = method_symbol(profile, method.model, method.method)
-    loaders = {graph.symbol(start) for start in _LOADERS} & graph.taken(base)
+    loaders = {graph.symbol(start) for start in _LOADERS} & graph.reached(base)
     load = max(
         (graph.depth(name, (), starts) for name in sorted(loaders)),
         key=lambda depth: depth.stack_bytes,

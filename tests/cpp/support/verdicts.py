@@ -199,4 +199,7 @@ def _is_unsupported(data: bytes) -> bool:
         program = decode_program(buffer, header=None, problems=Problems("m.pte"))
     except DecodeError:
         return False
-    return program.version != 0 or any(map(lacks_memory, program.methods))
+    try:
+        return program.version != 0 or any(map(lacks_memory, program.methods))
+    except IndexError:  # inputs or outputs that do not exist
+        return False
