@@ -51,6 +51,7 @@ class Firmware:
         methods: Of its models, in order of the names.
         delegates: (backend, state bytes) of its delegates, sorted.
         data: Constants outside of the programs, by (model, name): dtype and bytes.
+        inline_constants: Its loader knows constants inside the flatbuffer.
     """
 
     pointer_bytes: int
@@ -58,6 +59,7 @@ class Firmware:
     methods: tuple[FirmwareMethod, ...]
     delegates: tuple[tuple[str, int], ...] = ()
     data: tuple[tuple[tuple[str, str], str], ...] = ()
+    inline_constants: bool = False
 
     @property
     def has_caller_memory(self) -> bool:
@@ -76,6 +78,8 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         key = _ANY_KEY if entry.key is None else str(entry.key)
         dtypes = " ".join(d.name for d in sorted(entry.dtypes))
         found[f"kernel {entry.operator} {key}"] = f"{entry.signature} {dtypes}".strip()
+    if firmware.inline_constants:
+        found["constants"] = "in segments and in the flatbuffer"
     for backend, state_bytes in firmware.delegates:
         found[f"delegate {backend}"] = f"{state_bytes} bytes"
     for method in firmware.methods:
@@ -130,6 +134,7 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         methods=tuple(methods),
         delegates=tuple(delegates),
         data=tuple(data),
+        inline_constants="constants" in facts,
     )
 
 

@@ -152,6 +152,12 @@ class Inputs:
         loaded = [m.name for m in self.profile.models if m.load.value == "pte"]
         return any(self.programs[name].external for name in loaded)
 
+    @property
+    def loads_inline_constants(self) -> bool:
+        """Whether the device's loader has to find constants inside flatbuffers."""
+        loaded = [m.name for m in self.profile.models if m.load.value == "pte"]
+        return any(self.programs[name].inline_constants for name in loaded)
+
     def model_digest(self, name: str) -> str:
         """Digest of a program and its data files."""
         parts = [digest(d) for d in self.data_files[name].values()]

@@ -336,6 +336,7 @@ class Stages(Inputs):
             memory=self.memory(plan),
             programs=self.programs,
             pointer_bytes=self.target.cpu.pointer_bytes,
+            inline_constants=self.loads_inline_constants,
         )
         return firmware_facts(firmware)
 
@@ -369,6 +370,7 @@ class Stages(Inputs):
             programs=self.programs,
             caller_bytes=self.memory(plan).caller_bytes,
             external=self.loads_external,
+            inline_constants=self.loads_inline_constants,
         )
 
     def check(self) -> BuildPlan:

@@ -122,6 +122,9 @@ def _check_place(
 def _check_data(
     program: Program, tensor: TensorValue, place: str, problems: Problems
 ) -> None:
+    if tensor.is_constant and program.has_inline_constants:
+        _check_inline(program, tensor, place, problems)
+        return
     index = tensor.data_buffer_index
     tables: tuple[SubsegmentOffsets, ...]
     if tensor.is_constant:
@@ -156,6 +159,30 @@ def _check_data(
     elif tensor.is_constant:  # used where it lies; initial state is copied
         start = program.data_offset(tensor)
         _check_alignment(tensor, start, "stored", place, problems)
+
+
+def _check_inline(
+    program: Program, tensor: TensorValue, place: str, problems: Problems
+) -> None:
+    index, constants = tensor.data_buffer_index, program.inline_constants
+    if index >= len(constants):
+        problems.damaged(
+            "a tensor has data that is not in the program",
+            place=place,
+            found=f"constant {index} of the flatbuffer",
+            expected=f"below {len(constants)}",
+        )
+        return
+    start, size_bytes = constants[index]
+    if tensor.size_bytes > size_bytes:
+        problems.damaged(
+            "a tensor has less data than it is large",
+            place=place,
+            found=f"{size_bytes} bytes",
+            expected=f"{tensor.size_bytes}",
+        )
+        return
+    _check_alignment(tensor, start, "stored", place, problems)
 
 
 def _check_alignment(

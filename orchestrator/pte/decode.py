@@ -58,12 +58,12 @@ class _Decoder:
         self._problems = problems
 
     def program(self, root: Table, header: ExtendedHeader | None) -> Program:
-        self._refuse_inline_constants(root)
         constants = root.table(5)
         return Program(
             version=root.uint32(0),
             header=header,
             methods=self._each(root, 1, "method", self._method),
+            inline_constants=self._each(root, 2, "constant", _inline_data),
             inline_data=self._each(root, 3, "delegate data", _inline_data),
             segments=self._each(root, 4, "segment", _segment),
             constants=None if constants is None else _subsegments(constants),
@@ -71,16 +71,6 @@ class _Decoder:
             named_data=self._each(root, 7, "named data", _named_data),
             data=self._buffer.data,
         )
-
-    def _refuse_inline_constants(self, root: Table) -> None:
-        inline_constants = root.entries(2)
-        if inline_constants:
-            self._problems.unsupported(
-                "the constants lie inside the flatbuffer",
-                found=f"{len(inline_constants)} entries in constant_buffer",
-                expected="constants in a segment after the flatbuffer",
-                hint="export the model again with ExecuTorch 0.7 or newer",
-            )
 
     def _each(
         self, table: Table, slot: int, place: str, decode: Callable[[Table], T]

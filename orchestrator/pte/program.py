@@ -209,6 +209,8 @@ class Program:
         constants: Where constant tensors lie; None if there is no constant segment.
         mutable_segments: Where the initial state of mutable tensors lies.
         named_data: In the order of the file.
+        inline_constants: (position in the file, size in bytes) of constants inside the
+            flatbuffer, the layout of before ExecuTorch 0.7.
         inline_data: (position in the file, size in bytes) of the data of delegates
             that lies inside the flatbuffer.
         data: The whole file.
@@ -222,6 +224,7 @@ class Program:
     constants: SubsegmentOffsets | None
     mutable_segments: tuple[SubsegmentOffsets, ...]
     named_data: tuple[NamedData, ...]
+    inline_constants: tuple[tuple[int, int], ...]
     inline_data: tuple[tuple[int, int], ...]
     data: bytes = field(repr=False, compare=False)
     external: tuple[ExternalData, ...] = ()
@@ -247,6 +250,12 @@ class Program:
                 return method
         raise KeyError(name)
 
+    @property
+    def has_inline_constants(self) -> bool:
+        """Constants lie in the flatbuffer: there are some, and no segment of them."""
+        in_segment = self.constants is not None and self.constants.offsets
+        return bool(self.inline_constants) and not in_segment
+
     def segment_offset(self, index: int) -> int:
         """Where a segment begins, in bytes from the start of the file."""
         base = self.header.segment_base if self.header is not None else 0
@@ -264,6 +273,8 @@ class Program:
         if tensor.is_mutable_state:
             extra = tensor.extra
             table = self.mutable_segments[extra.mutable_segment_index if extra else 0]
+        elif tensor.is_constant and self.has_inline_constants:
+            return self.inline_constants[tensor.data_buffer_index][0]
         elif tensor.is_constant and self.constants is not None:
             table = self.constants
         else:

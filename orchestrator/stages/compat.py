@@ -37,6 +37,7 @@ def firmware_of(
     memory: MemoryPlan,
     programs: Mapping[str, Program],
     pointer_bytes: int,
+    inline_constants: bool = False,
 ) -> Firmware:
     """What a product brings for programs.
 
@@ -45,6 +46,7 @@ def firmware_of(
         memory: Sizes of its blocks.
         programs: Its models, which the API is made for.
         pointer_bytes: Of the target.
+        inline_constants: Its loader knows constants inside the flatbuffer.
     """
     return Firmware(
         pointer_bytes=pointer_bytes,
@@ -63,6 +65,7 @@ def firmware_of(
             for place in model.methods
             for method in [programs[place.model].method(place.method)]
         ),
+        inline_constants=inline_constants,
         data=tuple(
             ((model, e.name), data_text(e.dtype, len(e.data)))
             for model, program in sorted(programs.items())
@@ -94,6 +97,15 @@ def check_compat(
         file: Of the program, for messages.
     """
     problems = []
+    if program.inline_constants and not firmware.inline_constants:
+        problems.append(
+            Diagnostic(
+                code="unsupported-program",
+                message=f"{file} has constants inside the flatbuffer",
+                notes=(("expected", "constants in a segment, as in the firmware's"),),
+                hint="export the model again with ExecuTorch 0.7 or newer",
+            )
+        )
     methods = {method.name: method for method in program.methods}
     for place in firmware.methods:
         if place.model != model:

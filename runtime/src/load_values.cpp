@@ -243,8 +243,22 @@ Error MethodLoader::external(const FbTable& extra, Tensor& tensor,
 
 Error MethodLoader::constant(uint32_t buffer, size_t bytes,
                              const uint8_t*& data) {
-  return subsegment(reader_.child(root_, slot::kConstantSegment), buffer, bytes,
-                    data);
+  const FbTable segment = reader_.child(root_, slot::kConstantSegment);
+  if constexpr (kInlineConstants) {
+    const FbVector inside = reader_.vector(root_, slot::kConstantBuffer, 4);
+    if (inside.count != 0 &&
+        reader_.vector(segment, slot::kOffsets, 8).count == 0) {
+      ORCH_CHECK(!reader_.failed() && buffer < inside.count,
+                 Error::InvalidProgram);
+      const FbVector storage =
+          reader_.vector(reader_.item(inside, buffer), 0, 1);
+      data = static_cast<const uint8_t*>(reader_.items(storage, 1));
+      ORCH_CHECK(!reader_.failed() && bytes <= storage.count,
+                 Error::InvalidProgram);
+      return Error::Ok;
+    }
+  }
+  return subsegment(segment, buffer, bytes, data);
 }
 
 /// Finds entry `index` of a segment that is cut into pieces by a list of

@@ -4,6 +4,7 @@
 
 #include "flatbuffer.h"
 #include "orch/loader.h"
+#include "switches.h"
 
 namespace orch {
 namespace {
@@ -62,11 +63,13 @@ Error Program::open(Span<const uint8_t> bytes, Program& program) {
 
   FbReader reader(bytes.data(), flatbuffer_bytes);
   const FbTable root = reader.table(reader.read<uint32_t>(0));
-  const FbVector constants = reader.vector(root, slot::kConstantBuffer, 4);
   const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);
   ORCH_CHECK(!reader.failed() && plans.count != 0, Error::InvalidProgram);
-  // The layout of before ExecuTorch 0.7, with constants inside the flatbuffer.
-  ORCH_CHECK(constants.count == 0, Error::UnsupportedProgram);
+  if constexpr (!kInlineConstants) {
+    const FbVector inside = reader.vector(root, slot::kConstantBuffer, 4);
+    ORCH_CHECK(!reader.failed(), Error::InvalidProgram);
+    ORCH_CHECK(inside.count == 0, Error::UnsupportedProgram);
+  }
   ORCH_CHECK(reader.scalar<uint32_t>(root, slot::kVersion) == 0,
              Error::UnsupportedProgram);
 

@@ -7,8 +7,15 @@
 #define ORCH_CALLER_IO 1
 #endif
 
+/// 0 if no program of the product has its constants inside the flatbuffer, the
+/// layout of before ExecuTorch 0.7.
+#ifndef ORCH_INLINE_CONSTANTS
+#define ORCH_INLINE_CONSTANTS 1
+#endif
+
 namespace orch {
 
 constexpr bool kCallerIo = ORCH_CALLER_IO != 0;
+constexpr bool kInlineConstants = ORCH_INLINE_CONSTANTS != 0;
 
 }  // namespace orch

@@ -91,6 +91,7 @@ def plan_compile(
     programs: Mapping[str, Program] = MappingProxyType({}),
     caller_bytes: int = 0,
     external: bool = False,
+    inline_constants: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -110,6 +111,7 @@ def plan_compile(
         caller_bytes: Inputs and outputs in memory of the caller, of one method at
             most: what the application of `run` has for them.
         external: Programs leave constants outside, which the loader finds by name.
+        inline_constants: Programs have constants inside the flatbuffer.
     """
     lists = any(has_lists(m) for p in programs.values() for m in p.methods)
     common = (
@@ -124,7 +126,11 @@ def plan_compile(
 
     def own_unit(source: str) -> CompileUnit:
         switches = _switches(
-            source, resolution, traced=traced, caller_bytes=caller_bytes
+            source,
+            resolution,
+            traced=traced,
+            caller_bytes=caller_bytes,
+            inline_constants=inline_constants,
         )
         if source == _RUNNER:
             switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
@@ -222,20 +228,32 @@ _CALLER_IO = frozenset(
 )
 
 
+_INLINE_CONSTANTS = frozenset(
+    f"runtime/src/{name}.cpp" for name in ("load_values", "program")
+)
+
+
 _EXTERNAL_DATA = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
 )
 
 
 def _switches(
-    source: str, resolution: Resolution, *, traced: bool, caller_bytes: int
+    source: str,
+    resolution: Resolution,
+    *,
+    traced: bool,
+    caller_bytes: int,
+    inline_constants: bool,
 ) -> tuple[str, ...]:
     """Macros of a source of the runtime: what a product does not need, or adds."""
     found: tuple[str, ...] = ()
     if source in _CALLER_IO and not caller_bytes:
         found = ("-DORCH_CALLER_IO=0",)
+    if source in _INLINE_CONSTANTS and not inline_constants:
+        found = (*found, "-DORCH_INLINE_CONSTANTS=0")
     if source == _RUNNER and caller_bytes:
-        found = (f"-DORCH_CALLER_BYTES={caller_bytes}",)
+        found = (*found, f"-DORCH_CALLER_BYTES={caller_bytes}")
     if traced and source in _TRACED:
         found = (*found, "-DORCH_TRACE=1")
     if resolution.delegates and source in _DELEGATING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.core.dtype import ScalarType
@@ -69,6 +71,8 @@ def test_facts_hold_everything() -> None:
     assert dict(facts)["memory person.v2.forward"] == "120 64 0"
     assert dict(facts)["kernel aten::add.out any"] == "TTSt Int Float"
     assert read_firmware(dict(facts)) == FIRMWARE
+    old = replace(FIRMWARE, inline_constants=True)
+    assert read_firmware(dict(firmware_facts(old))) == old
 
 
 @pytest.mark.parametrize(

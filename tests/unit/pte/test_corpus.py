@@ -217,6 +217,7 @@ _WELL_FORMED: Final = {
     "arg_kind.pte": "a call's argument kinds are compared with the op schema",
     "unknown_operator.pte": "an operator without kernel is reported by the resolver",
     "delegate_id.pte": "a backend that is not linked is reported by the resolver",
+    "old_constant_buffer.pte": "constants may lie in the flatbuffer",
 }
 
 

@@ -509,11 +509,6 @@ def _at_top(**changes: object) -> Json:
             "two blocks of named data have the same name",
             "'a'",
         ),
-        (
-            _at_top(constant_buffer=[{"data": [1]}]),
-            "the constants lie inside the flatbuffer",
-            "1 entries in constant_buffer",
-        ),
     ],
 )
 def test_what_cannot_be_in_a_program_is_refused(

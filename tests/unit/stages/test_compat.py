@@ -100,6 +100,19 @@ def test_one_byte_less_is_one_byte_short() -> None:
     assert "arena 1 is 64 bytes short" in short.message
 
 
+def test_constants_in_the_flatbuffer_need_a_loader_that_knows_them() -> None:
+    program = replace(program_of("add_mul"), inline_constants=((0, 0),))
+    place = firmware("add_mul")
+    (found,) = problems(place, program)
+    assert found == Diagnostic(
+        code="unsupported-program",
+        message="new.pte has constants inside the flatbuffer",
+        notes=(("expected", "constants in a segment, as in the firmware's"),),
+        hint="export the model again with ExecuTorch 0.7 or newer",
+    )
+    assert problems(replace(place, inline_constants=True), program) == ()
+
+
 def test_methods_must_be_there() -> None:
     program = changed(program_of("add_mul"), name="forwards")
     (found,) = problems(firmware("add_mul"), program)

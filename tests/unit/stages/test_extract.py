@@ -83,6 +83,7 @@ def _program(*methods: Method) -> Program:
         constants=None,
         mutable_segments=(),
         named_data=(),
+        inline_constants=(),
         inline_data=(),
         data=b"",
     )
