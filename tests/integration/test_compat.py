@@ -90,7 +90,11 @@ def _firmware(program: Program, case: str) -> Firmware | None:
     except OrchestratorError:
         return None
     firmware = firmware_of(
-        resolution=resolution, memory=memory, programs={case: program}, pointer_bytes=8
+        resolution=resolution,
+        memory=memory,
+        programs={case: program},
+        pointer_bytes=8,
+        inline_constants=True,
     )
     # What a lock holds is all there is to judge by.
     facts = firmware_facts(firmware)
