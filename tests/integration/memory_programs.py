@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.shell.sources import library_names
 from tests.product import Product
+from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -84,3 +85,21 @@ def problems_of(product: Product, capsys: pytest.CaptureFixture[str]) -> list[An
     found = json.loads(capsys.readouterr().out)["diagnostics"]
     assert isinstance(found, list)
     return found
+
+
+def check_board(
+    host: Product,
+    cases: Iterable[str],
+    cpu: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> Product:
+    """The product of these cases on a board, which gives the outputs of the host's."""
+    need_toolchain(cpu, "zig")
+    need_emulator(cpu)
+    product = memory_product(folder, cases, cpu=cpu)
+    assert product.run("build") == 0
+    for case in cases:
+        outputs = check_runs(product, case, folder / cpu, capsys)
+        assert outputs == check_runs(host, case, folder / "host", capsys)
+    return product

@@ -11,11 +11,12 @@ import pytest
 from orchestrator.pte.reader import read_program
 from tests.conftest import model_bytes
 from tests.integration.memory_programs import (
+    check_board,
     check_runs,
     memory_product,
     problems_of,
 )
-from tests.tools import need_emulator, need_tool, need_toolchain
+from tests.tools import need_tool, need_toolchain
 from tests.unit.pte.program_writer import program_json, write_program
 
 if TYPE_CHECKING:
@@ -49,13 +50,7 @@ def test_outputs_are_executorchs(
 def test_firmware_has_memory_for_them(
     host: Product, cpu: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    need_toolchain(cpu, "zig")
-    need_emulator(cpu)
-    product = memory_product(tmp_path, CASES, cpu=cpu)
-    assert product.run("build") == 0
-    for case in CASES:
-        outputs = check_runs(product, case, tmp_path / cpu, capsys)
-        assert outputs == check_runs(host, case, tmp_path / "host", capsys)
+    product = check_board(host, CASES, cpu, tmp_path, capsys)
     plan = json.loads((product.out / "memory_plan.json").read_text())
     most = max(m.get("caller_bytes", 0) for x in plan["models"] for m in x["methods"])
     (own,) = (p for p in plan["placements"] if p["section"].endswith("caller_memory"))

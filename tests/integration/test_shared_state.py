@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.memory_programs import check_runs, memory_product
-from tests.tools import need_emulator, need_tool, need_toolchain
+from tests.integration.memory_programs import check_board, check_runs, memory_product
+from tests.tools import need_tool, need_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,13 +45,7 @@ def test_one_method_reads_what_another_wrote(
 def test_firmware_gives_the_outputs_of_the_host(
     host: Product, cpu: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    need_toolchain(cpu, "zig")
-    need_emulator(cpu)
-    product = memory_product(tmp_path, CASES, cpu=cpu)
-    assert product.run("build") == 0
-    for case in CASES:
-        outputs = check_runs(product, case, tmp_path / cpu, capsys)
-        assert outputs == check_runs(host, case, tmp_path / "host", capsys)
+    product = check_board(host, CASES, cpu, tmp_path, capsys)
     report = json.loads((product.out / "report.json").read_text())
     plan = json.loads((product.out / "memory_plan.json").read_text())
     # Of four models, each with three methods that share one arena.
