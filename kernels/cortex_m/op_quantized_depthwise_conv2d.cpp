@@ -79,79 +79,119 @@ __attribute__((noinline)) Error prepare(const Args& args, Layout layout,
   return Error::Ok;
 }
 
-/// kChannels outputs from `channel` on, of kPixels pixels.
-template <int kPixels, int kChannels, bool kShared>
-ORCH_ALWAYS_INLINE void compute_channels(const Depthwise& conv, Grid grid,
-                                         int32_t channel, int8_t* y) {
-  int32_t sums[kPixels][kChannels];
-  unrolled<kChannels>([&](auto c) {
-    const int32_t bias = conv.bias == nullptr ? 0 : conv.bias[channel + c];
-    unrolled<kPixels>([&](auto p) { sums[p][c] = bias; });
-  });
-  grid.w += channel;
-  grid.x += kShared ? channel / conv.multiplier : channel;
-  accumulate_taps<kPixels, kChannels, kShared>(grid, sums);
-  y += channel;
-  unrolled<kChannels>([&](auto c) {
-    unrolled<kPixels>([&](auto p) {
-      y[p * conv.out.channels + c] = conv.to.item(sums[p][c], channel + c);
-    });
-  });
-}
+/// The taps of an output pixel that lie in the input, row by row.
+class PixelTaps {
+ public:
+  PixelTaps(const Depthwise& conv, const Taps& rows, const Taps& columns)
+      : conv_(&conv),
+        columns_(&columns),
+        left_(rows.count * columns.count),
+        line_(conv.in.width * conv.in.channels),
+        row_(rows.in),
+        column_(columns.in),
+        w_(rows.first * conv.columns.kernel + columns.first) {}
 
-/// All channels of kPixels pixels.
-template <int kPixels>
-ORCH_ALWAYS_INLINE void compute_pixels(const Depthwise& conv, const Grid& grid,
-                                       int8_t* y) {
-  const int32_t outputs = conv.out.channels;
-  int32_t c = 0;
-  if (conv.multiplier == 1) {
-    for (; c + kDepthChannels <= outputs; c += kDepthChannels) {
-      compute_channels<kPixels, kDepthChannels, false>(conv, grid, c, y);
+  int32_t left() const { return left_; }
+
+  /// The next ones, as many as fit.
+  void fill(TapList& list) {
+    Tap* tap = list.at;
+    for (; left_ > 0 && tap != list.at + kMostTaps; --left_, ++tap) {
+      *tap = {row_ * line_ + column_ * conv_->in.channels,
+              (w_ + in_row_) * conv_->out.channels};
+      column_ += conv_->columns.dilation;
+      if (++in_row_ == columns_->count) {
+        in_row_ = 0;
+        column_ = columns_->in;
+        row_ += conv_->rows.dilation;
+        w_ += conv_->columns.kernel;
+      }
     }
-  } else if (conv.multiplier % kDepthChannels == 0) {
-    for (; c < outputs; c += kDepthChannels) {
-      compute_channels<kPixels, kDepthChannels, true>(conv, grid, c, y);
+    list.count = static_cast<int32_t>(tap - list.at);
+  }
+
+ private:
+  const Depthwise* conv_;
+  const Taps* columns_;
+  int32_t left_;
+  int32_t line_;
+  int32_t row_;
+  int32_t column_;
+  int32_t w_;
+  int32_t in_row_ = 0;
+};
+
+/// Adds the taps of a list to the sums of `count` channels from `c` on.
+ORCH_ALWAYS_INLINE void add_taps(const Depthwise& conv, const TapList& taps,
+                                 const int8_t* image, int32_t c, int32_t count,
+                                 int32_t* sums) {
+  const int8_t* w = conv.w + c;
+  const bool full = count % kDepthChannels == 0;
+  const int32_t tiles = full ? count / kDepthChannels : count;
+  if (conv.multiplier == 1) {
+    const int8_t* x = image + c;
+    if (full) {
+      sum_channels<kDepthChannels, false>(taps, x, w, sums, tiles);
+    } else {
+      sum_channels<1, false>(taps, x, w, sums, tiles);
+    }
+  } else {
+    const int8_t* x = image + c / conv.multiplier;
+    if (full) {
+      sum_channels<kDepthChannels, true>(taps, x, w, sums, tiles);
+    } else {
+      sum_channels<1, true>(taps, x, w, sums, tiles);
     }
   }
-  for (; c < outputs; ++c) compute_channels<kPixels, 1, true>(conv, grid, c, y);
+}
+
+/// All channels of a pixel.
+void compute(const Depthwise& conv, const PixelTaps& all, const int8_t* image,
+             TapList& taps, int8_t* y) {
+  constexpr int32_t kNothing[1] = {};
+  const int32_t outputs = conv.out.channels;
+  PixelTaps first = all;
+  first.fill(taps);
+  for (int32_t c = 0; c < outputs;) {
+    // Channels that share their input, or all of them.
+    const int32_t m = conv.multiplier;
+    const int32_t end = m == 1 ? outputs : (c / m + 1) * m;
+    // The last ones that are no full tile are computed one by one.
+    int32_t count = end - c;
+    if (count > kDepthChannels) count -= count % kDepthChannels;
+    if (count > kMostChannels) count = kMostChannels;
+    Sums<1> sums;
+    start<1>(conv.bias, c, count, kNothing, sums);
+    add_taps(conv, taps, image, c, count, sums[0]);
+    if (first.left() > 0) {
+      PixelTaps more = first;
+      while (more.left() > 0) {
+        more.fill(taps);
+        add_taps(conv, taps, image, c, count, sums[0]);
+      }
+      more = all;
+      more.fill(taps);
+    }
+    finish<1, kMostChannels>(conv.to, sums[0], c, count, y + c, outputs);
+    c += count;
+  }
 }
 
 void convolve(const Depthwise& conv) {
-  const int32_t line = conv.in.width * conv.in.channels;
   const int8_t* image = conv.x;
   int8_t* y = conv.y;
-  Grid grid = {};
-  grid.x_row = wrapping_product(conv.rows.dilation, line);
-  grid.x_column = wrapping_product(conv.columns.dilation, conv.in.channels);
-  grid.w_row = conv.columns.kernel * conv.out.channels;
-  grid.w_column = conv.out.channels;
-  grid.x_step = wrapping_product(conv.columns.stride, conv.in.channels);
-  grid.x_offset = conv.x_offset;
+  TapList taps;
+  taps.x_offset = conv.x_offset;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t h = 0; h < conv.out.height; ++h) {
       const Taps rows = taps_at(conv.rows, h);
-      grid.rows = rows.count;
-      for (int32_t v = 0; v < conv.out.width;) {
+      for (int32_t v = 0; v < conv.out.width; ++v) {
         const Taps columns = taps_at(conv.columns, v);
-        grid.columns = columns.count;
-        grid.x = image + (rows.in * line + columns.in * conv.in.channels);
-        grid.w =
-            conv.w + (rows.first * grid.w_row + columns.first * grid.w_column);
-        const bool wide =
-            v + 1 < conv.out.width && columns.first == 0 &&
-            taps_at(conv.columns, v + 1).count == conv.columns.kernel;
-        if (wide) {
-          compute_pixels<2>(conv, grid, y);
-        } else {
-          compute_pixels<1>(conv, grid, y);
-        }
-        const int32_t pixels = wide ? 2 : 1;
-        v += pixels;
-        y += pixels * conv.out.channels;
+        compute(conv, {conv, rows, columns}, image, taps, y);
+        y += conv.out.channels;
       }
     }
-    image += conv.in.height * line;
+    image += conv.in.height * conv.in.width * conv.in.channels;
   }
 }
 
