@@ -145,10 +145,18 @@ ORCH_HOT void finish(const Output& to, const int32_t* sums, int32_t channel,
   const int32_t offset = to.offset;
   const Range range = to.range;
   for (const int8_t* const end = y + count; y != end; ++y) {
+    int32_t values[kPixels];
+    unrolled<kPixels>([&](auto p) { values[p] = sums[p * kPixelSums]; });
+    const int32_t by = *multiplier;
+    uint32_t right = 0U - static_cast<uint32_t>(*shift);
+    if (__builtin_expect(*shift > 0, 0)) {
+      unrolled<kPixels>(
+          [&](auto p) { values[p] = shifted_left(values[p], *shift); });
+      right = 0;
+    }
     unrolled<kPixels>([&](auto p) {
-      const int32_t item =
-          requantize(sums[p * kPixelSums], *multiplier, *shift, offset);
-      y[p * y_step] = static_cast<int8_t>(clamp(item, range));
+      const int32_t item = multiply_and_divide(values[p], by, right, offset);
+      y[p * y_step] = clamp_item(item, range);
     });
     multiplier += step;
     shift += step;

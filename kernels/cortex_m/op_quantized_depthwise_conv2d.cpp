@@ -79,64 +79,88 @@ __attribute__((noinline)) Error prepare(const Args& args, Layout layout,
   return Error::Ok;
 }
 
-/// The taps of an output pixel that lie in the input, row by row.
+/// The taps of an output pixel that lie in the input, row by row, seen from the
+/// first one. Pixels with the same taps have the same list.
 class PixelTaps {
  public:
-  PixelTaps(const Depthwise& conv, const Taps& rows, const Taps& columns)
-      : conv_(&conv),
-        columns_(&columns),
-        left_(rows.count * columns.count),
-        line_(conv.in.width * conv.in.channels),
-        row_(rows.in),
-        column_(columns.in),
-        w_(rows.first * conv.columns.kernel + columns.first) {}
+  explicit PixelTaps(const Depthwise& conv)
+      : line_(wrapping_product(conv.rows.dilation,
+                               conv.in.width * conv.in.channels)),
+        column_(wrapping_product(conv.columns.dilation, conv.in.channels)),
+        w_line_(conv.columns.kernel * conv.out.channels),
+        w_column_(conv.out.channels) {
+    list_.x_offset = conv.x_offset;
+  }
 
-  int32_t left() const { return left_; }
-
-  /// The next ones, as many as fit.
-  void fill(TapList& list) {
-    Tap* tap = list.at;
-    for (; left_ > 0 && tap != list.at + kMostTaps; --left_, ++tap) {
-      *tap = {row_ * line_ + column_ * conv_->in.channels,
-              (w_ + in_row_) * conv_->out.channels};
-      column_ += conv_->columns.dilation;
-      if (++in_row_ == columns_->count) {
-        in_row_ = 0;
-        column_ = columns_->in;
-        row_ += conv_->rows.dilation;
-        w_ += conv_->columns.kernel;
-      }
+  /// Begins a pixel.
+  const TapList& begin(int32_t rows, int32_t columns) {
+    if (first_ != 0 || rows != rows_ || columns != columns_) {
+      rows_ = rows;
+      columns_ = columns;
+      fill(0);
     }
-    list.count = static_cast<int32_t>(tap - list.at);
+    return list_;
+  }
+
+  /// Whether there are more than those of the list.
+  bool has_more() const { return first_ + list_.count < rows_ * columns_; }
+
+  /// The next ones.
+  const TapList& next() {
+    fill(first_ + list_.count);
+    return list_;
   }
 
  private:
-  const Depthwise* conv_;
-  const Taps* columns_;
-  int32_t left_;
+  void fill(int32_t first) {
+    first_ = first;
+    Tap* tap = list_.at;
+    int32_t skipped = 0;
+    for (int32_t i = 0; i < rows_; ++i) {
+      for (int32_t j = 0; j < columns_; ++j) {
+        if (skipped++ < first) continue;
+        if (tap == list_.at + kMostTaps) break;
+        *tap++ = {i * line_ + j * column_, i * w_line_ + j * w_column_};
+      }
+    }
+    list_.count = static_cast<int32_t>(tap - list_.at);
+  }
+
   int32_t line_;
-  int32_t row_;
   int32_t column_;
-  int32_t w_;
-  int32_t in_row_ = 0;
+  int32_t w_line_;
+  int32_t w_column_;
+  int32_t rows_ = 0;
+  int32_t columns_ = 0;
+  int32_t first_ = 0;
+  TapList list_ = {};
+};
+
+/// An output pixel.
+struct Pixel {
+  Taps rows;
+  Taps columns;
+  const int8_t* x;  // the first tap's first channel
+  const int8_t* w;
+  int8_t* y;
 };
 
 /// Adds the taps of a list to the sums of `count` channels from `c` on.
 ORCH_ALWAYS_INLINE void add_taps(const Depthwise& conv, const TapList& taps,
-                                 const int8_t* image, int32_t c, int32_t count,
+                                 const Pixel& pixel, int32_t c, int32_t count,
                                  int32_t* sums) {
-  const int8_t* w = conv.w + c;
+  const int8_t* w = pixel.w + c;
   const bool full = count % kDepthChannels == 0;
   const int32_t tiles = full ? count / kDepthChannels : count;
   if (conv.multiplier == 1) {
-    const int8_t* x = image + c;
+    const int8_t* x = pixel.x + c;
     if (full) {
       sum_channels<kDepthChannels, false>(taps, x, w, sums, tiles);
     } else {
       sum_channels<1, false>(taps, x, w, sums, tiles);
     }
   } else {
-    const int8_t* x = image + c / conv.multiplier;
+    const int8_t* x = pixel.x + c / conv.multiplier;
     if (full) {
       sum_channels<kDepthChannels, true>(taps, x, w, sums, tiles);
     } else {
@@ -146,12 +170,10 @@ ORCH_ALWAYS_INLINE void add_taps(const Depthwise& conv, const TapList& taps,
 }
 
 /// All channels of a pixel.
-void compute(const Depthwise& conv, const PixelTaps& all, const int8_t* image,
-             TapList& taps, int8_t* y) {
+ORCH_HOT void compute(const Depthwise& conv, const Pixel& pixel,
+                      PixelTaps& taps) {
   constexpr int32_t kNothing[1] = {};
   const int32_t outputs = conv.out.channels;
-  PixelTaps first = all;
-  first.fill(taps);
   for (int32_t c = 0; c < outputs;) {
     // Channels that share their input, or all of them.
     const int32_t m = conv.multiplier;
@@ -162,36 +184,35 @@ void compute(const Depthwise& conv, const PixelTaps& all, const int8_t* image,
     if (count > kMostChannels) count = kMostChannels;
     Sums<1> sums;
     start<1>(conv.bias, c, count, kNothing, sums);
-    add_taps(conv, taps, image, c, count, sums[0]);
-    if (first.left() > 0) {
-      PixelTaps more = first;
-      while (more.left() > 0) {
-        more.fill(taps);
-        add_taps(conv, taps, image, c, count, sums[0]);
-      }
-      more = all;
-      more.fill(taps);
+    add_taps(conv, taps.begin(pixel.rows.count, pixel.columns.count), pixel, c,
+             count, sums[0]);
+    while (taps.has_more()) {
+      add_taps(conv, taps.next(), pixel, c, count, sums[0]);
     }
-    finish<1, kMostChannels>(conv.to, sums[0], c, count, y + c, outputs);
+    finish<1, kMostChannels>(conv.to, sums[0], c, count, pixel.y + c, outputs);
     c += count;
   }
 }
 
 void convolve(const Depthwise& conv) {
-  const int8_t* image = conv.x;
-  int8_t* y = conv.y;
-  TapList taps;
-  taps.x_offset = conv.x_offset;
+  const int32_t line = conv.in.width * conv.in.channels;
+  PixelTaps taps(conv);
+  Pixel pixel;
+  pixel.y = conv.y;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t h = 0; h < conv.out.height; ++h) {
-      const Taps rows = taps_at(conv.rows, h);
+      pixel.rows = taps_at(conv.rows, h);
       for (int32_t v = 0; v < conv.out.width; ++v) {
-        const Taps columns = taps_at(conv.columns, v);
-        compute(conv, {conv, rows, columns}, image, taps, y);
-        y += conv.out.channels;
+        pixel.columns = taps_at(conv.columns, v);
+        pixel.x = conv.x + ((n * conv.in.height + pixel.rows.in) * line +
+                            pixel.columns.in * conv.in.channels);
+        pixel.w = conv.w + (pixel.rows.first * conv.columns.kernel +
+                            pixel.columns.first) *
+                               conv.out.channels;
+        compute(conv, pixel, taps);
+        pixel.y += conv.out.channels;
       }
     }
-    image += conv.in.height * conv.in.width * conv.in.channels;
   }
 }
 

@@ -9,7 +9,7 @@ namespace orch::cortex_m {
 
 /// value * multiplier / 2^31, rounded to nearest, ties up; then divided by
 /// 2^exponent, rounded to nearest, ties away from zero; plus `offset`. What
-/// overflows wraps around. `exponent` is 0 to 31.
+/// overflows wraps around. Of `exponent` the lower five bits count.
 ORCH_ALWAYS_INLINE int32_t multiply_and_divide(int32_t value,
                                                int32_t multiplier,
                                                uint32_t exponent,
@@ -37,6 +37,7 @@ ORCH_ALWAYS_INLINE int32_t multiply_and_divide(int32_t value,
   const int64_t product = int64_t{value} * multiplier + (1 << 30);
   const int32_t high = static_cast<int32_t>(product >> 31);
   uint32_t result = static_cast<uint32_t>(high);
+  exponent &= 31U;
   if (exponent != 0) {
     const int32_t lower = static_cast<int32_t>(result - (high < 0 ? 1U : 0U));
     result = static_cast<uint32_t>((lower >> exponent) +
@@ -46,6 +47,12 @@ ORCH_ALWAYS_INLINE int32_t multiply_and_divide(int32_t value,
 #endif
 }
 
+/// value * 2^shift, of whose lower five bits count. Overflow wraps around.
+ORCH_ALWAYS_INLINE int32_t shifted_left(int32_t value, int32_t shift) {
+  return static_cast<int32_t>(static_cast<uint32_t>(value)
+                              << (static_cast<uint32_t>(shift) & 31U));
+}
+
 /// value * multiplier / 2^31 * 2^shift + offset. Only the lower five bits of
 /// shifts count: what programs hold is not checked.
 ///
@@ -53,16 +60,15 @@ ORCH_ALWAYS_INLINE int32_t multiply_and_divide(int32_t value,
 /// executorch/backends/cortex_m/passes/passes_utils.py, requantize_cmsis.
 ORCH_ALWAYS_INLINE int32_t requantize(int32_t value, int32_t multiplier,
                                       int32_t shift, int32_t offset = 0) {
-  uint32_t right = 0U - static_cast<uint32_t>(shift);
   if (shift > 0) {
-    value = static_cast<int32_t>(static_cast<uint32_t>(value)
-                                 << (static_cast<uint32_t>(shift) & 31U));
-    right = 0;
+    return multiply_and_divide(shifted_left(value, shift), multiplier, 0,
+                               offset);
   }
-  return multiply_and_divide(value, multiplier, right & 31U, offset);
+  return multiply_and_divide(value, multiplier,
+                             0U - static_cast<uint32_t>(shift), offset);
 }
 
-/// Limits of a fused activation.
+/// Limits of a fused activation, within those of int8.
 struct Range {
   int32_t low;
   int32_t high;
@@ -71,6 +77,15 @@ struct Range {
 ORCH_ALWAYS_INLINE int32_t clamp(int32_t value, const Range& range) {
   if (value < range.low) return range.low;
   return value > range.high ? range.high : value;
+}
+
+ORCH_ALWAYS_INLINE int8_t clamp_item(int32_t value, const Range& range) {
+#if defined(__thumb2__)
+  // Most limits are those of int8.
+  asm("ssat %0, #8, %0" : "+r"(value));
+  if (range.high - range.low == 255) return static_cast<int8_t>(value);
+#endif
+  return static_cast<int8_t>(clamp(value, range));
 }
 
 }  // namespace orch::cortex_m

@@ -12,7 +12,7 @@ namespace orch::cortex_m {
 
 inline constexpr int kWidePixels = 2;
 inline constexpr int kWideChannels = 2;
-inline constexpr int kNarrowChannels = 2;
+inline constexpr int kNarrowChannels = 4;
 
 /// Four items at any address.
 ORCH_ALWAYS_INLINE uint32_t load4(const int8_t* from) {
