@@ -190,13 +190,9 @@ def depthwise_conv_wrapper(backend: Backend, types: DataType, of: Convolution) -
 def _depthwise_s16(backend: Backend, of: Convolution) -> int:
     if of.ch_mult != 1 or of.is_dilated or of.taps >= _FAST_TAPS:
         return 0
-    match backend:
-        case Backend.MVE:
-            return _ROWS_MVE * of.columns * _HALF + _INT16_READ_AHEAD
-        case Backend.DSP:
-            return of.columns * _HALF
-        case Backend.SCALAR:
-            return 0
+    if backend is Backend.MVE:
+        return _ROWS_MVE * of.columns * _HALF + _INT16_READ_AHEAD
+    return of.columns * _HALF if backend is Backend.DSP else 0
 
 
 def _as_convolution(of: Convolution) -> int:
