@@ -1,11 +1,12 @@
 // Convolution with vectors. Four output channels at a time go over all pixels
-// that see the same taps: what belongs to the channels stays in registers.
+// that see the same taps: what belongs to the channels is found once.
 #include "convolve.h"
 #include "isa.h"
 
 #if ORCH_ISA == ORCH_ISA_MVE
 
 #include "requantize_mve.h"
+#include "run.h"
 #include "tile_mve.h"
 
 namespace orch::cortex_m {
@@ -21,41 +22,39 @@ struct Area {
   int32_t x_column;
   int32_t y_row;
   int32_t w;  // the first tap's weight
-  int32_t tap_rows;
-  int32_t tap_columns;
+  // What lies in one piece in inputs as well as in weights, in groups.
+  Runs runs;
+  int32_t groups;
+  int32_t x_group;
+  int32_t w_group;
 };
 
 class Areas {
  public:
   explicit Areas(const Convolution& conv)
       : conv_(conv),
-        line_(conv.in.width * conv.in.channels),
-        tap_row_(wrapping_product(conv.rows.dilation, line_)),
-        tap_column_(wrapping_product(conv.columns.dilation, conv.in.channels)),
         filter_items_(conv.rows.kernel * conv.columns.kernel *
                       conv.group_channels),
-        joined_(conv.columns.dilation == 1 &&
-                conv.group_channels == conv.in.channels),
         left_(has_left_shift(conv.to, conv.out.channels)) {}
 
   /// One image.
   void compute_image(const int8_t* x, int8_t* y) const {
-    Area area = {};
-    area.x_row = wrapping_product(conv_.rows.stride, line_);
+    const int32_t line = conv_.in.width * conv_.in.channels;
+    Area area;
+    area.x_row = wrapping_product(conv_.rows.stride, line);
     area.x_column = wrapping_product(conv_.columns.stride, conv_.in.channels);
     area.y_row = conv_.out.width * conv_.out.channels;
     for (int32_t h = 0; h < conv_.out.height; h += area.rows) {
       Taps rows;
       area.rows = find_same(conv_.rows, h, rows);
-      area.tap_rows = rows.count;
       for (int32_t v = 0; v < conv_.out.width; v += area.columns) {
         Taps columns;
         area.columns = find_same(conv_.columns, v, columns);
-        area.tap_columns = columns.count;
-        area.x = x + (rows.in * line_ + columns.in * conv_.in.channels);
+        area.x = x + (rows.in * line + columns.in * conv_.in.channels);
         area.y = y + (h * area.y_row + v * conv_.out.channels);
         area.w = (rows.first * conv_.columns.kernel + columns.first) *
                  conv_.group_channels;
+        set_runs(area, rows.count, columns.count);
         compute(area);
       }
     }
@@ -67,11 +66,8 @@ class Areas {
     for (int32_t first = 0; first < conv_.out.channels;
          first += conv_.group_outputs) {
       const int32_t end = first + conv_.group_outputs;
-      for (int32_t c = first; c < end;) {
-        // Where there are no four channels left, each is taken four times.
-        const bool full = c + 4 <= end;
-        compute_channels(area, x, c, full);
-        c += full ? 4 : 1;
+      for (int32_t c = first; c < end; c += 4) {
+        compute_channels(area, x, c, end - c < 4 ? end - c : 4);
       }
       x += conv_.group_channels;
     }
@@ -89,101 +85,117 @@ class Areas {
     return count;
   }
 
-  /// Calls fn(x, w, items) for what lies in one piece in inputs as well as in
-  /// weights.
-  template <typename Fn>
-  ORCH_ALWAYS_INLINE void for_each_run(const Area& area, const int8_t* x,
-                                       const int8_t* w, Fn&& fn) const {
+  void set_runs(Area& area, int32_t rows, int32_t columns) const {
     const int32_t depth = conv_.group_channels;
-    if (joined_) {
-      const int32_t items = area.tap_columns * depth;
-      for (int32_t i = area.tap_rows; i > 0; --i) {
-        fn(x, w, items);
-        x += tap_row_;
-        w += conv_.columns.kernel * depth;
-      }
-      return;
-    }
-    for (int32_t i = 0; i < area.tap_rows; ++i) {
-      for (int32_t j = 0; j < area.tap_columns; ++j) {
-        fn(x + j * tap_column_, w + j * depth, depth);
-      }
-      x += tap_row_;
-      w += conv_.columns.kernel * depth;
+    const int32_t x_row = wrapping_product(conv_.rows.dilation,
+                                           conv_.in.width * conv_.in.channels);
+    const int32_t w_row = conv_.columns.kernel * depth;
+    if (conv_.columns.dilation == 1 && depth == conv_.in.channels) {
+      area.runs = runs_of(columns * depth, rows, x_row, w_row);
+      area.groups = 1;
+    } else {
+      area.runs = runs_of(
+          depth, columns,
+          wrapping_product(conv_.columns.dilation, conv_.in.channels), depth);
+      area.groups = rows;
+      area.x_group = x_row;
+      area.w_group = w_row;
     }
   }
 
-  /// What does not depend on the inputs.
-  int32x4_t start(const Area& area, const int8_t* w, int32_t w_step, int32_t c,
-                  bool full) const {
-    int32_t sums[4] = {};
-    if (conv_.x_offset != 0) {
-      for (int32_t& sum : sums) {
-        for_each_run(area, w, w,
-                     [&](const int8_t*, const int8_t* from, int32_t items) {
-                       add_items(from, items, sum);
-                     });
-        w += w_step;
-      }
+  /// The sum of all weights that an output channel has in an area.
+  int32_t sum_weights(const Area& area, const int8_t* w) const {
+    int32_t sum = 0;
+    for (int32_t i = 0; i < area.groups; ++i) {
+      sum +=
+          sum_of_items(w, area.runs.items, area.runs.count, area.runs.w_skip);
+      w += area.w_group;
     }
-    int32x4_t result = vdupq_n_s32(0);
-    if (conv_.bias != nullptr) result = load4(conv_.bias + c, !full);
-    return vmlaq_n_s32(result, as_vector(sums), conv_.x_offset);
+    return sum;
   }
 
   /// w_offset times the sum of a pixel's inputs.
-  __attribute__((noinline)) int32_t sum_inputs(const Area& area,
-                                               const int8_t* x) const {
+  int32_t sum_inputs(const Area& area, const int8_t* x) const {
     int32_t sum = 0;
-    int32_t count = 0;
-    for_each_run(area, x, x,
-                 [&](const int8_t* from, const int8_t*, int32_t items) {
-                   add_items(from, items, sum);
-                   count += items;
-                 });
-    return wrapping_product(sum + count * conv_.x_offset, conv_.w_offset);
+    for (int32_t i = 0; i < area.groups; ++i) {
+      sum +=
+          sum_of_items(x, area.runs.items, area.runs.count, area.runs.x_skip);
+      x += area.x_group;
+    }
+    sum += area.groups * area.runs.count * area.runs.items * conv_.x_offset;
+    return wrapping_product(sum, conv_.w_offset);
   }
 
-  ORCH_ALWAYS_INLINE void compute_channels(const Area& area, const int8_t* x,
-                                           int32_t c, bool full) const {
-    const int8_t* w = conv_.w + (c * filter_items_ + area.w);
-    const int32_t w_step = full ? filter_items_ : 0;
-    const int32x4_t begin = start(area, w, w_step, c, full);
-    const Scales scales = scales_at(conv_.to, c, !full);
-    int8_t* y_row = area.y + c;
+  /// One pixel by itself, of which nothing is assumed.
+  __attribute__((noinline)) void compute_pixel(const Area& area, Line line,
+                                               const int8_t* x, int8_t* y,
+                                               int32_t channel) const {
+    const int32_t extra = conv_.w_offset == 0 ? 0 : sum_inputs(area, x);
+    for (int32_t& sum : line.begin) sum += extra;
+    --line.count;
+    for (int32_t i = 0; i < area.groups; ++i) {
+      compute_line(line, x, y);
+      for (int32_t c = 0; c < 4; ++c) {
+        line.begin[c] = line.sums[c];
+        line.w[c] += area.w_group;
+      }
+      x += area.x_group;
+    }
+    for (int32_t c = 0; c < line.lanes; ++c) {
+      y[c] = conv_.to.item(line.begin[c], channel + c);
+    }
+  }
+
+  void compute_channels(const Area& area, const int8_t* x, int32_t channel,
+                        int32_t count) const {
+    Line line;
+    line.count = 2 * area.runs.count;
+    line.items = area.runs.items;
+    line.x_skip = area.runs.x_skip;
+    line.w_skip = area.runs.w_skip;
+    const int32_t last = (line.count / 2 - 1) * line.x_skip +
+                         line.count / 2 * passed_items(line.items);
+    line.x_column = area.x_column - last;
+    line.y_column = conv_.out.channels;
+    line.lanes = count;
+    line.offset = conv_.to.offset;
+    line.low = conv_.to.range.low;
+    line.high = conv_.to.range.high;
+    const int8_t* w = conv_.w + (channel * filter_items_ + area.w);
+    for (int32_t i = 0, c = channel; i < 4; ++i) {
+      line.w[i] = w;
+      int32_t begin = conv_.bias == nullptr ? 0 : conv_.bias[c];
+      if (conv_.x_offset != 0) {
+        add_product(begin, sum_weights(area, w), conv_.x_offset);
+      }
+      line.begin[i] = begin;
+      line.multipliers[i] = conv_.to.multipliers[c * conv_.to.step];
+      line.shifts[i] = conv_.to.shifts[c * conv_.to.step];
+      // Where no channel is left, the last one stands in.
+      if (i + 1 < count) {
+        ++c;
+        w += filter_items_;
+      }
+    }
+    const bool plain = !left_ && conv_.w_offset == 0 && area.groups == 1;
+    int8_t* y = area.y + channel;
     for (int32_t i = area.rows; i > 0; --i) {
-      const int8_t* from = x;
-      int8_t* y = y_row;
-      for (int32_t j = area.columns; j > 0; --j) {
-        int32_t sums[4] = {};
-        for_each_run(area, from, w,
-                     [&](const int8_t* run, const int8_t* at, int32_t items) {
-                       add_products(run, at, w_step, items, sums);
-                     });
-        int32x4_t vector = vaddq_s32(as_vector(sums), begin);
-        if (conv_.w_offset != 0) {
-          vector = vaddq_n_s32(vector, sum_inputs(area, from));
+      if (plain) {
+        line.y_end = y + area.columns * conv_.out.channels;
+        compute_line(line, x, y);
+      } else {
+        for (int32_t j = 0; j < area.columns; ++j) {
+          compute_pixel(area, line, x + j * area.x_column,
+                        y + j * conv_.out.channels, channel);
         }
-        vector = requantize(vector, scales, conv_.to, left_);
-        if (full) {
-          vstrbq_s32(y, vector);
-        } else {
-          *y = static_cast<int8_t>(vector[0]);
-        }
-        from += area.x_column;
-        y += conv_.out.channels;
       }
       x += area.x_row;
-      y_row += area.y_row;
+      y += area.y_row;
     }
   }
 
   const Convolution& conv_;
-  int32_t line_;
-  int32_t tap_row_;
-  int32_t tap_column_;
   int32_t filter_items_;
-  bool joined_;
   bool left_;
 };
 
@@ -205,7 +217,9 @@ void multiply(Convolution& conv, int32_t rows, int32_t depth, int32_t columns) {
   conv.columns = {rows, rows, 1, 1, 0, 1};
   conv.group_channels = depth;
   conv.group_outputs = columns;
-  Areas(conv).compute({conv.x, conv.y, 1, rows, 0, depth, 0, 0, 1, 1});
+  if (rows == 0) return;
+  Areas(conv).compute({conv.x, conv.y, 1, rows, 0, depth, 0, 0,
+                       runs_of(depth, 1, 0, 0), 1, 0, 0});
 }
 
 }  // namespace orch::cortex_m
