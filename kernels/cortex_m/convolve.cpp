@@ -1,5 +1,9 @@
 #include "convolve.h"
 
+#include "isa.h"
+
+#if ORCH_ISA != ORCH_ISA_MVE  // which has convolve_mve.cpp
+
 #include "tile.h"
 #include "unroll.h"
 
@@ -127,3 +131,5 @@ void multiply(Convolution& conv, int32_t rows, int32_t depth, int32_t columns) {
 }
 
 }  // namespace orch::cortex_m
+
+#endif
