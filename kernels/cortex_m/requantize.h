@@ -7,6 +7,21 @@
 
 namespace orch::cortex_m {
 
+/// value * multiplier / 2^31, rounded to nearest, ties up.
+inline int32_t high_multiply(int32_t value, int32_t multiplier) {
+  const int64_t product = int64_t{value} * multiplier + (1 << 30);
+  return static_cast<int32_t>(product >> 31);
+}
+
+/// value / 2^exponent, rounded to nearest, ties away from zero. `exponent` is
+/// 0 to 31.
+inline int32_t divide_by_power(int32_t value, uint32_t exponent) {
+  if (exponent == 0) return value;
+  const int32_t lower = static_cast<int32_t>(static_cast<uint32_t>(value) -
+                                             (value < 0 ? 1U : 0U));
+  return (lower >> exponent) + ((lower >> (exponent - 1)) & 1);
+}
+
 /// value * multiplier / 2^31, rounded to nearest, ties up; then divided by
 /// 2^exponent, rounded to nearest, ties away from zero; plus `offset`. What
 /// overflows wraps around. Of `exponent` the lower five bits count.
@@ -34,16 +49,9 @@ ORCH_ALWAYS_INLINE int32_t multiply_and_divide(int32_t value,
       : "cc");
   return result;
 #else
-  const int64_t product = int64_t{value} * multiplier + (1 << 30);
-  const int32_t high = static_cast<int32_t>(product >> 31);
-  uint32_t result = static_cast<uint32_t>(high);
-  exponent &= 31U;
-  if (exponent != 0) {
-    const int32_t lower = static_cast<int32_t>(result - (high < 0 ? 1U : 0U));
-    result = static_cast<uint32_t>((lower >> exponent) +
-                                   ((lower >> (exponent - 1)) & 1));
-  }
-  return static_cast<int32_t>(result + static_cast<uint32_t>(offset));
+  const uint32_t scaled = static_cast<uint32_t>(
+      divide_by_power(high_multiply(value, multiplier), exponent & 31U));
+  return static_cast<int32_t>(scaled + static_cast<uint32_t>(offset));
 #endif
 }
 
