@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from orchestrator.boards import boards_of
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.check_delegates import check_delegates
 from orchestrator.profile.check_libraries import check_libraries
@@ -68,8 +69,8 @@ def _check_target(document: Document) -> Iterator[Diagnostic]:
             notes=(("expected", ", ".join(isas)),),
             hint=did_you_mean(isa, isas) or "leave it out for the default of the cpu",
         )
-    if cpu and board and board in BOARDS and BOARDS[board].cpu != cpu.name:
-        boards = [b.name for b in BOARDS.values() if b.cpu == cpu.name]
+    if cpu and board and board in BOARDS and cpu.name not in BOARDS[board].cpus:
+        boards = boards_of(cpu.name, BOARDS)
         yield Diagnostic(
             code="board-mismatch",
             message=f"target.board cannot be {shown(board)} with {cpu.name}",

@@ -19,6 +19,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from orchestrator.boards import boards_of
 from orchestrator.profile.checked import DtypeSelect, Load, Optimize, Overlap
 from orchestrator.profile.delegates import DelegateTable  # noqa: TC001  # pydantic reads it
 from orchestrator.profile.fields import (
@@ -82,7 +83,7 @@ def _choices_by_cpu(schema: dict[str, Any]) -> None:
             },
         }
         for name, cpu in CPUS.items()
-        for boards in [[b.name for b in BOARDS.values() if b.cpu == name]]
+        for boards in [list(boards_of(name, BOARDS))]
     ]
 
 

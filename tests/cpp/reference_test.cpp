@@ -62,6 +62,7 @@ std::map<std::string, Operator> operators() {
       {"aten::gelu.out", {gelu_out, 0}},
       {"aten::gt.Scalar_out", {gt_Scalar_out, 0}},
       {"aten::gt.Tensor_out", {gt_Tensor_out, 0}},
+      {"aten::hardtanh.out", {hardtanh_out, 0}},
       {"aten::index.Tensor_out", {index_Tensor_out, 0}},
       {"aten::index_put.out", {index_put_out, 0}},
       {"aten::le.Scalar_out", {le_Scalar_out, 0}},

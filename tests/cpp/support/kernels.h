@@ -43,6 +43,7 @@ Error ge_Tensor_out(const Args& args);
 Error gelu_out(const Args& args);
 Error gt_Scalar_out(const Args& args);
 Error gt_Tensor_out(const Args& args);
+Error hardtanh_out(const Args& args);
 Error index_Tensor_out(const Args& args);
 Error index_put_out(const Args& args);
 Error le_Scalar_out(const Args& args);

@@ -400,6 +400,25 @@ def _real_functions(w: Writer) -> None:
             w.call(f"aten::{name}.out", [x], [Out(fn(x))], ulps=2, scale=0)
 
 
+def _hardtanh(w: Writer) -> None:
+    """Limits of PyTorch, of relu6, and the wrong way round."""
+    for dtype, (low, high) in itertools.product(
+        FLOATING, [(-1, 1), (0, 6), (-0.5, 0.7), (2, -3)]
+    ):
+        x = torch.cat([torch.arange(-9, 10) / 8, torch.tensor([INF, -INF, NAN, 9])])
+        x = x.to(dtype)
+        want = aten.hardtanh(x, low, high)
+        w.call("aten::hardtanh.out", [x, low, high], [Out(want)], ulps=0, scale=0)
+    x = (torch.arange(48) / 8 - 3).reshape(2, 3, 2, 4)
+    for one, two in itertools.product(ORDERS, repeat=2):
+        want = Out(aten.hardtanh(x), two)
+        w.call("aten::hardtanh.out", [In(x, one), -1, 1], [want], ulps=0, scale=0)
+    for shape in [(), (0,), (2, 0)]:
+        x = torch.ones(shape) * 3
+        want = aten.hardtanh(x)
+        w.call("aten::hardtanh.out", [x, -1, 1], [Out(want)], ulps=0, scale=0)
+
+
 def elementwise(w: Writer) -> None:
     """All of them."""
     _binary(w, "sub.out 1", REAL, safe=False)
@@ -429,3 +448,4 @@ def elementwise(w: Writer) -> None:
     _where(w)
     _fill(w)
     _copies(w)
+    _hardtanh(w)

@@ -1,0 +1,85 @@
+// Loops over int8 tensors: one to one, and two to one with broadcasting.
+#pragma once
+
+#include <stdint.h>
+
+#include "image.h"
+#include "isa.h"
+#include "orch/kernel.h"
+#include "util/broadcast.h"
+
+namespace orch::cortex_m {
+
+/// Checks the tensors of an operator on two and gives `out` the sizes that they
+/// broadcast to. Errors: InvalidArgument, ShapeTooLarge.
+__attribute__((noinline)) inline Error prepare_pair(const Tensor& a,
+                                                    const Tensor& b,
+                                                    Tensor& out) {
+  ORCH_CHECK(a.dtype == ScalarType::Char && b.dtype == ScalarType::Char &&
+                 out.dtype == ScalarType::Char,
+             Error::InvalidArgument);
+  return resize_broadcast(out, a, b);
+}
+
+/// Items of one row of three tensors.
+template <typename T>
+struct PairRow {
+  const T* a;
+  const T* b;
+  T* to;
+  int32_t a_step;
+  int32_t b_step;
+  int32_t to_step;
+  int32_t count;
+};
+
+/// Calls fn(row) for all items of `out` and those of `a` and `b` that belong to
+/// them. Trusts that resize_broadcast was successful.
+template <typename T, typename Fn>
+ORCH_ALWAYS_INLINE void for_each_pair_row(const Tensor& a, const Tensor& b,
+                                          Tensor& out, const Fn& fn) {
+  StridedLoop loop = loop_over(out, a, b);
+  for (; loop.valid(); loop.next()) {
+    fn(PairRow<T>{a.data<T>() + loop.offset(1), b.data<T>() + loop.offset(2),
+                  out.mutable_data<T>() + loop.offset(0), loop.row_stride(1),
+                  loop.row_stride(2), loop.row_stride(0), loop.row_size()});
+  }
+}
+
+/// out = fn(a, b), item by item.
+template <typename T, typename Fn>
+ORCH_ALWAYS_INLINE void map_pairs(const Tensor& a, const Tensor& b, Tensor& out,
+                                  const Fn& fn) {
+  for_each_pair_row<T>(a, b, out, [&](PairRow<T> row) {
+    for (; row.count > 0; --row.count) {
+      *row.to = static_cast<T>(fn(*row.a, *row.b));
+      row.a += row.a_step;
+      row.b += row.b_step;
+      row.to += row.to_step;
+    }
+  });
+}
+
+/// a + b, wrapping around: what programs hold is not checked.
+inline int32_t wrapping_sum(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) +
+                              static_cast<uint32_t>(b));
+}
+
+/// Factor among the arguments: a multiplier and a shift.
+struct Scale {
+  int32_t multiplier;
+  int32_t shift;
+
+  int32_t of(int32_t value) const {
+    return requantize(value, multiplier, shift);
+  }
+};
+
+/// Errors: InvalidArgument.
+inline Error read_scale(int64_t multiplier, int64_t shift, Scale& scale) {
+  ORCH_TRY(read_between(multiplier, INT32_MIN, INT32_MAX, scale.multiplier));
+  return read_between(shift, -31, 31, scale.shift);
+}
+
+}  // namespace orch::cortex_m

@@ -1,0 +1,244 @@
+#include "image.h"
+#include "orch/kernel.h"
+#include "tile.h"
+#include "unroll.h"
+#include "util/check.h"
+#include "util/scratch.h"
+
+namespace orch::cortex_m {
+namespace {
+
+struct Depthwise {
+  Image in;
+  Image out;
+  Axis rows;
+  Axis columns;
+  int32_t multiplier;  // outputs per input channel
+  int32_t x_offset;
+  const int8_t* x;
+  const int8_t* w;      // [1, H, W, out]
+  const int32_t* bias;  // per output channel, or null
+  int8_t* y;
+  Output to;
+};
+
+/// Reads the parameters and checks them against the tensors; gives `out` its
+/// sizes.
+__attribute__((noinline)) Error prepare(const Args& args, Layout layout,
+                                        Depthwise& conv) {
+  const Tensor& input = args.tensor(0);
+  const Tensor& weight = args.tensor(1);
+  const Tensor* bias = args.optional_tensor(2);
+  const Tensor& multipliers = args.tensor(9);
+  const Tensor& shifts = args.tensor(10);
+  const Tensor& scratch = args.tensor(13);
+  Tensor& out = args.tensor(14);
+
+  ORCH_TRY(read_image(input, layout, conv.in));
+  Image filter;
+  ORCH_TRY(read_image(weight, Layout::kNhwc, filter));
+  int32_t stride[2];
+  int32_t padding[2];
+  int32_t dilation[2];
+  ORCH_TRY(read_ints(args.int_list(3), 2, 1, stride));
+  ORCH_TRY(read_ints(args.int_list(4), 2, 0, padding));
+  ORCH_TRY(read_ints(args.int_list(5), 2, 1, dilation));
+  ORCH_TRY(read_int(args.integer(6), 1, conv.multiplier));
+  const int32_t outputs = filter.channels;
+  ORCH_CHECK(weight.numel() > 0 && filter.batch == 1 &&
+                 int64_t{conv.in.channels} * conv.multiplier == outputs,
+             Error::InvalidArgument);
+  ORCH_CHECK(is_per_channel(multipliers, outputs) &&
+                 is_per_channel(shifts, outputs) &&
+                 (bias == nullptr || is_per_channel(*bias, outputs)),
+             Error::InvalidArgument);
+  ORCH_TRY(read_offset(args.integer(7), conv.x_offset));
+  ORCH_TRY(read_between(args.integer(8), -128, 127, conv.to.offset));
+  ORCH_TRY(read_range(args.integer(11), args.integer(12), conv.to.range));
+
+  conv.rows = {conv.in.height, 0,          filter.height,
+               stride[0],      padding[0], dilation[0]};
+  conv.columns = {conv.in.width, 0,          filter.width,
+                  stride[1],     padding[1], dilation[1]};
+  ORCH_TRY(set_output(conv.rows));
+  ORCH_TRY(set_output(conv.columns));
+  conv.out = {conv.in.batch, conv.rows.out, conv.columns.out, outputs};
+  ORCH_TRY(check_scratch(scratch, 0));
+  ORCH_TRY(
+      resize_image(out, layout, conv.out, input, weight, multipliers, shifts));
+  Image written;
+  ORCH_TRY(read_image(out, layout, written));
+
+  conv.x = input.data<int8_t>();
+  conv.w = weight.data<int8_t>();
+  conv.bias = bias == nullptr ? nullptr : bias->data<int32_t>();
+  conv.y = out.mutable_data<int8_t>();
+  conv.to.multipliers = multipliers.data<int32_t>();
+  conv.to.shifts = shifts.data<int32_t>();
+  conv.to.step = 1;
+  return Error::Ok;
+}
+
+/// The taps of an output pixel that lie in the input, row by row, seen from the
+/// first one. Pixels with the same taps have the same list.
+class PixelTaps {
+ public:
+  explicit PixelTaps(const Depthwise& conv)
+      : line_(wrapping_product(conv.rows.dilation,
+                               conv.in.width * conv.in.channels)),
+        column_(wrapping_product(conv.columns.dilation, conv.in.channels)),
+        w_line_(conv.columns.kernel * conv.out.channels),
+        w_column_(conv.out.channels) {
+    list_.x_offset = conv.x_offset;
+  }
+
+  /// Begins a pixel.
+  const TapList& begin(int32_t rows, int32_t columns) {
+    if (first_ != 0 || rows != rows_ || columns != columns_) {
+      rows_ = rows;
+      columns_ = columns;
+      fill(0);
+    }
+    return list_;
+  }
+
+  /// Whether there are more than those of the list.
+  bool has_more() const { return first_ + list_.count < rows_ * columns_; }
+
+  /// The next ones.
+  const TapList& next() {
+    fill(first_ + list_.count);
+    return list_;
+  }
+
+ private:
+  void fill(int32_t first) {
+    first_ = first;
+    Tap* tap = list_.at;
+    int32_t skipped = 0;
+    for (int32_t i = 0; i < rows_; ++i) {
+      for (int32_t j = 0; j < columns_; ++j) {
+        if (skipped++ < first) continue;
+        if (tap == list_.at + kMostTaps) break;
+        *tap++ = {i * line_ + j * column_, i * w_line_ + j * w_column_};
+      }
+    }
+    list_.count = static_cast<int32_t>(tap - list_.at);
+  }
+
+  int32_t line_;
+  int32_t column_;
+  int32_t w_line_;
+  int32_t w_column_;
+  int32_t rows_ = 0;
+  int32_t columns_ = 0;
+  int32_t first_ = 0;
+  TapList list_ = {};
+};
+
+/// An output pixel.
+struct Pixel {
+  Taps rows;
+  Taps columns;
+  const int8_t* x;  // the first tap's first channel
+  const int8_t* w;
+  int8_t* y;
+};
+
+/// Adds the taps of a list to the sums of `count` channels from `c` on.
+ORCH_ALWAYS_INLINE void add_taps(const Depthwise& conv, const TapList& taps,
+                                 const Pixel& pixel, int32_t c, int32_t count,
+                                 int32_t* sums) {
+  const int8_t* w = pixel.w + c;
+  const bool full = count % kDepthChannels == 0;
+  const int32_t tiles = full ? count / kDepthChannels : count;
+  if (conv.multiplier == 1) {
+    const int8_t* x = pixel.x + c;
+    if (full) {
+      sum_channels<kDepthChannels, false>(taps, x, w, sums, tiles);
+    } else {
+      sum_channels<1, false>(taps, x, w, sums, tiles);
+    }
+  } else {
+    const int8_t* x = pixel.x + c / conv.multiplier;
+    if (full) {
+      sum_channels<kDepthChannels, true>(taps, x, w, sums, tiles);
+    } else {
+      sum_channels<1, true>(taps, x, w, sums, tiles);
+    }
+  }
+}
+
+/// All channels of a pixel.
+ORCH_HOT void compute(const Depthwise& conv, const Pixel& pixel,
+                      PixelTaps& taps) {
+  constexpr int32_t kNothing[1] = {};
+  const int32_t outputs = conv.out.channels;
+  for (int32_t c = 0; c < outputs;) {
+    // Channels that share their input, or all of them.
+    const int32_t m = conv.multiplier;
+    const int32_t end = m == 1 ? outputs : (c / m + 1) * m;
+    // The last ones that are no full tile are computed one by one.
+    int32_t count = end - c;
+    if (count > kDepthChannels) count -= count % kDepthChannels;
+    if (count > kMostChannels) count = kMostChannels;
+    Sums<1> sums;
+    start<1>(conv.bias, c, count, kNothing, sums);
+    add_taps(conv, taps.begin(pixel.rows.count, pixel.columns.count), pixel, c,
+             count, sums[0]);
+    while (taps.has_more()) {
+      add_taps(conv, taps.next(), pixel, c, count, sums[0]);
+    }
+    finish<1, kMostChannels>(conv.to, sums[0], c, count, pixel.y + c, outputs);
+    c += count;
+  }
+}
+
+void convolve(const Depthwise& conv) {
+  const int32_t line = conv.in.width * conv.in.channels;
+  PixelTaps taps(conv);
+  Pixel pixel;
+  pixel.y = conv.y;
+  for (int32_t n = 0; n < conv.out.batch; ++n) {
+    for (int32_t h = 0; h < conv.out.height; ++h) {
+      pixel.rows = taps_at(conv.rows, h);
+      for (int32_t v = 0; v < conv.out.width; ++v) {
+        pixel.columns = taps_at(conv.columns, v);
+        pixel.x = conv.x + ((n * conv.in.height + pixel.rows.in) * line +
+                            pixel.columns.in * conv.in.channels);
+        pixel.w = conv.w + (pixel.rows.first * conv.columns.kernel +
+                            pixel.columns.first) *
+                               conv.out.channels;
+        compute(conv, pixel, taps);
+        pixel.y += conv.out.channels;
+      }
+    }
+  }
+}
+
+Error run(const Args& args, Layout layout) {
+  Depthwise conv;
+  ORCH_TRY(prepare(args, layout, conv));
+  convolve(conv);
+  return Error::Ok;
+}
+
+}  // namespace
+
+// cortex_m::quantized_depthwise_conv2d.out(Tensor input, Tensor weight,
+//   Tensor? bias, int[] stride, int[] padding, int[] dilation,
+//   int depth_multiplier, int input_offset, int output_offset,
+//   Tensor requantize_multipliers, Tensor requantize_shifts,
+//   int activation_min, int activation_max, Tensor scratch, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error quantized_depthwise_conv2d_out(const Args& args) {
+  return run(args, Layout::kChannelsLast);
+}
+
+// cortex_m::quantized_depthwise_conv2d_nhwc.out: the same arguments; images
+//   have sizes [N, H, W, C].
+Error quantized_depthwise_conv2d_nhwc_out(const Args& args) {
+  return run(args, Layout::kNhwc);
+}
+
+}  // namespace orch::cortex_m

@@ -1,0 +1,31 @@
+#include "elementwise.h"
+#include "image.h"
+#include "orch/kernel.h"
+
+namespace orch::cortex_m {
+
+// cortex_m::quantized_mul.out(Tensor self, int self_zero_point, Tensor other,
+//   int other_zero_point, int output_zero_point, int output_multiplier,
+//   int output_shift, *, Tensor(a!) out) -> Tensor(a!)
+Error quantized_mul_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const Tensor& other = args.tensor(2);
+  Tensor& out = args.tensor(7);
+
+  int32_t a;
+  int32_t b;
+  int32_t zero_point;
+  Scale scale;
+  ORCH_TRY(read_between(args.integer(1), -128, 127, a));
+  ORCH_TRY(read_between(args.integer(3), -128, 127, b));
+  ORCH_TRY(read_between(args.integer(4), -128, 127, zero_point));
+  ORCH_TRY(read_scale(args.integer(5), args.integer(6), scale));
+  ORCH_TRY(prepare_pair(self, other, out));
+  map_pairs<int8_t>(self, other, out, [&](int32_t x, int32_t y) {
+    const int32_t scaled = scale.of((x - a) * (y - b));
+    return clamp(wrapping_sum(scaled, zero_point), {-128, 127});
+  });
+  return Error::Ok;
+}
+
+}  // namespace orch::cortex_m

@@ -1,0 +1,179 @@
+#include "image.h"
+#include "orch/kernel.h"
+#include "requantize.h"
+#include "util/check.h"
+#include "util/strided_loop.h"
+
+namespace orch::cortex_m {
+namespace {
+
+// Numbers are fixed point: Qm.n has m bits in front of the point, n behind it,
+// and a sign.
+//
+// Source: softmax of gemmlowp's fixedpoint.h and of CMSIS-NN, bit for bit.
+
+/// Bits in front of the point of an exponent.
+constexpr int kExponentBits = 5;
+constexpr uint32_t kExponentFraction = 31 - kExponentBits;
+
+/// Sums of a row are Q12.19.
+constexpr uint32_t kSumBits = 12;
+constexpr uint32_t kOutputBits = 8;  // behind the point of the output
+/// From here on every share is less than half a step of the output.
+constexpr uint32_t kMaxSum = 1U << 28;
+
+/// value * 2^exponent, limited to what fits.
+int32_t multiply_by_power(int32_t value, uint32_t exponent) {
+  const int32_t limit = INT32_MAX >> exponent;
+  if (value > limit) return INT32_MAX;
+  if (value < -limit) return INT32_MIN;
+  return static_cast<int32_t>(static_cast<uint32_t>(value) << exponent);
+}
+
+/// exp(value) as Q0.31, for a value from -32 to 0 as Q5.26.
+__attribute__((noinline)) int32_t exponential(int32_t value) {
+  constexpr uint32_t kQuarter = 1U << (kExponentFraction - 2);
+  if (value == 0) return INT32_MAX;
+  // value = rest - steps / 4, where the rest is from -1/4 to 0.
+  const uint32_t bits = static_cast<uint32_t>(value);
+  const uint32_t rest = (bits & (kQuarter - 1)) - kQuarter;
+  const uint32_t steps = (rest - bits) / kQuarter;
+
+  // Four terms of the series around -1/8.
+  constexpr int32_t kExpEighth = 1895147668;  // exp(-1/8)
+  constexpr int32_t kThird = 715827883;
+  const int32_t x =
+      static_cast<int32_t>((rest << kExponentBits) + (1U << 28));  // Q0.31
+  const int32_t x2 = high_multiply(x, x);
+  const int32_t x3 = high_multiply(x2, x);
+  const int32_t x4 = high_multiply(x2, x2);
+  const int32_t higher = divide_by_power(
+      high_multiply(divide_by_power(x4, 2) + x3, kThird) + x2, 1);
+  int32_t result = kExpEighth + high_multiply(kExpEighth, x + higher);
+
+  // exp(-1/4), exp(-1/2), exp(-1), ... exp(-16).
+  static constexpr int32_t kPowers[] = {
+      1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
+  for (uint32_t i = 0; i < sizeof kPowers / sizeof *kPowers; ++i) {
+    if ((steps >> i & 1U) != 0) result = high_multiply(result, kPowers[i]);
+  }
+  return result;
+}
+
+/// 1 / (1 + value) for a value from 0 to 1, all of them Q0.31.
+int32_t reciprocal(int32_t value) {
+  constexpr int32_t k48Over17 = 1515870810;  // Q2.29
+  constexpr int32_t kMinus32Over17 = -1010580540;
+  constexpr int32_t kOne = 1 << 29;
+  const int32_t half =
+      static_cast<int32_t>((static_cast<uint32_t>(value) + (1U << 31)) >> 1);
+  int32_t x = k48Over17 + high_multiply(half, kMinus32Over17);
+  for (int step = 0; step < 3; ++step) {  // Newton's
+    const int32_t error = kOne - high_multiply(half, x);
+    x += multiply_by_power(high_multiply(x, error), 2);
+  }
+  return multiply_by_power(x, 1);
+}
+
+struct Softmax {
+  int32_t multiplier;
+  uint32_t shift;
+  int32_t diff_min;
+
+  /// exp of an item's distance to the largest one. False: it counts as 0.
+  bool power(int32_t distance, int32_t& result) const {
+    if (distance < diff_min) return false;
+    const uint32_t shifted = static_cast<uint32_t>(distance) << shift;
+    result =
+        exponential(high_multiply(static_cast<int32_t>(shifted), multiplier));
+    return true;
+  }
+
+  /// Items of one row, with steps between them.
+  void row(const int8_t* x, int32_t x_step, int8_t* y, int32_t y_step,
+           int32_t count) const;
+};
+
+void Softmax::row(const int8_t* x, int32_t x_step, int8_t* y, int32_t y_step,
+                  int32_t count) const {
+  int32_t largest = INT8_MIN;
+  for (int32_t i = 0; i < count; ++i) {
+    if (x[i * x_step] > largest) largest = x[i * x_step];
+  }
+  uint32_t sum = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    int32_t term;
+    if (sum < kMaxSum && power(x[i * x_step] - largest, term)) {
+      sum += static_cast<uint32_t>(divide_by_power(term, kSumBits));
+    }
+  }
+  const bool none = sum == 0 || sum >= kMaxSum;
+  const uint32_t headroom =
+      none ? 0 : static_cast<uint32_t>(__builtin_clz(sum));
+  const int32_t scale =
+      none ? 0
+           : reciprocal(static_cast<int32_t>((sum << headroom) - (1U << 31)));
+  // A sum is at least one exp(0): headroom is 4 to 12 bits.
+  const uint32_t bits = kSumBits + 31 - kOutputBits - headroom;
+  for (int32_t i = 0; i < count; ++i) {
+    int32_t share = 0;
+    int32_t term;
+    if (!none && power(x[i * x_step] - largest, term)) {
+      share = divide_by_power(high_multiply(scale, term), bits);
+    }
+    y[i * y_step] = static_cast<int8_t>(clamp(share - 128, {-128, 127}));
+  }
+}
+
+}  // namespace
+
+// cortex_m::softmax.out(Tensor input, int dim, int input_zero_point,
+//   int output_zero_point, int input_multiplier, int input_shift,
+//   int diff_min, *, Tensor(a!) out) -> Tensor(a!)
+//
+// The output has zero point -128 and scale 1/256. input_zero_point does not
+// matter: only distances count.
+Error softmax_out(const Args& args) {
+  const Tensor& input = args.tensor(0);
+  Tensor& out = args.tensor(7);
+
+  ORCH_CHECK(input.dtype == ScalarType::Char && out.dtype == ScalarType::Char,
+             Error::InvalidArgument);
+  int dim;
+  Softmax softmax;
+  int32_t shift;
+  ORCH_TRY(read_dim(args.integer(1), input.dim, dim));
+  ORCH_CHECK(args.integer(3) == -128, Error::InvalidArgument);
+  ORCH_TRY(
+      read_between(args.integer(4), INT32_MIN, INT32_MAX, softmax.multiplier));
+  ORCH_TRY(read_between(args.integer(5), 0, 31, shift));
+  ORCH_TRY(
+      read_between(args.integer(6), INT32_MIN, INT32_MAX, softmax.diff_min));
+  softmax.shift = static_cast<uint32_t>(shift);
+  ORCH_TRY(resize(out, input.sizes()));
+  if (out.numel() == 0) return Error::Ok;
+
+  const Strides x_strides(input);
+  const Strides y_strides(out);
+  StridedLoop loop;
+  for (int i = 0; i < out.dim; ++i) {
+    const int d = out.order[i];
+    if (d != dim) loop.add(out.size(d), y_strides[d], x_strides[d]);
+  }
+  const bool scalar = out.dim == 0;
+  const int32_t count = scalar ? 1 : out.size(dim);
+  const int32_t x_step = scalar ? 0 : x_strides[dim];
+  const int32_t y_step = scalar ? 0 : y_strides[dim];
+  for (; loop.valid(); loop.next()) {
+    for (int32_t i = 0; i < loop.row_size(); ++i) {
+      softmax.row(
+          input.data<int8_t>() + loop.offset(1) + i * loop.row_stride(1),
+          x_step,
+          out.mutable_data<int8_t>() + loop.offset(0) + i * loop.row_stride(0),
+          y_step, count);
+    }
+  }
+  return Error::Ok;
+}
+
+}  // namespace orch::cortex_m

@@ -1,0 +1,220 @@
+// Tiles with two products per instruction: SXTAB16, SMLAD.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "isa.h"
+#include "run.h"
+#include "unroll.h"
+
+namespace orch::cortex_m {
+
+inline constexpr int kWidePixels = 2;
+inline constexpr int kWideChannels = 2;
+inline constexpr int kNarrowChannels = 4;
+
+/// Four items at any address.
+ORCH_ALWAYS_INLINE uint32_t load4(const int8_t* from) {
+  uint32_t word;
+  memcpy(&word, from, sizeof word);
+  return word;
+}
+
+/// Two numbers of 16 bits.
+using Pair = int32_t;
+
+/// The same number twice.
+ORCH_ALWAYS_INLINE Pair pair_of(int32_t number) {
+  return static_cast<Pair>((static_cast<uint32_t>(number) & 0xFFFFU) *
+                           0x10001U);
+}
+
+// The instructions that widen rotate first, if asked to: gcc does not know.
+
+/// Items 0 and 2 of four.
+ORCH_ALWAYS_INLINE Pair even(uint32_t items) {
+  Pair pair;
+  asm("sxtb16 %0, %1" : "=r"(pair) : "r"(items));
+  return pair;
+}
+
+/// Items 1 and 3.
+ORCH_ALWAYS_INLINE Pair odd(uint32_t items) {
+  Pair pair;
+  asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(items));
+  return pair;
+}
+
+/// Items 0 and 2, each with an offset.
+ORCH_ALWAYS_INLINE Pair even(Pair offsets, uint32_t items) {
+  Pair pair;
+  asm("sxtab16 %0, %1, %2" : "=r"(pair) : "r"(offsets), "r"(items));
+  return pair;
+}
+
+/// Items 1 and 3, each with an offset.
+ORCH_ALWAYS_INLINE Pair odd(Pair offsets, uint32_t items) {
+  Pair pair;
+  asm("sxtab16 %0, %1, %2, ror #8" : "=r"(pair) : "r"(offsets), "r"(items));
+  return pair;
+}
+
+/// Items that are widened for several channels at once.
+inline constexpr int32_t kMostItems = 64;
+
+/// Items of kPixels pixels as pairs: items 0 and 2 of every pixel, items 1 and
+/// 3 of every pixel, items 4 and 6 ...
+template <int kPixels>
+ORCH_ALWAYS_INLINE void widen(const int8_t* x, int32_t x_step, int32_t items,
+                              Pair offsets, Pair* to) {
+  for (const int8_t* const end = x + items; x != end; x += 4) {
+    unrolled<kPixels>([&](auto p) {
+      const uint32_t word = load4(x + p * x_step);
+      to[p] = even(offsets, word);
+      to[kPixels + p] = odd(offsets, word);
+    });
+    to += 2 * kPixels;
+  }
+}
+
+/// Products of two pixels and two channels, from w up to `end`. Compilers do
+/// not find that the registers just suffice.
+ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
+                                       const int8_t* end, int32_t w_step,
+                                       int32_t (&sums)[2][2]) {
+  Pair x0;
+  Pair x1;
+  uint32_t weights;
+  asm("1:\n\t"
+      "ldrd %[x0], %[x1], [%[x]], #8\n\t"
+      "ldr %[weights], [%[w]]\n\t"
+      "sxtb16 %[weights], %[weights]\n\t"
+      "smlad %[s00], %[x0], %[weights], %[s00]\n\t"
+      "smlad %[s10], %[x1], %[weights], %[s10]\n\t"
+      "ldr %[weights], [%[w], %[w_step]]\n\t"
+      "sxtb16 %[weights], %[weights]\n\t"
+      "smlad %[s01], %[x0], %[weights], %[s01]\n\t"
+      "smlad %[s11], %[x1], %[weights], %[s11]\n\t"
+      "ldrd %[x0], %[x1], [%[x]], #8\n\t"
+      "ldr %[weights], [%[w], %[w_step]]\n\t"
+      "sxtb16 %[weights], %[weights], ror #8\n\t"
+      "smlad %[s01], %[x0], %[weights], %[s01]\n\t"
+      "smlad %[s11], %[x1], %[weights], %[s11]\n\t"
+      "ldr %[weights], [%[w]], #4\n\t"
+      "sxtb16 %[weights], %[weights], ror #8\n\t"
+      "smlad %[s00], %[x0], %[weights], %[s00]\n\t"
+      "smlad %[s10], %[x1], %[weights], %[s10]\n\t"
+      "cmp %[w], %[end]\n\t"
+      "bne 1b"
+      : [x] "+r"(x), [w] "+r"(w), [s00] "+r"(sums[0][0]),
+        [s01] "+r"(sums[0][1]), [s10] "+r"(sums[1][0]), [s11] "+r"(sums[1][1]),
+        [x0] "=&r"(x0), [x1] "=&r"(x1), [weights] "=&r"(weights)
+      : [end] "r"(end), [w_step] "r"(w_step)
+      : "cc", "memory");
+}
+
+/// The same for any tile.
+template <int kPixels, int kChannels>
+ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
+                                       const int8_t* end, int32_t w_step,
+                                       int32_t (&sums)[kPixels][kChannels]) {
+  do {
+    unrolled<kChannels>([&](auto c) {
+      const uint32_t weights = load4(w + c * w_step);
+      const Pair evens = even(weights);
+      const Pair odds = odd(weights);
+      unrolled<kPixels>([&](auto p) {
+        sums[p][c] = __builtin_arm_smlad(x[p], evens, sums[p][c]);
+        sums[p][c] = __builtin_arm_smlad(x[kPixels + p], odds, sums[p][c]);
+      });
+    });
+    x += 2 * kPixels;
+    w += 4;
+  } while (w != end);
+}
+
+template <int kPixels, int kChannels>
+ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
+                        Sums<kPixels>& sums, int32_t tiles) {
+  Pair pairs[kMostItems / 2 * kPixels];
+  const Pair offsets = pair_of(patch.x_offset);
+  const int32_t w_step = patch.w_step;
+  for_each_piece(patch, x, w, [&](const int8_t* from, const int8_t* weights) {
+    for (int32_t left = patch.items; left > 0;) {
+      int32_t items = left < kMostItems ? left : kMostItems;
+      const int32_t words = items & ~3;
+      widen<kPixels>(from, patch.x_step, words, offsets, pairs);
+      const int8_t* row = weights;
+      for (int32_t first = 0; first < tiles * kChannels; first += kChannels) {
+        int32_t tile[kPixels][kChannels];
+        unrolled<kPixels>([&](auto p) {
+          unrolled<kChannels>([&](auto c) { tile[p][c] = sums[p][first + c]; });
+        });
+        if (words != 0) {
+          multiply_pairs(pairs, row, row + words, w_step, tile);
+        }
+        for (int32_t i = words; i < items; ++i) {
+          unrolled<kPixels>([&](auto p) {
+            const int32_t input = from[p * patch.x_step + i] + patch.x_offset;
+            unrolled<kChannels>([&](auto c) {
+              add_product(tile[p][c], input, row[c * w_step + i]);
+            });
+          });
+        }
+        unrolled<kPixels>([&](auto p) {
+          unrolled<kChannels>([&](auto c) { sums[p][first + c] = tile[p][c]; });
+        });
+        row += kChannels * w_step;
+      }
+      left -= items;
+      from += items;
+      weights += items;
+    }
+  });
+}
+
+template <int kChannels, bool kShared>
+ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
+                           const int8_t* w, int32_t* sums, int32_t tiles) {
+  static_assert(kChannels == 4 || kChannels == 1, "a word, or one item");
+  const Tap* const end = taps.at + taps.count;
+  const int32_t x_offset = taps.x_offset;
+  const Pair offsets = pair_of(x_offset);
+  for (; tiles > 0; --tiles) {
+    int32_t tile[kChannels];
+    unrolled<kChannels>([&](auto c) { tile[c] = sums[c]; });
+    for (const Tap* tap = taps.at; tap != end; ++tap) {
+      const int8_t* const from = x + tap->x;
+      const int8_t* const weights = w + tap->w;
+      if constexpr (kChannels == 1) {
+        add_product(tile[0], *from + x_offset, *weights);
+      } else {
+        const uint32_t word = load4(weights);
+        const Pair evens = even(word);
+        const Pair odds = odd(word);
+        if constexpr (kShared) {
+          const int32_t item = *from + x_offset;
+          tile[0] = __builtin_arm_smlabb(evens, item, tile[0]);
+          tile[1] = __builtin_arm_smlabb(odds, item, tile[1]);
+          tile[2] = __builtin_arm_smlatb(evens, item, tile[2]);
+          tile[3] = __builtin_arm_smlatb(odds, item, tile[3]);
+        } else {
+          const uint32_t items = load4(from);
+          const Pair inputs = even(offsets, items);
+          tile[0] = __builtin_arm_smlabb(inputs, evens, tile[0]);
+          tile[2] = __builtin_arm_smlatt(inputs, evens, tile[2]);
+          const Pair others = odd(offsets, items);
+          tile[1] = __builtin_arm_smlabb(others, odds, tile[1]);
+          tile[3] = __builtin_arm_smlatt(others, odds, tile[3]);
+        }
+      }
+    }
+    unrolled<kChannels>([&](auto c) { sums[c] = tile[c]; });
+    sums += kChannels;
+    w += kChannels;
+    if (!kShared) x += kChannels;
+  }
+}
+
+}  // namespace orch::cortex_m
