@@ -65,11 +65,6 @@ def _plain(value: Any) -> Any:
     return value.array if isinstance(value, Stored) else value
 
 
-def _serves(a: Any, b: Any) -> bool:
-    """What the Python operators of sums and products take."""
-    return a.shape == b.shape or (a.shape, b.shape) in CHANNEL
-
-
 def add(m: Maker) -> None:
     """Scales from far apart to equal, zero points, clamps."""
     for number, (x, y, order) in enumerate(_pairs() * 3):
@@ -94,7 +89,7 @@ def add(m: Maker) -> None:
             "quantized_add",
             args,
             out,
-            same=bool(fits) and _serves(a, b) and number < 99,
+            same=bool(fits) and a.shape == b.shape and number < 99,
         )
     x = any_int8(64)
     for shift in (-31, -12, 1, 3, 5, 31):
@@ -117,7 +112,7 @@ def mul(m: Maker) -> None:
         want = s.mul(a, b, zeros, zero, multiplier, shift)
         args = [x, zeros[0], y, zeros[1], zero, multiplier, shift]
         out = Stored(want, order) if order else want
-        m.call("quantized_mul", args, out, same=_serves(a, b))
+        m.call("quantized_mul", args, out, same=a.shape == b.shape)
     every = np.append(np.arange(-128, 128, 3), 127).astype(np.int8)
     for multiplier, shift in ((1 << 30, -31), ((1 << 31) - 1, -8), (1 << 30, 2)):
         want = s.mul(every[:, None], every[None, :], (-7, 9), -1, multiplier, shift)
