@@ -6,6 +6,25 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArenaFacts:
+    """What came of planning one arena.
+
+    Args:
+        memory_id: By which tensors name it.
+        size_bytes: Of the arena now.
+        lower_bound_bytes: Most bytes that are needed at one time.
+        file_bytes: What the program asked for.
+        planner: What found the offsets; `file` where those of the program stayed.
+    """
+
+    memory_id: int
+    size_bytes: int
+    lower_bound_bytes: int
+    file_bytes: int
+    planner: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arena:
     """One static block that planned tensors of a method lie in.
 
@@ -15,12 +34,16 @@ class Arena:
         peak_live_bytes: Most bytes that are in use at once.
         shared: Methods that have this block in common, in the program's order; empty
             for a method's own. It counts as the first one's.
+        file_bytes: What the program asked for, where the arena was planned afresh.
+        planner: What found the offsets then.
     """
 
     memory_id: int
     size_bytes: int
     peak_live_bytes: int
     shared: tuple[str, ...] = ()
+    file_bytes: int | None = None
+    planner: str = "file"
 
     def owner(self, method: str) -> str:
         """The method whose block it is: that one, or the first of those that share."""

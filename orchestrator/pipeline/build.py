@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator import lockfile
 from orchestrator.errors import MemoryPlanError
+from orchestrator.pipeline.adapting import model_files
 from orchestrator.pipeline.locking import lock_inputs, lock_of
 from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
@@ -98,12 +99,13 @@ class Pipeline(Stages):
         if outputs is None:
             self.toolchain = with_builtins(self.toolchain, self.target)
             compile_plan = self.compile_plan(plan)
-            self._write_work(generated, compile_plan)
+            self._write_work(plan, generated, compile_plan)
             log = run_ninja(self.work, jobs=self.options.jobs, reporter=reporter)
             if "warning:" in log:
                 reporter.note(log)
             report = self._measure(plan, compile_plan, reporter)
             outputs = self._outputs(generated, compile_plan, report)
+            outputs |= model_files(self, plan)
         else:
             compile_plan = self.compile_plan(plan)
             report = self._measure(plan, compile_plan, reporter)
@@ -158,7 +160,10 @@ class Pipeline(Stages):
         return None
 
     def _write_work(
-        self, generated: tuple[GeneratedFile, ...], compile_plan: CompilePlan
+        self,
+        plan: BuildPlan,
+        generated: tuple[GeneratedFile, ...],
+        compile_plan: CompilePlan,
     ) -> None:
         """Lay out ninja's folder; a file that keeps its bytes keeps its time.
 
@@ -178,10 +183,7 @@ class Pipeline(Stages):
             for file in generated
             if file.path.startswith("gen/")
         }
-        files |= {
-            self.work / "models" / f"{name}.pte": data
-            for name, data in self.model_bytes.items()
-        }
+        files |= {self.work / n: d for n, d in model_files(self, plan).items()}
         files[self.work / TOOLCHAIN_FILE] = toolchain_text(self.toolchain).encode()
         for path, data in files.items():
             write_if_changed(path, data)

@@ -304,6 +304,8 @@ class Inputs:
                 "target": (p.target, self.target.toolchain),
                 "models": [(model.name, model.load) for model in p.models],
                 "prelink": p.prelink,
+                "scratch": p.scratch,
+                "memory": p.memory,
                 # The content of the files counts, see operator_files.
                 "operators": replace(p.operators, include_yaml=()),
                 "dtypes": p.dtypes,

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.integrity import CheckImage
+from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.errors import SourceSpan
 
 if TYPE_CHECKING:
@@ -218,6 +219,21 @@ class Registry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scratch:
+    """Memory of single calls."""
+
+    policy: ScratchPolicy = ScratchPolicy.PLAN
+    runtime_check: RuntimeCheck = RuntimeCheck.DEBUG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Where planned tensors lie."""
+
+    planner: Planner = Planner.BEST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """Hooks around every instruction of a run."""
 
@@ -255,6 +271,8 @@ class Profile:
         kernels: Where kernels come from.
         delegates: Those of the user, in the profile's order.
         prelink: How models are prelinked.
+        scratch: Memory of single calls.
+        memory: Where planned tensors lie.
         registry: Of ExecuTorch's own build.
         trace: Hooks around instructions.
         integrity: Checksums of what lies in flash.
@@ -273,6 +291,8 @@ class Profile:
     kernels: KernelChoice = KernelChoice()
     delegates: tuple[DelegateEntry, ...] = ()
     prelink: Prelink = Prelink()
+    scratch: Scratch = Scratch()
+    memory: Memory = Memory()
     registry: Registry = Registry()
     trace: Trace = Trace()
     integrity: Integrity = Integrity()

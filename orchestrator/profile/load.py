@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
+from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.check_libraries import IMPLICIT, default_name
@@ -22,6 +23,7 @@ from orchestrator.profile.checked import (
     Integrity,
     KernelChoice,
     Load,
+    Memory,
     ModelEntry,
     NamedFile,
     OperatorRequests,
@@ -30,6 +32,7 @@ from orchestrator.profile.checked import (
     Prelink,
     Profile,
     Registry,
+    Scratch,
     TargetChoice,
     Trace,
 )
@@ -212,6 +215,11 @@ def _checked(
             _delegate(t, document.folder("delegates")) for t in table.delegates
         ),
         prelink=Prelink(skip=tuple(sorted(set(table.prelink.skip)))),
+        scratch=Scratch(
+            policy=ScratchPolicy(table.scratch.policy),
+            runtime_check=RuntimeCheck(table.scratch.runtime_check),
+        ),
+        memory=Memory(planner=Planner(table.memory.planner)),
         registry=Registry(max_kernels=table.registry.max_kernels),
         trace=Trace(enable=table.trace.enable),
         integrity=Integrity(check=CheckImage(table.integrity.check)),

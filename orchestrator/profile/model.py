@@ -37,13 +37,14 @@ from orchestrator.profile.fields import (
     problem,
     shown,
 )
+from orchestrator.profile.memory_tables import MemoryTable, ScratchTable
 from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
 from orchestrator.profile.table import Table
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
 SCHEMA_VERSION = 1
 
-PLANNED_KEYS = frozenset({("scratch",), ("memory",)})
+PLANNED_KEYS = frozenset({("memory", "regions"), ("memory", "concurrency")})
 """Keys of later versions; a profile that has one is told so."""
 
 PASSES = (
@@ -375,6 +376,12 @@ class ProfileTable(Table):
     )
     prelink: PrelinkTable = Field(
         default=PrelinkTable(), description="How models are prelinked."
+    )
+    scratch: ScratchTable = Field(
+        default=ScratchTable(), description="Memory of single calls."
+    )
+    memory: MemoryTable = Field(
+        default=MemoryTable(), description="Where planned tensors lie."
     )
     registry: RegistryTable = Field(
         default=RegistryTable(), description="ExecuTorch's kernel registry."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.memory import (
     CALLER_SECTION,
     Arena,
+    ArenaFacts,
     MemoryPlan,
     MethodMemory,
     ModelMemory,
@@ -55,6 +56,7 @@ def plan_memory(
     spans: Mapping[str, SourceSpan],
     linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
     delegates: Mapping[str, int] = MappingProxyType({}),
+    planned: Mapping[str, Sequence[Sequence[ArenaFacts]]] = MappingProxyType({}),
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -65,6 +67,7 @@ def plan_memory(
         spans: By model name, the profile line that names it.
         linked: By name of a prelinked model: its methods in the program's order.
         delegates: State bytes of the delegates that are linked, by backend.
+        planned: By model and method, what became of arenas that were planned.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -90,12 +93,15 @@ def plan_memory(
                     name,
                     program,
                     method,
-                    linked[name][index].state_bytes(pointer_bytes=pointer_bytes)
+                    state_bytes=linked[name][index].state_bytes(
+                        pointer_bytes=pointer_bytes
+                    )
                     if name in linked
                     else method_state_bytes(
                         method, pointer_bytes=pointer_bytes, delegates=delegates
                     ),
-                    {} if name in linked else delegates,
+                    delegates={} if name in linked else delegates,
+                    planned=planned[name][index] if name in planned else (),
                 )
                 for index, method in enumerate(program.methods)
             ),
@@ -191,10 +197,22 @@ def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
     return sum(_aligned(len(data)) for data in constants)
 
 
-def _arenas(program: Program, method: Method) -> Iterable[Arena]:
+def _arenas(
+    program: Program, method: Method, planned: Sequence[ArenaFacts]
+) -> Iterable[Arena]:
     shares = shares_state(program)
+    facts = {found.memory_id: found for found in planned}
     for memory_id in range(1, len(method.arena_bytes)):
         is_shared = shares and memory_id == SHARED_ID
+        if memory_id in facts:
+            yield Arena(
+                memory_id=memory_id,
+                size_bytes=facts[memory_id].size_bytes,
+                peak_live_bytes=facts[memory_id].lower_bound_bytes,
+                file_bytes=facts[memory_id].file_bytes,
+                planner=facts[memory_id].planner,
+            )
+            continue
         yield Arena(
             memory_id=memory_id,
             size_bytes=method.arena_bytes[memory_id],
@@ -209,13 +227,15 @@ def _method_memory(
     model: str,
     program: Program,
     method: Method,
+    *,
     state_bytes: int,
     delegates: Mapping[str, int],
+    planned: Sequence[ArenaFacts],
 ) -> MethodMemory:
     return MethodMemory(
         model=model,
         method=method.name,
-        arenas=tuple(_arenas(program, method)),
+        arenas=tuple(_arenas(program, method, planned)),
         state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),

@@ -6,7 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestrator.core.memory import MemoryPlan
+    from orchestrator.core.memory import Arena, MemoryPlan
+
+
+def _planned(arena: Arena) -> dict[str, object]:
+    if arena.file_bytes is None:
+        return {}
+    return {"file_bytes": arena.file_bytes, "planner": arena.planner}
 
 
 def memory_plan_json(plan: MemoryPlan) -> str:
@@ -38,6 +44,7 @@ def memory_plan_json(plan: MemoryPlan) -> str:
                                 "lower_bound_bytes": arena.peak_live_bytes,
                                 "gap_percent": round(arena.gap_percent, 2),
                                 **({"shared": [*s]} if (s := arena.shared) else {}),
+                                **_planned(arena),
                             }
                             for arena in method.arenas
                         ],

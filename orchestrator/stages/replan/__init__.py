@@ -1,17 +1,19 @@
-"""Memory laid out afresh: lifetimes, blocks, and the offsets that come of them."""
+"""Stage `replan`: programs made right for the target, memory laid out afresh."""
 
-from orchestrator.stages.replan.flow import Flow, flow_of
-from orchestrator.stages.replan.layout import Replanned, replan
-from orchestrator.stages.replan.proof import problems_of
-from orchestrator.stages.replan.steps import Subject, linked_subject, method_subject
+from orchestrator.stages.replan.adapt import (
+    Adapted,
+    PlanProofError,
+    adapt_linked,
+    adapt_program,
+    with_scratch,
+)
+from orchestrator.stages.replan.scratch import scratch_problems
 
 __all__ = [
-    "Flow",
-    "Replanned",
-    "Subject",
-    "flow_of",
-    "linked_subject",
-    "method_subject",
-    "problems_of",
-    "replan",
+    "Adapted",
+    "PlanProofError",
+    "adapt_linked",
+    "adapt_program",
+    "scratch_problems",
+    "with_scratch",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.memory import ArenaFacts
 from orchestrator.core.planning import Block
 from orchestrator.pte.values import Allocation, TensorValue
 from orchestrator.stages.replan.flow import flow_of
@@ -22,23 +23,6 @@ ALIGNMENT: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArenaPlan:
-    """What became of one arena.
-
-    Args:
-        memory_id: By which tensors name it.
-        size_bytes: Of the arena now.
-        lower_bound_bytes: Most bytes that are needed at one time.
-        planner: What found the offsets; `file` where those of the program stayed.
-    """
-
-    memory_id: int
-    size_bytes: int
-    lower_bound_bytes: int
-    planner: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Replanned:
     """A method with its memory laid out.
 
@@ -50,25 +34,24 @@ class Replanned:
 
     values: tuple[Value, ...]
     arena_bytes: tuple[int, ...]
-    arenas: tuple[ArenaPlan, ...]
+    arenas: tuple[ArenaFacts, ...]
 
 
 def replan(
     subject: Subject,
     arena_bytes: Sequence[int],
     *,
+    file_bytes: Sequence[int],
     fixed: Collection[int],
-    must_fit: bool,
     plan: Callable[[Sequence[Block]], BlockPlan],
 ) -> Replanned:
     """Lay out the arenas of a method; one that gets no smaller stays as it is.
 
     Args:
         subject: The method, with the places that the program gives.
-        arena_bytes: What the program asks for, by memory id.
+        arena_bytes: Size of the arenas with these places, by memory id.
+        file_bytes: What the program asked for, for the record.
         fixed: Memory ids that must stay as they are.
-        must_fit: The program's offsets are right for these tensors. They are not where
-            tensors have grown.
         plan: The planner.
     """
     values = list(subject.values)
@@ -83,16 +66,17 @@ def replan(
         blocks = tuple(_blocks(subject, flow))
         planned = plan(blocks)
         name = planned.planner
-        if must_fit and planned.size_bytes >= sizes[memory_id]:
+        if planned.size_bytes >= sizes[memory_id]:
             name = "file"
         else:
             sizes[memory_id] = planned.size_bytes
-            _place(values, flow, blocks, planned, memory_id)
+            _place(values, flow, planned, memory_id)
         found.append(
-            ArenaPlan(
+            ArenaFacts(
                 memory_id=memory_id,
                 size_bytes=sizes[memory_id],
-                lower_bound_bytes=min(planned.peak_live_bytes, sizes[memory_id]),
+                lower_bound_bytes=planned.peak_live_bytes,
+                file_bytes=file_bytes[memory_id],
                 planner=name,
             )
         )
@@ -135,7 +119,6 @@ def _alignment(group: Group) -> tuple[int, int]:
 def _place(
     values: list[Value],
     flow: Flow,
-    blocks: Sequence[Block],
     planned: BlockPlan,
     memory_id: int,
 ) -> None:

@@ -42,7 +42,7 @@ def problems_of(
         values: Every slot, with the new places.
         arena_bytes: New size of each arena, by memory id.
     """
-    found = []
+    found: list[str] = []
     for memory_id in range(1, len(arena_bytes)):
         before = _Layout(subject.values, memory_id)
         after = _Layout(values, memory_id)

@@ -93,7 +93,7 @@ def test_good_profiles(text: str) -> None:
         SMALL + 'target.board = "mps3-an547"\n',
         SMALL.replace("host", "cortex-m4") + 'target.board = "mps3-an547"\n',
         SMALL + 'target.toolchain = "gcc"\n',
-        SMALL + "[memory]\n",
+        SMALL + "[memories]\n",
         SMALL + "budget.flash = 96\n",
         SMALL + 'budget.flash = "96 KB"\n',
         SMALL + 'operators.include = ["a::"]\n',
