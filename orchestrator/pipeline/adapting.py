@@ -6,13 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestrator.core.memory_policy import Planner, ScratchPolicy
+from orchestrator.core.scratch_need import ScratchNeed
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
 from orchestrator.pte.edit import EditError
+from orchestrator.pte.program import KernelCall
+from orchestrator.pte.scratch import MethodFacts, scratch_requests
 
 if TYPE_CHECKING:
     from orchestrator.core.memory import MemoryPlan
     from orchestrator.core.operator import OperatorName, OpSchema
-    from orchestrator.core.scratch_need import ScratchNeed
     from orchestrator.pipeline.stages import Stages
     from orchestrator.plan import BuildPlan
     from orchestrator.pte.linked import LinkedMethod
@@ -51,8 +53,37 @@ def scratch_needs(
 
 
 def _needs(stages: Stages, plan: BuildPlan, model: str) -> tuple[ScratchNeed, ...]:
-    del stages, plan, model
-    return ()
+    """What the calls of a model need; calls without a kernel need nothing."""
+    kernels = {
+        (origin.method, origin.instruction): binding.kernel
+        for operator in stages.resolution(plan).operators
+        for binding in operator.bindings
+        for origin in binding.origins
+        if origin.source == model
+    }
+    found = []
+    for method in stages.programs[model].methods:
+        facts = MethodFacts.of(method)
+        for number, call in enumerate(method.instructions):
+            kernel = kernels.get((method.name, number))
+            if kernel is None or not isinstance(call, KernelCall):
+                continue
+            found += [
+                ScratchNeed(
+                    method=method.name,
+                    instruction=number,
+                    operator=str(kernel.operator),
+                    argument=request.argument,
+                    value=request.value,
+                    reserved_bytes=request.reserved_bytes,
+                    needed_bytes=request.size_bytes,
+                    is_private=request.is_private,
+                )
+                for request in scratch_requests(
+                    method, call, kernel, stages.target.isa.name, facts=facts
+                )
+            ]
+    return tuple(found)
 
 
 def prelink(stages: Stages, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.operator import ArgKind
+from orchestrator.core.scratch import is_scratch
 from orchestrator.pte.interface import TENSOR_LISTS
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.program import (
@@ -24,7 +24,7 @@ from orchestrator.pte.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from orchestrator.core.operator import Argument, OperatorName, OpSchema
+    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
     from orchestrator.pte.program import Instruction, Method
     from orchestrator.pte.values import Value
@@ -204,10 +204,10 @@ class _Maker:
             return self._view(index, args)
         pairs = (*zip(args, schema.arguments, strict=False),)
         outs = [value for value, argument in pairs if argument.is_out]
-        reads = [v for v, a in pairs if not a.is_out and not _is_scratch(a)]
+        reads = [v for v, a in pairs if not a.is_out and not is_scratch(a)]
         if name == _ROW:
             return self.step(index, reads=reads, grows=outs)
-        fills = [v for v, a in pairs if _is_scratch(a)]
+        fills = [v for v, a in pairs if is_scratch(a)]
         results = args[len(schema.arguments) :]
         if "out" in schema.name.overload or name in _COPIES or not outs:
             fills += [*outs, *results]
@@ -239,12 +239,6 @@ class _Maker:
     def _behind(self, indices: Iterable[int]) -> tuple[int, ...]:
         found = (s for i in indices for s in sorted(self._sources.get(i, ())))
         return tuple(dict.fromkeys(found))
-
-
-def _is_scratch(argument: Argument) -> bool:
-    return argument.kind is ArgKind.TENSOR and (
-        argument.name.startswith("scratch") or argument.name.endswith("_scratch")
-    )
 
 
 def _sources(
