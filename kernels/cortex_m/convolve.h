@@ -1,0 +1,34 @@
+// Sums of products over images: convolution, matrix products.
+#pragma once
+
+#include <stdint.h>
+
+#include "image.h"
+
+namespace orch::cortex_m {
+
+/// A convolution of NHWC images with OHWI weights.
+struct Convolution {
+  Image in;
+  Image out;
+  Axis rows;
+  Axis columns;
+  int32_t group_channels;  // input channels that an output channel sees
+  int32_t group_outputs;   // output channels that see the same
+  int32_t x_offset;        // added to inputs that are no padding
+  int32_t w_offset;        // added to weights
+  const int8_t* x;
+  const int8_t* w;
+  const int32_t* bias;  // per output channel, or null
+  int8_t* y;
+  Output to;
+};
+
+/// y = requantize(bias + sum of (x + x_offset) * (w + w_offset)).
+void convolve(const Convolution& conv);
+
+/// The same of matrices: x of [rows, depth], w of [columns, depth], y of [rows,
+/// columns]; both have dense rows.
+void multiply(Convolution& conv, int32_t rows, int32_t depth, int32_t columns);
+
+}  // namespace orch::cortex_m

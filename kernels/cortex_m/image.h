@@ -1,0 +1,149 @@
+// Arguments of int8 operators on images: sizes, parameters, scales.
+#pragma once
+
+#include <stdint.h>
+
+#include "orch/kernel.h"
+#include "requantize.h"
+#include "util/check.h"
+
+namespace orch::cortex_m {
+
+/// How an operator's tensors name the dimensions of an image.
+enum class Layout : uint8_t {
+  kChannelsLast,  // sizes [N, C, H, W], dim order 0, 2, 3, 1
+  kNhwc,          // sizes [N, H, W, C], contiguous
+};
+
+/// Sizes of an image whose memory is NHWC.
+struct Image {
+  int32_t batch;
+  int32_t height;
+  int32_t width;
+  int32_t channels;
+};
+
+/// The sizes of an image. Errors: InvalidArgument (no int8, not of rank 4),
+/// NotSupported (the memory is not NHWC).
+__attribute__((noinline)) inline Error read_image(const Tensor& tensor,
+                                                  Layout layout, Image& image) {
+  ORCH_CHECK(tensor.dtype == ScalarType::Char && tensor.dim == 4,
+             Error::InvalidArgument);
+  const bool nhwc = layout == Layout::kNhwc;
+  const int at[4] = {0, nhwc ? 1 : 2, nhwc ? 2 : 3, nhwc ? 3 : 1};
+  int32_t* const sizes[4] = {&image.batch, &image.height, &image.width,
+                             &image.channels};
+  const Strides strides(tensor);
+  int32_t stride = 1;
+  for (int i = 3; i >= 0; --i) {
+    const int32_t size = tensor.size(at[i]);
+    // Where a dimension has size 1, its stride means nothing.
+    ORCH_CHECK(size <= 1 || strides[at[i]] == stride, Error::NotSupported);
+    *sizes[i] = size;
+    stride *= size;
+  }
+  return Error::Ok;
+}
+
+/// Gives `out` the sizes of an image. Errors: those of `resize_output`.
+template <typename... Tensors>
+Error resize_image(Tensor& out, Layout layout, const Image& image,
+                   const Tensors&... inputs) {
+  const bool nhwc = layout == Layout::kNhwc;
+  const int32_t sizes[4] = {image.batch, nhwc ? image.height : image.channels,
+                            nhwc ? image.width : image.height,
+                            nhwc ? image.channels : image.width};
+  return resize_output(out, {sizes, 4}, inputs...);
+}
+
+/// A window along one dimension.
+struct Axis {
+  int32_t in;
+  int32_t out;
+  int32_t kernel;
+  int32_t stride;
+  int32_t padding;
+  int32_t dilation;
+};
+
+/// The taps of a window that lie in the input.
+struct Taps {
+  int32_t first;
+  int32_t count;
+  int32_t in;  // where the first one is
+};
+
+/// Taps of output `o`.
+inline Taps taps_at(const Axis& axis, int32_t o) {
+  Taps taps = {0, axis.kernel, o * axis.stride - axis.padding};
+  while (taps.count > 0 && taps.in < 0) {
+    taps.in += axis.dilation;
+    ++taps.first;
+    --taps.count;
+  }
+  while (taps.count > 0 &&
+         taps.in + (taps.count - 1) * axis.dilation >= axis.in) {
+    --taps.count;
+  }
+  if (taps.count == 0) taps.in = 0;
+  return taps;
+}
+
+/// Finds the size of the output along one axis. Errors: InvalidArgument.
+inline Error set_output(Axis& axis) {
+  const int64_t window = int64_t{axis.dilation} * (axis.kernel - 1) + 1;
+  const int64_t padded = axis.in + 2 * int64_t{axis.padding};
+  ORCH_CHECK(padded >= window && padded <= kMaxExtent, Error::InvalidArgument);
+  axis.out = static_cast<int32_t>(padded - window) / axis.stride + 1;
+  return Error::Ok;
+}
+
+/// a * b where it fits 32 bits; anything else is not used.
+inline int32_t wrapping_product(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) *
+                              static_cast<uint32_t>(b));
+}
+
+/// An integer argument of 32 bits between two limits. Errors: InvalidArgument.
+inline Error read_between(int64_t value, int32_t low, int32_t high,
+                          int32_t& out) {
+  ORCH_CHECK(value >= low && value <= high, Error::InvalidArgument);
+  out = static_cast<int32_t>(value);
+  return Error::Ok;
+}
+
+/// What is added to items before they are multiplied: -zero point. Errors:
+/// InvalidArgument.
+inline Error read_offset(int64_t value, int32_t& out) {
+  return read_between(value, -128, 128, out);
+}
+
+/// Limits of the output. Errors: InvalidArgument.
+inline Error read_range(int64_t low, int64_t high, Range& range) {
+  ORCH_TRY(read_between(low, -128, 127, range.low));
+  return read_between(high, -128, 127, range.high);
+}
+
+/// From 32-bit sums to int8.
+struct Output {
+  const int32_t* multipliers;  // per output channel
+  const int32_t* shifts;
+  int32_t step;  // 1, or 0 if one stands for all channels
+  int32_t offset;
+  Range range;
+
+  int8_t item(int32_t sum, int32_t channel) const {
+    const int32_t at = channel * step;
+    const int32_t scaled = requantize(sum, multipliers[at], shifts[at]);
+    const uint32_t moved =
+        static_cast<uint32_t>(scaled) + static_cast<uint32_t>(offset);
+    return static_cast<int8_t>(clamp(static_cast<int32_t>(moved), range));
+  }
+};
+
+/// Whether a tensor holds one Int for each of `count` channels.
+inline bool is_per_channel(const Tensor& tensor, int32_t count) {
+  return tensor.dtype == ScalarType::Int && tensor.numel() == count;
+}
+
+}  // namespace orch::cortex_m

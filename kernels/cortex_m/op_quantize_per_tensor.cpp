@@ -1,0 +1,31 @@
+#include "orch_selected/op_quantize_per_tensor.h"
+
+#include "orch/kernel.h"
+#include "util/affine.h"
+#include "util/check.h"
+
+namespace orch::cortex_m {
+
+// cortex_m::quantize_per_tensor.out(Tensor input, float scale, int zero_point,
+//   int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error quantize_per_tensor_out(const Args& args) {
+  const Tensor& input = args.tensor(0);
+  Tensor& out = args.tensor(6);
+
+  ORCH_CHECK(args.integer(5) == static_cast<int>(out.dtype),
+             Error::InvalidArgument);
+  AffineFn fn;
+  ORCH_TRY(find_quantize<selected::cortex_m_quantize_per_tensor_out.bits>(
+      input.dtype, out.dtype, fn));
+  Affine affine;
+  affine.scale = static_cast<float>(args.number(1));
+  ORCH_TRY(read_zero_point(args.integer(2), affine));
+  ORCH_TRY(read_limits(args.integer(3), args.integer(4), out.dtype, affine));
+  ORCH_TRY(resize(out, input.sizes()));
+  StridedLoop loop = loop_over(out, input);
+  for_each_row(loop, input, out, affine, fn);
+  return Error::Ok;
+}
+
+}  // namespace orch::cortex_m
