@@ -171,7 +171,7 @@ def plan_build(
         "compile",
         stage={"generate": generate},
         source=sources,
-        profile=settings("target", "trace", "integrity"),
+        profile=settings("target", "trace", "integrity", "scratch"),
         toolchain={"": toolchain},
     )
     measure = add(

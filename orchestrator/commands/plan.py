@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 
@@ -54,6 +55,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "missing": [str(m) for m in resolution.missing],
             "arena_bytes": memory.arena_bytes,
             "state_bytes": memory.state_bytes,
+            "arenas": arenas_json(memory),
             "stages": stages,
         }
     )
@@ -74,6 +76,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             f" bytes of arena, {method.state_bytes:,} of state"
             for method in model.methods
         ]
+    lines += ["", "arenas", *(f"  {line}" for line in arena_lines(memory))]
     lines += ["", "kernels"]
     lines += [
         f"  {operator.name!s:<46} {binding.kernel.library},"

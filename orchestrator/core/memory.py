@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.core.scratch_need import ScratchNeed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,16 @@ class Arena:
             return 0.0
         return 100.0 * (self.size_bytes - self.peak_live_bytes) / self.peak_live_bytes
 
+    @property
+    def text(self) -> str:
+        """`arena 1: 16,000 -> 12,800 bytes, gap 0.0 %`; one size if it stayed."""
+        before = self.file_bytes
+        change = f"{before:,} -> " if before not in (None, self.size_bytes) else ""
+        return (
+            f"arena {self.memory_id}: {change}{self.size_bytes:,} bytes,"
+            f" gap {self.gap_percent:.1f} %"
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelegateState:
@@ -80,6 +94,7 @@ class MethodMemory:
             order; `state_bytes` counts them, with their handles.
         caller_bytes: Inputs and outputs that are not planned, each at a multiple of 16:
             they lie in memory of the caller.
+        scratch: Of its calls, in the program's order; they lie in its arenas.
     """
 
     model: str
@@ -91,6 +106,7 @@ class MethodMemory:
     temporary_bytes: int = 0
     delegates: tuple[DelegateState, ...] = ()
     caller_bytes: int = 0
+    scratch: tuple[ScratchNeed, ...] = ()
 
     @property
     def own_arenas(self) -> tuple[Arena, ...]:

@@ -27,3 +27,8 @@ class RuntimeCheck(StrEnum):
     NEVER = "never"
     DEBUG = "debug"
     ALWAYS = "always"
+
+    def applies(self, optimize: str) -> bool:
+        """Whether a build compares that is optimized for this."""
+        debug = self is RuntimeCheck.DEBUG and optimize == "debug"
+        return debug or self is RuntimeCheck.ALWAYS

@@ -13,6 +13,7 @@ class ScratchNeed:
         method: Name of the method.
         instruction: Index in the program.
         operator: Text of the operator's name.
+        library: Kernel library whose kernel serves the call.
         argument: Name in the op schema.
         value: Index of the tensor that is given for it.
         reserved_bytes: What the program has.
@@ -23,6 +24,7 @@ class ScratchNeed:
     method: str
     instruction: int
     operator: str
+    library: str
     argument: str
     value: int
     reserved_bytes: int

@@ -47,8 +47,6 @@ def scratch_needs(
     ]
     if problems:
         raise MemoryPlanError(problems)
-    if policy is ScratchPolicy.VERIFY:
-        return dict.fromkeys(stages.programs, ())
     return found
 
 
@@ -73,6 +71,7 @@ def _needs(stages: Stages, plan: BuildPlan, model: str) -> tuple[ScratchNeed, ..
                     method=method.name,
                     instruction=number,
                     operator=str(kernel.operator),
+                    library=kernel.library,
                     argument=request.argument,
                     value=request.value,
                     reserved_bytes=request.reserved_bytes,
@@ -155,6 +154,7 @@ def _sized(stages: Stages, plan: BuildPlan) -> dict[str, Program]:
     from orchestrator.stages.replan import with_scratch  # noqa: PLC0415
 
     needs = scratch_needs(stages, plan)
+    # Where the profile asks to verify, everything is as it has to be already.
     return {
         name: with_scratch(program, needs[name])
         for name, program in stages.programs.items()
@@ -192,4 +192,5 @@ def memory_of(stages: Stages, plan: BuildPlan | None) -> MemoryPlan:
         linked=stages.linked(plan) if plan is not None else {},
         delegates=stages.libraries.delegate_states(stages.programs.values()),
         planned={name: found.arenas for name, found in adapted.items()},
+        scratch=scratch_needs(stages, plan) if plan is not None else {},
     )

@@ -117,6 +117,7 @@ class Pipeline(Stages):
             generated=generated,
             outputs=outputs,
             firmware=self.firmware_facts(plan),
+            memory=self.memory_facts(plan),
         )
         text = lockfile.lock_text(lock)
         changed = self._current_lock_text() != text

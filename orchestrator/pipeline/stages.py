@@ -13,6 +13,7 @@ import orchestrator
 from orchestrator.core.artifact import GeneratedFile
 from orchestrator.core.op_info import Origin
 from orchestrator.core.operator import OperatorName
+from orchestrator.core.scratch import scratch_arguments
 from orchestrator.errors import ProfileError
 from orchestrator.pipeline.adapting import memory_of, prelink, replan
 from orchestrator.pipeline.collector import Collector
@@ -321,9 +322,27 @@ class Stages(Inputs):
         )
         return firmware_facts(firmware)
 
+    def memory_facts(self, plan: BuildPlan) -> tuple[tuple[str, str], ...]:
+        """Arenas, and the scratch memory they were planned for."""
+        from orchestrator.core.contract import memory_facts  # noqa: PLC0415
+
+        return memory_facts(
+            self.memory(plan),
+            isa=self.target.isa.name,
+            library=lambda name: self.native[self.libraries.functions(name)],
+        )
+
     def _firmware_json(self, plan: BuildPlan) -> str:
         facts = dict(self.firmware_facts(plan))
         return json.dumps({"schema": 1, "firmware": facts}, indent=1) + "\n"
+
+    def checks_scratch(self, plan: BuildPlan) -> bool:
+        """Whether kernels compare their scratch memory, and there are such kernels."""
+        check, optimize = self.profile.scratch.runtime_check, self.target.optimize
+        return check.applies(optimize) and any(
+            scratch_arguments(operator.schema)
+            for operator in self.resolution(plan).operators
+        )
 
     def compile_plan(self, plan: BuildPlan) -> CompilePlan:
         """Every compile and link step."""
@@ -348,6 +367,7 @@ class Stages(Inputs):
             delegates=self.libraries.delegate_options,
             traced=self.profile.trace.enable,
             checked=self.profile.integrity.check.value != "never",
+            scratch_checks=self.checks_scratch(plan),
             programs=self.programs,
             caller_bytes=self.memory(plan).caller_bytes,
             external=self.loads_external,

@@ -37,6 +37,7 @@ from orchestrator.pte.values import BoolListValue, TensorValue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from orchestrator.core.scratch_need import ScratchNeed
     from orchestrator.pte.linked import LinkedMethod
     from orchestrator.pte.program import Method, Program
     from orchestrator.targets import Board, Region
@@ -57,6 +58,7 @@ def plan_memory(
     linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
     delegates: Mapping[str, int] = MappingProxyType({}),
     planned: Mapping[str, Sequence[Sequence[ArenaFacts]]] = MappingProxyType({}),
+    scratch: Mapping[str, Sequence[ScratchNeed]] = MappingProxyType({}),
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -68,6 +70,7 @@ def plan_memory(
         linked: By name of a prelinked model: its methods in the program's order.
         delegates: State bytes of the delegates that are linked, by backend.
         planned: By model and method, what became of arenas that were planned.
+        scratch: By model, of its calls.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -102,6 +105,7 @@ def plan_memory(
                     ),
                     delegates={} if name in linked else delegates,
                     planned=planned[name][index] if name in planned else (),
+                    scratch=scratch.get(name, ()),
                 )
                 for index, method in enumerate(program.methods)
             ),
@@ -231,6 +235,7 @@ def _method_memory(
     state_bytes: int,
     delegates: Mapping[str, int],
     planned: Sequence[ArenaFacts],
+    scratch: Sequence[ScratchNeed],
 ) -> MethodMemory:
     return MethodMemory(
         model=model,
@@ -241,6 +246,7 @@ def _method_memory(
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
         delegates=delegate_states(method, delegates),
         caller_bytes=caller_bytes(method),
+        scratch=tuple(need for need in scratch if need.method == method.name),
     )
 
 

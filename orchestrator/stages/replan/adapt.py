@@ -41,13 +41,11 @@ class Adapted:
             linked, with the sizes its arenas have now.
         linked: Methods of a prelinked model.
         arenas: By method, of each arena that could be planned.
-        needs: Scratch memory of its calls.
     """
 
     program: Program = field(repr=False)
     linked: tuple[LinkedMethod, ...] | None = field(default=None, repr=False)
     arenas: tuple[tuple[ArenaFacts, ...], ...]
-    needs: tuple[ScratchNeed, ...] = ()
 
 
 def with_scratch(program: Program, needs: Iterable[ScratchNeed]) -> Program:
