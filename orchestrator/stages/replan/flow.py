@@ -60,8 +60,8 @@ class Flow:
     Args:
         groups: In order of their first members.
         idle: Tensors that nothing touches: they only have to fit.
-        is_clear: Nothing looks at bytes that nothing has written. If something does,
-            nothing may be moved.
+        is_clear: It is known who has written what is looked at. If not, nothing may
+            be moved.
     """
 
     groups: tuple[Group, ...]
@@ -210,7 +210,7 @@ class _Analysis:
     ) -> None:
         """Join what reads with what wrote."""
         for number, events in _by_run(piece, runs).items():
-            state = states[number]
+            state = states.get(number, frozenset())
             for event in events:
                 value = event.value
                 if event.kind == "read" or (event.kind == "own" and value not in state):
@@ -228,8 +228,8 @@ class _Analysis:
                 and tensor.is_dynamic
                 and self._kin.of(value) != self._kin.of(writer)
             ):
-                # It may have written less than its bytes, and others show.
-                self._whole.add(value)
+                # It may have written less than its bytes, and older ones show.
+                self._is_clear = False
 
     def _follow(
         self,

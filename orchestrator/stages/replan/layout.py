@@ -127,8 +127,9 @@ def _place(
         start = offset + _alignment(group)[1] - group.begin
         for index in group.members:
             value = values[index]
-            if isinstance(value, TensorValue) and value.allocation is not None:
-                places[index] = start + value.allocation.offset_bytes
+            assert isinstance(value, TensorValue)  # noqa: S101  # has a place
+            assert value.allocation is not None  # noqa: S101  # likewise
+            places[index] = start + value.allocation.offset_bytes
     places |= zip(flow.idle, planned.offsets[len(flow.groups) :], strict=True)
     for index, value in enumerate(values):
         if not isinstance(value, TensorValue) or value.allocation is None:

@@ -14,7 +14,6 @@ from orchestrator.pte.interface import TENSOR_LISTS
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.program import (
     DelegateCall,
-    FreeCall,
     JumpFalseCall,
     KernelCall,
     MoveCall,
@@ -110,7 +109,7 @@ def method_subject(method: Method, schemas: Mapping[OperatorName, OpSchema]) -> 
                 steps.append(maker.jump(index, condition, destination))
             case MoveCall(source=source):
                 steps.append(maker.move(index, source))
-            case FreeCall():
+            case _:  # freeing does nothing
                 steps.append(Step(next=(index + 1,)))
     return maker.subject(steps, method.inputs, method.outputs)
 
@@ -127,8 +126,8 @@ def linked_subject(
                 steps.append(maker.call(index, schemas.get(operator), args))
             case JumpFalseCall(condition=condition, destination=destination):
                 steps.append(maker.jump(index, condition, destination))
-            case MoveCall(source=source):
-                steps.append(maker.move(index, source))
+            case _:
+                steps.append(maker.move(index, instruction.source))
     return maker.subject(steps, method.inputs, method.outputs)
 
 
@@ -149,8 +148,8 @@ class _Maker:
         writes = (w for s in steps for w in (*s.changes, *s.grows))
         # A write through a move's target would go where the move decides.
         known = self._is_known and moved.isdisjoint(writes)
-        given = (*self._tensors(inputs),)
-        got = (*self._tensors(outputs),)
+        given = self._tensors(inputs)
+        got = self._tensors(outputs)
         return Subject(
             values=self._values,
             steps=tuple(steps),
@@ -162,7 +161,7 @@ class _Maker:
         )
 
     def jump(self, index: int, condition: int, destination: int) -> Step:
-        reads = (*self._tensors((condition,)),)
+        reads = self._tensors((condition,))
         return Step(
             reads=reads,
             moved=self._behind(reads),
@@ -183,14 +182,14 @@ class _Maker:
         grows: Iterable[int] = (),
         same: Iterable[int] = (),
     ) -> Step:
-        looks, written = (*self._tensors(reads),), (*self._tensors(fills),)
-        changed = (*self._tensors(changes),)
+        looks, written = self._tensors(reads), self._tensors(fills)
+        changed = self._tensors(changes)
         return Step(
             reads=looks,
             fills=written,
             changes=changed,
-            grows=(*self._tensors(grows),),
-            same=(*self._tensors(same),),
+            grows=self._tensors(grows),
+            same=self._tensors(same),
             moved=self._behind((*looks, *changed)),
             next=(index + 1,),
         )
@@ -228,7 +227,10 @@ class _Maker:
             return self.step(index, reads=(base,), same=(out,))
         return self.step(index, reads=(base,), fills=(out,))
 
-    def _tensors(self, indices: Iterable[int]) -> Iterator[int]:
+    def _tensors(self, indices: Iterable[int]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(self._items(indices)))
+
+    def _items(self, indices: Iterable[int]) -> Iterator[int]:
         for index in indices:
             value = self._values[index]
             items = value.items if isinstance(value, TENSOR_LISTS) else (index,)
