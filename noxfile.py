@@ -19,7 +19,18 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "unit"]
 
 ROOT = Path(__file__).parent
-TARGETS = ("host", "cortex-m4", "cortex-m55")
+TARGETS = (
+    "host",
+    "cortex-m0plus",
+    "cortex-m3",
+    "cortex-m4",
+    "cortex-m7",
+    "cortex-m23",
+    "cortex-m33",
+    "cortex-m35p",
+    "cortex-m55",
+    "cortex-m85",
+)
 """Cores of orchestrator/targets.py; a test holds the two equal."""
 
 CLANG_FORMAT = "clang-format-14"
@@ -77,8 +88,9 @@ def integration(session: nox.Session) -> None:
 
 def _target_session(name: str) -> None:
     def target(session: nox.Session) -> None:
-        files = ("tests/qemu/test_cases.py", "tests/qemu/test_corpus.py")
-        _pytest(session, *files, "-k", name)
+        files = ("test_cases.py", "test_corpus.py", "test_targets.py")
+        session.env["ORCHESTRATOR_EVERY_TARGET"] = "1"
+        _pytest(session, *(f"tests/qemu/{file}" for file in files), "-k", name)
 
     target.__doc__ = f"Every case on {name}, with every toolchain it has."
     nox.session(name=f"target-{name}")(target)

@@ -101,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_run(command)
     _add_size(command)
+    _add_scratch(command)
 
     why = command("why", "tell why something is in the product and what it costs")
     why.add_argument("name", metavar="NAME", help=_NAME)
@@ -180,6 +181,23 @@ def _add_size(command: Callable[..., _Parser]) -> None:
     what_if.add_argument("--toolchain", choices=("gnu", "zig"), default="")
     size.add_argument(
         "-j", "--jobs", type=_positive, metavar="N", help="parallel steps"
+    )
+
+
+def _add_scratch(command: Callable[..., _Parser]) -> None:
+    """Memory that kernels need during a call."""
+    scratch = command(
+        "scratch", "show scratch memory of each call, or compare tables", profile=False
+    )
+    scratch.add_argument("profile", type=Path, nargs="?", metavar="PROFILE")
+    scratch.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    scratch.add_argument(
+        "--check",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="TABLE",
+        help="CSV of sizes of your CMSIS-NN",
     )
 
 

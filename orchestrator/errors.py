@@ -108,7 +108,7 @@ class KernelError(OrchestratorError):
 
 
 class MemoryPlanError(OrchestratorError):
-    """A memory, a region or a budget is exceeded."""
+    """A memory, a region or a budget is exceeded, or scratch sizes differ."""
 
     exit_code = ExitCode.MEMORY
 

@@ -1,20 +1,40 @@
-"""Targets as data: cores, their instruction sets, compiler flags and boards.
+"""Targets as data: cores, their instruction sets and compiler flags.
 
-Adding a core or board means adding a row here; no code branches on their names.
+Adding a core means adding a row here; no code branches on their names. Boards are in
+`boards.py`.
 
-Sources: the compilers' manuals; QEMU `hw/arm/mps2.c`, `mps2-tz.c` for memory maps.
+Source: the compilers' manuals.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
+
+from orchestrator.boards import BOARDS, Board, Region, with_regions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.core.regions import RegionChoice
+
+__all__ = [
+    "BOARDS",
+    "CPUS",
+    "TOOLCHAINS",
+    "Board",
+    "Cpu",
+    "Isa",
+    "Region",
+    "Target",
+    "resolve_target",
+]
 
 TOOLCHAINS = ("gnu", "zig")
+
+ISA_LEVELS: Mapping[str, int] = MappingProxyType({"scalar": 0, "dsp": 1, "mve": 2})
+"""Instruction set variants, each with those before it, as `ORCH_ISA` tells kernels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +48,11 @@ class Isa:
 
     name: str
     machine_flags: tuple[str, ...]
+
+    @property
+    def level(self) -> int:
+        """Value of the macro ORCH_ISA: what kernels may use at most."""
+        return ISA_LEVELS[self.name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,49 +86,6 @@ class Cpu:
     clang_triple: str
     zig_target: Mapping[str, tuple[str, str]]
     freestanding: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Region:
-    """A memory of a board.
-
-    Args:
-        name: In linker script and reports.
-        origin: First address.
-        size_bytes: Length.
-        kind: `flash` (code and constants) or `ram`.
-    """
-
-    name: str
-    origin: int
-    size_bytes: int
-    kind: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
-    """An emulated board.
-
-    Args:
-        name: As the profile writes it.
-        cpu: Its core.
-        regions: Memories, the preferred one of each kind first.
-        stack_bytes: Reserved for the stack.
-        emulator: Program and arguments; the firmware's path follows `-kernel`.
-    """
-
-    name: str
-    cpu: str
-    regions: tuple[Region, ...]
-    stack_bytes: int
-    emulator: tuple[str, ...]
-
-
-KIB = 1024
-MIB = 1024 * KIB
-
-
-_Named = TypeVar("_Named", "Cpu", "Board")
 
 
 def _host() -> Cpu:
@@ -162,82 +144,129 @@ def _cortex_m(
     )
 
 
-def _by_name(items: tuple[_Named, ...]) -> Mapping[str, _Named]:
-    return MappingProxyType({item.name: item for item in items})
+_SP_V4 = ("-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
+_SP_V5 = ("-mfpu=fpv5-sp-d16", "-mfloat-abi=hard")
+_DP_V5 = ("-mfpu=fpv5-d16", "-mfloat-abi=hard")
+_AUTO_FPU = ("-mfloat-abi=hard",)
+_NO_FPU = ("-mfloat-abi=soft",)
 
 
-CPUS: Mapping[str, Cpu] = _by_name(
-    (
-        _host(),
-        _cortex_m(
-            "cortex-m4",
-            triple="thumbv7em-none-eabihf",
-            isas={
-                "dsp": (
-                    ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
-                    "cortex_m4+vfp4d16sp",
-                )
-            },
-            board="mps2-an386",
-        ),
-        _cortex_m(
-            "cortex-m55",
-            triple="thumbv8.1m.main-none-eabihf",
-            isas={
-                "mve": (
-                    ("-mcpu=cortex-m55", "-mfloat-abi=hard"),
-                    "cortex_m55+mve_fp+fp_armv8d16",
-                ),
-                "dsp": (
-                    ("-mcpu=cortex-m55+nomve", "-mfloat-abi=hard"),
-                    "cortex_m55-mve-mve_fp+fp_armv8d16",
-                ),
-            },
-            board="mps3-an547",
-        ),
-    )
-)
+def _core(cpu: str, fpu: tuple[str, ...]) -> tuple[str, ...]:
+    return (f"-mcpu={cpu}", *fpu)
 
-_QEMU_ARM = ("qemu-system-arm", "-nographic", "-monitor", "none", "-serial", "none")
 
-BOARDS: Mapping[str, Board] = _by_name(
-    (
-        Board(
-            name="mps2-an386",
-            cpu="cortex-m4",
-            regions=(
-                Region(name="flash", origin=0, size_bytes=4 * MIB, kind="flash"),
-                Region(name="sram", origin=0x20000000, size_bytes=4 * MIB, kind="ram"),
-                Region(
-                    name="psram", origin=0x21000000, size_bytes=16 * MIB, kind="ram"
-                ),
+def _march(extensions: str) -> tuple[str, ...]:
+    """Of a core younger than the compilers that have to build for it."""
+    return (f"-march=armv8.1-m.main{extensions}", *_AUTO_FPU)
+
+
+CPUS: Mapping[str, Cpu] = MappingProxyType(
+    {
+        cpu.name: cpu
+        for cpu in (
+            _host(),
+            _cortex_m(
+                "cortex-m0plus",
+                triple="thumbv6m-none-eabi",
+                isas={"scalar": (_core("cortex-m0plus", _NO_FPU), "cortex_m0plus")},
+                board="mps2-an385",
             ),
-            stack_bytes=4 * KIB,
-            emulator=(*_QEMU_ARM, "-M", "mps2-an386"),
-        ),
-        Board(
-            name="mps3-an547",
-            cpu="cortex-m55",
-            # Secure aliases: the board starts in secure state.
-            regions=(
-                Region(
-                    name="itcm", origin=0x10000000, size_bytes=512 * KIB, kind="flash"
-                ),
-                Region(
-                    name="code_sram",
-                    origin=0x11000000,
-                    size_bytes=2 * MIB,
-                    kind="flash",
-                ),
-                Region(
-                    name="dtcm", origin=0x30000000, size_bytes=512 * KIB, kind="ram"
-                ),
-                Region(name="sram", origin=0x31000000, size_bytes=4 * MIB, kind="ram"),
+            _cortex_m(
+                "cortex-m3",
+                triple="thumbv7m-none-eabi",
+                isas={"scalar": (_core("cortex-m3", _NO_FPU), "cortex_m3")},
+                board="mps2-an385",
             ),
-            stack_bytes=4 * KIB,
-            emulator=(*_QEMU_ARM, "-M", "mps3-an547"),
-        ),
-    )
+            # An Armv7E-M core without its DSP instructions is no target of compilers:
+            # there, `scalar` is which variant of a kernel is taken.
+            _cortex_m(
+                "cortex-m4",
+                triple="thumbv7em-none-eabihf",
+                isas={
+                    "dsp": (_core("cortex-m4", _SP_V4), "cortex_m4+vfp4d16sp"),
+                    "scalar": (_core("cortex-m4", _SP_V4), "cortex_m4+vfp4d16sp"),
+                },
+                board="mps2-an386",
+            ),
+            _cortex_m(
+                "cortex-m7",
+                triple="thumbv7em-none-eabihf",
+                isas={
+                    "dsp": (_core("cortex-m7", _DP_V5), "cortex_m7+fp_armv8d16"),
+                    "scalar": (_core("cortex-m7", _DP_V5), "cortex_m7+fp_armv8d16"),
+                },
+                board="mps2-an500",
+            ),
+            _cortex_m(
+                "cortex-m23",
+                triple="thumbv8m.base-none-eabi",
+                isas={"scalar": (_core("cortex-m23", _NO_FPU), "cortex_m23")},
+                board="generic-m23",
+            ),
+            _cortex_m(
+                "cortex-m33",
+                triple="thumbv8m.main-none-eabihf",
+                isas={
+                    "dsp": (_core("cortex-m33", _SP_V5), "cortex_m33+fp_armv8d16sp"),
+                    "scalar": (
+                        _core("cortex-m33+nodsp", _SP_V5),
+                        "cortex_m33-dsp+fp_armv8d16sp",
+                    ),
+                },
+                board="mps2-an505",
+            ),
+            _cortex_m(
+                "cortex-m35p",
+                triple="thumbv8m.main-none-eabihf",
+                isas={
+                    "dsp": (_core("cortex-m35p", _SP_V5), "cortex_m35p+fp_armv8d16sp"),
+                    "scalar": (
+                        _core("cortex-m35p+nodsp", _SP_V5),
+                        "cortex_m35p-dsp+fp_armv8d16sp",
+                    ),
+                },
+                board="generic-m35p",
+            ),
+            _cortex_m(
+                "cortex-m55",
+                triple="thumbv8.1m.main-none-eabihf",
+                isas={
+                    "mve": (
+                        _core("cortex-m55", _AUTO_FPU),
+                        "cortex_m55+mve_fp+fp_armv8d16",
+                    ),
+                    "dsp": (
+                        _core("cortex-m55+nomve", _AUTO_FPU),
+                        "cortex_m55-mve-mve_fp+fp_armv8d16",
+                    ),
+                    "scalar": (
+                        _core("cortex-m55+nomve+nodsp", _AUTO_FPU),
+                        "cortex_m55-mve-mve_fp-dsp+fp_armv8d16",
+                    ),
+                },
+                board="mps3-an547",
+            ),
+            _cortex_m(
+                "cortex-m85",
+                triple="thumbv8.1m.main-none-eabihf",
+                isas={
+                    "mve": (
+                        _march("+mve.fp+fp.dp"),
+                        "cortex_m85+mve_fp+fp_armv8d16",
+                    ),
+                    "dsp": (
+                        _march("+dsp+fp.dp"),
+                        "cortex_m85-mve-mve_fp+fp_armv8d16",
+                    ),
+                    "scalar": (
+                        _march("+fp.dp"),
+                        "cortex_m85-mve-mve_fp-dsp+fp_armv8d16",
+                    ),
+                },
+                board="generic-m85",
+            ),
+        )
+    }
 )
 
 
@@ -277,6 +306,7 @@ def resolve_target(
     board: str | None,
     toolchain: str | None,
     optimize: str,
+    regions: Sequence[RegionChoice] = (),
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]
@@ -284,7 +314,7 @@ def resolve_target(
     return Target(
         cpu=core,
         isa=core.isas[isa or core.default_isa],
-        board=BOARDS[board_name] if board_name else None,
+        board=with_regions(BOARDS[board_name], regions) if board_name else None,
         toolchain=toolchain or core.toolchains[0],
         optimize=optimize,
     )

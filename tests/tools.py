@@ -71,8 +71,8 @@ def need_emulator(cpu: str) -> None:
     target = resolve_target(
         cpu=cpu, isa=None, board=None, toolchain=None, optimize="size"
     )
-    if target.board is None:
-        return  # a host runs its own programs
+    if target.board is None or not target.board.emulator:
+        return  # a host runs its own programs; other boards have no emulator
     try:
         find_emulator(target.board.emulator)
     except ToolchainError as error:

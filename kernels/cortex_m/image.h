@@ -5,6 +5,7 @@
 
 #include "orch/kernel.h"
 #include "requantize.h"
+#include "unroll.h"
 #include "util/check.h"
 
 namespace orch::cortex_m {
@@ -134,12 +135,40 @@ struct Output {
 
   int8_t item(int32_t sum, int32_t channel) const {
     const int32_t at = channel * step;
-    const int32_t scaled = requantize(sum, multipliers[at], shifts[at]);
-    const uint32_t moved =
-        static_cast<uint32_t>(scaled) + static_cast<uint32_t>(offset);
-    return static_cast<int8_t>(clamp(static_cast<int32_t>(moved), range));
+    return clamp_item(requantize(sum, multipliers[at], shifts[at], offset),
+                      range);
   }
 };
+
+/// Turns the sums of `count` channels from `channel` on into items; those of
+/// pixel p are at sums + p * kPixelSums and go to y + p * y_step.
+template <int kPixels, int kPixelSums>
+ORCH_HOT void finish(const Output& to, const int32_t* sums, int32_t channel,
+                     int32_t count, int8_t* y, int32_t y_step) {
+  const int32_t* multiplier = to.multipliers + channel * to.step;
+  const int32_t* shift = to.shifts + channel * to.step;
+  const int32_t step = to.step;
+  const int32_t offset = to.offset;
+  const Range range = to.range;
+  for (const int8_t* const end = y + count; y != end; ++y) {
+    int32_t values[kPixels];
+    unrolled<kPixels>([&](auto p) { values[p] = sums[p * kPixelSums]; });
+    const int32_t by = *multiplier;
+    uint32_t right = 0U - static_cast<uint32_t>(*shift);
+    if (__builtin_expect(*shift > 0, 0)) {
+      unrolled<kPixels>(
+          [&](auto p) { values[p] = shifted_left(values[p], *shift); });
+      right = 0;
+    }
+    unrolled<kPixels>([&](auto p) {
+      const int32_t item = multiply_and_divide(values[p], by, right, offset);
+      y[p * y_step] = clamp_item(item, range);
+    });
+    multiplier += step;
+    shift += step;
+    ++sums;
+  }
+}
 
 /// Whether a tensor holds one Int for each of `count` channels.
 inline bool is_per_channel(const Tensor& tensor, int32_t count) {

@@ -17,4 +17,12 @@
 #endif
 #endif
 
+// Loops that most of the time is spent in. At -Os, gcc leaves the test of a
+// loop at its top and what it could keep in registers in memory.
+#if defined(__GNUC__) && !defined(__clang__)
+#define ORCH_HOT __attribute__((noinline, optimize("O2")))
+#else
+#define ORCH_HOT __attribute__((noinline))
+#endif
+
 #define ORCH_ALWAYS_INLINE inline __attribute__((always_inline))

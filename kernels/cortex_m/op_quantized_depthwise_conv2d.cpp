@@ -1,4 +1,4 @@
-#include "image.h"
+#include "depthwise.h"
 #include "orch/kernel.h"
 #include "tile.h"
 #include "unroll.h"
@@ -7,20 +7,6 @@
 
 namespace orch::cortex_m {
 namespace {
-
-struct Depthwise {
-  Image in;
-  Image out;
-  Axis rows;
-  Axis columns;
-  int32_t multiplier;  // outputs per input channel
-  int32_t x_offset;
-  const int8_t* x;
-  const int8_t* w;      // [1, H, W, out]
-  const int32_t* bias;  // per output channel, or null
-  int8_t* y;
-  Output to;
-};
 
 /// Reads the parameters and checks them against the tensors; gives `out` its
 /// sizes.
@@ -79,85 +65,149 @@ __attribute__((noinline)) Error prepare(const Args& args, Layout layout,
   return Error::Ok;
 }
 
-/// kChannels outputs from `channel` on, of kPixels pixels.
-template <int kPixels, int kChannels, bool kShared>
-ORCH_ALWAYS_INLINE void compute_channels(const Depthwise& conv, Grid grid,
-                                         int32_t channel, int8_t* y) {
-  int32_t sums[kPixels][kChannels];
-  unrolled<kChannels>([&](auto c) {
-    const int32_t bias = conv.bias == nullptr ? 0 : conv.bias[channel + c];
-    unrolled<kPixels>([&](auto p) { sums[p][c] = bias; });
-  });
-  grid.w += channel;
-  grid.x += kShared ? channel / conv.multiplier : channel;
-  accumulate_taps<kPixels, kChannels, kShared>(grid, sums);
-  y += channel;
-  unrolled<kChannels>([&](auto c) {
-    unrolled<kPixels>([&](auto p) {
-      y[p * conv.out.channels + c] = conv.to.item(sums[p][c], channel + c);
-    });
-  });
-}
+/// The taps of an output pixel that lie in the input, row by row, seen from the
+/// first one. Pixels with the same taps have the same list.
+class PixelTaps {
+ public:
+  explicit PixelTaps(const Depthwise& conv)
+      : line_(wrapping_product(conv.rows.dilation,
+                               conv.in.width * conv.in.channels)),
+        column_(wrapping_product(conv.columns.dilation, conv.in.channels)),
+        w_line_(conv.columns.kernel * conv.out.channels),
+        w_column_(conv.out.channels) {
+    list_.x_offset = conv.x_offset;
+  }
 
-/// All channels of kPixels pixels.
-template <int kPixels>
-ORCH_ALWAYS_INLINE void compute_pixels(const Depthwise& conv, const Grid& grid,
-                                       int8_t* y) {
-  const int32_t outputs = conv.out.channels;
-  int32_t c = 0;
-  if (conv.multiplier == 1) {
-    for (; c + kDepthChannels <= outputs; c += kDepthChannels) {
-      compute_channels<kPixels, kDepthChannels, false>(conv, grid, c, y);
+  /// Begins a pixel.
+  const TapList& begin(int32_t rows, int32_t columns) {
+    if (first_ != 0 || rows != rows_ || columns != columns_) {
+      rows_ = rows;
+      columns_ = columns;
+      fill(0);
     }
-  } else if (conv.multiplier % kDepthChannels == 0) {
-    for (; c < outputs; c += kDepthChannels) {
-      compute_channels<kPixels, kDepthChannels, true>(conv, grid, c, y);
+    return list_;
+  }
+
+  /// Whether there are more than those of the list.
+  bool has_more() const { return first_ + list_.count < rows_ * columns_; }
+
+  /// The next ones.
+  const TapList& next() {
+    fill(first_ + list_.count);
+    return list_;
+  }
+
+ private:
+  void fill(int32_t first) {
+    first_ = first;
+    Tap* tap = list_.at;
+    int32_t skipped = 0;
+    for (int32_t i = 0; i < rows_; ++i) {
+      for (int32_t j = 0; j < columns_; ++j) {
+        if (skipped++ < first) continue;
+        if (tap == list_.at + kMostTaps) break;
+        *tap++ = {i * line_ + j * column_, i * w_line_ + j * w_column_};
+      }
+    }
+    list_.count = static_cast<int32_t>(tap - list_.at);
+  }
+
+  int32_t line_;
+  int32_t column_;
+  int32_t w_line_;
+  int32_t w_column_;
+  int32_t rows_ = 0;
+  int32_t columns_ = 0;
+  int32_t first_ = 0;
+  TapList list_ = {};
+};
+
+/// An output pixel.
+struct Pixel {
+  Taps rows;
+  Taps columns;
+  const int8_t* x;  // the first tap's first channel
+  const int8_t* w;
+  int8_t* y;
+};
+
+/// Adds the taps of a list to the sums of `count` channels from `c` on.
+ORCH_ALWAYS_INLINE void add_taps(const Depthwise& conv, const TapList& taps,
+                                 const Pixel& pixel, int32_t c, int32_t count,
+                                 int32_t* sums) {
+  const int8_t* w = pixel.w + c;
+  const bool full = count % kDepthChannels == 0;
+  const int32_t tiles = full ? count / kDepthChannels : count;
+  if (conv.multiplier == 1) {
+    const int8_t* x = pixel.x + c;
+    if (full) {
+      sum_channels<kDepthChannels, false>(taps, x, w, sums, tiles);
+    } else {
+      sum_channels<1, false>(taps, x, w, sums, tiles);
+    }
+  } else {
+    const int8_t* x = pixel.x + c / conv.multiplier;
+    if (full) {
+      sum_channels<kDepthChannels, true>(taps, x, w, sums, tiles);
+    } else {
+      sum_channels<1, true>(taps, x, w, sums, tiles);
     }
   }
-  for (; c < outputs; ++c) compute_channels<kPixels, 1, true>(conv, grid, c, y);
+}
+
+/// All channels of a pixel.
+ORCH_HOT void compute(const Depthwise& conv, const Pixel& pixel,
+                      PixelTaps& taps) {
+  constexpr int32_t kNothing[1] = {};
+  const int32_t outputs = conv.out.channels;
+  for (int32_t c = 0; c < outputs;) {
+    // Channels that share their input, or all of them.
+    const int32_t m = conv.multiplier;
+    const int32_t end = m == 1 ? outputs : (c / m + 1) * m;
+    // The last ones that are no full tile are computed one by one.
+    int32_t count = end - c;
+    if (count > kDepthChannels) count -= count % kDepthChannels;
+    if (count > kMostChannels) count = kMostChannels;
+    Sums<1> sums;
+    start<1>(conv.bias, c, count, kNothing, sums);
+    add_taps(conv, taps.begin(pixel.rows.count, pixel.columns.count), pixel, c,
+             count, sums[0]);
+    while (taps.has_more()) {
+      add_taps(conv, taps.next(), pixel, c, count, sums[0]);
+    }
+    finish<1, kMostChannels>(conv.to, sums[0], c, count, pixel.y + c, outputs);
+    c += count;
+  }
 }
 
 void convolve(const Depthwise& conv) {
   const int32_t line = conv.in.width * conv.in.channels;
-  const int8_t* image = conv.x;
-  int8_t* y = conv.y;
-  Grid grid = {};
-  grid.x_row = wrapping_product(conv.rows.dilation, line);
-  grid.x_column = wrapping_product(conv.columns.dilation, conv.in.channels);
-  grid.w_row = conv.columns.kernel * conv.out.channels;
-  grid.w_column = conv.out.channels;
-  grid.x_step = wrapping_product(conv.columns.stride, conv.in.channels);
-  grid.x_offset = conv.x_offset;
+  PixelTaps taps(conv);
+  Pixel pixel;
+  pixel.y = conv.y;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t h = 0; h < conv.out.height; ++h) {
-      const Taps rows = taps_at(conv.rows, h);
-      grid.rows = rows.count;
-      for (int32_t v = 0; v < conv.out.width;) {
-        const Taps columns = taps_at(conv.columns, v);
-        grid.columns = columns.count;
-        grid.x = image + (rows.in * line + columns.in * conv.in.channels);
-        grid.w =
-            conv.w + (rows.first * grid.w_row + columns.first * grid.w_column);
-        const bool wide =
-            v + 1 < conv.out.width && columns.first == 0 &&
-            taps_at(conv.columns, v + 1).count == conv.columns.kernel;
-        if (wide) {
-          compute_pixels<2>(conv, grid, y);
-        } else {
-          compute_pixels<1>(conv, grid, y);
-        }
-        const int32_t pixels = wide ? 2 : 1;
-        v += pixels;
-        y += pixels * conv.out.channels;
+      pixel.rows = taps_at(conv.rows, h);
+      for (int32_t v = 0; v < conv.out.width; ++v) {
+        pixel.columns = taps_at(conv.columns, v);
+        pixel.x = conv.x + ((n * conv.in.height + pixel.rows.in) * line +
+                            pixel.columns.in * conv.in.channels);
+        pixel.w = conv.w + (pixel.rows.first * conv.columns.kernel +
+                            pixel.columns.first) *
+                               conv.out.channels;
+        compute(conv, pixel, taps);
+        pixel.y += conv.out.channels;
       }
     }
-    image += conv.in.height * line;
   }
 }
 
 Error run(const Args& args, Layout layout) {
   Depthwise conv;
   ORCH_TRY(prepare(args, layout, conv));
+#if ORCH_ISA == ORCH_ISA_MVE
+  if (convolve_strips(conv)) return Error::Ok;
+#endif
   convolve(conv);
   return Error::Ok;
 }

@@ -12,7 +12,7 @@ namespace orch::cortex_m {
 
 inline constexpr int kWidePixels = 2;
 inline constexpr int kWideChannels = 2;
-inline constexpr int kNarrowChannels = 2;
+inline constexpr int kNarrowChannels = 4;
 
 /// Four items at any address.
 ORCH_ALWAYS_INLINE uint32_t load4(const int8_t* from) {
@@ -60,91 +60,160 @@ ORCH_ALWAYS_INLINE Pair odd(Pair offsets, uint32_t items) {
   return pair;
 }
 
-/// sums[p][c] += sum over i of (x[p][i] + x_offset) * w[c][i]
-template <int kPixels, int kChannels>
-ORCH_ALWAYS_INLINE void accumulate(const Run& run,
-                                   int32_t (&sums)[kPixels][kChannels]) {
-  const int8_t* x = run.x;
-  const int8_t* w = run.w;
-  const Pair offsets = pair_of(run.x_offset);
-  for (const int8_t* const end = w + (run.count & ~3); w != end; w += 4) {
-    Pair first[kPixels];
-    Pair second[kPixels];
+/// Items that are widened for several channels at once.
+inline constexpr int32_t kMostItems = 64;
+
+/// Items of kPixels pixels as pairs: items 0 and 2 of every pixel, items 1 and
+/// 3 of every pixel, items 4 and 6 ...
+template <int kPixels>
+ORCH_ALWAYS_INLINE void widen(const int8_t* x, int32_t x_step, int32_t items,
+                              Pair offsets, Pair* to) {
+  for (const int8_t* const end = x + items; x != end; x += 4) {
     unrolled<kPixels>([&](auto p) {
-      const uint32_t items = load4(x + p * run.x_step);
-      first[p] = even(offsets, items);
-      second[p] = odd(offsets, items);
+      const uint32_t word = load4(x + p * x_step);
+      to[p] = even(offsets, word);
+      to[kPixels + p] = odd(offsets, word);
     });
-    x += 4;
-    unrolled<kChannels>([&](auto c) {
-      const uint32_t items = load4(w + c * run.w_step);
-      const Pair evens = even(items);
-      unrolled<kPixels>([&](auto p) {
-        sums[p][c] = __builtin_arm_smlad(first[p], evens, sums[p][c]);
-      });
-      const Pair odds = odd(items);
-      unrolled<kPixels>([&](auto p) {
-        sums[p][c] = __builtin_arm_smlad(second[p], odds, sums[p][c]);
-      });
-    });
-  }
-  for (int32_t left = run.count & 3; left > 0; --left) {
-    unrolled<kPixels>([&](auto p) {
-      const int32_t input = x[p * run.x_step] + run.x_offset;
-      unrolled<kChannels>(
-          [&](auto c) { add_product(sums[p][c], input, w[c * run.w_step]); });
-    });
-    ++x;
-    ++w;
+    to += 2 * kPixels;
   }
 }
 
-/// sums[p][c] += sum over taps of (x[p][c] + x_offset) * w[c]; x[p][0] for all
-/// channels if they share their input.
-template <int kPixels, int kChannels, bool kShared>
-ORCH_ALWAYS_INLINE void accumulate_taps(const Grid& grid,
-                                        int32_t (&sums)[kPixels][kChannels]) {
-  static_assert(kChannels == 4 || kChannels == 1, "a word, or one item");
-  const Pair offsets = pair_of(grid.x_offset);
-  const int8_t* x_row = grid.x;
-  const int8_t* w_row = grid.w;
-  for (int32_t i = grid.rows; i > 0; --i) {
-    const int8_t* x = x_row;
-    const int8_t* w = w_row;
-    for (int32_t j = grid.columns; j > 0; --j) {
-      if constexpr (kChannels == 1) {
+/// Products of two pixels and two channels, from w up to `end`. Compilers do
+/// not find that the registers just suffice.
+ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
+                                       const int8_t* end, int32_t w_step,
+                                       int32_t (&sums)[2][2]) {
+  Pair x0;
+  Pair x1;
+  uint32_t weights;
+  asm("1:\n\t"
+      "ldrd %[x0], %[x1], [%[x]], #8\n\t"
+      "ldr %[weights], [%[w]]\n\t"
+      "sxtb16 %[weights], %[weights]\n\t"
+      "smlad %[s00], %[x0], %[weights], %[s00]\n\t"
+      "smlad %[s10], %[x1], %[weights], %[s10]\n\t"
+      "ldr %[weights], [%[w], %[w_step]]\n\t"
+      "sxtb16 %[weights], %[weights]\n\t"
+      "smlad %[s01], %[x0], %[weights], %[s01]\n\t"
+      "smlad %[s11], %[x1], %[weights], %[s11]\n\t"
+      "ldrd %[x0], %[x1], [%[x]], #8\n\t"
+      "ldr %[weights], [%[w], %[w_step]]\n\t"
+      "sxtb16 %[weights], %[weights], ror #8\n\t"
+      "smlad %[s01], %[x0], %[weights], %[s01]\n\t"
+      "smlad %[s11], %[x1], %[weights], %[s11]\n\t"
+      "ldr %[weights], [%[w]], #4\n\t"
+      "sxtb16 %[weights], %[weights], ror #8\n\t"
+      "smlad %[s00], %[x0], %[weights], %[s00]\n\t"
+      "smlad %[s10], %[x1], %[weights], %[s10]\n\t"
+      "cmp %[w], %[end]\n\t"
+      "bne 1b"
+      : [x] "+r"(x), [w] "+r"(w), [s00] "+r"(sums[0][0]),
+        [s01] "+r"(sums[0][1]), [s10] "+r"(sums[1][0]), [s11] "+r"(sums[1][1]),
+        [x0] "=&r"(x0), [x1] "=&r"(x1), [weights] "=&r"(weights)
+      : [end] "r"(end), [w_step] "r"(w_step)
+      : "cc", "memory");
+}
+
+/// The same for any tile.
+template <int kPixels, int kChannels>
+ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
+                                       const int8_t* end, int32_t w_step,
+                                       int32_t (&sums)[kPixels][kChannels]) {
+  do {
+    unrolled<kChannels>([&](auto c) {
+      const uint32_t weights = load4(w + c * w_step);
+      const Pair evens = even(weights);
+      const Pair odds = odd(weights);
+      unrolled<kPixels>([&](auto p) {
+        sums[p][c] = __builtin_arm_smlad(x[p], evens, sums[p][c]);
+        sums[p][c] = __builtin_arm_smlad(x[kPixels + p], odds, sums[p][c]);
+      });
+    });
+    x += 2 * kPixels;
+    w += 4;
+  } while (w != end);
+}
+
+template <int kPixels, int kChannels>
+ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
+                        Sums<kPixels>& sums, int32_t tiles) {
+  Pair pairs[kMostItems / 2 * kPixels];
+  const Pair offsets = pair_of(patch.x_offset);
+  const int32_t w_step = patch.w_step;
+  for_each_piece(patch, x, w, [&](const int8_t* from, const int8_t* weights) {
+    for (int32_t left = patch.items; left > 0;) {
+      int32_t items = left < kMostItems ? left : kMostItems;
+      const int32_t words = items & ~3;
+      widen<kPixels>(from, patch.x_step, words, offsets, pairs);
+      const int8_t* row = weights;
+      for (int32_t first = 0; first < tiles * kChannels; first += kChannels) {
+        int32_t tile[kPixels][kChannels];
         unrolled<kPixels>([&](auto p) {
-          add_product(sums[p][0], x[p * grid.x_step] + grid.x_offset, *w);
+          unrolled<kChannels>([&](auto c) { tile[p][c] = sums[p][first + c]; });
         });
-      } else {
-        const uint32_t weights = load4(w);
-        const Pair evens = even(weights);
-        const Pair odds = odd(weights);
+        if (words != 0) {
+          multiply_pairs(pairs, row, row + words, w_step, tile);
+        }
+        for (int32_t i = words; i < items; ++i) {
+          unrolled<kPixels>([&](auto p) {
+            const int32_t input = from[p * patch.x_step + i] + patch.x_offset;
+            unrolled<kChannels>([&](auto c) {
+              add_product(tile[p][c], input, row[c * w_step + i]);
+            });
+          });
+        }
         unrolled<kPixels>([&](auto p) {
-          const int8_t* const from = x + p * grid.x_step;
-          int32_t(&sum)[kChannels] = sums[p];
-          if constexpr (kShared) {
-            const int32_t item = *from + grid.x_offset;
-            sum[0] = __builtin_arm_smlabb(evens, item, sum[0]);
-            sum[1] = __builtin_arm_smlabb(odds, item, sum[1]);
-            sum[2] = __builtin_arm_smlatb(evens, item, sum[2]);
-            sum[3] = __builtin_arm_smlatb(odds, item, sum[3]);
-          } else {
-            const uint32_t items = load4(from);
-            const Pair first = even(offsets, items);
-            sum[0] = __builtin_arm_smlabb(first, evens, sum[0]);
-            sum[2] = __builtin_arm_smlatt(first, evens, sum[2]);
-            const Pair second = odd(offsets, items);
-            sum[1] = __builtin_arm_smlabb(second, odds, sum[1]);
-            sum[3] = __builtin_arm_smlatt(second, odds, sum[3]);
-          }
+          unrolled<kChannels>([&](auto c) { sums[p][first + c] = tile[p][c]; });
         });
+        row += kChannels * w_step;
       }
-      x += grid.x_column;
-      w += grid.w_column;
+      left -= items;
+      from += items;
+      weights += items;
     }
-    x_row += grid.x_row;
-    w_row += grid.w_row;
+  });
+}
+
+template <int kChannels, bool kShared>
+ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
+                           const int8_t* w, int32_t* sums, int32_t tiles) {
+  static_assert(kChannels == 4 || kChannels == 1, "a word, or one item");
+  const Tap* const end = taps.at + taps.count;
+  const int32_t x_offset = taps.x_offset;
+  const Pair offsets = pair_of(x_offset);
+  for (; tiles > 0; --tiles) {
+    int32_t tile[kChannels];
+    unrolled<kChannels>([&](auto c) { tile[c] = sums[c]; });
+    for (const Tap* tap = taps.at; tap != end; ++tap) {
+      const int8_t* const from = x + tap->x;
+      const int8_t* const weights = w + tap->w;
+      if constexpr (kChannels == 1) {
+        add_product(tile[0], *from + x_offset, *weights);
+      } else {
+        const uint32_t word = load4(weights);
+        const Pair evens = even(word);
+        const Pair odds = odd(word);
+        if constexpr (kShared) {
+          const int32_t item = *from + x_offset;
+          tile[0] = __builtin_arm_smlabb(evens, item, tile[0]);
+          tile[1] = __builtin_arm_smlabb(odds, item, tile[1]);
+          tile[2] = __builtin_arm_smlatb(evens, item, tile[2]);
+          tile[3] = __builtin_arm_smlatb(odds, item, tile[3]);
+        } else {
+          const uint32_t items = load4(from);
+          const Pair inputs = even(offsets, items);
+          tile[0] = __builtin_arm_smlabb(inputs, evens, tile[0]);
+          tile[2] = __builtin_arm_smlatt(inputs, evens, tile[2]);
+          const Pair others = odd(offsets, items);
+          tile[1] = __builtin_arm_smlabb(others, odds, tile[1]);
+          tile[3] = __builtin_arm_smlatt(others, odds, tile[3]);
+        }
+      }
+    }
+    unrolled<kChannels>([&](auto c) { sums[c] = tile[c]; });
+    sums += kChannels;
+    w += kChannels;
+    if (!kShared) x += kChannels;
   }
 }
 

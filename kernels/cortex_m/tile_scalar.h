@@ -13,49 +13,59 @@ inline constexpr int kWidePixels = 2;
 inline constexpr int kWideChannels = 2;
 inline constexpr int kNarrowChannels = 2;
 
-/// sums[p][c] += sum over i of (x[p][i] + x_offset) * w[c][i]
 template <int kPixels, int kChannels>
-ORCH_ALWAYS_INLINE void accumulate(const Run& run,
-                                   int32_t (&sums)[kPixels][kChannels]) {
-  const int8_t* x = run.x;
-  const int8_t* w = run.w;
-  const int8_t* const end = w + run.count;
-  while (w != end) {
-    int32_t inputs[kPixels];
-    unrolled<kPixels>(
-        [&](auto p) { inputs[p] = x[p * run.x_step] + run.x_offset; });
-    unrolled<kChannels>([&](auto c) {
-      const int32_t weight = w[c * run.w_step];
-      unrolled<kPixels>(
-          [&](auto p) { add_product(sums[p][c], inputs[p], weight); });
+ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
+                        Sums<kPixels>& sums, int32_t tiles) {
+  const int32_t x_step = patch.x_step;
+  const int32_t w_step = patch.w_step;
+  const int32_t x_offset = patch.x_offset;
+  const int32_t items = patch.items;
+  for (int32_t first = 0; tiles > 0; --tiles) {
+    int32_t tile[kPixels][kChannels];
+    unrolled<kPixels>([&](auto p) {
+      unrolled<kChannels>([&](auto c) { tile[p][c] = sums[p][first + c]; });
     });
-    ++x;
-    ++w;
+    for_each_piece(patch, x, w, [&](const int8_t* from, const int8_t* weights) {
+      for (const int8_t* const end = weights + items; weights != end;) {
+        int32_t inputs[kPixels];
+        unrolled<kPixels>(
+            [&](auto p) { inputs[p] = from[p * x_step] + x_offset; });
+        unrolled<kChannels>([&](auto c) {
+          const int32_t weight = weights[c * w_step];
+          unrolled<kPixels>(
+              [&](auto p) { add_product(tile[p][c], inputs[p], weight); });
+        });
+        ++from;
+        ++weights;
+      }
+    });
+    unrolled<kPixels>([&](auto p) {
+      unrolled<kChannels>([&](auto c) { sums[p][first + c] = tile[p][c]; });
+    });
+    first += kChannels;
+    w += kChannels * w_step;
   }
 }
 
-/// sums[p][c] += sum over taps of (x[p][c] + x_offset) * w[c]; x[p][0] for all
-/// channels if they share their input.
-template <int kPixels, int kChannels, bool kShared>
-ORCH_ALWAYS_INLINE void accumulate_taps(const Grid& grid,
-                                        int32_t (&sums)[kPixels][kChannels]) {
-  const int8_t* x_row = grid.x;
-  const int8_t* w_row = grid.w;
-  for (int32_t i = 0; i < grid.rows; ++i) {
-    const int8_t* x = x_row;
-    const int8_t* w = w_row;
-    for (int32_t j = 0; j < grid.columns; ++j) {
+template <int kChannels, bool kShared>
+ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
+                           const int8_t* w, int32_t* sums, int32_t tiles) {
+  const Tap* const end = taps.at + taps.count;
+  const int32_t x_offset = taps.x_offset;
+  for (; tiles > 0; --tiles) {
+    int32_t tile[kChannels];
+    unrolled<kChannels>([&](auto c) { tile[c] = sums[c]; });
+    for (const Tap* tap = taps.at; tap != end; ++tap) {
+      const int8_t* const from = x + tap->x;
+      const int8_t* const weights = w + tap->w;
       unrolled<kChannels>([&](auto c) {
-        unrolled<kPixels>([&](auto p) {
-          const int8_t item = x[p * grid.x_step + (kShared ? 0 : c)];
-          add_product(sums[p][c], item + grid.x_offset, w[c]);
-        });
+        add_product(tile[c], from[kShared ? 0 : c] + x_offset, weights[c]);
       });
-      x += grid.x_column;
-      w += grid.w_column;
     }
-    x_row += grid.x_row;
-    w_row += grid.w_row;
+    unrolled<kChannels>([&](auto c) { sums[c] = tile[c]; });
+    sums += kChannels;
+    w += kChannels;
+    if (!kShared) x += kChannels;
   }
 }
 

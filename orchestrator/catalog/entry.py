@@ -9,6 +9,7 @@ from yaml.nodes import SequenceNode
 
 from orchestrator.catalog.keys import KeyReader, tensor_arguments
 from orchestrator.catalog.nodes import is_null, line_of
+from orchestrator.catalog.scratch import scratch_sizes
 from orchestrator.core.dtype import ALL
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import OperatorName, parse_schema
@@ -30,7 +31,7 @@ _ENTRY_KEYS = (
     *("op", "func", "kernels", "type_alias", "dim_order_alias"),
     *("variants", "tags", "dispatch", "cpp_no_default_args"),
     *("sources", "dtypes", "dtype_arguments", "argument_sets"),
-    *("closure", "dim_orders"),
+    *("closure", "dim_orders", "scratch"),
 )
 _KERNEL_KEYS = ("arg_meta", "kernel_name")
 _DIM_ORDERS = ("any", "same", "contiguous")
@@ -73,6 +74,7 @@ class EntryReader:
         )
         closure = self._keys.dtypes(fields.get("closure"), "`closure`")
         dim_orders = self._dim_orders(fields.get("dim_orders"))
+        scratch = scratch_sizes(self._file, fields.get("scratch"), schema)
         return [
             Kernel(
                 operator=schema.name,
@@ -87,6 +89,7 @@ class EntryReader:
                 closure=closure,
                 dim_orders=dim_orders,
                 entry=f"{self._file.file}:{line_of(node)}",
+                scratch=scratch,
             )
             for function, keys, of_keys in self._kernels(node, fields, schema)
         ]

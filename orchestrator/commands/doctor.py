@@ -64,8 +64,9 @@ def _toolchains() -> list[_Finding]:
 
 def _emulators() -> list[_Finding]:
     findings = []
-    for program in sorted({b.emulator[0] for b in BOARDS.values()}):
-        boards = ", ".join(b.name for b in BOARDS.values() if b.emulator[0] == program)
+    emulated = [b for b in BOARDS.values() if b.emulator]
+    for program in sorted({b.emulator[0] for b in emulated}):
+        boards = ", ".join(b.name for b in emulated if b.emulator[0] == program)
         try:
             (path, *_) = find_emulator((program,))
             findings.append(_Finding(purpose=f"run on {boards}", found=path, hint=""))

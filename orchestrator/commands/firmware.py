@@ -15,6 +15,7 @@ from orchestrator.running.protocol import encode_request
 from orchestrator.shell import process
 from orchestrator.shell.qemu_plugin import PLUGIN, counting_plugin
 from orchestrator.shell.toolchain import find_emulator
+from orchestrator.targets import BOARDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +89,33 @@ def carry_out(
         with suppress(OSError):
             counts = (work / COUNTS_FILE).read_text(errors="replace")
         return Answer(response=response, counts=counts)
+
+
+def need_runnable(product: Product) -> None:
+    """Refuse a firmware that neither this machine nor an emulator runs.
+
+    Raises:
+        ToolchainError: Its board has no emulator (`no-emulator`).
+    """
+    if not product.board or product.emulator:
+        return
+    emulated = ", ".join(f"{b.name} ({b.cpu})" for b in BOARDS.values() if b.emulator)
+    raise ToolchainError(
+        Diagnostic(
+            code="no-emulator",
+            message=f"firmware for {product.board} can be built, but not run here",
+            notes=(
+                (
+                    "found",
+                    "[[memory.regions]] with addresses that its emulator lacks"
+                    if BOARDS[product.board].emulator
+                    else f"no emulator for {product.board}",
+                ),
+                ("known", emulated),
+            ),
+            hint="run it on the device, or build for a board that is emulated",
+        )
+    )
 
 
 _MEANINGS = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.commands.firmware import carry_out
+from orchestrator.commands.firmware import carry_out, need_runnable
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
@@ -51,6 +51,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         )
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
     product = read_product(_text(pipeline.folder / "product.json", args.profile))
+    need_runnable(product)
     calls, tolerance = _calls(args, product)
     measured = None
     if args.costs:

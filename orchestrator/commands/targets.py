@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.boards import boards_of
 from orchestrator.errors import ExitCode
 from orchestrator.targets import BOARDS, CPUS
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """List cores, their instruction sets, toolchains and boards."""
     del args
-    boards = {cpu: [b for b in BOARDS.values() if b.cpu == cpu] for cpu in CPUS}
+    boards = {cpu: [BOARDS[b] for b in boards_of(cpu, BOARDS)] for cpu in CPUS}
     console.document(
         {
             name: {
@@ -48,7 +49,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         lines.append(f"  isa        {isas}")
         lines.append(f"  toolchain  {', '.join(cpu.toolchains)}")
         for board in boards[name]:
-            lines.append(f"  board      {board.name}")
+            note = "" if board.emulator else "  (build only: no emulator)"
+            lines.append(f"  board      {board.name}{note}")
             lines += [
                 f"    {r.kind:<5} {r.name:<10} {r.size_bytes // 1024:>6,} KiB"
                 f" at {r.origin:#010x}"

@@ -83,6 +83,8 @@ class Kernel:
         dim_orders: `any`, `same` (all tensors of equal rank share one dim order),
             or `contiguous`.
         entry: Where it is declared, `kernels/portable/functions.yaml:12`.
+        scratch: Per scratch argument that has one: (argument name, expression for its
+            size in bytes).
     """
 
     operator: OperatorName
@@ -97,3 +99,4 @@ class Kernel:
     dim_orders: str
     entry: str
     argument_sets: tuple[str, ...] = ()
+    scratch: tuple[tuple[str, str], ...] = ()

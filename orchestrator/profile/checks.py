@@ -10,9 +10,11 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from orchestrator.boards import boards_of
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.check_delegates import check_delegates
 from orchestrator.profile.check_libraries import check_libraries
+from orchestrator.profile.check_regions import check_regions
 from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
     is_model_name,
@@ -51,6 +53,7 @@ def check(
     yield from _check_yaml_files(document, is_file)
     yield from check_libraries(document, known_libraries, is_file)
     yield from check_delegates(document, is_file)
+    yield from check_regions(document)
     yield from _check_selects_something(document)
 
 
@@ -68,8 +71,8 @@ def _check_target(document: Document) -> Iterator[Diagnostic]:
             notes=(("expected", ", ".join(isas)),),
             hint=did_you_mean(isa, isas) or "leave it out for the default of the cpu",
         )
-    if cpu and board and board in BOARDS and BOARDS[board].cpu != cpu.name:
-        boards = [b.name for b in BOARDS.values() if b.cpu == cpu.name]
+    if cpu and board and board in BOARDS and cpu.name not in BOARDS[board].cpus:
+        boards = boards_of(cpu.name, BOARDS)
         yield Diagnostic(
             code="board-mismatch",
             message=f"target.board cannot be {shown(board)} with {cpu.name}",

@@ -124,12 +124,15 @@ class Product:
 
     Args:
         profile: Name of its profile.
-        emulator: Program and arguments that run the firmware; empty on a host.
+        board: What the firmware is for; "" on a host.
+        emulator: Program and arguments that run the firmware; empty on a host, and
+            for boards without one.
         firmware: File name in the output folder.
         methods: In the order of the product's method table.
     """
 
     profile: str
+    board: str = ""
     emulator: tuple[str, ...]
     firmware: str
     methods: tuple[ProductMethod, ...]
@@ -182,6 +185,7 @@ def product_json(
     document = {
         "version": _VERSION,
         "profile": profile,
+        "board": target.board.name if target.board else "",
         "emulator": list(target.board.emulator) if target.board else [],
         "firmware": FIRMWARE,
         "methods": [
@@ -262,6 +266,7 @@ def _read(document: object) -> Product:
     methods = _get(document, "methods", list)
     return Product(
         profile=_get(document, "profile", str),
+        board=_get(document, "board", str),
         emulator=_items(document, "emulator", str),
         firmware=_get(document, "firmware", str),
         methods=tuple(_read_method(m, index) for index, m in enumerate(methods)),

@@ -16,6 +16,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from orchestrator.targets import BOARDS, CPUS, Board
 from tests.product import Product, make_product
+from tests.targets import BUILD_ONLY, chosen_pairs, with_toolchains
 from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.toolchain
 
 SHF_WRITE, SHF_ALLOC = 1, 2
-TARGETS = [(cpu.name, t) for cpu in CPUS.values() for t in sorted(cpu.toolchains)]
+TARGETS = [*with_toolchains("host"), *chosen_pairs(*BUILD_ONLY)]
 HEAP = re.compile(
     r"_?_?(malloc|calloc|realloc|free|memalign|aligned_alloc|posix_memalign|sbrk)(_r)?"
     r"|_Zn[wa].*|_Zd[la].*"  # operator new and delete, with their arrays

@@ -22,6 +22,7 @@ COUNT: Final = 1 << 15
 """Random pairs of each kind."""
 _BIAS: Final = 1023
 _FRACTION: Final = np.uint64((1 << 52) - 1)
+_FLOAT_FRACTION: Final = np.uint64((1 << 23) - 1)
 # Subnormals, the smallest and largest normal numbers, both ends of float, of the
 # integers and of exact integers, infinity and NaN.
 _EXPONENTS: Final = (
@@ -145,6 +146,67 @@ def floats() -> Pairs:
         _words(random, 32, 3 * COUNT),
         _words(random, 24),  # a quarter of them and more subnormal
     )
+
+
+_FLOAT_BIAS: Final = 127
+
+
+def _floats(random: np.random.Generator, exponents: npt.NDArray[np.int64]) -> Bits:
+    exponent = np.clip(exponents, 0, 254).astype(np.uint64) << np.uint64(23)
+    fraction = _fractions(random) >> np.uint64(29) * _words(random, 1)
+    sign = _words(random, 1) << np.uint64(31)
+    return np.asarray(sign | exponent | fraction & _FLOAT_FRACTION, np.uint64)
+
+
+@cache
+def _float_pairs() -> Pairs:
+    """Ends of every kind against each other, and random pairs."""
+    random = _random(8)
+    exponents = (0, 1, 2, 23, 24, 25, 63, 102, 126, 127, 128, 150, 151, 252, 253, 254)
+    ends = (0, 1, 2, 3, 1 << 11, (1 << 22) - 1, 1 << 22, (1 << 22) + 1, (1 << 23) - 1)
+    special = np.array(
+        [
+            sign << 31 | exponent << 23 | end
+            for sign in (0, 1)
+            for exponent in (*exponents, 255)
+            for end in ends
+        ],
+        np.uint64,
+    )
+    a, b = np.meshgrid(special, special)
+    random_pairs = (_words(random, 32), _words(random, 32))
+    return _joined([(a.ravel(), b.ravel()), random_pairs])
+
+
+@cache
+def float_sums() -> Pairs:
+    """Pairs of floats whose exponents are close enough for both to matter in a sum."""
+    random = _random(9)
+    pairs = [_float_pairs()]
+    for low, high in ((0, 40), (110, 140), (220, 255), (0, 255)):
+        exponent = random.integers(low, high, COUNT)
+        apart = random.integers(-35, 36, COUNT)
+        pairs.append((_floats(random, exponent), _floats(random, exponent + apart)))
+    return _joined(pairs)
+
+
+@cache
+def float_factors() -> Pairs:
+    """Pairs of floats, many with products and quotients at the ends of the range."""
+    random = _random(10)
+    exponent = random.integers(0, 255, COUNT)
+    spread = random.integers(-30, 31, COUNT)
+    others = (
+        _FLOAT_BIAS - exponent,  # product at the subnormal end
+        3 * _FLOAT_BIAS - exponent,  # product at infinity
+        exponent + _FLOAT_BIAS,  # quotient at the subnormal end
+        exponent - _FLOAT_BIAS,  # quotient at infinity
+        exponent,
+    )
+    pairs = [
+        (_floats(random, exponent), _floats(random, other + spread)) for other in others
+    ]
+    return _joined([_float_pairs(), *pairs])
 
 
 @cache

@@ -11,6 +11,10 @@
 // Nothing but this name asks for it; doubles are passed like uint64_t.
 extern "C" uint64_t __aeabi_drsub(uint64_t a, uint64_t b);
 
+#if !defined(__ARM_FP)
+extern "C" uint32_t __aeabi_frsub(uint32_t a, uint32_t b);
+#endif
+
 namespace {
 
 namespace platform = orch::platform;
@@ -49,7 +53,8 @@ uint64_t bits_of(float value) {
   return bits;
 }
 
-uint64_t compare(double a, double b) {
+template <typename F>
+uint64_t compare(F a, F b) {
   uint32_t found = 0;
   found = found << 1 | (a < b ? 1U : 0U);
   found = found << 1 | (a <= b ? 1U : 0U);
@@ -66,6 +71,7 @@ uint64_t apply(uint32_t operation, const Pair& pair) {
   const double a = as_double(pair.a);
   const double b = as_double(pair.b);
   const float f = as_float(pair.a);
+  const float g = as_float(pair.b);
   const int32_t i32 = static_cast<int32_t>(pair.a);
   const uint32_t u32 = static_cast<uint32_t>(pair.a);
   const int64_t i64 = static_cast<int64_t>(pair.a);
@@ -111,6 +117,31 @@ uint64_t apply(uint32_t operation, const Pair& pair) {
       return static_cast<uint64_t>(static_cast<int64_t>(f));
     case 19:
       return static_cast<uint64_t>(f);
+    case 20:
+      return bits_of(f + g);
+    case 21:
+      return bits_of(f - g);
+    case 22:
+#if defined(__ARM_FP)
+      return bits_of(g - f);
+#else
+      return __aeabi_frsub(static_cast<uint32_t>(pair.a),
+                           static_cast<uint32_t>(pair.b));
+#endif
+    case 23:
+      return bits_of(f * g);
+    case 24:
+      return bits_of(f / g);
+    case 25:
+      return compare(f, g);
+    case 26:
+      return bits_of(static_cast<float>(i32));
+    case 27:
+      return bits_of(static_cast<float>(u32));
+    case 28:
+      return static_cast<uint64_t>(static_cast<int32_t>(f));
+    case 29:
+      return static_cast<uint32_t>(f);
     default:
       return 0;
   }

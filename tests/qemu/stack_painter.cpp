@@ -70,9 +70,10 @@ extern "C" {
 RunStatus (*stack_execute)(const MethodImage&, uint32_t) = measured_execute;
 Error (*stack_load_linked)(const ModelMethod&) = measured_load_linked;
 }
-#define JUMP_THROUGH(pointer)                                           \
-  asm("movw r3, #:lower16:" #pointer "\n\tmovt r3, #:upper16:" #pointer \
-      "\n\tldr r3, [r3]\n\tbx r3")
+// Armv6-M has no movw.
+#define JUMP_THROUGH(pointer)                                      \
+  asm(".syntax unified\n\tldr r3, 1f\n\tldr r3, [r3]\n\tbx r3\n\t" \
+      ".balign 4\n1:\n\t.word " #pointer)
 
 __attribute__((naked)) RunStatus wrap_execute(const MethodImage&, uint32_t) {
   JUMP_THROUGH(stack_execute);

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.targets import CPUS
 from tests.case_counts import count_case
 from tests.conftest import CORPUS
 from tests.product import make_product
 from tests.same_bits import check_same_bits
+from tests.targets import every_pair, runs_everything, with_toolchains
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -30,13 +30,18 @@ CASES = (
     "quantize_dequantize",
     "pt2e_qdq_convnet",
 )
-TARGETS = [(cpu.name, t) for cpu in CPUS.values() for t in sorted(cpu.toolchains)]
+QUICK = ("add_mul", "mlp", "kws_dscnn_fp32", "quantize_dequantize")
+"""Those that cores run that do not run everything."""
+RUNS = [
+    (case, cpu, toolchain)
+    for cpu, toolchain in (*with_toolchains("host"), *every_pair())
+    for case in (CASES if runs_everything(cpu) else QUICK)
+]
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 
-@pytest.mark.parametrize(("cpu", "toolchain"), TARGETS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "cpu", "toolchain"), RUNS)
 def test_case(  # noqa: PLR0917  # fixtures
     case: str,
     cpu: str,

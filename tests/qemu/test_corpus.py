@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.targets import CPUS
 from tests.case_counts import count_case
 from tests.integration.test_corpus import ALONE, corpus_product, outputs_of
 from tests.same_bits import check_same_bits
+from tests.targets import chosen_pairs
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -23,17 +23,10 @@ if TYPE_CHECKING:
 
     from tests.product import Product
 
-BOARDS = [
-    (cpu.name, toolchain)
-    for cpu in CPUS.values()
-    if cpu.name != "host"
-    for toolchain in sorted(cpu.toolchains)
-]
-
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 
-@pytest.fixture(scope="module", params=BOARDS, ids="-".join)
+@pytest.fixture(scope="module", params=chosen_pairs(), ids="-".join)
 def board(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, str, Product]:

@@ -19,6 +19,7 @@ from orchestrator.running.product import read_product
 from orchestrator.running.scenario import read_scenario
 from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace, write_product
+from tests.targets import with_toolchains
 from tests.tools import need_emulator, need_tool, need_toolchain
 
 if TYPE_CHECKING:
@@ -112,8 +113,14 @@ def _adds_up(costs: dict[str, Any]) -> bool:
     return totals == {o["operator"]: o["total"] for o in operators}
 
 
-@pytest.mark.parametrize("toolchain", ["gnu", "zig"])
-@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize(
+    ("cpu", "toolchain"),
+    [
+        *with_toolchains("cortex-m4", "cortex-m55"),
+        *(("cortex-m0plus", "gnu"), ("cortex-m0plus", "zig")),
+        *(("cortex-m3", "gnu"), ("cortex-m7", "zig"), ("cortex-m33", "gnu")),
+    ],
+)
 def test_counts_are_the_same_in_every_run(
     cpu: str, toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.targets import CPUS
 from tests.product import make_product
 from tests.qemu.double_operands import doubles
+from tests.targets import chosen_pairs, with_toolchains
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.pte.program_writer import program_json, write_program
 
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
-TARGETS: Final = [
-    (cpu.name, t) for cpu in CPUS.values() for t in sorted(cpu.toolchains)
-]
+TARGETS: Final = [*with_toolchains("host"), *chosen_pairs()]
 SHAPE: Final = (256, 16)
 Doubles = npt.NDArray[np.float64]
 

@@ -18,11 +18,13 @@ from orchestrator.commands.firmware import carry_out
 from orchestrator.running.product import read_product
 from orchestrator.shell.ninja import ninja_program
 from tests.integration.workspace import Workspace, write_product
-from tests.qemu.test_cases import TARGETS
+from tests.targets import chosen_pairs, with_toolchains
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+TARGETS = [*with_toolchains("host"), *chosen_pairs()]
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.targets import CPUS
 from tests.integration.workspace import Workspace, write_product
+from tests.targets import chosen_pairs, with_toolchains
 from tests.tools import need_emulator, need_toolchain
 
 DATA = Path(__file__).parents[1] / "data" / "prim_ops"
 LIBRARIES = '[kernels]\nlibraries = ["portable", "prim_ops"]\n'
-TARGETS = [(cpu.name, t) for cpu in CPUS.values() for t in sorted(cpu.toolchains)]
+TARGETS = [*with_toolchains("host"), *chosen_pairs()]
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 

@@ -1,4 +1,4 @@
-"""Double arithmetic of a core without a double unit against the host's, bit by bit.
+"""Arithmetic of cores without a double or any FPU against the host's, bit by bit.
 
 Everything a compiler turns into a call of its support library: ours in
 `runtime/freestanding/soft_double.cpp`, the toolchain's where that is right. The oracle
@@ -11,7 +11,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from orchestrator.stages.compile import CompileUnit, plan_compile
 from orchestrator.stages.generate.linker import linker_script
 from orchestrator.targets import resolve_target
 from tests.qemu import double_operands as operands
+from tests.targets import with_toolchains
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -38,15 +39,17 @@ MAIN: Final = Path(__file__).with_name("double_operations.cpp")
 SOURCES: Final = (
     "freestanding/mem.cpp",
     "freestanding/soft_double.cpp",
+    "freestanding/soft_float.cpp",
     "platform/cortex_m/semihosting.cpp",
     "platform/cortex_m/startup.cpp",
 )
-TARGETS: Final = (("cortex-m4", "gnu"), ("cortex-m4", "zig"))
+TARGETS: Final = with_toolchains("cortex-m0plus", "cortex-m3", "cortex-m4")
+"""Each with support functions of its own: two without an FPU, one with a single one."""
 
 Bits = npt.NDArray[np.uint64]
 
 
-def _compare(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Bits:
+def _compare(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Bits:
     unordered = np.isnan(a) | np.isnan(b)
     found = np.zeros(len(a), np.uint64)
     for bit in (a < b, a <= b, a == b, a != b, a >= b, a > b, unordered):
@@ -71,6 +74,14 @@ def _binary(
     function: Callable[..., npt.NDArray[np.generic]],
 ) -> Callable[[Bits, Bits], npt.NDArray[np.generic]]:
     return lambda a, b: function(a.view(np.float64), b.view(np.float64))
+
+
+def _single(
+    function: Callable[..., npt.NDArray[np.generic]],
+) -> Callable[[Bits, Bits], npt.NDArray[np.generic]]:
+    return lambda a, b: function(
+        *(x.astype(np.uint32).view(np.float32) for x in (a, b))
+    )
 
 
 def _convert(source: str, to: str) -> Callable[[Bits, Bits], npt.NDArray[np.generic]]:
@@ -128,6 +139,30 @@ OPERATIONS: Final = {
     "double_to_uint64": _integer("float64", "uint64"),
     "float_to_int64": _integer("float32", "int64"),
     "float_to_uint64": _integer("float32", "uint64"),
+    "float_add": Operation(operands=operands.float_sums, expected=_single(np.add)),
+    "float_subtract": Operation(
+        operands=operands.float_sums, expected=_single(np.subtract)
+    ),
+    "float_reverse_subtract": Operation(
+        operands=operands.float_sums, expected=_single(lambda a, b: b - a)
+    ),
+    "float_multiply": Operation(
+        operands=operands.float_factors, expected=_single(np.multiply)
+    ),
+    "float_divide": Operation(
+        operands=operands.float_factors, expected=_single(np.divide)
+    ),
+    "float_compare": Operation(
+        operands=operands.float_sums, expected=_single(_compare)
+    ),
+    "int32_to_float": Operation(
+        operands=operands.integers, expected=_convert("int32", "float32")
+    ),
+    "uint32_to_float": Operation(
+        operands=operands.integers, expected=_convert("uint32", "float32")
+    ),
+    "float_to_int32": _integer("float32", "int32"),
+    "float_to_uint32": _integer("float32", "uint32"),
 }
 
 

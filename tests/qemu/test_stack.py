@@ -252,6 +252,12 @@ PRODUCTS: Final = {
     "m55-zig-second": ("cortex-m55", "zig", RUNNABLE[1::3]),
     "m55-gnu-third": ("cortex-m55", "gnu", RUNNABLE[2::3]),
     "m55-gnu-close": ("cortex-m55", "gnu", CLOSE),
+    # Support functions for floats, and the shortest instructions.
+    "m0plus-gnu-close": ("cortex-m0plus", "gnu", CLOSE),
+    "m0plus-zig-close": ("cortex-m0plus", "zig", CLOSE),
+    "m3-zig-close": ("cortex-m3", "zig", CLOSE),
+    "m7-zig-close": ("cortex-m7", "zig", CLOSE),
+    "m33-gnu-close": ("cortex-m33", "gnu", CLOSE),
 }
 
 

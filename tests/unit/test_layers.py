@@ -21,6 +21,7 @@ LAYERS = (
     {"orchestrator", "errors"},
     {"core", "reporter"},
     # Data that profiles are checked against.
+    {"boards"},
     {"targets"},
     {"profile", "pte", "catalog", "lockfile"},
     {"stages", "running", "explain_selection"},

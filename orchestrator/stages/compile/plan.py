@@ -116,6 +116,7 @@ def plan_compile(
     lists = any(has_lists(m) for p in programs.values() for m in p.methods)
     common = (
         *target.isa.machine_flags,
+        f"-DORCH_ISA={target.isa.level}",
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
         *_COMMON,

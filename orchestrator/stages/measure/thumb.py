@@ -71,9 +71,15 @@ def steps(code: bytes, spans: Sequence[Span]) -> Iterator[Step]:
     """
     for span in spans:
         at = span.begin
+        popped: int | None = None
         while at + 2 <= span.end:
             word = int.from_bytes(code[at : at + 2], "little")
             patterns, length = _NARROW, 2
+            if popped is not None and word == _BX | popped << 3:
+                yield Step(at, Kind.RETURN)
+                popped, at = None, at + length
+                continue
+            popped = _popped(word, popped)
             if word >> 11 >= _WIDE:
                 word = word << 16 | int.from_bytes(code[at + 2 : at + 4], "little")
                 patterns, length = _WIDE_PATTERNS, 4
@@ -82,6 +88,25 @@ def steps(code: bytes, spans: Sequence[Span]) -> Iterator[Step]:
                     yield Step(at, pattern.kind, pattern.value(word))
                     break
             at += length
+
+
+_BX: Final = 0x4700
+_POP: Final = 0xBC00
+_ADD_SP: Final = 0xB000
+
+
+def _popped(word: int, before: int | None) -> int | None:
+    """The register that a `bx` after this instruction would return to, if any.
+
+    Armv6-M cannot pop into lr: where arguments lie between the frame and the caller's,
+    code returns by `pop {rm}; add sp, #n; bx rm`.
+    """
+    if word & 0xFF80 == _ADD_SP:
+        return before
+    registers = word & 0xFF
+    if word & 0xFF00 == _POP and registers.bit_count() == 1:
+        return registers.bit_length() - 1
+    return None
 
 
 class _Pattern(NamedTuple):

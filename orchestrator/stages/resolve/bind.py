@@ -16,19 +16,21 @@ from orchestrator.core.resolution import (
     ResolvedOperator,
     TableEntry,
 )
+from orchestrator.core.scratch import scratch_arguments
 from orchestrator.errors import KernelError
+from orchestrator.pte.scratch import missing_size
 from orchestrator.stages.resolve.duplicates import duplicate_functions
 from orchestrator.stages.resolve.gaps import Gaps
 from orchestrator.stages.resolve.request import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from orchestrator.catalog.model import Catalog
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel, KernelKey
     from orchestrator.core.op_info import Selection
-    from orchestrator.errors import SourceSpan
+    from orchestrator.errors import Diagnostic, SourceSpan
 
 EVERY_OPERATOR = Origin(source="operators.all")
 """Who asks for kernels that only `Selection.every_operator` selects."""
@@ -71,7 +73,7 @@ def resolve(
     Raises:
         KernelError: Every gap: `no-kernel`, `no-kernel-for-dtype`,
             `no-kernel-for-dim-order`, `call-mismatch`, `ambiguous-kernel` and
-            `no-delegate`; else `duplicate-function`.
+            `no-delegate`; else `duplicate-function`; else `missing-scratch-size`.
     """
     gaps = Gaps(catalog, span_of, elsewhere, allow_missing)
     wanted = {selected.name: selected for selected in selection.operators}
@@ -108,7 +110,7 @@ def resolve(
     used: dict[str, set[str]] = {}
     for binding in (b for operator in operators for b in operator.bindings):
         used.setdefault(binding.kernel.library, set()).update(binding.kernel.sources)
-    if problems := duplicate_functions(catalog, used):
+    if problems := duplicate_functions(catalog, used) or _missing_sizes(operators):
         raise KernelError(problems)
     return Resolution(
         operators=tuple(operators),
@@ -117,6 +119,16 @@ def resolve(
         missing=gaps.missing(),
         delegates=tuple(linked),
     )
+
+
+def _missing_sizes(operators: Iterable[ResolvedOperator]) -> list[Diagnostic]:
+    """Entries of linked kernels with scratch arguments and no sizes for them."""
+    kernels = [b.kernel for operator in operators for b in operator.bindings]
+    return [
+        missing_size(kernel)
+        for kernel in {kernel.entry: kernel for kernel in kernels}.values()
+        if len(kernel.scratch) < len(scratch_arguments(kernel.schema))
+    ]
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 // Vector table and reset of the Cortex-M boards.
-// Source: Armv7-M and Armv8-M Architecture Reference Manuals (exception model,
-// system control block).
+// Source: Armv6-M, Armv7-M and Armv8-M Architecture Reference Manuals
+// (exception model, system control block).
 
 #include <stdint.h>
 #include <string.h>
@@ -30,10 +30,19 @@ using Register = volatile uint32_t;
 constexpr uintptr_t kCoprocessorAccess = 0xE000ED88U;  // CPACR
 constexpr uint32_t kFullAccessCp10Cp11 = 0xFU << 20;
 #endif
-#if defined(__ARM_ARCH_8_1M_MAIN__)
+// Configuration and control register: what the code was compiled for.
 constexpr uintptr_t kConfiguration = 0xE000ED14U;  // CCR
-constexpr uint32_t kLowOverheadBranch = 1U << 19;
+constexpr uint32_t kSettings =
+#if defined(__ARM_ARCH_8_1M_MAIN__)
+    1U << 19 |  // low-overhead branches
 #endif
+#if !defined(__ARM_FEATURE_UNALIGNED)
+    // Unaligned accesses fault. Where the architecture has none (Armv6-M,
+    // Armv8-M Baseline) that is so, and cannot be set; other cores that run
+    // such code then do what the one it is for would.
+    1U << 3 |
+#endif
+    0U;
 
 constexpr int kSystemVectors = 15;
 
@@ -62,10 +71,10 @@ extern "C" void orch_reset() {
   *reinterpret_cast<Register*>(kCoprocessorAccess) |= kFullAccessCp10Cp11;
   __asm__ volatile("dsb\n isb" ::: "memory");
 #endif
-#if defined(__ARM_ARCH_8_1M_MAIN__)
-  *reinterpret_cast<Register*>(kConfiguration) |= kLowOverheadBranch;
-  __asm__ volatile("dsb\n isb" ::: "memory");
-#endif
+  if constexpr (kSettings != 0) {
+    *reinterpret_cast<Register*>(kConfiguration) |= kSettings;
+    __asm__ volatile("dsb\n isb" ::: "memory");
+  }
 #if __ARM_ARCH >= 8
   // A stack overflow becomes a fault instead of silent corruption.
   __asm__ volatile("msr msplim, %0" ::"r"(orch_stack_base));

@@ -100,6 +100,23 @@ class Ports {
   std::vector<Port> ports_;
 };
 
+/// Bytes that the caller has to give for one call. Nothing in a program bounds
+/// them, and a kernel's work grows with them as well.
+size_t caller_bytes(const ModelMethod& method) {
+  const MethodImage& image = method.loaded->image;
+  size_t sum = 0;
+  const auto add = [&sum](const Value& value) {
+    if (!value.is_tensor()) return;
+    const Tensor& tensor = value.tensor();
+    if ((tensor.flags & Tensor::kCaller) != 0) {
+      sum += std::min(tensor.nbytes(), kArenaLimit + 1);
+    }
+  };
+  for (uint32_t i = 0; i < image.inputs.size(); ++i) add(input(method, i));
+  for (uint32_t i = 0; i < image.outputs.size(); ++i) add(output(method, i));
+  return sum;
+}
+
 /// The program takes the place of itself, and of one with another interface.
 void replace_by_itself(const ModelMethod& method, const Program& program,
                        KernelTable kernels) {
@@ -170,6 +187,7 @@ void run_method(const Program& program, Span<const uint8_t> bytes,
   const ModelMethod method = {"",      text.c_str(), bytes,
                               index,   state.span(), arenas.spans(),
                               &loaded, nullptr,      load_linked};
+  if (caller_bytes(method) > kArenaLimit) return;
   for (int32_t shrink = 1; shrink <= 3; ++shrink) {
     if (shrink == 3) {  // from the start again
       require(load(state.span(), used) == Error::Ok,

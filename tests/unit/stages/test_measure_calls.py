@@ -76,6 +76,26 @@ def test_instructions(text: str, code: str, kind: Kind | None, value: int) -> No
     assert text  # shown by pytest
 
 
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("08bc1847", Kind.RETURN),  # pop {r3}; bx r3
+        ("08bc02b01847", Kind.RETURN),  # pop {r3}; add sp, #8; bx r3
+        ("08bc2047", Kind.CALL_POINTER),  # pop {r3}; bx r4
+        ("08bc00bf1847", Kind.CALL_POINTER),  # pop {r3}; nop; bx r3
+        ("0cbc1847", Kind.CALL_POINTER),  # pop {r2, r3}; bx r3
+        ("02b01847", Kind.CALL_POINTER),  # add sp, #8; bx r3
+        ("08bc9847", Kind.CALL_POINTER),  # pop {r3}; blx r3
+    ],
+)
+def test_a_popped_address_is_returned_to(code: str, kind: Kind) -> None:
+    """Armv6-M cannot pop into lr; nor is every `bx` after a `pop` a return."""
+    data = bytes.fromhex(code)
+    found = list(steps(data, [Span(0, len(data))]))
+    assert [s.kind for s in found] == [kind]
+    assert found[0].offset == len(data) - 2
+
+
 def test_data_between_instructions_is_no_code() -> None:
     data = bytes.fromhex("10b5" + "ffb0" + "10b5")
     assert [s.offset for s in steps(data, [Span(0, 2), Span(4, 6)])] == [0, 4]

@@ -1,0 +1,49 @@
+"""Scratch arguments of kernels, and the memory that a call needs for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.core.operator import ArgKind
+
+if TYPE_CHECKING:
+    from orchestrator.core.operator import Argument, OpSchema
+
+
+def is_scratch(argument: Argument) -> bool:
+    """Whether an argument is memory that a kernel needs during its call only.
+
+    It is a tensor named `scratch`, or one whose name ends in `_scratch`, that is no
+    out argument.
+    """
+    return (
+        argument.kind is ArgKind.TENSOR
+        and not argument.is_out
+        and (argument.name == "scratch" or argument.name.endswith("_scratch"))
+    )
+
+
+def scratch_arguments(schema: OpSchema) -> tuple[tuple[int, Argument], ...]:
+    """(position, argument) of every scratch argument of an operator."""
+    return tuple((n, a) for n, a in enumerate(schema.arguments) if is_scratch(a))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchRequest:
+    """Scratch memory of one call of a kernel.
+
+    Args:
+        argument: Name in the op schema.
+        value: Index of the method's value that the call gives for it.
+        size_bytes: What the kernel needs.
+        reserved_bytes: What the program has for it.
+        is_private: The value is planned memory that nothing else in the method
+            touches, so that it may get another size and another place.
+    """
+
+    argument: str
+    value: int
+    size_bytes: int
+    reserved_bytes: int
+    is_private: bool

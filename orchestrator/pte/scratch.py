@@ -1,0 +1,180 @@
+"""Scratch memory that the calls of a method need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from orchestrator.core.scratch import ScratchRequest, scratch_arguments
+from orchestrator.core.scratch_kinds import SizeError, TensorShape
+from orchestrator.core.scratch_size import scratch_bytes
+from orchestrator.errors import Diagnostic, KernelError, SourceSpan
+from orchestrator.pte.interface import with_items
+from orchestrator.pte.program import DelegateCall, FreeCall, KernelCall, MoveCall
+from orchestrator.pte.values import (
+    BoolValue,
+    IntListValue,
+    IntValue,
+    NoneValue,
+    TensorValue,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.core.kernel import Kernel
+    from orchestrator.core.scratch_kinds import Value
+    from orchestrator.pte.program import Method
+
+
+def scratch_requests(
+    method: Method,
+    call: KernelCall,
+    kernel: Kernel,
+    isa: str,
+    *,
+    facts: MethodFacts | None = None,
+) -> tuple[ScratchRequest, ...]:
+    """What a call needs for its scratch arguments, in order of the op schema.
+
+    An optional one that is None needs nothing. Sizes of tensors that may change are
+    their upper bounds.
+
+    Args:
+        method: The method.
+        call: One of its instructions; it fits the schema.
+        kernel: That serves the call.
+        isa: Of the target.
+        facts: `MethodFacts.of(method)`, for those who ask for many calls.
+
+    Raises:
+        KernelError: The kernel does not say how much (`missing-scratch-size`), or its
+            expression has no result for this call (`no-scratch-size`).
+    """
+    given = scratch_arguments(kernel.schema)
+    if not given:
+        return ()
+    expressions = dict(kernel.scratch)
+    facts = facts or MethodFacts.of(method)
+    arguments = call_arguments(method, call, kernel, facts)
+    requests = []
+    for position, argument in given:
+        index = call.args[position]
+        value = method.values[index]
+        if not isinstance(value, TensorValue):
+            continue
+        if argument.name not in expressions:
+            raise KernelError(missing_size(kernel))
+        try:
+            size_bytes = scratch_bytes(
+                expressions[argument.name],
+                kernel.schema,
+                arguments,
+                isa,
+            )
+        except SizeError as error:
+            problem = _no_size(method, call, kernel, argument.name, str(error))
+            raise KernelError(problem) from error
+        requests.append(
+            ScratchRequest(
+                argument=argument.name,
+                value=index,
+                size_bytes=size_bytes,
+                reserved_bytes=value.size_bytes,
+                is_private=is_private(value) and facts.uses[index] == 1,
+            )
+        )
+    return tuple(requests)
+
+
+def is_private(value: TensorValue) -> bool:
+    """Whether a tensor that is used once holds nothing but scratch."""
+    return value.is_planned and not value.is_dynamic and value.data_buffer_index == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodFacts:
+    """What all calls of a method have in common.
+
+    Args:
+        uses: How often each value is named by instructions, lists, inputs and outputs.
+        changing: Values that are given, moved to or computed when the method runs.
+    """
+
+    uses: Counter[int]
+    changing: frozenset[int]
+
+    @classmethod
+    def of(cls, method: Method) -> Self:
+        """The facts of a method."""
+        uses = Counter(with_items(method, (*method.inputs, *method.outputs)))
+        changing = set(method.inputs)
+        for instruction in method.instructions:
+            match instruction:
+                case KernelCall(args=args) | DelegateCall(args=args):
+                    uses.update(with_items(method, args))
+                    changing.update(args[-1:])
+                case MoveCall(source=source, target=target):
+                    uses.update(with_items(method, (source, target)))
+                    changing.add(target)
+                case FreeCall(value=value):
+                    uses.update((value,))
+        return cls(uses=uses, changing=frozenset(changing))
+
+
+def call_arguments(
+    method: Method, call: KernelCall, kernel: Kernel, facts: MethodFacts
+) -> dict[str, Value]:
+    """Arguments of a call by name, as far as sizes may depend on them."""
+    found: dict[str, Value] = {}
+    for argument, index in zip(kernel.schema.arguments, call.args, strict=False):
+        match method.values[index]:
+            case TensorValue(sizes=sizes, dtype=dtype):
+                shape = TensorShape(sizes=sizes, dtype_bytes=dtype.item_bytes)
+                found[argument.name] = shape
+            case IntValue(value=number) | BoolValue(value=number):
+                if index not in facts.changing:
+                    found[argument.name] = number
+            case IntListValue(items=items):
+                numbers = [method.values[item] for item in items]
+                if facts.changing.isdisjoint(items):
+                    found[argument.name] = tuple(
+                        n.value for n in numbers if isinstance(n, IntValue)
+                    )
+            case NoneValue():
+                found[argument.name] = None
+    return found
+
+
+def missing_size(kernel: Kernel) -> Diagnostic:
+    """A kernel does not say how much scratch memory it needs."""
+    named = dict(kernel.scratch)
+    names = [a.name for _, a in scratch_arguments(kernel.schema) if a.name not in named]
+    return Diagnostic(
+        code="missing-scratch-size",
+        message=f"nothing says how much scratch memory {kernel.operator} needs",
+        where=_entry(kernel),
+        notes=(("found", f"{', '.join(names)} in {kernel.schema.text}"),),
+        hint="add `scratch` to this entry, docs/scratch.md tells how",
+    )
+
+
+def _no_size(
+    method: Method, call: KernelCall, kernel: Kernel, argument: str, reason: str
+) -> Diagnostic:
+    numbers = [n for n, i in enumerate(method.instructions) if i is call]
+    place = f"instruction {numbers[0]}, " if numbers else ""
+    return Diagnostic(
+        code="no-scratch-size",
+        message=f"`scratch` of {argument} has no size for a call: {reason}",
+        where=_entry(kernel),
+        notes=(
+            ("call", f"method {method.name}, {place}{kernel.operator}"),
+            ("found", dict(kernel.scratch)[argument]),
+        ),
+        hint="correct the expression, or export the model again",
+    )
+
+
+def _entry(kernel: Kernel) -> SourceSpan:
+    file, _, line = kernel.entry.rpartition(":")
+    return SourceSpan(file=file, line=int(line))

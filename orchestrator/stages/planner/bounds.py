@@ -1,0 +1,41 @@
+"""What every plan of some blocks needs at least."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from orchestrator.core.planning import Block
+
+
+def peak_live_bytes(blocks: Iterable[Block]) -> int:
+    """Most bytes that are live at one time."""
+    return _peak((b.first, b.last, b.size_bytes) for b in blocks)
+
+
+def least_bytes(blocks: Sequence[Block]) -> int:
+    """What no plan can go below: the peak, and what alignment adds to it.
+
+    All offsets are multiples of the smallest alignment, so every block but the highest
+    takes a multiple of it.
+    """
+    unit = min((b.alignment for b in blocks if b.size_bytes), default=1)
+    padded = [(b, -b.size_bytes % unit) for b in blocks if b.size_bytes]
+    most = max((padding for _, padding in padded), default=0)
+    bound = _peak((b.first, b.last, b.size_bytes + pad) for b, pad in padded) - most
+    return max(bound, peak_live_bytes(blocks))
+
+
+def _peak(lives: Iterable[tuple[int, int, int]]) -> int:
+    """Greatest sum of sizes at a time; ends are inclusive."""
+    changes: dict[int, int] = {}
+    for first, last, size in lives:
+        changes[first] = changes.get(first, 0) + size
+        changes[last + 1] = changes.get(last + 1, 0) - size
+    live = peak = 0
+    for time in sorted(changes):
+        live += changes[time]
+        peak = max(peak, live)
+    return peak

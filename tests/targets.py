@@ -1,0 +1,54 @@
+"""Which cores and toolchains tests run on."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from orchestrator.targets import BOARDS, CPUS
+
+EMULATED: Final = tuple(
+    cpu.name
+    for cpu in CPUS.values()
+    if cpu.default_board and BOARDS[cpu.default_board].emulator
+)
+"""Cores whose default board has an emulator."""
+
+BUILD_ONLY: Final = tuple(
+    cpu.name for cpu in CPUS.values() if cpu.default_board and cpu.name not in EMULATED
+)
+"""Cores that no emulator has."""
+
+RUN_ALWAYS: Final = ("cortex-m4", "cortex-m55")
+"""Cores on which everything runs with every toolchain: single and double FPU, MVE."""
+
+EVERYTHING: Final = "ORCHESTRATOR_EVERY_TARGET"
+"""Environment variable: with 1, the other cores run everything as well."""
+
+
+def runs_everything(cpu: str) -> bool:
+    """Whether a core runs every case, also those that take long."""
+    return cpu in {"host", *RUN_ALWAYS} or os.environ.get(EVERYTHING) == "1"
+
+
+def with_toolchains(*cpus: str) -> list[tuple[str, str]]:
+    """Each of these cores with each of its toolchains."""
+    return [(cpu, t) for cpu in cpus for t in sorted(CPUS[cpu].toolchains)]
+
+
+def every_pair() -> list[tuple[str, str]]:
+    """Each emulated core with each of its toolchains."""
+    return with_toolchains(*EMULATED)
+
+
+def chosen_pairs(*others: str) -> list[tuple[str, str]]:
+    """As `every_pair`, but cores that do not run everything take turns: one each.
+
+    Args:
+        others: Cores besides those that are emulated.
+    """
+    pairs = []
+    for index, cpu in enumerate((*EMULATED, *others)):
+        found = with_toolchains(cpu)
+        pairs += found if runs_everything(cpu) else [found[index % len(found)]]
+    return pairs
