@@ -89,9 +89,8 @@ def _served() -> tuple[str, ...]:
         facts = _facts(case)
         methods = facts["program"]["methods"].values()
         needed = {name for method in methods for name in method["operators"]}
-        if (
-            needed <= ENTRIES.keys()
-            and not any(method["delegates"] for method in methods)
+        if needed <= ENTRIES.keys() and not any(
+            method["delegates"] for method in methods
         ):
             found.append(case)
     return tuple(found)
@@ -109,6 +108,8 @@ def _reason(case: str) -> str:
 
 SERVED = _served()
 RUNNABLE = SERVED
+INT8 = tuple(case for case in RUNNABLE if "cortex_m" in _facts(case)["tags"])
+"""Those whose models are int8 throughout."""
 ALONE = tuple(case for case in RUNNABLE if case not in BUILT_ALONE)
 
 
