@@ -141,9 +141,7 @@ class Areas {
       }
       x += area.x_group;
     }
-    for (int32_t c = 0; c < line.lanes; ++c) {
-      y[c] = conv_.to.item(line.begin[c], channel + c);
-    }
+    finish<1, 4>(conv_.to, line.begin, channel, line.lanes, y, 0);
   }
 
   void compute_channels(const Area& area, const int8_t* x, int32_t channel,
