@@ -32,6 +32,11 @@ class Bar:
         if self._explain:
             self._console.print(f"{label}: known", style="dim")
 
+    def explained(self, text: str) -> None:
+        """What a stage did."""
+        if self._explain:
+            self._console.print(text, markup=False)
+
     def progress(self, done: int, total: int, text: str) -> None:
         """A compile step ended."""
         if not self._started:

@@ -21,6 +21,11 @@ class Lines:
         if self._explain:
             sys.stderr.write(f"{label}: known\n")
 
+    def explained(self, text: str) -> None:
+        """What a stage did."""
+        if self._explain:
+            sys.stderr.write(f"{text}\n")
+
     def progress(self, done: int, total: int, text: str) -> None:
         """A compile step ended."""
         sys.stderr.write(f"[{done}/{total}] {text}\n")

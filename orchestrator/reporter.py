@@ -14,6 +14,9 @@ class Reporter(Protocol):
     def skipped(self, label: str) -> None:
         """A stage's result is known."""
 
+    def explained(self, text: str) -> None:
+        """What a stage did, for those who asked why."""
+
     def progress(self, done: int, total: int, text: str) -> None:
         """A compile step ended."""
 
@@ -31,6 +34,9 @@ class Silent:
         """Ignore."""
 
     def skipped(self, label: str) -> None:
+        """Ignore."""
+
+    def explained(self, text: str) -> None:
         """Ignore."""
 
     def progress(self, done: int, total: int, text: str) -> None:

@@ -25,7 +25,8 @@ class Strips {
       : conv_(conv),
         kernel_rows_(conv.rows.kernel),
         taps_(kernel_rows_ * conv.columns.kernel),
-        line_(conv.in.width * conv.in.channels) {}
+        line_(conv.in.width * conv.in.channels),
+        padding_(static_cast<uint8_t>(-conv.x_offset) * 0x01010101U) {}
 
   /// Outputs that a strip can have all taps of.
   int32_t most_outputs(int32_t item_bytes) const {
@@ -42,33 +43,25 @@ class Strips {
     const int32_t first = v * conv_.columns.stride - conv_.columns.padding;
     const int32_t before = limit(-first, columns);
     const int32_t inside = limit(conv_.in.width - first, columns) - before;
-    int32_t row = h * conv_.rows.stride - conv_.rows.padding;
+    const int32_t row = h * conv_.rows.stride - conv_.rows.padding;
+    const int32_t dilation = conv_.rows.dilation;
     x += (first + before) * conv_.in.channels;
-    const int32_t step = kernel_rows_ * kBytes;
-    if (kBytes == 4 && kernel_rows_ == 3 && conv_.rows.dilation == 1 &&
-        row >= 0 && row + 3 <= conv_.in.height) {
-      for (int32_t i = 0; i < 3; ++i) {
-        int8_t* to = pad<kBytes>(strip_ + i * kBytes, before, step);
-        pad<kBytes>(to + inside * step, columns - before - inside, step);
+    int8_t* to = strip_ + before * kernel_rows_ * kBytes;
+    if (row >= 0 && row + (kernel_rows_ - 1) * dilation < conv_.in.height) {
+      const int32_t after = columns - before - inside;
+      pad(strip_, before * kernel_rows_ * kBytes);
+      pad(to + inside * kernel_rows_ * kBytes, after * kernel_rows_ * kBytes);
+      if (kBytes == 4 && kernel_rows_ == 3 && dilation == 1) {
+        copy_three(x + row * line_, to, inside);
+        return;
       }
-      copy_three(x + row * line_, strip_ + before * step, inside);
-      return;
+    } else {
+      pad(strip_, columns * kernel_rows_ * kBytes);
     }
-    for (int32_t i = 0; i < kernel_rows_; ++i) {
-      int8_t* to = strip_ + i * kBytes;
-      if (row < 0 || row >= conv_.in.height) {
-        pad<kBytes>(to, columns, step);
-      } else {
-        to = pad<kBytes>(to, before, step);
-        const int8_t* from = x + row * line_;
-        for (int32_t j = inside; j > 0; --j) {
-          memcpy(to, from, kBytes);
-          from += conv_.in.channels;
-          to += step;
-        }
-        pad<kBytes>(to, columns - before - inside, step);
+    for (int32_t i = 0, r = row; i < kernel_rows_; ++i, r += dilation) {
+      if (r >= 0 && r < conv_.in.height) {
+        copy_row<kBytes>(x + r * line_, to + i * kBytes, inside);
       }
-      row += conv_.rows.dilation;
     }
   }
 
@@ -108,8 +101,24 @@ class Strips {
     }
   }
 
+  /// Where the weights of taps are, counted as strips have them.
+  void set_offsets() {
+    for (int32_t t = 0; t < taps_; ++t) {
+      offsets_[t] = static_cast<uint16_t>(weights_of(t) - conv_.w);
+    }
+  }
+
   /// All channels that share the input channel `channel`, for all pixels.
   void compute_shared(int32_t channel) {
+    Line line = {};
+    for (int32_t i = 0; i < 4; ++i) line.w[i] = weights_ + i * kMostSharedTaps;
+    line.count = 2;
+    line.items = taps_;
+    line.x_column = conv_.columns.stride * kernel_rows_ - passed_items(taps_);
+    line.y_column = conv_.out.channels;
+    line.offset = conv_.to.offset;
+    line.low = conv_.to.range.low;
+    line.high = conv_.to.range.high;
     const int32_t most = most_outputs(1);
     const int8_t* x = conv_.x + channel;
     int8_t* y = conv_.y + channel * conv_.multiplier;
@@ -119,8 +128,9 @@ class Strips {
           const int32_t count = limit(conv_.out.width - v, most);
           fill<1>(x, h, v, count);
           for (int32_t i = 0; i < conv_.multiplier; i += 4) {
-            compute_line_of(channel * conv_.multiplier + i,
-                            limit(conv_.multiplier - i, 4), y + i, count);
+            line.lanes = limit(conv_.multiplier - i, 4);
+            line.y_end = y + i + count * conv_.out.channels;
+            compute_line_of(line, channel * conv_.multiplier + i, y + i);
           }
           y += count * conv_.out.channels;
         }
@@ -136,14 +146,24 @@ class Strips {
     return value < most ? value : most;
   }
 
-  /// Items that add nothing, `count` times; where the next one goes.
-  template <int32_t kBytes>
-  int8_t* pad(int8_t* to, int32_t count, int32_t step) const {
-    for (; count > 0; --count) {
-      memset(to, -conv_.x_offset, kBytes);
-      to += step;
+  /// Items that add nothing, at least so many.
+  void pad(int8_t* to, int32_t bytes) const {
+    for (; bytes > 0; bytes -= 4) {
+      memcpy(to, &padding_, 4);
+      to += 4;
     }
-    return to;
+  }
+
+  /// One row, column by column.
+  template <int32_t kBytes>
+  ORCH_HOT void copy_row(const int8_t* x, int8_t* to, int32_t count) const {
+    const int32_t step = conv_.in.channels;
+    const int32_t to_step = kernel_rows_ * kBytes;
+    for (; count > 0; --count) {
+      memcpy(to, x, kBytes);
+      x += step;
+      to += to_step;
+    }
   }
 
   /// Columns of three rows.
@@ -177,35 +197,21 @@ class Strips {
     return sum;
   }
 
-  /// `lanes` channels of a row of pixels.
-  void compute_line_of(int32_t channel, int32_t lanes, int8_t* y,
-                       int32_t count) {
-    Line line;
-    for (int32_t i = 0; i < 4; ++i) {
-      // Where no channel is left, the last one stands in.
-      const int32_t c = channel + (i < lanes ? i : lanes - 1);
+  /// Channels from `channel` on of a row of pixels, four of them or what is
+  /// left.
+  void compute_line_of(Line& line, int32_t channel, int8_t* y) {
+    const Output& to = conv_.to;
+    load_four(to.multipliers + channel, 1, line.lanes, line.multipliers);
+    load_four(to.shifts + channel, 1, line.lanes, line.shifts);
+    for (int32_t i = 0; i < line.lanes; ++i) {
       int8_t* w = weights_ + i * kMostSharedTaps;
-      int32_t sum = 0;
-      for (int32_t t = 0; t < taps_; ++t) {
-        w[t] = weights_of(t)[c];
-        sum += w[t];
+      for (int32_t t = 0; t < taps_; t += 8) {
+        const uint16x8_t offsets = vldrhq_u16(offsets_ + t);
+        vstrbq_s16(w + t,
+                   vldrbq_gather_offset_s16(conv_.w + channel + i, offsets));
       }
-      line.w[i] = w;
-      line.begin[i] = begin(c, sum);
-      line.multipliers[i] = conv_.to.multipliers[c];
-      line.shifts[i] = conv_.to.shifts[c];
+      line.begin[i] = begin(channel + i, sum_of_items(w, taps_, 1, 0));
     }
-    line.count = 2;
-    line.items = taps_;
-    line.x_skip = 0;
-    line.w_skip = 0;
-    line.x_column = conv_.columns.stride * kernel_rows_ - passed_items(taps_);
-    line.y_column = conv_.out.channels;
-    line.y_end = y + count * conv_.out.channels;
-    line.lanes = lanes;
-    line.offset = conv_.to.offset;
-    line.low = conv_.to.range.low;
-    line.high = conv_.to.range.high;
     compute_line(line, strip_, y);
   }
 
@@ -217,8 +223,10 @@ class Strips {
   int32_t kernel_rows_;
   int32_t taps_;
   int32_t line_;
+  uint32_t padding_;
   alignas(4) int8_t strip_[kStripBytes + kReadBehind];
-  int8_t weights_[4 * kMostSharedTaps];
+  int8_t weights_[4 * kMostSharedTaps];  // by channel
+  uint16_t offsets_[kMostSharedTaps] = {};
 };
 
 }  // namespace
@@ -226,6 +234,10 @@ class Strips {
 bool convolve_strips(const Depthwise& conv) {
   const bool shared = conv.multiplier > 1;
   const int32_t most_taps = shared ? Strips::kMostSharedTaps : kMostStripTaps;
+  // Where weights are must fit 16 bits.
+  if (shared && most_taps * int64_t{conv.out.channels} > UINT16_MAX) {
+    return false;
+  }
   const bool fits = conv.rows.kernel <= most_taps &&
                     conv.columns.kernel <= most_taps &&
                     conv.rows.kernel * conv.columns.kernel <= most_taps;
@@ -237,6 +249,7 @@ bool convolve_strips(const Depthwise& conv) {
   }
   Strips strips(conv);
   if (shared) {
+    strips.set_offsets();
     for (int32_t c = 0; c < conv.in.channels; ++c) strips.compute_shared(c);
     return true;
   }

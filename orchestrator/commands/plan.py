@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
+from orchestrator.pipeline.ledger import prelink_ledger, prelink_lines
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -54,6 +56,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "missing": [str(m) for m in resolution.missing],
             "arena_bytes": memory.arena_bytes,
             "state_bytes": memory.state_bytes,
+            "prelink": [asdict(m) for m in prelink_ledger(pipeline, plan)],
             "stages": stages,
         }
     )
@@ -83,6 +86,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     ]
     if resolution.missing:
         lines += ["", "missing", *(f"  {m}" for m in resolution.missing)]
+    if ledger := prelink_lines(pipeline, plan):
+        lines += ["", "passes", *(f"  {line}" for line in ledger)]
     lines += ["", "stages"]
     lines += [
         f"  {s.label:<24} {'runs: ' + s.reason if s.reason else 'known'}"

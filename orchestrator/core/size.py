@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from orchestrator.core.passes import MethodPasses  # noqa: TC001  # a report is read by its types
+
 
 class ContributorKind(StrEnum):
     """What bytes are for; in the order in which reports list it."""
@@ -329,6 +331,7 @@ class SizeReport:
         missing: Kernels and delegates that models need and the profile allows to lack.
         methods: Memory of every method, in the order of the profile; empty in reports
             of earlier versions.
+        prelink: What passes did to the methods of prelinked models.
     """
 
     profile: str
@@ -344,3 +347,4 @@ class SizeReport:
     dtype_comparison: DtypeComparison | None = None
     missing: tuple[str, ...] = ()
     methods: tuple[SizeMethod, ...] = ()
+    prelink: tuple[MethodPasses, ...] = ()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator import lockfile
 from orchestrator.errors import MemoryPlanError
+from orchestrator.pipeline.ledger import explain_passes, prelink_ledger
 from orchestrator.pipeline.locking import lock_inputs, lock_of
 from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
@@ -93,6 +94,7 @@ class Pipeline(Stages):
         warnings = self.warnings(plan)
         for text in warnings:
             reporter.note(text)
+        explain_passes(self, plan, reporter)
         generated = self.generated(plan)
         outputs = self._known_outputs(plan)
         if outputs is None:
@@ -217,6 +219,7 @@ class Pipeline(Stages):
                 target=self.target,
                 profile=self.profile.name,
             )
+            report = replace(report, prelink=prelink_ledger(self, plan))
             return self._with_comparison(report, reporter)
 
         report = self.memo(plan.stage("measure"), compute)

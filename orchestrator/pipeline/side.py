@@ -127,6 +127,9 @@ class _Steps:
     def note(self, text: str) -> None:
         """Ignore."""
 
+    def explained(self, text: str) -> None:
+        """Ignore."""
+
 
 def _seed(work: Path, folder: Path) -> None:
     """Make a variant's folder out of the product's, unless it came of these objects."""

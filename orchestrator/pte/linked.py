@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from orchestrator.pte.values import BoolValue, DoubleValue, IntValue, TensorValu
 
 if TYPE_CHECKING:
     from orchestrator.core.operator import OperatorName
+    from orchestrator.core.passes import PassRecord
     from orchestrator.pte.values import Value
 
 
@@ -50,6 +51,7 @@ class LinkedMethod:
         data: By value index: bytes of constant tensors, and those that tensors of
             mutable state begin with.
         origins: By instruction: index of the program's instruction it comes from.
+        passes: What became of each pass; says nothing of what the method computes.
     """
 
     model: str
@@ -60,6 +62,7 @@ class LinkedMethod:
     outputs: tuple[int, ...]
     data: tuple[tuple[int, bytes], ...]
     origins: tuple[int, ...]
+    passes: tuple[PassRecord, ...] = field(default=(), compare=False)
 
     @property
     def written(self) -> frozenset[int]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.pte.linked import LinkedMethod
     from orchestrator.pte.values import Value
 
-_PERMUTE: Final = "aten::permute_copy.out"
+PERMUTE: Final = "aten::permute_copy.out"
 _SMALL_BYTES: Final = 32
 """A call, its arguments and the value it writes take more flash than this."""
 
@@ -45,7 +45,7 @@ def _folded(method: LinkedMethod, *, permutes: bool) -> LinkedMethod:
     for index, call in enumerate(method.instructions):
         if not isinstance(call, LinkedCall):
             continue
-        if (str(call.operator) == _PERMUTE) is not permutes:
+        if (str(call.operator) == PERMUTE) is not permutes:
             continue
         data = _made(method, effects, written, call)
         if data is None:

@@ -24,7 +24,12 @@ LISTS = (IntListValue, TensorListValue, OptionalTensorListValue)
 
 
 def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
-    """The method without some instructions; jumps to one go to what follows it."""
+    """The method without some instructions; jumps to one go to what follows it.
+
+    What stays as it is stays the same object, the method if nothing is left out.
+    """
+    if not dropped:
+        return method
     kept = [i for i in range(len(method.instructions)) if i not in dropped]
     new_index, new = [], 0
     for index in range(len(method.instructions) + 1):
@@ -34,7 +39,9 @@ def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
     def moved(instruction: LinkedInstruction) -> LinkedInstruction:
         if not isinstance(instruction, JumpFalseCall):
             return instruction
-        return replace(instruction, destination=new_index[instruction.destination])
+        new = new_index[instruction.destination]
+        same = new == instruction.destination
+        return instruction if same else replace(instruction, destination=new)
 
     return replace(
         method,
@@ -44,33 +51,44 @@ def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
 
 
 def with_values(method: LinkedMethod, changed: Mapping[int, Value]) -> LinkedMethod:
-    """The method with other values in some of its slots."""
-    values = tuple(changed.get(i, v) for i, v in enumerate(method.values))
-    return replace(method, values=values)
+    """The method with other values in some of its slots; others stay the objects."""
+    values = list(method.values)
+    for index, value in changed.items():
+        if value != values[index]:
+            values[index] = value
+    return replace(method, values=tuple(values))
 
 
 def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMethod:
-    """The method with other numbers for its values; the slots stay where they are."""
+    """The method with other numbers for its values; the slots stay where they are.
+
+    What names none of these values stays the same object, the method if none does.
+    """
+    if all(old == new for old, new in new_index.items()):
+        return method
 
     def new(index: int) -> int:
         return new_index.get(index, index)
 
     def of_value(value: Value) -> Value:
         if isinstance(value, LISTS):
-            return type(value)(tuple(map(new, value.items)))
+            items = tuple(map(new, value.items))
+            return value if items == value.items else type(value)(items)
         return value
 
     def of_instruction(instruction: LinkedInstruction) -> LinkedInstruction:
         match instruction:
             case LinkedCall(args=args, outs=outs):
-                return replace(
+                changed: LinkedInstruction = replace(
                     instruction,
                     args=tuple(map(new, args)),
                     outs=tuple(map(new, outs)),
                 )
             case MoveCall(source=source, target=target):
-                return MoveCall(source=new(source), target=new(target))
-        return replace(instruction, condition=new(instruction.condition))
+                changed = MoveCall(source=new(source), target=new(target))
+            case JumpFalseCall(condition=condition):
+                changed = replace(instruction, condition=new(condition))
+        return instruction if changed == instruction else changed
 
     return replace(
         method,

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.passes import PassRecord
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.program import MoveCall
 from orchestrator.pte.values import TensorValue
 from orchestrator.stages.prelink.aliases import alias_copies, drop_unused_calls
-from orchestrator.stages.prelink.constants import fold_constants, fold_permutes
+from orchestrator.stages.prelink.constants import (
+    PERMUTE,
+    fold_constants,
+    fold_permutes,
+)
 from orchestrator.stages.prelink.edit import LISTS, renumbered
+from orchestrator.stages.prelink.ledger import NO_OPERATOR, NOT_WANTED, counts_of
+from orchestrator.stages.prelink.views import moving_operators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -69,6 +76,8 @@ def drop_values(method: LinkedMethod) -> LinkedMethod:
             use((instruction.source, instruction.target))
         else:
             use((instruction.condition,))
+    if len(used) == len(method.values):
+        return method
     kept = sorted(used)
     new_index = {old: new for new, old in enumerate(kept)}
     moved = renumbered(method, new_index)
@@ -79,23 +88,68 @@ def drop_values(method: LinkedMethod) -> LinkedMethod:
     )
 
 
-PASSES: Final[Mapping[str, Callable[[LinkedMethod], LinkedMethod]]] = MappingProxyType(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """A change that may be made to every method.
+
+    Args:
+        change: Gives the method after it; the same object if nothing is to be done.
+        operators: Those it looks at; None: it looks at slots, whoever names them.
+    """
+
+    change: Callable[[LinkedMethod], LinkedMethod]
+    operators: frozenset[str] | None = None
+
+    def concerns(self, method: LinkedMethod) -> bool:
+        """Whether there is something in a method that it looks at."""
+        operators = self.operators
+        return operators is None or any(
+            isinstance(i, LinkedCall) and str(i.operator) in operators
+            for i in method.instructions
+        )
+
+
+PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
     {
-        "fold_permutes": fold_permutes,
-        "fold_constants": fold_constants,
-        "alias_copies": alias_copies,
-        "drop_unused_calls": drop_unused_calls,
-        "share_values": share_values,
-        "drop_values": drop_values,
+        "fold_permutes": Pass(change=fold_permutes, operators=frozenset({PERMUTE})),
+        "fold_constants": Pass(
+            change=fold_constants, operators=moving_operators() - {PERMUTE}
+        ),
+        "alias_copies": Pass(change=alias_copies, operators=moving_operators()),
+        "drop_unused_calls": Pass(
+            change=drop_unused_calls, operators=moving_operators()
+        ),
+        "share_values": Pass(change=share_values),
+        "drop_values": Pass(change=drop_values),
     }
 )
 """By name, in the order they run in."""
 
 
 def run_passes(method: LinkedMethod, names: Iterable[str]) -> LinkedMethod:
-    """A method after the passes of these names; the order is that of `PASSES`."""
+    """A method after the passes of these names; the order is that of `PASSES`.
+
+    Its ledger (`LinkedMethod.passes`) has every pass, those that did not run as well.
+    """
     wanted = frozenset(names)
-    for name, change in PASSES.items():
-        if name in wanted:
-            method = change(method)
-    return method
+    records: list[PassRecord] = []
+    before = counts_of(method)
+    for name, step in PASSES.items():
+        skipped = _skipped(step, method) if name in wanted else NOT_WANTED
+        changed = method if skipped else step.change(method)
+        after = before if changed is method else counts_of(changed)
+        records.append(
+            PassRecord(
+                name=name,
+                skipped=skipped,
+                changed=changed is not method,
+                before=before,
+                after=after,
+            )
+        )
+        method, before = changed, after
+    return replace(method, passes=tuple(records))
+
+
+def _skipped(step: Pass, method: LinkedMethod) -> str:
+    return "" if step.concerns(method) else NO_OPERATOR

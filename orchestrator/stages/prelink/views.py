@@ -122,8 +122,13 @@ def views_of(
     return views if whole and (alike or converts) else None
 
 
+def moving_operators() -> frozenset[str]:
+    """Operators whose calls are views, if enough is known of them."""
+    return frozenset(_FINDERS)
+
+
 def moves_items(operator: OperatorName) -> bool:
-    """Whether calls of an operator are views, if enough is known of them."""
+    """Whether an operator is one of `moving_operators`."""
     return str(operator) in _FINDERS
 
 

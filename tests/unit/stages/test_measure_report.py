@@ -182,6 +182,7 @@ def test_json_form() -> None:
         "dtype_comparison",
         "missing",
         "methods",
+        "prelink",
     ]
     assert document["schema"] == 1
     assert document["totals"]["flash_bytes_without_models"] == 2_000

@@ -1,0 +1,54 @@
+"""The ledger of passes: counts, and a table for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.passes import MethodPasses, PassCounts
+from orchestrator.pte.linked import LinkedCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from orchestrator.core.passes import PassRecord
+    from orchestrator.pte.linked import LinkedMethod
+
+NOT_WANTED: Final = "named in prelink.skip"
+NO_OPERATOR: Final = "no call of its operators"
+
+
+def counts_of(method: LinkedMethod) -> PassCounts:
+    """What a method is made of."""
+    return PassCounts(
+        calls=sum(isinstance(i, LinkedCall) for i in method.instructions),
+        values=len(method.values),
+        constant_bytes=sum(map(len, method.constants)),
+    )
+
+
+def ledger_of(methods: Iterable[LinkedMethod]) -> tuple[MethodPasses, ...]:
+    """What passes did to methods, in their order."""
+    return tuple(
+        MethodPasses(model=m.model, method=m.name, passes=m.passes) for m in methods
+    )
+
+
+def ledger_lines(ledger: Iterable[MethodPasses]) -> Iterator[str]:
+    """A table for each method: what each pass left of it."""
+    for of in ledger:
+        title = f"{of.model}.{of.method}"
+        yield f"{title:<24} {'calls':>13} {'values':>15} {'constant bytes':>23}"
+        for record in of.passes:
+            yield f"  {record.name:<22} {_text(record)}"
+
+
+def _text(record: PassRecord) -> str:
+    if record.skipped:
+        return f"skipped: {record.skipped}"
+    if not record.changed:
+        return "changed nothing"
+    before, after = record.before, record.after
+    calls = f"{before.calls:,} -> {after.calls:,}"
+    values = f"{before.values:,} -> {after.values:,}"
+    constants = f"{before.constant_bytes:,} -> {after.constant_bytes:,}"
+    return f"{calls:>13} {values:>15} {constants:>23}"
