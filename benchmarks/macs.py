@@ -14,6 +14,32 @@ if TYPE_CHECKING:
 
 _FIRST_MATRIX = {"aten::mm.out": 0, "aten::bmm.out": 0, "aten::addmm.out": 1}
 """Which argument is the left matrix of the product."""
+_DEPTH = {
+    **dict.fromkeys(  # [out, H, W, in of a group]
+        (
+            "cortex_m::quantized_conv2d.out",
+            "cortex_m::quantized_conv2d_nhwc.out",
+        ),
+        (1, 2, 3),
+    ),
+    **dict.fromkeys(
+        (
+            "cortex_m::quantized_transpose_conv2d.out",
+            "cortex_m::quantized_transpose_conv2d_nhwc.out",
+        ),
+        (0, 1, 2),
+    ),
+    **dict.fromkeys(  # [1, H, W, out]
+        (
+            "cortex_m::quantized_depthwise_conv2d.out",
+            "cortex_m::quantized_depthwise_conv2d_nhwc.out",
+        ),
+        (1, 2),
+    ),
+    "cortex_m::quantized_linear.out": (1,),
+    "cortex_m::quantized_batch_matmul.out": (2,),
+}
+"""Dimensions of the weights, or of the left matrix, that a sum runs over."""
 
 
 def multiply_accumulates(method: Method) -> dict[str, int]:
@@ -39,10 +65,22 @@ def _count(operator: str, arguments: list[Value]) -> int:
         transposed = arguments[6] == BoolValue(value=True)
         many = arguments[0] if transposed else output
         return _tensor(many).numel * prod(_tensor(weight).sizes[1:])
+    if operator.startswith("cortex_m::"):
+        return _count_int8(operator, arguments)
     if operator in _FIRST_MATRIX:
         left = _tensor(arguments[_FIRST_MATRIX[operator]])
         return _tensor(arguments[-1]).numel * left.sizes[-1]
     return 0
+
+
+def _count_int8(operator: str, arguments: list[Value]) -> int:
+    if operator not in _DEPTH:
+        return 0
+    # Each output, or input of a transposed convolution, meets so many items.
+    transposed = "transpose" in operator
+    many = _tensor(arguments[0 if transposed else -1]).numel
+    sizes = _tensor(arguments[0 if "matmul" in operator else 1]).sizes
+    return many * prod(sizes[d] for d in _DEPTH[operator])
 
 
 def _tensor(value: Value) -> TensorValue:

@@ -24,6 +24,7 @@ BENCHMARKS = {
     "scale": "a profile of 50 models; a program of thousands of instructions",
     "overhead": "a chain of tiny operators: time per instruction, and of loading",
     "runtime": "flash of the runtime by part, RAM and instructions of each program",
+    "int8": "int8 models against CMSIS-NN: flash, RAM, instructions",
     "firmware": "flash, RAM, instructions and outputs of firmware",
 }
 

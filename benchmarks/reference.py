@@ -128,3 +128,50 @@ EXECUTORCH = {
 """By case and core. `add_mul` there adds and multiplies 128 numbers, the one of the
 corpus multiplies 2 x 2 matrices. The ResNet there has its batch normalisations folded
 into the convolutions, the one of the corpus runs them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Int8Reference:
+    """An int8 model with CMSIS-NN on one core; bytes and instructions."""
+
+    flash_bytes: int
+    ram_kib: float
+    load: int
+    inference: int
+
+
+def _int8(flash: int, ram: float, load: int, inference: float) -> Int8Reference:
+    return Int8Reference(
+        flash_bytes=flash,
+        ram_kib=ram,
+        load=load * 1000,
+        inference=round(inference * 1_000_000),
+    )
+
+
+EXECUTORCH_INT8 = {
+    ("kws", "cortex-m55"): _int8(38_860, 14.4, 171, 1.804),
+    ("kws", "cortex-m4"): _int8(44_964, 14.3, 169, 8.479),
+    ("resnet8", "cortex-m55"): _int8(33_260, 15.2, 189, 4.827),
+    ("resnet8", "cortex-m4"): _int8(40_348, 15.1, 186, 30.02),
+    ("vww", "cortex-m55"): _int8(38_860, 32.5, 438, 6.550),
+    ("vww", "cortex-m4"): _int8(44_964, 32.5, 433, 26.09),
+    ("autoencoder", "cortex-m55"): _int8(24_164, 8.5, 91, 0.155),
+    ("autoencoder", "cortex-m4"): _int8(26_268, 8.0, 82, 0.632),
+}
+"""ExecuTorch 1.5 with CMSIS-NN, arm-none-eabi-gcc 12.2, its core at -Os and CMSIS-NN at
+-Ofast. Flash as above, with 2.4 KB of test harness; RAM is method memory, stack and
+data beside the planned arena. The models have the shapes of the corpus' int8 models."""
+
+TFLITE_MICRO_INT8 = {
+    ("kws", "cortex-m55"): _int8(39_412, 0, 267, 1.791),
+    ("kws", "cortex-m4"): _int8(49_908, 0, 800, 7.870),
+    ("resnet8", "cortex-m55"): _int8(34_576, 0, 224, 4.863),
+    ("resnet8", "cortex-m4"): _int8(46_144, 0, 548, 30.03),
+    ("vww", "cortex-m55"): _int8(39_412, 0, 1_058, 6.929),
+    ("vww", "cortex-m4"): _int8(49_908, 0, 3_523, 26.18),
+    ("autoencoder", "cortex-m55"): _int8(23_476, 0, 518, 0.175),
+    ("autoencoder", "cortex-m4"): _int8(31_684, 0, 1_955, 0.698),
+}
+"""TFLite Micro on the same shapes, float inputs and outputs, CMSIS-NN at -Ofast, error
+strings stripped. Its RAM is not split in the same way and left out."""

@@ -7,12 +7,14 @@ Sources: QEMU `hw/arm/mps2.c`, `mps2-tz.c`, `nrf51_soc.c`; Arm's default memory 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.core.regions import RegionChoice
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -34,6 +36,15 @@ class Region:
     size_bytes: int
     kind: str
 
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.origin + self.size_bytes
+
+    def is_within(self, other: Region) -> bool:
+        """Whether another memory has all of its addresses."""
+        return other.origin <= self.origin and self.end <= other.end
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
@@ -47,6 +58,7 @@ class Board:
         stack_bytes: Reserved for the stack.
         emulator: Program and arguments; the firmware's path follows `-kernel`. Empty:
             firmware is built, and cannot be run here.
+        is_own: A profile describes its memories.
     """
 
     name: str
@@ -55,11 +67,55 @@ class Board:
     regions: tuple[Region, ...]
     stack_bytes: int
     emulator: tuple[str, ...]
+    is_own: bool = False
 
     @property
     def cpus(self) -> tuple[str, ...]:
         """Cores whose firmware it takes, its own first."""
         return (self.cpu, *self.also_runs)
+
+
+def with_regions(board: Board, regions: Sequence[RegionChoice]) -> Board:
+    """A board with the memories that a profile describes.
+
+    With an origin in one of them they are the memories of the board, in their order;
+    without, they limit memories that the board has. An emulator stays while it has
+    memory everywhere, and starts where the first flash is.
+
+    Args:
+        board: What the profile names.
+        regions: Known to fit it.
+    """
+    known = {r.name: r for r in board.regions}
+    chosen = {c.name: _described(c, known.get(c.name)) for c in regions}
+    if all(c.origin is None for c in regions):
+        regions_now = tuple(chosen.get(r.name, r) for r in board.regions)
+    else:
+        regions_now = tuple(chosen.values())
+    first, start = (
+        next((r.origin for r in found if r.kind == "flash"), None)
+        for found in (regions_now, board.regions)
+    )
+    there = first == start and all(
+        any(r.is_within(k) for k in board.regions) for r in regions_now
+    )
+    return replace(
+        board,
+        regions=regions_now,
+        emulator=board.emulator if there else (),
+        is_own=board.is_own or any(c.origin is not None for c in regions),
+    )
+
+
+def _described(choice: RegionChoice, known: Region | None) -> Region:
+    if choice.origin is None and known is not None:
+        return replace(known, size_bytes=choice.size_bytes)
+    return Region(
+        name=choice.name,
+        origin=choice.origin or 0,
+        size_bytes=choice.size_bytes,
+        kind=choice.kind or "ram",
+    )
 
 
 def boards_of(cpu: str, boards: Mapping[str, Board]) -> tuple[str, ...]:

@@ -94,8 +94,8 @@ def plan_build(
             sources.
         sources: By path: digests of runtime and kernel files.
         sections: By profile table (`name`, `target`, `models`, `operators`, `dtypes`,
-            `kernels`, `prelink`, `registry`, `trace`, `integrity`, `budget`): digest
-            of its settings; of `models`, their order and how they are loaded.
+            `kernels`, `prelink`, `memory`, `registry`, `trace`, `integrity`, `budget`):
+            digest of its settings; of `models`, their order and how they are loaded.
         toolchain: Identity of the compiler; "" if it is not looked at.
         prelinked: Some model is prelinked.
         previous: By stage label: its inputs in the last build that finished it.
@@ -152,7 +152,7 @@ def plan_build(
         "memory",
         stage=before_memory,
         model=models,
-        profile=settings("target", "models"),
+        profile=settings("target", "models", "memory"),
         delegate=delegates,
     )
     generate = add(

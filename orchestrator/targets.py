@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from orchestrator.boards import BOARDS, Board, Region
+from orchestrator.boards import BOARDS, Board, Region, with_regions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.core.regions import RegionChoice
 
 __all__ = [
     "BOARDS",
@@ -304,6 +306,7 @@ def resolve_target(
     board: str | None,
     toolchain: str | None,
     optimize: str,
+    regions: Sequence[RegionChoice] = (),
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]
@@ -311,7 +314,7 @@ def resolve_target(
     return Target(
         cpu=core,
         isa=core.isas[isa or core.default_isa],
-        board=BOARDS[board_name] if board_name else None,
+        board=with_regions(BOARDS[board_name], regions) if board_name else None,
         toolchain=toolchain or core.toolchains[0],
         optimize=optimize,
     )

@@ -5,6 +5,8 @@
 
 #if ORCH_ISA == ORCH_ISA_MVE
 
+#include <string.h>
+
 #include "requantize_mve.h"
 #include "run.h"
 #include "tile_mve.h"
@@ -62,12 +64,13 @@ class Areas {
 
   /// All channels of an area.
   __attribute__((noinline)) void compute(const Area& area) const {
+    Line line = line_of(area);
     const int8_t* x = area.x;
     for (int32_t first = 0; first < conv_.out.channels;
          first += conv_.group_outputs) {
       const int32_t end = first + conv_.group_outputs;
       for (int32_t c = first; c < end; c += 4) {
-        compute_channels(area, x, c, end - c < 4 ? end - c : 4);
+        compute_channels(area, line, x, c, end - c < 4 ? end - c : 4);
       }
       x += conv_.group_channels;
     }
@@ -141,41 +144,45 @@ class Areas {
       }
       x += area.x_group;
     }
-    for (int32_t c = 0; c < line.lanes; ++c) {
-      y[c] = conv_.to.item(line.begin[c], channel + c);
-    }
+    finish<1, 4>(conv_.to, line.begin, channel, line.lanes, y, 0);
   }
 
-  void compute_channels(const Area& area, const int8_t* x, int32_t channel,
-                        int32_t count) const {
+  /// What all channels of an area have in common.
+  Line line_of(const Area& area) const {
     Line line;
     line.count = 2 * area.runs.count;
     line.items = area.runs.items;
     line.x_skip = area.runs.x_skip;
     line.w_skip = area.runs.w_skip;
-    const int32_t last = (line.count / 2 - 1) * line.x_skip +
-                         line.count / 2 * passed_items(line.items);
-    line.x_column = area.x_column - last;
+    line.x_column =
+        area.x_column - ((area.runs.count - 1) * line.x_skip +
+                         area.runs.count * passed_items(line.items));
     line.y_column = conv_.out.channels;
-    line.lanes = count;
     line.offset = conv_.to.offset;
     line.low = conv_.to.range.low;
     line.high = conv_.to.range.high;
+    return line;
+  }
+
+  void compute_channels(const Area& area, Line& line, const int8_t* x,
+                        int32_t channel, int32_t count) const {
+    const Output& to = conv_.to;
+    line.lanes = count;
+    load_four(to.multipliers + channel * to.step, to.step, count,
+              line.multipliers);
+    load_four(to.shifts + channel * to.step, to.step, count, line.shifts);
+    if (conv_.bias == nullptr) {
+      memset(line.begin, 0, sizeof line.begin);
+    } else {
+      load_four(conv_.bias + channel, 1, count, line.begin);
+    }
     const int8_t* w = conv_.w + (channel * filter_items_ + area.w);
-    for (int32_t i = 0, c = channel; i < 4; ++i) {
+    for (int32_t i = 0; i < 4; ++i) {
       line.w[i] = w;
-      int32_t begin = conv_.bias == nullptr ? 0 : conv_.bias[c];
       if (conv_.x_offset != 0) {
-        add_product(begin, sum_weights(area, w), conv_.x_offset);
+        add_product(line.begin[i], sum_weights(area, w), conv_.x_offset);
       }
-      line.begin[i] = begin;
-      line.multipliers[i] = conv_.to.multipliers[c * conv_.to.step];
-      line.shifts[i] = conv_.to.shifts[c * conv_.to.step];
-      // Where no channel is left, the last one stands in.
-      if (i + 1 < count) {
-        ++c;
-        w += filter_items_;
-      }
+      if (i + 1 < count) w += filter_items_;
     }
     const bool plain = !left_ && conv_.w_offset == 0 && area.groups == 1;
     int8_t* y = area.y + channel;

@@ -46,18 +46,23 @@ ORCH_ALWAYS_INLINE void for_each_pair_row(const Tensor& a, const Tensor& b,
   }
 }
 
+/// Items of a row: fn(a, b), one by one.
+template <typename T, typename Fn>
+ORCH_ALWAYS_INLINE void map_row(PairRow<T> row, const Fn& fn) {
+  for (; row.count > 0; --row.count) {
+    *row.to = static_cast<T>(fn(*row.a, *row.b));
+    row.a += row.a_step;
+    row.b += row.b_step;
+    row.to += row.to_step;
+  }
+}
+
 /// out = fn(a, b), item by item.
 template <typename T, typename Fn>
 ORCH_ALWAYS_INLINE void map_pairs(const Tensor& a, const Tensor& b, Tensor& out,
                                   const Fn& fn) {
-  for_each_pair_row<T>(a, b, out, [&](PairRow<T> row) {
-    for (; row.count > 0; --row.count) {
-      *row.to = static_cast<T>(fn(*row.a, *row.b));
-      row.a += row.a_step;
-      row.b += row.b_step;
-      row.to += row.to_step;
-    }
-  });
+  for_each_pair_row<T>(a, b, out,
+                       [&](const PairRow<T>& row) { map_row(row, fn); });
 }
 
 /// a + b, wrapping around: what programs hold is not checked.

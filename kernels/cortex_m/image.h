@@ -132,6 +132,12 @@ struct Output {
   int32_t step;  // 1, or 0 if one stands for all channels
   int32_t offset;
   Range range;
+
+  int8_t item(int32_t sum, int32_t channel) const {
+    const int32_t at = channel * step;
+    return clamp_item(requantize(sum, multipliers[at], shifts[at], offset),
+                      range);
+  }
 };
 
 /// Turns the sums of `count` channels from `channel` on into items; those of

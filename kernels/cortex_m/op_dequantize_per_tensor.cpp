@@ -1,8 +1,12 @@
 #include "orch_selected/op_dequantize_per_tensor.h"
 
+#include "isa.h"
 #include "orch/kernel.h"
 #include "util/affine.h"
 #include "util/check.h"
+#if ORCH_ISA == ORCH_ISA_MVE
+#include "affine_mve.h"
+#endif
 
 namespace orch::cortex_m {
 
@@ -18,6 +22,11 @@ Error dequantize_per_tensor_out(const Args& args) {
   AffineFn fn;
   ORCH_TRY(find_dequantize<selected::cortex_m_dequantize_per_tensor_out.bits>(
       input.dtype, out.dtype, fn));
+#if ORCH_ISA == ORCH_ISA_MVE
+  if (input.dtype == ScalarType::Char && out.dtype == ScalarType::Float) {
+    fn = dequantize_vectors;
+  }
+#endif
   Affine affine;
   affine.scale = static_cast<float>(args.number(1));
   ORCH_TRY(read_zero_point(args.integer(2), affine));

@@ -1,12 +1,15 @@
 #include "elementwise.h"
 #include "image.h"
 #include "orch/kernel.h"
+#if ORCH_ISA == ORCH_ISA_MVE
+#include "requantize_mve.h"
+#endif
 
 namespace orch::cortex_m {
 namespace {
 
 /// What sums are computed with: their inputs have 20 more bits than items.
-constexpr uint32_t kLeftShift = 20;
+constexpr int32_t kLeftShift = 20;
 
 /// One of the inputs, brought to the scale of the sum.
 struct Addend {
@@ -18,6 +21,36 @@ struct Addend {
     return scale.of(static_cast<int32_t>(difference << kLeftShift));
   }
 };
+
+/// What a sum is computed from.
+struct Addition {
+  Addend a;
+  Addend b;
+  Addend sum;
+  Range range;
+};
+
+#if ORCH_ISA == ORCH_ISA_MVE
+/// Computes what of a row is whole vectors, and leaves the rest.
+ORCH_HOT void add_vectors(const Addition& add, PairRow<int8_t>& row) {
+  if (row.a_step != 1 || row.b_step != 1 || row.to_step != 1) return;
+  const VectorScale a(add.a.scale.multiplier, add.a.scale.shift, kLeftShift);
+  const VectorScale b(add.b.scale.multiplier, add.b.scale.shift, kLeftShift);
+  const VectorScale sum(add.sum.scale.multiplier, add.sum.scale.shift, 0);
+  const int32x4_t low = vdupq_n_s32(add.range.low);
+  const int32x4_t high = vdupq_n_s32(add.range.high);
+  for (; row.count >= 4; row.count -= 4) {
+    const int32x4_t x = vaddq_n_s32(vldrbq_s32(row.a), -add.a.zero_point);
+    const int32x4_t y = vaddq_n_s32(vldrbq_s32(row.b), -add.b.zero_point);
+    int32x4_t total = sum.of(vaddq_s32(a.of(x), b.of(y)));
+    total = vaddq_n_s32(total, add.sum.zero_point);
+    vstrbq_s32(row.to, vminq_s32(vmaxq_s32(total, low), high));
+    row.a += 4;
+    row.b += 4;
+    row.to += 4;
+  }
+}
+#endif
 
 /// Reads zero point, multiplier and shift. Errors: InvalidArgument.
 __attribute__((noinline)) Error read_addend(const Args& args, int first,
@@ -39,20 +72,22 @@ Error quantized_add_out(const Args& args) {
   const Tensor& other = args.tensor(4);
   Tensor& out = args.tensor(13);
 
-  Addend a;
-  Addend b;
-  Addend sum;
-  Range range;
-  ORCH_TRY(read_addend(args, 1, a));
-  ORCH_TRY(read_addend(args, 5, b));
-  ORCH_TRY(read_addend(args, 8, sum));
-  ORCH_TRY(read_range(args.integer(11), args.integer(12), range));
+  Addition add;
+  ORCH_TRY(read_addend(args, 1, add.a));
+  ORCH_TRY(read_addend(args, 5, add.b));
+  ORCH_TRY(read_addend(args, 8, add.sum));
+  ORCH_TRY(read_range(args.integer(11), args.integer(12), add.range));
   ORCH_TRY(prepare_pair(self, other, out));
-  map_pairs<int8_t>(self, other, out, [&](int32_t x, int32_t y) {
-    const uint32_t total =
-        static_cast<uint32_t>(a.of(x)) + static_cast<uint32_t>(b.of(y));
-    const int32_t scaled = sum.scale.of(static_cast<int32_t>(total));
-    return clamp(wrapping_sum(scaled, sum.zero_point), range);
+  for_each_pair_row<int8_t>(self, other, out, [&](PairRow<int8_t> row) {
+#if ORCH_ISA == ORCH_ISA_MVE
+    add_vectors(add, row);
+#endif
+    map_row(row, [&](int32_t x, int32_t y) {
+      const uint32_t total = static_cast<uint32_t>(add.a.of(x)) +
+                             static_cast<uint32_t>(add.b.of(y));
+      const int32_t scaled = add.sum.scale.of(static_cast<int32_t>(total));
+      return clamp(wrapping_sum(scaled, add.sum.zero_point), add.range);
+    });
   });
   return Error::Ok;
 }

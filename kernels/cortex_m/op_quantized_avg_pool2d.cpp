@@ -3,6 +3,9 @@
 #include "pool.h"
 #include "util/check.h"
 #include "util/scratch.h"
+#if ORCH_ISA == ORCH_ISA_MVE
+#include "mve.h"
+#endif
 
 namespace orch::cortex_m {
 namespace {
@@ -13,10 +16,38 @@ int8_t average(int32_t sum, int32_t count) {
   return static_cast<int8_t>((sum > 0 ? sum + half : sum - half) / count);
 }
 
+#if ORCH_ISA == ORCH_ISA_MVE
+/// Four channels of a window, the first of which is at `row`.
+ORCH_HOT void average_four(const Pool& pool, const PoolWindow& window,
+                           const int8_t* row, int8_t* y) {
+  int32x4_t sums = vdupq_n_s32(0);
+  for (int32_t i = window.rows; i > 0; --i) {
+    const int8_t* from = row;
+    for (int32_t j = window.columns; j > 0; --j) {
+      sums = vaddq_s32(sums, vldrbq_s32(from));
+      from += pool.column_step;
+    }
+    row += pool.row_step;
+  }
+  int32_t items[4];
+  vstrwq_s32(items, sums);
+  for (const int32_t item : items) {
+    *y++ = average(item, window.rows * window.columns);
+  }
+}
+#endif
+
 void average_windows(const Pool& pool, const int8_t* x, int8_t* y) {
   const int32_t channels = pool.in.channels;
   for_each_window(pool, [&](const PoolWindow& window) {
-    for (int32_t c = 0; c < channels; ++c) {
+    int32_t c = 0;
+#if ORCH_ISA == ORCH_ISA_MVE
+    for (; c + 4 <= channels; c += 4) {
+      average_four(pool, window, x + window.first + c, y);
+      y += 4;
+    }
+#endif
+    for (; c < channels; ++c) {
       int32_t sum = 0;
       const int8_t* row = x + window.first + c;
       for (int32_t i = 0; i < window.rows; ++i) {

@@ -1,4 +1,4 @@
-#include "image.h"
+#include "depthwise.h"
 #include "orch/kernel.h"
 #include "tile.h"
 #include "unroll.h"
@@ -7,20 +7,6 @@
 
 namespace orch::cortex_m {
 namespace {
-
-struct Depthwise {
-  Image in;
-  Image out;
-  Axis rows;
-  Axis columns;
-  int32_t multiplier;  // outputs per input channel
-  int32_t x_offset;
-  const int8_t* x;
-  const int8_t* w;      // [1, H, W, out]
-  const int32_t* bias;  // per output channel, or null
-  int8_t* y;
-  Output to;
-};
 
 /// Reads the parameters and checks them against the tensors; gives `out` its
 /// sizes.
@@ -219,6 +205,9 @@ void convolve(const Depthwise& conv) {
 Error run(const Args& args, Layout layout) {
   Depthwise conv;
   ORCH_TRY(prepare(args, layout, conv));
+#if ORCH_ISA == ORCH_ISA_MVE
+  if (convolve_strips(conv)) return Error::Ok;
+#endif
   convolve(conv);
   return Error::Ok;
 }

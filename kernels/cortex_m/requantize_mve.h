@@ -17,4 +17,45 @@ inline bool has_left_shift(const Output& to, int32_t channels) {
   return false;
 }
 
+/// Parameters of four channels from the first one's on, `step` apart (0 or 1).
+/// Where only `count` are left, the last one stands in.
+__attribute__((noinline)) inline void load_four(const int32_t* from,
+                                                int32_t step, int32_t count,
+                                                int32_t* to) {
+  if (step == 0) {
+    vstrwq_s32(to, vdupq_n_s32(*from));
+    return;
+  }
+  if (count == 4) {
+    vstrwq_s32(to, vldrwq_s32(from));
+    return;
+  }
+  for (int32_t i = 0; i < 4; ++i) {
+    *to++ = *from;
+    if (i + 1 < count) from += step;
+  }
+}
+
+/// One factor for all items, as `requantize` has it; sums are shifted to the
+/// left by `first` bits before.
+struct VectorScale {
+  VectorScale(int32_t by, int32_t shift, int32_t first)
+      : multiplier(by),
+        left(first + (shift > 0 ? shift : 0)),
+        right(shift < 0 ? shift : 0),
+        divides(shift < 0 ? 1 : 0) {}
+
+  int32x4_t of(int32x4_t values) const {
+    values = vqrdmulhq_n_s32(vshlq_r_s32(values, left), multiplier);
+    // Ties of negative numbers go down, for which they are made smaller first.
+    values = vmlaq_n_s32(values, vshrq_n_s32(values, 31), divides);
+    return vrshlq_n_s32(values, right);
+  }
+
+  int32_t multiplier;
+  int32_t left;
+  int32_t right;
+  int32_t divides;
+};
+
 }  // namespace orch::cortex_m

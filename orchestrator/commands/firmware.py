@@ -105,7 +105,12 @@ def need_runnable(product: Product) -> None:
             code="no-emulator",
             message=f"firmware for {product.board} can be built, but not run here",
             notes=(
-                ("found", f"no emulator for {product.board}"),
+                (
+                    "found",
+                    "[[memory.regions]] with addresses that its emulator lacks"
+                    if BOARDS[product.board].emulator
+                    else f"no emulator for {product.board}",
+                ),
                 ("known", emulated),
             ),
             hint="run it on the device, or build for a board that is emulated",

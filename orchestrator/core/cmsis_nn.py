@@ -152,7 +152,7 @@ def _unfolded(of: Convolution) -> int:
 
 def _padded_row(of: Convolution) -> int | None:
     """Bytes of a row with its padding; None if the row is all padding."""
-    pad, stride, channels = of.padding.w, of.stride.w, of.input.c
+    pad, stride = of.padding.w, of.stride.w
     total = (of.output.w - 1) * stride + of.filter.w - of.input.w
     surplus = total % 2 if total > 0 else -(total % 2)  # C's remainder
     right = max(1, -(-(pad + surplus) // stride)) if pad + surplus else 0
@@ -160,10 +160,8 @@ def _padded_row(of: Convolution) -> int | None:
     inner = max(of.output.w - (right + left), 0)
     if right + inner + left != of.output.w:
         return None
-    at_left = pad * channels
-    at_right = right * channels if surplus else at_left
-    taps = of.filter.w * channels
-    return max(taps + at_left, taps - channels + at_right)
+    # The row with what is padded at its left; the right end never needs more.
+    return (of.filter.w + pad) * of.input.c
 
 
 def depthwise_conv_wrapper(backend: Backend, types: DataType, of: Convolution) -> int:

@@ -22,8 +22,9 @@ _CONVOLUTION = (
     "cmsis_nn.convolve_wrapper_s8(input_nhwc={input}, filter_nhwc=weight.sizes,"
     f" output_nhwc={{out}}, {_PLACES})"
 )
-# The exporter gives outputs first and one channel, CMSIS-NN's kernel the reverse. Both
-# are the same but for one channel of one row, where this is more.
+# The exporter gives outputs first and one channel, CMSIS-NN's kernel the reverse. That
+# makes a difference for images of one channel only, with filters of 1x1 or one row:
+# CMSIS-NN then takes a shorter way, which needs less.
 _DEPTHWISE = (
     "cmsis_nn.depthwise_conv_wrapper_s8(input_nhwc={input},"
     " filter_nhwc=[weight.sizes[3], weight.sizes[1], weight.sizes[2], 1],"

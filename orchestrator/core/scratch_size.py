@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from orchestrator.core.scratch_kinds import Function
 
 _MAX_TEXT = 4000  # characters
-_MAX_DEPTH = 50
+_MAX_DEPTH = 100
 _LIMIT = 2**63
 _MAX_BYTES = 2**31 - 1
 
@@ -75,16 +76,28 @@ def scratch_bytes(
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str, schema: OpSchema) -> Number:
-    if len(text) > _MAX_TEXT:
-        raise SizeError(f"it has more than {_MAX_TEXT} characters")
-    try:
-        tree = ast.parse(" ".join(text.split()), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise SizeError("it is not an expression") from error
-    part = _Reader(schema).read(tree.body)
+    part = _Reader(schema).read(_tree(text))
     if part.kind is not Kind.NUMBER:
         raise SizeError(f"it gives {part.kind}, not {Kind.NUMBER}")
     return cast("Number", part.run)
+
+
+def _tree(text: str) -> ast.expr:
+    """The syntax of an expression, not too large for what goes down recursively."""
+    if len(text) > _MAX_TEXT:
+        raise SizeError(f"it has more than {_MAX_TEXT} characters")
+    try:
+        with warnings.catch_warnings():  # of Python, about odd ways to write numbers
+            warnings.simplefilter("error")
+            tree = ast.parse(" ".join(text.split()), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SizeError("it is not an expression") from error
+    level: list[ast.AST] = [tree]
+    for _ in range(_MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise SizeError(f"it is nested more than {_MAX_DEPTH} levels deep")
+    return tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,33 +135,9 @@ class _Reader:
 
     def __init__(self, schema: OpSchema) -> None:
         self._arguments = {a.name: a for a in schema.arguments}
-        self._depth = 0
 
     def read(self, node: ast.expr) -> _Part:
         """A part of the expression, its kinds checked."""
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise SizeError(f"it is nested more than {_MAX_DEPTH} levels deep")
-        part = self._read(node)
-        self._depth -= 1
-        return part
-
-    def _of(self, node: ast.expr, kind: Kind) -> Callable[[Call], Value]:
-        part = self.read(node)
-        if part.kind is not kind:
-            raise SizeError(f"{_shown(node)} is {part.kind}, not {kind}")
-        return part.run
-
-    def _number(self, node: ast.expr) -> Number:
-        return cast("Number", self._of(node, Kind.NUMBER))
-
-    def _numbers(self, node: ast.expr) -> Numbers:
-        return cast("Numbers", self._of(node, Kind.NUMBERS))
-
-    def _truth(self, node: ast.expr) -> Truth:
-        return cast("Truth", self._of(node, Kind.TRUTH))
-
-    def _read(self, node: ast.expr) -> _Part:
         match node:
             case ast.Constant(value=value):
                 part = _constant(node, value)
@@ -165,6 +154,21 @@ class _Reader:
             case _:
                 part = self._operation(node)
         return part
+
+    def _of(self, node: ast.expr, kind: Kind) -> Callable[[Call], Value]:
+        part = self.read(node)
+        if part.kind is not kind:
+            raise SizeError(f"{_shown(node)} is {part.kind}, not {kind}")
+        return part.run
+
+    def _number(self, node: ast.expr) -> Number:
+        return cast("Number", self._of(node, Kind.NUMBER))
+
+    def _numbers(self, node: ast.expr) -> Numbers:
+        return cast("Numbers", self._of(node, Kind.NUMBERS))
+
+    def _truth(self, node: ast.expr) -> Truth:
+        return cast("Truth", self._of(node, Kind.TRUTH))
 
     def _operation(self, node: ast.expr) -> _Part:
         match node:

@@ -91,6 +91,7 @@ class Inputs:
             board=choice.board,
             toolchain=choice.toolchain or self._host_toolchain(),
             optimize=choice.optimize.value,
+            regions=self.profile.memory.regions,
         )
 
     def _host_toolchain(self) -> str:
@@ -304,6 +305,8 @@ class Inputs:
                 "target": (p.target, self.target.toolchain),
                 "models": [(model.name, model.load) for model in p.models],
                 "prelink": p.prelink,
+                # What lies where.
+                "memory": (p.memory, [model.pins for model in p.models]),
                 # The content of the files counts, see operator_files.
                 "operators": replace(p.operators, include_yaml=()),
                 "dtypes": p.dtypes,

@@ -249,6 +249,7 @@ class Stages(Inputs):
                 spans=self.model_spans,
                 linked=self.linked(plan),
                 delegates=self.libraries.delegate_states(self.programs.values()),
+                pins={model.name: model.pins for model in self.profile.models},
             ),
         )
 

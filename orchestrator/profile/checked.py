@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.integrity import CheckImage
+from orchestrator.core.regions import NO_PINS, Pins, RegionChoice
 from orchestrator.errors import SourceSpan
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class ModelEntry:
         written: The path as the profile has it.
         load: How it gets onto the device.
         data: Files with constants that the program leaves outside.
+        pins: Memories that its arenas have to lie in.
     """
 
     name: str
@@ -104,6 +106,7 @@ class ModelEntry:
     written: str
     load: Load = Load.PTE
     data: tuple[NamedFile, ...] = ()
+    pins: Pins = NO_PINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +214,13 @@ class Prelink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Memories of the board, in the profile's order."""
+
+    regions: tuple[RegionChoice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
     """ExecuTorch's kernel registry; `max_kernels` None is as many as registered."""
 
@@ -255,6 +265,7 @@ class Profile:
         kernels: Where kernels come from.
         delegates: Those of the user, in the profile's order.
         prelink: How models are prelinked.
+        memory: Memories of the board.
         registry: Of ExecuTorch's own build.
         trace: Hooks around instructions.
         integrity: Checksums of what lies in flash.
@@ -273,6 +284,7 @@ class Profile:
     kernels: KernelChoice = KernelChoice()
     delegates: tuple[DelegateEntry, ...] = ()
     prelink: Prelink = Prelink()
+    memory: Memory = Memory()
     registry: Registry = Registry()
     trace: Trace = Trace()
     integrity: Integrity = Integrity()

@@ -14,6 +14,7 @@ from orchestrator.boards import boards_of
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.check_delegates import check_delegates
 from orchestrator.profile.check_libraries import check_libraries
+from orchestrator.profile.check_regions import check_regions
 from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
     is_model_name,
@@ -52,6 +53,7 @@ def check(
     yield from _check_yaml_files(document, is_file)
     yield from check_libraries(document, known_libraries, is_file)
     yield from check_delegates(document, is_file)
+    yield from check_regions(document)
     yield from _check_selects_something(document)
 
 

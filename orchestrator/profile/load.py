@@ -10,6 +10,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
+from orchestrator.core.regions import Pins, RegionChoice
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.check_libraries import IMPLICIT, default_name
 from orchestrator.profile.checked import (
@@ -22,6 +23,7 @@ from orchestrator.profile.checked import (
     Integrity,
     KernelChoice,
     Load,
+    Memory,
     ModelEntry,
     NamedFile,
     OperatorRequests,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.profile.delegates import DelegateTable
+    from orchestrator.profile.region_tables import MemoryTable
 
 
 def load_profile(
@@ -212,6 +215,7 @@ def _checked(
             _delegate(t, document.folder("delegates")) for t in table.delegates
         ),
         prelink=Prelink(skip=tuple(sorted(set(table.prelink.skip)))),
+        memory=_memory(table.memory),
         registry=Registry(max_kernels=table.registry.max_kernels),
         trace=Trace(enable=table.trace.enable),
         integrity=Integrity(check=CheckImage(table.integrity.check)),
@@ -231,6 +235,24 @@ def _model(table: ModelTable, folder: Path) -> ModelEntry:
         written=table.path,
         load=Load(table.load),
         data=tuple(_named(folder, text) for text in table.data),
+        pins=Pins(
+            every=table.region,
+            by_id=tuple(sorted((int(i), r) for i, r in (table.regions or {}).items())),
+        ),
+    )
+
+
+def _memory(table: MemoryTable) -> Memory:
+    return Memory(
+        regions=tuple(
+            RegionChoice(
+                name=region.name,
+                size_bytes=parse_size(region.size) or 0,
+                origin=region.origin,
+                kind=region.kind,
+            )
+            for region in table.regions
+        )
     )
 
 

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from orchestrator.boards import boards_of
+from orchestrator.profile.budget_table import BudgetTable
 from orchestrator.profile.checked import DtypeSelect, Load, Optimize, Overlap
 from orchestrator.profile.delegates import DelegateTable  # noqa: TC001  # pydantic reads it
 from orchestrator.profile.fields import (
@@ -31,20 +32,20 @@ from orchestrator.profile.fields import (
     OperatorOrBackend,
     ProductName,
     RelativePath,
-    Size,
     SourcePattern,
     choice,
     not_empty,
     problem,
     shown,
 )
+from orchestrator.profile.region_tables import ArenaRegions, MemoryTable
 from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
 from orchestrator.profile.table import Table
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
 SCHEMA_VERSION = 1
 
-PLANNED_KEYS = frozenset({("scratch",), ("memory",)})
+PLANNED_KEYS = frozenset({("scratch",)})
 """Keys of later versions; a profile that has one is told so."""
 
 PASSES = (
@@ -144,6 +145,18 @@ class ModelTable(Table):
     path: RelativePath = Field(
         description="The exported program, a `.pte` file.",
         examples=["../models/vww_int8.pte"],
+    )
+    region: ModelName | None = Field(
+        default=None,
+        description="Memory of the board that its arenas lie in. Default: the first "
+        "that they fit.",
+        examples=["dtcm"],
+    )
+    regions: ArenaRegions | None = Field(
+        default=None,
+        description="The same for single arenas, by memory id of the program. "
+        "Default: what `region` says.",
+        examples=[{"1": "dtcm", "2": "sram"}],
     )
     data: tuple[RelativePath, ...] = Field(
         default=(),
@@ -316,21 +329,6 @@ class RegistryTable(Table):
     )
 
 
-class BudgetTable(Table):
-    """Bounds; a build that exceeds one fails and names the culprits."""
-
-    flash: Size | None = Field(
-        default=None,
-        description="Most flash the firmware may use. Default: no bound.",
-        examples=["96 KiB"],
-    )
-    ram: Size | None = Field(
-        default=None,
-        description="Most RAM the firmware may use. Default: no bound.",
-        examples=["64 KiB"],
-    )
-
-
 class ProfileTable(Table):
     """One product: models, target, kernels and budget."""
 
@@ -377,6 +375,9 @@ class ProfileTable(Table):
     )
     prelink: PrelinkTable = Field(
         default=PrelinkTable(), description="How models are prelinked."
+    )
+    memory: MemoryTable = Field(
+        default=MemoryTable(), description="Memories of the board."
     )
     registry: RegistryTable = Field(
         default=RegistryTable(), description="ExecuTorch's kernel registry."

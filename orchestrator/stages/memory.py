@@ -7,6 +7,7 @@ they need, how far that is from the lower bound, and where blocks go on the boar
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from orchestrator.core.memory import (
     arena_section,
     model_section,
 )
+from orchestrator.core.regions import NO_PINS
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.pte.caller import caller_bytes, caller_problems
 from orchestrator.pte.delegates import delegate_states, with_delegates
@@ -36,6 +38,7 @@ from orchestrator.pte.values import BoolListValue, TensorValue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from orchestrator.core.regions import Pins
     from orchestrator.pte.linked import LinkedMethod
     from orchestrator.pte.program import Method, Program
     from orchestrator.targets import Board, Region
@@ -55,6 +58,7 @@ def plan_memory(
     spans: Mapping[str, SourceSpan],
     linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
     delegates: Mapping[str, int] = MappingProxyType({}),
+    pins: Mapping[str, Pins] = MappingProxyType({}),
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -65,10 +69,12 @@ def plan_memory(
         spans: By model name, the profile line that names it.
         linked: By name of a prelinked model: its methods in the program's order.
         delegates: State bytes of the delegates that are linked, by backend.
+        pins: By model name: memories of the board that its arenas have to lie in.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
-        MemoryPlanError: A block fits no region of the board.
+        MemoryPlanError: A block fits no region of the board, or not the one it has to
+            lie in; an arena is named that there is not.
     """
     problems = [
         d
@@ -105,7 +111,26 @@ def plan_memory(
     plan = MemoryPlan(models=models)
     if board is None:
         return plan
-    return MemoryPlan(models=models, placements=_place(plan, board, spans))
+    if unknown := list(_unknown_arenas(plan, pins, spans)):
+        raise MemoryPlanError(unknown)
+    return MemoryPlan(models=models, placements=_place(plan, board, spans, pins))
+
+
+def _unknown_arenas(
+    plan: MemoryPlan, pins: Mapping[str, Pins], spans: Mapping[str, SourceSpan]
+) -> Iterable[Diagnostic]:
+    """Memory ids that a profile gives a memory, and that no method has."""
+    for model in plan.models:
+        known = sorted({a.memory_id for m in model.methods for a in m.arenas})
+        for memory_id, _ in pins.get(model.model, NO_PINS).by_id:
+            if memory_id not in known:
+                yield Diagnostic(
+                    code="unknown-arena",
+                    message=f'model "{model.model}" has no arena {memory_id}',
+                    where=spans.get(model.model),
+                    notes=(("known", ", ".join(map(str, known)) or "none"),),
+                    hint="correct the memory id in `regions` of [[models]]",
+                )
 
 
 def method_state_bytes(
@@ -237,79 +262,121 @@ def _value_bytes(method: Method, index: int) -> int:
     return sum(t.size_bytes for t in tensors if isinstance(t, TensorValue))
 
 
-def _place(
-    plan: MemoryPlan, board: Board, spans: Mapping[str, SourceSpan]
-) -> tuple[Placement, ...]:
-    """First fit in the board's order of regions."""
-    free = {r.name: r.size_bytes for r in board.regions}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """A block that a memory has to be found for.
+
+    Args:
+        section: Its linker section.
+        size_bytes: Of the block.
+        regions: Memories to choose from, the first that has room.
+        what: For messages.
+        model: Whose line of the profile messages show.
+        region: Name of the memory that the profile chose.
+    """
+
+    section: str
+    size_bytes: int
+    regions: Sequence[Region]
+    what: str
+    model: str
+    region: str | None = None
+
+
+def _blocks(
+    plan: MemoryPlan, board: Board, pins: Mapping[str, Pins]
+) -> Iterable[_Block]:
     flash = [r for r in board.regions if r.kind == "flash"]
     ram = [r for r in board.regions if r.kind == "ram"]
-    free[flash[0].name] -= CODE_RESERVE_BYTES
-    free[ram[0].name] -= RAM_RESERVE_BYTES + board.stack_bytes + plan.state_bytes
-    placements: list[Placement] = []
-    problems: list[Diagnostic] = []
-
-    def place(
-        section: str, size_bytes: int, regions: list[Region], what: str, model: str
-    ) -> None:
-        for region in regions:
-            if size_bytes <= free[region.name]:
-                free[region.name] -= _aligned(size_bytes)
-                placements.append(
-                    Placement(
-                        section=section, region=region.name, size_bytes=size_bytes
-                    )
-                )
-                return
-        problems.append(
-            Diagnostic(
-                code="memory-too-small",
-                message=f"{what} does not fit {board.name}",
-                where=spans.get(model),
-                notes=(
-                    ("needs", f"{size_bytes} bytes"),
-                    *(
-                        (
-                            "region",
-                            f"{r.name}: {max(free[r.name], 0)} of"
-                            f" {r.size_bytes} bytes free",
-                        )
-                        for r in regions
-                    ),
-                ),
-                hint="choose a board with more memory, or a smaller model",
-            )
-        )
-
     if plan.caller_bytes:
-        place(
-            CALLER_SECTION,
-            plan.caller_bytes,
-            ram,
-            "memory of the application for inputs and outputs that are not planned",
-            plan.caller_model,
+        yield _Block(
+            section=CALLER_SECTION,
+            size_bytes=plan.caller_bytes,
+            regions=ram,
+            what="memory of the application for inputs and outputs that are not"
+            " planned",
+            model=plan.caller_model,
         )
     for model in plan.models:
-        place(
-            model_section(model.model),
-            model.program_bytes,
-            flash,
-            f'the program of model "{model.model}"',
-            model.model,
+        yield _Block(
+            section=model_section(model.model),
+            size_bytes=model.program_bytes,
+            regions=flash,
+            what=f'the program of model "{model.model}"',
+            model=model.model,
         )
+        chosen = pins.get(model.model, NO_PINS)
         for method in model.methods:
             for arena in method.own_arenas:
-                place(
-                    arena_section(model.model, method.method, arena.memory_id),
-                    arena.size_bytes,
-                    ram,
-                    f'arena {arena.memory_id} of model "{model.model}",'
+                region = chosen.region(arena.memory_id)
+                yield _Block(
+                    section=arena_section(model.model, method.method, arena.memory_id),
+                    size_bytes=arena.size_bytes,
+                    regions=[r for r in ram if region in (None, r.name)],
+                    what=f'arena {arena.memory_id} of model "{model.model}",'
                     f" method {method.method}",
-                    model.model,
+                    model=model.model,
+                    region=region,
                 )
+
+
+def _place(
+    plan: MemoryPlan,
+    board: Board,
+    spans: Mapping[str, SourceSpan],
+    pins: Mapping[str, Pins],
+) -> tuple[Placement, ...]:
+    """First fit in the board's order of regions, after what the profile places."""
+    free = {r.name: r.size_bytes for r in board.regions}
+    flash = [r.name for r in board.regions if r.kind == "flash"]
+    ram = [r.name for r in board.regions if r.kind == "ram"]
+    # Of a single flash the linker tells exactly whether it is large enough; of the
+    # boards we have, none is so small that it would matter.
+    reserve = not board.is_own or len(flash) > 1
+    free[flash[0]] -= CODE_RESERVE_BYTES if reserve else 0
+    free[ram[0]] -= RAM_RESERVE_BYTES + board.stack_bytes + plan.state_bytes
+    blocks = list(_blocks(plan, board, pins))
+    placed: dict[str, Placement] = {}
+    problems: list[Diagnostic] = []
+    for block in sorted(blocks, key=lambda b: b.region is None):
+        size = block.size_bytes
+        region = next((r for r in block.regions if size <= free[r.name]), None)
+        if region is None:
+            problems.append(_too_small(block, board, free, spans))
+            continue
+        free[region.name] -= _aligned(size)
+        placed[block.section] = Placement(
+            section=block.section, region=region.name, size_bytes=size
+        )
     if problems:
         raise MemoryPlanError(problems)
-    return tuple(placements)
+    return tuple(placed[block.section] for block in blocks)
+
+
+def _too_small(
+    block: _Block,
+    board: Board,
+    free: Mapping[str, int],
+    spans: Mapping[str, SourceSpan],
+) -> Diagnostic:
+    return Diagnostic(
+        code="memory-too-small",
+        message=f"{block.what} does not fit {block.region or board.name}",
+        where=spans.get(block.model),
+        notes=(
+            ("needs", f"{block.size_bytes} bytes"),
+            *(
+                (
+                    "region",
+                    f"{r.name}: {max(free[r.name], 0)} of {r.size_bytes} bytes free",
+                )
+                for r in block.regions
+            ),
+        ),
+        hint="choose another memory for it, or a smaller model"
+        if block.region
+        else "choose a board with more memory, or a smaller model",
+    )
 
 
 def _aligned(size_bytes: int) -> int:

@@ -12,6 +12,7 @@ import pytest
 from tests.cpp.support.suite import build
 
 DATA = Path(__file__).parents[1] / "data" / "kernels"
+CORTEX_M = DATA.parent / "cortex_m"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,10 @@ def programs() -> dict[str, Path]:
 def test_all_cases_pass(programs: dict[str, Path], name: str) -> None:
     done = subprocess.run(
         [programs[name], "--no-version"],
-        env={"ORCH_REFERENCE": str(DATA / "reference.bin")},
+        env={
+            "ORCH_REFERENCE": str(DATA / "reference.bin"),
+            "ORCH_CORTEX_M": str(CORTEX_M / "calls.bin"),
+        },
         capture_output=True,
         text=True,
         timeout=300,
@@ -35,11 +39,17 @@ def test_all_cases_pass(programs: dict[str, Path], name: str) -> None:
     assert " 0 passed" not in done.stdout
 
 
-def test_reference_calls_are_those_that_were_made() -> None:
-    index = json.loads((DATA / "reference.json").read_text(encoding="utf-8"))
-    data = (DATA / "reference.bin").read_bytes()
+@pytest.mark.parametrize(
+    ("folder", "name", "maker"),
+    [(DATA, "reference", "make_reference.py"), (CORTEX_M, "calls", "make_calls.py")],
+)
+def test_recorded_calls_are_those_that_were_made(
+    folder: Path, name: str, maker: str
+) -> None:
+    index = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    data = (folder / f"{name}.bin").read_bytes()
     assert hashlib.sha256(data).hexdigest() == index["sha256"]
     assert {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in DATA.glob("*.py")
-    } == index["made_by"], "run make_reference.py again"
+        for path in folder.glob("*.py")
+    } == index["made_by"], f"run {maker} again"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -19,9 +20,6 @@ from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace
 from tests.same_bits import check_same_bits
 from tests.tools import need_emulator, need_toolchain
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -162,4 +160,80 @@ def test_what_cannot_run_here_is_refused(
         " (cortex-m4), mps2-an500 (cortex-m7), mps2-an505 (cortex-m33), mps3-an547"
         " (cortex-m55)\n"
         "   hint: run it on the device, or build for a board that is emulated\n"
+    )
+
+
+OWN_BOARD: Final = Path(__file__).parents[2] / "examples" / "own_board"
+
+
+def _own_board(folder: Path, capsys: pytest.CaptureFixture[str]) -> Workspace:
+    text = (OWN_BOARD / "product.toml").read_text()
+    models = (OWN_BOARD / "../models").resolve()
+    (folder / "product.toml").write_text(text)
+    shutil.copyfile(models / "kws_dscnn_fp32.pte", folder / "model.pte")
+    _change(folder, "../models/kws_dscnn_fp32.pte", "model.pte")
+    return Workspace(folder=folder, capsys=capsys)
+
+
+def _arena_bytes(product: Workspace) -> int:
+    plan = json.loads((product.out / "memory_plan.json").read_text())
+    size_bytes: int = plan["models"][0]["methods"][0]["arenas"][0]["size_bytes"]
+    return size_bytes
+
+
+def _change(folder: Path, old: str, new: str) -> None:
+    profile = folder / "product.toml"
+    assert old in profile.read_text()
+    profile.write_text(profile.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize("toolchain", ["gnu", "zig"])
+def test_memories_of_ones_own_are_where_things_lie(
+    toolchain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("cortex-m4", toolchain)
+    need_emulator("cortex-m4")
+    product = _own_board(tmp_path, capsys)
+    _change(tmp_path, '"zig"', f'"{toolchain}"')
+    product.build()
+    report = json.loads((product.out / "report.json").read_text())
+    regions = {r["name"]: r for r in report["regions"]}
+    assert [r["size_bytes"] for r in regions.values()] == [262144, 8192, 98304]
+    assert regions["sram"]["used_bytes"] == _arena_bytes(product)  # nothing else
+    arena = next(s for s in report["symbols"] if s["name"].endswith("_arena1"))
+    assert arena["address"] == 0x20010000
+    scenario = OWN_BOARD / "../kws/case.json"
+    done = product.run("run", "--scenario", str(scenario.resolve()))
+    assert done.code == 0, done.out + done.err
+
+
+def test_a_chosen_memory_a_byte_too_small_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("cortex-m4", "zig")
+    product = _own_board(tmp_path, capsys)
+    product.build()
+    size = _arena_bytes(product)
+    _change(tmp_path, '"96 KiB"', f'"{size} B"')
+    assert product.run("check").code == 0
+    _change(tmp_path, f'"{size} B"', f'"{size - 1} B"')
+    done = product.run("check")
+    assert done.code == 6
+    assert (
+        f"needs: {size} bytes\n   = region: sram: {size - 1} of {size - 1}" in done.err
+    )
+
+
+def test_memories_that_the_emulator_lacks_are_built_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("cortex-m4", "zig")
+    product = _own_board(tmp_path, capsys)
+    _change(tmp_path, "0x00000000", "0x08000000")
+    product.build()
+    done = product.run("run")
+    assert done.code == 7
+    assert done.err.startswith(
+        "error[no-emulator]: firmware for mps2-an386 can be built, but not run here\n"
+        "   = found: [[memory.regions]] with addresses that its emulator lacks\n"
     )

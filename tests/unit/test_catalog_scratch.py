@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent, indent
 
 import pytest
 
 from orchestrator.catalog import read_library
+from orchestrator.core.scratch import scratch_arguments
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = sorted(ROOT.glob("kernels/*/functions.yaml"))
 POOL = (
     "my::pool.out(Tensor self, int[] size, Tensor scratch, Tensor? row_scratch, *,"
     " Tensor(a!) out) -> Tensor(a!)"
@@ -129,3 +133,16 @@ def test_a_wrong_form(text: str, message: str) -> None:
     (problem,) = problems(text)
     assert problem.code == "wrong-type"
     assert problem.message.startswith(message)
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.parent.name)
+def test_our_kernels_say_how_much_they_need(library: Path) -> None:
+    kernels = read_library(
+        library.read_text(encoding="utf-8"), library="ours", file=str(library)
+    )
+    silent = [
+        str(kernel.operator)
+        for kernel in kernels
+        if len(kernel.scratch) != len(scratch_arguments(kernel.schema))
+    ]
+    assert silent == []

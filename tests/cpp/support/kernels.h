@@ -3,6 +3,34 @@
 
 #include "orch/kernel.h"
 
+namespace orch::cortex_m {
+
+Error dequantize_per_tensor_out(const Args& args);
+Error maximum_out(const Args& args);
+Error minimum_out(const Args& args);
+Error pad_out(const Args& args);
+Error quantize_per_tensor_out(const Args& args);
+Error quantized_activation_out(const Args& args);
+Error quantized_add_out(const Args& args);
+Error quantized_avg_pool2d_out(const Args& args);
+Error quantized_avg_pool2d_nhwc_out(const Args& args);
+Error quantized_batch_matmul_out(const Args& args);
+Error quantized_conv2d_out(const Args& args);
+Error quantized_conv2d_nhwc_out(const Args& args);
+Error quantized_depthwise_conv2d_out(const Args& args);
+Error quantized_depthwise_conv2d_nhwc_out(const Args& args);
+Error quantized_div_out(const Args& args);
+Error quantized_linear_out(const Args& args);
+Error quantized_max_pool2d_out(const Args& args);
+Error quantized_max_pool2d_nhwc_out(const Args& args);
+Error quantized_mul_out(const Args& args);
+Error quantized_transpose_conv2d_out(const Args& args);
+Error quantized_transpose_conv2d_nhwc_out(const Args& args);
+Error softmax_out(const Args& args);
+Error transpose_out(const Args& args);
+
+}  // namespace orch::cortex_m
+
 namespace orch::portable {
 
 Error _clone_dim_order_out(const Args& args);

@@ -30,8 +30,10 @@ FOLDER: Final = ROOT / "build" / "cpp-tests"
 TESTS: Final = ROOT / "tests" / "cpp"
 _KERNELS: Final = ROOT / "kernels"
 _LIBRARIES: Final = {
-    "all_dtypes": tuple(_KERNELS / n for n in ("portable", "prim_ops", "quantized")),
-    # Kernels of quantized have no single dtype.
+    "all_dtypes": tuple(
+        _KERNELS / n for n in ("cortex_m", "portable", "prim_ops", "quantized")
+    ),
+    # Kernels of quantized and of cortex_m have no single dtype.
     "float_only": tuple(_KERNELS / n for n in ("portable", "prim_ops")),
 }
 """Kernel libraries of each program."""
@@ -122,8 +124,9 @@ def _write_headers(program: str, *, only: ScalarType | None) -> list[Path]:
         selection, catalog, every_dtype=only is None, span_of=lambda _: None
     )
     for header in selected_headers("For tests.", resolution, kernels):
-        name = PurePosixPath(header.path).name
-        _write_if_changed(_selected(program) / "orch_selected" / name, header.text)
+        path = PurePosixPath(header.path)
+        library = _selected(program) / path.parts[-3]
+        _write_if_changed(library / "orch_selected" / path.name, header.text)
     return sorted(
         _KERNELS / library / s for library, ss in resolution.sources for s in ss
     )
@@ -137,7 +140,7 @@ def _takes(kernel: Kernel, dtypes: tuple[ScalarType, ...]) -> bool:
 
 
 def _selected(program: str) -> Path:
-    """Where the headers are that select the dtypes of a program."""
+    """Where the headers are that select the dtypes of a program, by library."""
     return FOLDER / program / "selected"
 
 
@@ -161,7 +164,16 @@ def _ninja(
     shared = [*runtime, TESTS / "support" / "doctest_main.cpp"]
     objects = _objects(lines, "shared", shared, more="")
     for program, tests in sources.items():
-        linked = _objects(lines, program, kernels[program], f"-I{_selected(program)}")
+        linked = [
+            name
+            for library in _LIBRARIES[program]
+            for name in _objects(
+                lines,
+                program,
+                (k for k in kernels[program] if k.is_relative_to(library)),
+                more=f"-I{_selected(program) / library.name}",
+            )
+        ]
         own = _objects(lines, program, tests, more="")
         everything = " ".join([*objects, *linked, *own])
         lines.append(f"build {program}/run: link {everything}")

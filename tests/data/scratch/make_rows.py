@@ -2,7 +2,7 @@
 
 Run with a Python that has ExecuTorch or the package `cmsis_nn`:
 
-    python tests/data/scratch/make_rows.py --rows 1200 tests/data/scratch/rows.csv
+    python tests/data/scratch/make_rows.py --rows 2100 tests/data/scratch/rows.csv
 
 The columns are those of tests/data/corpus/cmsis_nn_scratch.csv. Layers are drawn so
 that each of CMSIS-NN's special cases is met often: filters of 1x1 and of one row,
@@ -69,7 +69,7 @@ def layer(draw: random.Random, function: str) -> dict[str, Any]:
     else:
         outputs = draw.choice(CHANNELS)
         # A filter may cover a group of the channels only.
-        grouped = channels % 2 == 0 and draw.random() < 0.1
+        grouped = channels % 2 == 0 and draw.random() < 0.25
         first, last = outputs, channels // (1 + grouped)
     of["filter_nhwc"] = [first, *of["filter_nhwc"], last]
     of["output_nhwc"] = [of["input_nhwc"][0], *of["output_nhwc"], outputs]
@@ -88,16 +88,23 @@ def geometry(draw: random.Random, function: str, channels: int) -> dict[str, Any
     """Input, filter and output without outputs, and how the filter moves."""
     size = [draw.choice((1, 1, draw.randint(2, 40))), draw.randint(1, 40)]
     taps = [draw.choice(FILTERS), draw.choice(FILTERS)]
-    if size[0] == 1 and draw.random() < 0.8:
-        taps[0] = 1
-    if function.startswith("depthwise") and draw.random() < 0.1:
-        taps = list(draw.choice(((16, 32), (8, 63), (23, 23), (511, 1))))
     stride = [draw.choice((1, 1, 2, 3, 4)), draw.choice((1, 1, 2, 3, 4))]
     dilation, padding = [1, 1], [0, 0]
     if not function.startswith("transpose") and draw.random() < 0.15:
         dilation = [draw.choice((1, 2)), draw.choice((1, 2))]
     if draw.random() < 0.6:
         padding = [draw.randint(0, taps[0]), draw.randint(0, taps[1])]
+    if size[0] == 1 and draw.random() < 0.8:  # along a row
+        taps[0] = 1
+        padding = [0, draw.choice((0, 1, 1, 2, 3))]
+    special = draw.random()
+    if function.startswith("depthwise") and special < 0.2:
+        taps = list(draw.choice(((16, 32), (8, 64), (7, 73), (511, 1), (23, 23))))
+    elif function.startswith("depthwise") and special < 0.5:
+        taps, dilation = [3, 3], [1, 1]
+        padding = [draw.randint(0, 2), draw.randint(0, 2)]
+    elif special < 0.15:  # item by item, or nearly
+        taps, padding = [1, 1], [0, draw.choice((0, 0, 0, 1))]
     if function.startswith("transpose"):
         output = [(size[n] - 1) * stride[n] + taps[n] for n in (0, 1)]
     else:
@@ -128,7 +135,7 @@ def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--rows", type=int, default=1200)
+    parser.add_argument("--rows", type=int, default=2100)
     parser.add_argument("--seed", type=int, default=5)
     args = parser.parse_args()
     cmsis_nn = binding()

@@ -54,7 +54,7 @@ def size(row: dict[str, str]) -> int:
 
 @pytest.mark.parametrize(
     ("table", "rows"),
-    [(CORPUS_TABLE, 600), (RANDOM_TABLE, 1200)],
+    [(CORPUS_TABLE, 600), (RANDOM_TABLE, 2100)],
     ids=["corpus", "random"],
 )
 def test_every_row_of_a_table(table: Path, rows: int) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from orchestrator.core.operator import parse_schema
 from orchestrator.core.scratch import scratch_arguments
@@ -84,9 +88,11 @@ def test_an_argument_named_isa_gives_way() -> None:
         ("groups +", "it is not an expression"),
         ("groups = 1", "it is not an expression"),
         ("1\x00", "it is not an expression"),
+        ("1if wide else 2", "it is not an expression"),
+        ("'\\d'", "it is not an expression"),
         ("(" * 300 + "1" + ")" * 300, "it is not an expression"),
-        ("1" + " + 1" * 60, "it is nested more than 50 levels deep"),
-        ("-" * 60 + "1", "it is nested more than 50 levels deep"),
+        ("1" + " + 1" * 120, "it is nested more than 100 levels deep"),
+        ("-" * 120 + "1", "it is nested more than 100 levels deep"),
         ("1" * 4001, "it has more than 4000 characters"),
         ("wide", "it gives a truth value, not a number"),
         ("stride", "it gives a list of numbers, not a number"),
@@ -316,3 +322,45 @@ def test_scratch_arguments_are_told_by_their_names() -> None:
     )
     names = [(n, a.name) for n, a in scratch_arguments(schema)]
     assert names == [(0, "scratch"), (1, "row_scratch")]
+
+
+TOKENS = (
+    *("groups", "stride", "input", "bias", "isa", "scratch", "scale", "zzz", "None"),
+    *(".sizes", ".nhwc", ".numel", "[", "]", "(", ")", ",", "+", "-", "//", "%", "**"),
+    *(
+        "==",
+        "<",
+        " is ",
+        " not ",
+        " and ",
+        " if ",
+        " else ",
+        "0",
+        "1",
+        "7",
+        "'dsp'",
+        "=",
+    ),
+    *("min", "len", "ceil_div", "cmsis_nn.svdf_s8", "filter_nhwc=", "*", "lambda:"),
+)
+
+
+@given(
+    st.one_of(
+        st.text(max_size=60),
+        st.lists(st.sampled_from(TOKENS), max_size=30).map("".join),
+        st.tuples(
+            st.sampled_from(["-", "(", "[", "not ", "1+", "1,"]), st.integers(1, 3999)
+        ).map(lambda item: item[0] * item[1] + "1 / 2"),
+    )
+)
+@example("-" * 3000 + "1 / 2")
+@example("[" * 90 + "1" + "]" * 90)
+@settings(max_examples=400, deadline=None)
+def test_any_text_has_a_size_or_is_refused(text: str) -> None:
+    try:
+        check_size(text, SCHEMA)
+    except SizeError:
+        return
+    with suppress(SizeError):
+        assert 0 <= size(text) < 2**31

@@ -55,11 +55,18 @@ def test_schema_is_one() -> None:
     assert "null" not in schema_text()
 
 
+M4 = SMALL.replace("host", "cortex-m4")
+
+
 @pytest.mark.parametrize(
     "text",
     [
         EXAMPLE,
         SMALL,
+        M4 + "[memory]\n",
+        M4 + '[[memory.regions]]\nname = "sram"\nsize = "1 KiB"\n',
+        M4.replace('path = "a.pte"', 'path = "a.pte", regions = {1 = "sram"}'),
+        M4.replace('path = "a.pte"', 'path = "a.pte", region = "psram"'),
         SMALL + 'target.optimize = "debug"\nkernels.libraries = ["portable"]\n',
         SMALL + 'description = "one line"\n',
         *(SMALL.replace("host", cpu) for cpu in CPUS),
@@ -93,7 +100,14 @@ def test_good_profiles(text: str) -> None:
         SMALL + 'target.board = "mps3-an547"\n',
         SMALL.replace("host", "cortex-m4") + 'target.board = "mps3-an547"\n',
         SMALL + 'target.toolchain = "gcc"\n',
-        SMALL + "[memory]\n",
+        SMALL + "[scratch]\n",
+        M4 + '[[memory.regions]]\nname = "sram"\n',
+        M4 + '[[memory.regions]]\nname = "sram"\nsize = 4\n',
+        M4 + '[[memory.regions]]\nname = "sram"\nsize = "1 KiB"\nkind = "rom"\n',
+        M4 + '[[memory.regions]]\nname = "x"\nsize = "1 KiB"\norigin = 0x100000000\n',
+        M4 + '[[memory.regions]]\nname = "x"\nsize = "1 KiB"\norigin = -1\n',
+        M4.replace('path = "a.pte"', 'path = "a.pte", regions = {0 = "sram"}'),
+        M4.replace('path = "a.pte"', 'path = "a.pte", regions = {}'),
         SMALL + "budget.flash = 96\n",
         SMALL + 'budget.flash = "96 KB"\n',
         SMALL + 'operators.include = ["a::"]\n',

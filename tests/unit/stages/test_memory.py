@@ -16,6 +16,7 @@ from orchestrator.core.memory import (
     ModelMemory,
     Placement,
 )
+from orchestrator.core.regions import Pins
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.pte.program import DelegateCall, KernelCall, MoveCall
 from orchestrator.pte.values import (
@@ -37,15 +38,20 @@ from tests.conftest import model_bytes
 from tests.unit.stages.products import SUPPORTED, program_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.pte.program import Method
 
 
-def _plan(*cases: str, board: Board | None = None) -> MemoryPlan:
+def _plan(
+    *cases: str, board: Board | None = None, pins: Mapping[str, Pins] | None = None
+) -> MemoryPlan:
     return plan_memory(
         {case: program_of(case) for case in cases},
         pointer_bytes=4 if board else 8,
         board=board,
         spans={case: SourceSpan(file="a.toml", line=7, text=case) for case in cases},
+        pins=pins or {},
     )
 
 
@@ -384,6 +390,88 @@ def test_what_does_not_fit_the_first_memory_goes_to_the_next() -> None:
     board = _board((FLASH - 1, 1 << 20), (RAM - 1, 1 << 20))
     regions = [p.region for p in _plan("add_mul", board=board).placements]
     assert regions == ["flash1", "ram3"]
+
+
+def _regions(plan: MemoryPlan) -> dict[str, str]:
+    return {p.section.rpartition("orch_")[2]: p.region for p in plan.placements}
+
+
+def test_arenas_lie_where_the_profile_wants_them() -> None:
+    board = _board((1 << 20,), (1 << 20, 1 << 20, 1 << 20))
+    cases = ("two_arenas", "add_mul")
+    pins = {"two_arenas": Pins(every="ram2", by_id=((2, "ram3"),))}
+    assert _regions(_plan(*cases, board=board, pins=pins)) == {
+        "model_two_arenas": "flash0",
+        "arena_two_arenas_forward_1": "ram2",
+        "arena_two_arenas_forward_2": "ram3",
+        "model_add_mul": "flash0",
+        "arena_add_mul_forward_1": "ram1",
+    }
+
+
+def test_what_is_chosen_comes_before_what_is_not() -> None:
+    """A memory is not filled with what could lie elsewhere."""
+    board = _board((1 << 20,), (RAM_RESERVE_BYTES + 2 * STATE + ARENA, 1 << 20))
+    programs = {name: program_of("add_mul") for name in ("first", "second")}
+    plan = plan_memory(
+        programs,
+        pointer_bytes=4,
+        board=board,
+        spans={},
+        pins={"second": Pins(every="ram1")},
+    )
+    assert _regions(plan) == {
+        "model_first": "flash0",
+        "arena_first_forward_1": "ram2",
+        "model_second": "flash0",
+        "arena_second_forward_1": "ram1",
+    }
+
+
+def test_a_byte_too_little_in_the_chosen_memory_is_refused() -> None:
+    pins = {"add_mul": Pins(every="ram2")}
+    plan = _plan("add_mul", board=_board((1 << 20,), (1 << 20, ARENA)), pins=pins)
+    assert plan.placements[1].region == "ram2"
+    with pytest.raises(MemoryPlanError) as caught:
+        _plan("add_mul", board=_board((1 << 20,), (1 << 20, ARENA - 1)), pins=pins)
+    assert caught.value.diagnostics == (
+        Diagnostic(
+            code="memory-too-small",
+            message='arena 1 of model "add_mul", method forward does not fit ram2',
+            where=SourceSpan(file="a.toml", line=7, text="add_mul"),
+            notes=(
+                ("needs", f"{ARENA} bytes"),
+                ("region", f"ram2: {ARENA - 1} of {ARENA - 1} bytes free"),
+            ),
+            hint="choose another memory for it, or a smaller model",
+        ),
+    )
+
+
+def test_an_arena_that_there_is_not_cannot_be_placed() -> None:
+    board = _board((1 << 20,), (1 << 20,))
+    with pytest.raises(MemoryPlanError) as caught:
+        _plan(
+            "two_arenas", board=board, pins={"two_arenas": Pins(by_id=((3, "ram1"),))}
+        )
+    assert caught.value.diagnostics == (
+        Diagnostic(
+            code="unknown-arena",
+            message='model "two_arenas" has no arena 3',
+            where=SourceSpan(file="a.toml", line=7, text="two_arenas"),
+            notes=(("known", "1, 2"),),
+            hint="correct the memory id in `regions` of [[models]]",
+        ),
+    )
+
+
+def test_a_single_flash_of_ones_own_has_no_reserve() -> None:
+    """The linker tells exactly whether code and programs fit it."""
+    size = len(model_bytes("add_mul"))
+    board = replace(_board((size,), (RAM,)), is_own=True)
+    assert _regions(_plan("add_mul", board=board))["model_add_mul"] == "flash0"
+    several = replace(_board((size, size), (RAM,)), is_own=True)
+    assert _regions(_plan("add_mul", board=several))["model_add_mul"] == "flash1"
 
 
 LARGE_BOARDS = [b for b in BOARDS.values() if b.name != "microbit"]

@@ -1,0 +1,187 @@
+"""int8 models on Cortex-M, beside ExecuTorch and TFLite Micro with CMSIS-NN.
+
+Prelinked, both toolchains, exact: sizes from the ELF, instructions from QEMU.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks import counting
+from benchmarks.macs import multiply_accumulates
+from benchmarks.product import CORPUS, Built, build
+from benchmarks.reference import EXECUTORCH_INT8, TFLITE_MICRO_INT8
+from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
+from orchestrator.pte.reader import read_program
+
+if TYPE_CHECKING:
+    from benchmarks.counting import Counts
+
+_CASES = {
+    "kws": "kws_dscnn_int8",
+    "resnet8": "ic_resnet8_int8",
+    "vww": "vww_mobilenetv1_int8",
+    "autoencoder": "ad_autoencoder_int8",
+}
+_CORES = ("cortex-m55", "cortex-m4")
+_TOOLCHAINS = ("gnu", "zig")
+_EXTRA = (
+    'load = "prelinked"\n[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
+)
+_KIB = 1024
+_FLASH_PARTS = 4
+_RAM_PARTS = 10
+_LOAD = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    model: str
+    built: Built
+    flash: int
+    ram: int
+    arena: int
+    macs: int
+    counts: Counts | None
+
+
+def measure(repetitions: int) -> Findings:
+    """Sizes and instructions; they are exact, so that one run is enough."""
+    del repetitions
+    findings = Findings()
+    try:
+        plugin: Path | None = counting.plugin_file()
+    except NotMeasuredError as missing:
+        plugin = None
+        findings.missing.append(f"instructions: {missing}")
+    keys = [(m, c, t) for c in _CORES for m in _CASES for t in _TOOLCHAINS]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            found = list(pool.map(lambda key: _measure(folder, key, plugin), keys))
+    measured = [m for m in found if isinstance(m, _Measured)]
+    for cpu in _CORES:
+        rows = [m for m in measured if m.built.cpu == cpu]
+        if rows:
+            findings.tables += [_sizes(cpu, rows), _instructions(cpu, rows)]
+            findings.goals += [goal for m in rows for goal in _goals(m)]
+    findings.missing += [reason for reason in found if isinstance(reason, str)]
+    return findings
+
+
+def _case(model: str, cpu: str) -> str:
+    """The case that was exported for the core, or for the one there is."""
+    name = f"{_CASES[model]}_{cpu.removeprefix('cortex-')}"
+    return name if (CORPUS / name).is_dir() else f"{_CASES[model]}_m55"
+
+
+def _measure(
+    folder: Path, key: tuple[str, str, str], plugin: Path | None
+) -> _Measured | str:
+    """What there is to know of a firmware, or why nothing is."""
+    model, cpu, toolchain = key
+    case = _case(model, cpu)
+    try:
+        built = build(
+            folder / "-".join(key), case, cpu=cpu, toolchain=toolchain, extra=_EXTRA
+        )
+        counts = counting.run(built, plugin=plugin) if plugin is not None else None
+    except NotMeasuredError as missing:
+        return f"{model}, {cpu}, {toolchain}: {missing}"
+    report = built.report
+    totals = report["totals"]
+    program = read_program((CORPUS / case / "model.pte").read_bytes(), file=case)
+    return _Measured(
+        model=model,
+        built=built,
+        flash=totals["flash_bytes_without_models"],
+        ram=totals["state_bytes"]
+        + totals["data_bytes"]
+        + report["stack"]["stack_bytes"],
+        arena=totals["arena_bytes"],
+        macs=sum(multiply_accumulates(program.method("forward")).values()),
+        counts=counts,
+    )
+
+
+def _sizes(cpu: str, found: list[_Measured]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for m in found:
+        theirs, micro = (
+            EXECUTORCH_INT8[m.model, cpu],
+            TFLITE_MICRO_INT8[m.model, cpu],
+        )
+        rows.append(
+            (
+                f"{m.model}, {m.built.toolchain}",
+                *(m.flash, theirs.flash_bytes, theirs.flash_bytes / m.flash),
+                micro.flash_bytes / m.flash,
+                *(m.ram, theirs.ram_kib * _KIB, theirs.ram_kib * _KIB / m.ram),
+                m.arena,
+            )
+        )
+    return Table(
+        title=f"int8 on {cpu}, prelinked: bytes of flash and RAM",
+        columns=(
+            *("model", "flash", "ExecuTorch", "ratio", "TFLite Micro : ours"),
+            *("RAM", "ExecuTorch", "ratio", "arena"),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "flash without the model; RAM beside the arena, with the stack",
+            "ExecuTorch and TFLite Micro with CMSIS-NN: reference.py",
+        ),
+    )
+
+
+def _instructions(cpu: str, found: list[_Measured]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for m in found:
+        if m.counts is None:
+            continue
+        theirs, micro = (
+            EXECUTORCH_INT8[m.model, cpu],
+            TFLITE_MICRO_INT8[m.model, cpu],
+        )
+        ours = m.counts.inference
+        rows.append(
+            (
+                f"{m.model}, {m.built.toolchain}",
+                *(m.counts.load, theirs.load),
+                *(ours, theirs.inference, theirs.inference / ours),
+                micro.inference / ours,
+                *(m.macs, ours / m.macs, theirs.inference / m.macs),
+            )
+        )
+    return Table(
+        title=f"int8 on {cpu}, prelinked: instructions",
+        columns=(
+            *("model", "load", "ExecuTorch"),
+            *("inference", "ExecuTorch", "ratio", "TFLite Micro : ours"),
+            *("MACs", "per MAC", "ExecuTorch per MAC"),
+        ),
+        rows=tuple(rows),
+        notes=("MACs of our program, padding counted as if it were multiplied",),
+    )
+
+
+def _goals(m: _Measured) -> list[Goal]:
+    theirs = EXECUTORCH_INT8[m.model, m.built.cpu]
+    where = f"{m.model}, {m.built.place}"
+    limits: list[tuple[str, float, float]] = [
+        ("flash, a quarter", m.flash, theirs.flash_bytes / _FLASH_PARTS),
+        ("RAM beside the arena, a tenth", m.ram, theirs.ram_kib * _KIB / _RAM_PARTS),
+    ]
+    if m.counts is not None:
+        limits += [
+            ("instructions to load", m.counts.load, _LOAD),
+            ("instructions per inference", m.counts.inference, theirs.inference),
+        ]
+    return [
+        Goal(name=f"{name}, {where}", found=found, limit=limit, at_most=True)
+        for name, found, limit in limits
+    ]

@@ -1,0 +1,266 @@
+// Depthwise convolution with vectors, over strips: the part of the input that
+// an output row needs, column by column, so that the taps of a pixel lie in one
+// piece. Padding becomes items that add nothing.
+#include "depthwise.h"
+
+#if ORCH_ISA == ORCH_ISA_MVE
+
+#include <string.h>
+
+#include "requantize_mve.h"
+#include "run.h"
+#include "strip_mve.h"
+#include "tile_mve.h"
+
+namespace orch::cortex_m {
+namespace {
+
+/// Bytes that a strip has room for, and what may be read behind it.
+constexpr int32_t kStripBytes = 320;
+constexpr int32_t kReadBehind = 64;
+
+class Strips {
+ public:
+  explicit Strips(const Depthwise& conv)
+      : conv_(conv),
+        kernel_rows_(conv.rows.kernel),
+        taps_(kernel_rows_ * conv.columns.kernel),
+        line_(conv.in.width * conv.in.channels),
+        padding_(static_cast<uint8_t>(-conv.x_offset) * 0x01010101U) {}
+
+  /// Outputs that a strip can have all taps of.
+  int32_t most_outputs(int32_t item_bytes) const {
+    const int32_t columns = kStripBytes / (kernel_rows_ * item_bytes);
+    return (columns - conv_.columns.kernel) / conv_.columns.stride + 1;
+  }
+
+  /// Fills the strip of `count` outputs from (h, v) on of an image, whose
+  /// first channel is at `x`.
+  template <int32_t kBytes>
+  void fill(const int8_t* x, int32_t h, int32_t v, int32_t count) {
+    const int32_t columns =
+        (count - 1) * conv_.columns.stride + conv_.columns.kernel;
+    const int32_t first = v * conv_.columns.stride - conv_.columns.padding;
+    const int32_t before = limit(-first, columns);
+    const int32_t inside = limit(conv_.in.width - first, columns) - before;
+    const int32_t row = h * conv_.rows.stride - conv_.rows.padding;
+    const int32_t dilation = conv_.rows.dilation;
+    x += (first + before) * conv_.in.channels;
+    int8_t* to = strip_ + before * kernel_rows_ * kBytes;
+    if (row >= 0 && row + (kernel_rows_ - 1) * dilation < conv_.in.height) {
+      const int32_t after = columns - before - inside;
+      pad(strip_, before * kernel_rows_ * kBytes);
+      pad(to + inside * kernel_rows_ * kBytes, after * kernel_rows_ * kBytes);
+      if (kBytes == 4 && kernel_rows_ == 3 && dilation == 1) {
+        copy_three(x + row * line_, to, inside);
+        return;
+      }
+    } else {
+      pad(strip_, columns * kernel_rows_ * kBytes);
+    }
+    for (int32_t i = 0, r = row; i < kernel_rows_; ++i, r += dilation) {
+      if (r >= 0 && r < conv_.in.height) {
+        copy_row<kBytes>(x + r * line_, to + i * kBytes, inside);
+      }
+    }
+  }
+
+  /// Four channels of all pixels; each has its own input.
+  void compute_channels(int32_t channel) {
+    Quad quad;
+    memset(quad.w, 0, sizeof quad.w);
+    int32_t sums[4] = {};
+    for (int32_t t = 0; t < taps_; ++t) {
+      const int8_t* w = weights_of(t) + channel;
+      memcpy(quad.w[t], w, 4);
+      for (int32_t i = 0; i < 4; ++i) sums[i] += w[i];
+    }
+    for (int32_t i = 0; i < 4; ++i) {
+      const int32_t c = channel + i;
+      quad.begin[i] = begin(c, sums[i]);
+      quad.multipliers[i] = conv_.to.multipliers[c];
+      quad.shifts[i] = conv_.to.shifts[c];
+      quad.low[i] = conv_.to.range.low;
+      quad.high[i] = conv_.to.range.high;
+    }
+    const int32_t most = most_outputs(4);
+    const int32_t x_step = conv_.columns.stride * kernel_rows_ * 4;
+    const int8_t* x = conv_.x + channel;
+    int8_t* y = conv_.y + channel;
+    for (int32_t n = 0; n < conv_.out.batch; ++n) {
+      for (int32_t h = 0; h < conv_.out.height; ++h) {
+        for (int32_t v = 0; v < conv_.out.width; v += most) {
+          const int32_t count = limit(conv_.out.width - v, most);
+          fill<4>(x, h, v, count);
+          compute_quad(quad, strip_, x_step, y, conv_.out.channels, count,
+                       conv_.to.offset);
+          y += count * conv_.out.channels;
+        }
+      }
+      x += conv_.in.height * line_;
+    }
+  }
+
+  /// Where the weights of taps are, counted as strips have them.
+  void set_offsets() {
+    for (int32_t t = 0; t < taps_; ++t) {
+      offsets_[t] = static_cast<uint16_t>(weights_of(t) - conv_.w);
+    }
+  }
+
+  /// All channels that share the input channel `channel`, for all pixels.
+  void compute_shared(int32_t channel) {
+    Line line = {};
+    for (int32_t i = 0; i < 4; ++i) line.w[i] = weights_ + i * kMostSharedTaps;
+    line.count = 2;
+    line.items = taps_;
+    line.x_column = conv_.columns.stride * kernel_rows_ - passed_items(taps_);
+    line.y_column = conv_.out.channels;
+    line.offset = conv_.to.offset;
+    line.low = conv_.to.range.low;
+    line.high = conv_.to.range.high;
+    const int32_t most = most_outputs(1);
+    const int8_t* x = conv_.x + channel;
+    int8_t* y = conv_.y + channel * conv_.multiplier;
+    for (int32_t n = 0; n < conv_.out.batch; ++n) {
+      for (int32_t h = 0; h < conv_.out.height; ++h) {
+        for (int32_t v = 0; v < conv_.out.width; v += most) {
+          const int32_t count = limit(conv_.out.width - v, most);
+          fill<1>(x, h, v, count);
+          for (int32_t i = 0; i < conv_.multiplier; i += 4) {
+            line.lanes = limit(conv_.multiplier - i, 4);
+            line.y_end = y + i + count * conv_.out.channels;
+            compute_line_of(line, channel * conv_.multiplier + i, y + i);
+          }
+          y += count * conv_.out.channels;
+        }
+      }
+      x += conv_.in.height * line_;
+    }
+  }
+
+ private:
+  /// `value`, at least 0, at most `most`.
+  static int32_t limit(int32_t value, int32_t most) {
+    if (value < 0) return 0;
+    return value < most ? value : most;
+  }
+
+  /// Items that add nothing, at least so many.
+  void pad(int8_t* to, int32_t bytes) const {
+    for (; bytes > 0; bytes -= 4) {
+      memcpy(to, &padding_, 4);
+      to += 4;
+    }
+  }
+
+  /// One row, column by column.
+  template <int32_t kBytes>
+  ORCH_HOT void copy_row(const int8_t* x, int8_t* to, int32_t count) const {
+    const int32_t step = conv_.in.channels;
+    const int32_t to_step = kernel_rows_ * kBytes;
+    for (; count > 0; --count) {
+      memcpy(to, x, kBytes);
+      x += step;
+      to += to_step;
+    }
+  }
+
+  /// Columns of three rows.
+  ORCH_HOT void copy_three(const int8_t* x, int8_t* to, int32_t count) const {
+    const int32_t line = line_;
+    const int32_t step = conv_.in.channels;
+    for (; count > 0; --count) {
+      uint32_t items[3];
+      memcpy(&items[0], x, 4);
+      memcpy(&items[1], x + line, 4);
+      memcpy(&items[2], x + 2 * line, 4);
+      memcpy(to, &items[0], 4);
+      memcpy(to + 4, &items[1], 4);
+      memcpy(to + 8, &items[2], 4);
+      x += step;
+      to += 12;
+    }
+  }
+
+  /// The weights of a tap, counted as strips have them.
+  const int8_t* weights_of(int32_t tap) const {
+    const int32_t column = tap / kernel_rows_;
+    const int32_t row = tap - column * kernel_rows_;
+    return conv_.w + (row * conv_.columns.kernel + column) * conv_.out.channels;
+  }
+
+  /// What the sum of a channel begins with.
+  int32_t begin(int32_t channel, int32_t weights) const {
+    int32_t sum = conv_.bias == nullptr ? 0 : conv_.bias[channel];
+    add_product(sum, weights, conv_.x_offset);
+    return sum;
+  }
+
+  /// Channels from `channel` on of a row of pixels, four of them or what is
+  /// left.
+  void compute_line_of(Line& line, int32_t channel, int8_t* y) {
+    const Output& to = conv_.to;
+    load_four(to.multipliers + channel, 1, line.lanes, line.multipliers);
+    load_four(to.shifts + channel, 1, line.lanes, line.shifts);
+    for (int32_t i = 0; i < line.lanes; ++i) {
+      int8_t* w = weights_ + i * kMostSharedTaps;
+      for (int32_t t = 0; t < taps_; t += 8) {
+        const uint16x8_t offsets = vldrhq_u16(offsets_ + t);
+        vstrbq_s16(w + t,
+                   vldrbq_gather_offset_s16(conv_.w + channel + i, offsets));
+      }
+      line.begin[i] = begin(channel + i, sum_of_items(w, taps_, 1, 0));
+    }
+    compute_line(line, strip_, y);
+  }
+
+ public:
+  static constexpr int32_t kMostSharedTaps = 48;
+
+ private:
+  const Depthwise& conv_;
+  int32_t kernel_rows_;
+  int32_t taps_;
+  int32_t line_;
+  uint32_t padding_;
+  alignas(4) int8_t strip_[kStripBytes + kReadBehind];
+  int8_t weights_[4 * kMostSharedTaps];  // by channel
+  uint16_t offsets_[kMostSharedTaps] = {};
+};
+
+}  // namespace
+
+bool convolve_strips(const Depthwise& conv) {
+  const bool shared = conv.multiplier > 1;
+  const int32_t most_taps = shared ? Strips::kMostSharedTaps : kMostStripTaps;
+  // Where weights are must fit 16 bits.
+  if (shared && most_taps * int64_t{conv.out.channels} > UINT16_MAX) {
+    return false;
+  }
+  const bool fits = conv.rows.kernel <= most_taps &&
+                    conv.columns.kernel <= most_taps &&
+                    conv.rows.kernel * conv.columns.kernel <= most_taps;
+  // -x_offset must be an item, since padding gets it.
+  if (!fits || conv.columns.dilation != 1 || conv.x_offset == -128 ||
+      (!shared && conv.out.channels < 4) ||
+      has_left_shift(conv.to, conv.out.channels)) {
+    return false;
+  }
+  Strips strips(conv);
+  if (shared) {
+    strips.set_offsets();
+    for (int32_t c = 0; c < conv.in.channels; ++c) strips.compute_shared(c);
+    return true;
+  }
+  // The last four may overlap those before.
+  for (int32_t c = 0; c < conv.out.channels; c += 4) {
+    const bool last = c + 4 > conv.out.channels;
+    strips.compute_channels(last ? conv.out.channels - 4 : c);
+  }
+  return true;
+}
+
+}  // namespace orch::cortex_m
+
+#endif

@@ -1,0 +1,33 @@
+#include "orch/kernel.h"
+#include "util/check.h"
+#include "util/move_items.h"
+
+namespace orch::cortex_m {
+
+// cortex_m::transpose.out(Tensor input, int[] perm, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error transpose_out(const Args& args) {
+  const Tensor& input = args.tensor(0);
+  const IntList perm = args.int_list(1);
+  Tensor& out = args.tensor(2);
+
+  ORCH_CHECK(input.dtype == ScalarType::Char && out.dtype == ScalarType::Char &&
+                 perm.size() == input.dim,
+             Error::InvalidArgument);
+  unsigned dims = 0;
+  ORCH_TRY(read_dims(perm, input.dim, dims));  // each of them once
+  const Strides strides(input);
+  ItemView view = {};
+  int32_t sizes[kMaxDim];
+  for (int i = 0; i < input.dim; ++i) {
+    int from = 0;
+    ORCH_TRY(read_dim(perm[i], input.dim, from));
+    sizes[i] = input.size(from);
+    view.stride[i] = strides[from];
+  }
+  ORCH_TRY(resize_output(out, {sizes, input.dim}, input));
+  move_view(out, 0, sizes, input, view);
+  return Error::Ok;
+}
+
+}  // namespace orch::cortex_m
