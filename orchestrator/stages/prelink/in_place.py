@@ -139,7 +139,16 @@ def _merged(
 
 
 def _layout(webs: Sequence[Web], ends: Mapping[Space, int]) -> dict[int, int] | None:
-    """By tensor: an offset, the largest webs first; None if an arena is too small."""
+    """By tensor: an offset; None if an arena is too small."""
+    low = _filled(webs, ends, from_top=False)
+    # Where what cannot be moved lies at the bottom, the top may have more room.
+    return _filled(webs, ends, from_top=True) if low is None else low
+
+
+def _filled(
+    webs: Sequence[Web], ends: Mapping[Space, int], *, from_top: bool
+) -> dict[int, int] | None:
+    """By tensor: the first offset that is free, the largest webs first."""
     placed = [(web, web.begin) for web in webs if web.is_fixed]
     loose = sorted(
         (web for web in webs if not web.is_fixed),
@@ -147,19 +156,25 @@ def _layout(webs: Sequence[Web], ends: Mapping[Space, int]) -> dict[int, int] | 
     )
     offsets: dict[int, int] = {}
     for web in loose:
-        at = 0
-        near = sorted(
+        top = ends[web.space] - web.size_bytes
+        near = [
             (begin, begin + other.size_bytes)
             for other, begin in placed
-            if web.overlaps(other)
-        )
-        for begin, end in near:
-            if at + web.size_bytes <= begin:
-                break
-            at = max(at, end + -end % ALIGNMENT)
-        if at + web.size_bytes > ends[web.space]:
+            if web.excludes(other)
+        ]
+        free = [0, *(end + -end % ALIGNMENT for _, end in near)]
+        if from_top:
+            below = [top, *(begin - web.size_bytes for begin, _ in near)]
+            free = [offset - offset % ALIGNMENT for offset in below]
+        fitting = [
+            at
+            for at in sorted(free, reverse=from_top)
+            if 0 <= at <= top
+            and all(at + web.size_bytes <= b or e <= at for b, e in near)
+        ]
+        if not fitting:
             return None
+        at = fitting[0]
         placed.append((web, at))
-        shift = at - web.begin
-        offsets |= {v: offset + shift for v, offset in web.members}
+        offsets |= {v: offset + at - web.begin for v, offset in web.members}
     return offsets

@@ -30,6 +30,8 @@ class Web:
         first: First instruction that touches one; -1 is before the run.
         last: The last one; the count of the instructions is after it.
         is_fixed: They cannot be moved.
+        has_input: An input of the method is among them.
+        has_output: An output is.
     """
 
     members: tuple[tuple[int, int], ...]
@@ -38,6 +40,8 @@ class Web:
     first: int
     last: int
     is_fixed: bool
+    has_input: bool
+    has_output: bool
 
     @property
     def begin(self) -> int:
@@ -60,15 +64,19 @@ class Web:
             sizes=(*self.sizes, *other.sizes),
             first=min(self.first, other.first),
             last=max(self.last, other.last),
+            has_output=self.has_output or other.has_output,
         )
 
-    def overlaps(self, other: Web) -> bool:
-        """Whether both are needed at one moment, in one arena."""
-        return (
-            self.space == other.space
-            and self.first <= other.last
-            and other.first <= self.last
+    def excludes(self, other: Web) -> bool:
+        """Whether both cannot have the same bytes.
+
+        They are needed at one moment; or the caller may write one and read the other.
+        """
+        ends = (self.has_input and other.has_output) or (
+            self.has_output and other.has_input
         )
+        meet = self.first <= other.last and other.first <= self.last
+        return self.space == other.space and (ends or meet)
 
 
 def webs_of(
@@ -148,6 +156,8 @@ class _Webs:
             first=-1 if whole else min(times),
             last=len(self._effects.at) if whole else max(times),
             is_fixed=fixed,
+            has_input=not method.received.isdisjoint(members),
+            has_output=not method.returned.isdisjoint(members),
         )
 
     def _of(self, index: int) -> int:
