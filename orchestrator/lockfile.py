@@ -37,6 +37,8 @@ class Lock:
         python: Versions of the Python distributions that shaped the outputs.
         outputs: By path: "sha256:<digest> <size in bytes>".
         firmware: What it has for programs that come later: `core/firmware.py`.
+        memory: Arenas, and the scratch memory they were planned for:
+            `core/contract.py`.
     """
 
     profile: Facts
@@ -48,12 +50,13 @@ class Lock:
     python: Facts
     outputs: Facts
     firmware: Facts = ()
+    memory: Facts = ()
 
     def inputs(self) -> Lock:
         """The lock without what the build made: what must hold before it starts."""
         return Lock(
             **{f.name: getattr(self, f.name) for f in fields(self)}
-            | {"outputs": (), "generated": (), "firmware": ()}
+            | {"outputs": (), "generated": (), "firmware": (), "memory": ()}
         )
 
 
@@ -112,6 +115,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
         outputs: dict[StrictStr, StrictStr]
         # Locks of earlier versions have none.
         firmware: dict[StrictStr, StrictStr] = {}
+        memory: dict[StrictStr, StrictStr] = {}
 
     try:
         data = tomli.loads(text)

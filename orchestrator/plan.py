@@ -21,8 +21,8 @@ class PlannedStage:
     """One stage of the plan.
 
     Args:
-        name: `extract`, `aggregate`, `resolve`, `memory`, `generate`, `compile`,
-            `measure` or `lock`.
+        name: `extract`, `aggregate`, `resolve`, `prelink`, `replan`, `memory`,
+            `generate`, `compile`, `measure` or `lock`.
         subject: The model, for stages that run per model; else "".
         inputs: What it depends on.
         reason: Why it runs; "" if its result is known.
@@ -94,8 +94,9 @@ def plan_build(
             sources.
         sources: By path: digests of runtime and kernel files.
         sections: By profile table (`name`, `target`, `models`, `operators`, `dtypes`,
-            `kernels`, `prelink`, `memory`, `registry`, `trace`, `integrity`, `budget`):
-            digest of its settings; of `models`, their order and how they are loaded.
+            `kernels`, `prelink`, `scratch`, `memory`, `registry`, `trace`, `integrity`,
+            `budget`): digest of its settings; of `models`, their order and how they
+            are loaded.
         toolchain: Identity of the compiler; "" if it is not looked at.
         prelinked: Some model is prelinked.
         previous: By stage label: its inputs in the last build that finished it.
@@ -140,17 +141,23 @@ def plan_build(
         library=libraries,
         delegate=delegates,
     )
-    before_memory = {}
+    before_replan = {"resolve": resolve}
     if prelinked:
-        before_memory["prelink"] = add(
+        before_replan["prelink"] = add(
             "prelink",
             stage={"resolve": resolve},
             model=models,
-            profile=settings("models", "prelink"),
+            profile=settings("models", "prelink", "scratch", "target"),
         )
+    replan = add(
+        "replan",
+        stage=before_replan,
+        model=models,
+        profile=settings("memory", "models", "scratch", "target"),
+    )
     memory = add(
         "memory",
-        stage=before_memory,
+        stage={"replan": replan},
         model=models,
         profile=settings("target", "models", "memory"),
         delegate=delegates,
@@ -164,7 +171,7 @@ def plan_build(
         "compile",
         stage={"generate": generate},
         source=sources,
-        profile=settings("target", "trace", "integrity"),
+        profile=settings("target", "trace", "integrity", "scratch"),
         toolchain={"": toolchain},
     )
     measure = add(

@@ -43,20 +43,17 @@ ORCH_ALWAYS_INLINE void compute_group(const Convolution& conv, Block& block,
   int32_t extra[kPixels] = {};
   if (conv.w_offset != 0) sum_inputs<kPixels>(conv, block.patch, x, extra);
   const int8_t* w = block.w + first * filter_items;
-  block.patch.w_step = filter_items;
   while (first < end) {
     const int32_t left = end - first;
-    // The last ones that are no full tile are tiles of one channel.
+    // Of a last tile that is not full every channel is the first one.
     const bool full = left >= kChannels;
-    int32_t count = full ? left / kChannels * kChannels : left;
+    int32_t count = full ? left / kChannels * kChannels : 1;
     if (count > kMostChannels) count = kMostChannels;
+    block.patch.w_step = full ? filter_items : 0;
     Sums<kPixels> sums;
     start(conv.bias, first, count, extra, sums);
-    if (full) {
-      sum_patch<kPixels, kChannels>(block.patch, x, w, sums, count / kChannels);
-    } else {
-      sum_patch<kPixels, 1>(block.patch, x, w, sums, count);
-    }
+    sum_patch<kPixels, kChannels>(block.patch, x, w, sums,
+                                  full ? count / kChannels : 1);
     finish<kPixels, kMostChannels>(conv.to, &sums[0][0], first, count,
                                    block.y + first, conv.out.channels);
     w += count * filter_items;

@@ -4,10 +4,12 @@
 #include <stdint.h>
 
 #include "image.h"
+#include "orch/kernel.h"
 
 namespace orch::cortex_m {
 
-/// A convolution of NHWC images with OHWI weights.
+/// A convolution of NHWC images with OHWI weights; those of a depthwise one are
+/// [1, H, W, out].
 struct Convolution {
   Image in;
   Image out;
@@ -15,6 +17,7 @@ struct Convolution {
   Axis columns;
   int32_t group_channels;  // input channels that an output channel sees
   int32_t group_outputs;   // output channels that see the same
+  int32_t multiplier;      // of a depthwise one: outputs per input channel
   int32_t x_offset;        // added to inputs that are no padding
   int32_t w_offset;        // added to weights
   const int8_t* x;
@@ -23,6 +26,13 @@ struct Convolution {
   int8_t* y;
   Output to;
 };
+
+/// Which operator the arguments are of.
+enum class Kind : uint8_t { kConvolution, kDepthwise };
+
+/// Reads the parameters and checks them against the tensors; gives the output
+/// its sizes. Errors: InvalidArgument, NotSupported, those of `resize`.
+Error prepare(const Args& args, Kind kind, Layout layout, Convolution& conv);
 
 /// y = requantize(bias + sum of (x + x_offset) * (w + w_offset)).
 void convolve(const Convolution& conv);

@@ -19,6 +19,9 @@ namespace {
 constexpr int32_t kStripBytes = 320;
 constexpr int32_t kReadBehind = 64;
 
+/// Most taps of a window whose weights are brought together.
+constexpr int32_t kMostSharedTaps = 48;
+
 class Strips {
  public:
   explicit Strips(const Depthwise& conv)
@@ -26,44 +29,8 @@ class Strips {
         kernel_rows_(conv.rows.kernel),
         taps_(kernel_rows_ * conv.columns.kernel),
         line_(conv.in.width * conv.in.channels),
+        row_span_(wrapping_product(conv.rows.kernel - 1, conv.rows.dilation)),
         padding_(static_cast<uint8_t>(-conv.x_offset) * 0x01010101U) {}
-
-  /// Outputs that a strip can have all taps of.
-  int32_t most_outputs(int32_t item_bytes) const {
-    const int32_t columns = kStripBytes / (kernel_rows_ * item_bytes);
-    return (columns - conv_.columns.kernel) / conv_.columns.stride + 1;
-  }
-
-  /// Fills the strip of `count` outputs from (h, v) on of an image, whose
-  /// first channel is at `x`.
-  template <int32_t kBytes>
-  void fill(const int8_t* x, int32_t h, int32_t v, int32_t count) {
-    const int32_t columns =
-        (count - 1) * conv_.columns.stride + conv_.columns.kernel;
-    const int32_t first = v * conv_.columns.stride - conv_.columns.padding;
-    const int32_t before = limit(-first, columns);
-    const int32_t inside = limit(conv_.in.width - first, columns) - before;
-    const int32_t row = h * conv_.rows.stride - conv_.rows.padding;
-    const int32_t dilation = conv_.rows.dilation;
-    x += (first + before) * conv_.in.channels;
-    int8_t* to = strip_ + before * kernel_rows_ * kBytes;
-    if (row >= 0 && row + (kernel_rows_ - 1) * dilation < conv_.in.height) {
-      const int32_t after = columns - before - inside;
-      pad(strip_, before * kernel_rows_ * kBytes);
-      pad(to + inside * kernel_rows_ * kBytes, after * kernel_rows_ * kBytes);
-      if (kBytes == 4 && kernel_rows_ == 3 && dilation == 1) {
-        copy_three(x + row * line_, to, inside);
-        return;
-      }
-    } else {
-      pad(strip_, columns * kernel_rows_ * kBytes);
-    }
-    for (int32_t i = 0, r = row; i < kernel_rows_; ++i, r += dilation) {
-      if (r >= 0 && r < conv_.in.height) {
-        copy_row<kBytes>(x + r * line_, to + i * kBytes, inside);
-      }
-    }
-  }
 
   /// Four channels of all pixels; each has its own input.
   void compute_channels(int32_t channel) {
@@ -83,22 +50,11 @@ class Strips {
       quad.low[i] = conv_.to.range.low;
       quad.high[i] = conv_.to.range.high;
     }
-    const int32_t most = most_outputs(4);
     const int32_t x_step = conv_.columns.stride * kernel_rows_ * 4;
-    const int8_t* x = conv_.x + channel;
-    int8_t* y = conv_.y + channel;
-    for (int32_t n = 0; n < conv_.out.batch; ++n) {
-      for (int32_t h = 0; h < conv_.out.height; ++h) {
-        for (int32_t v = 0; v < conv_.out.width; v += most) {
-          const int32_t count = limit(conv_.out.width - v, most);
-          fill<4>(x, h, v, count);
-          compute_quad(quad, strip_, x_step, y, conv_.out.channels, count,
-                       conv_.to.offset);
-          y += count * conv_.out.channels;
-        }
-      }
-      x += conv_.in.height * line_;
-    }
+    for_each_strip<4>(channel, [&](int8_t* y, int32_t count) {
+      compute_quad(quad, strip_, x_step, y + channel, conv_.out.channels, count,
+                   conv_.to.offset);
+    });
   }
 
   /// Where the weights of taps are, counted as strips have them.
@@ -119,24 +75,15 @@ class Strips {
     line.offset = conv_.to.offset;
     line.low = conv_.to.range.low;
     line.high = conv_.to.range.high;
-    const int32_t most = most_outputs(1);
-    const int8_t* x = conv_.x + channel;
-    int8_t* y = conv_.y + channel * conv_.multiplier;
-    for (int32_t n = 0; n < conv_.out.batch; ++n) {
-      for (int32_t h = 0; h < conv_.out.height; ++h) {
-        for (int32_t v = 0; v < conv_.out.width; v += most) {
-          const int32_t count = limit(conv_.out.width - v, most);
-          fill<1>(x, h, v, count);
-          for (int32_t i = 0; i < conv_.multiplier; i += 4) {
-            line.lanes = limit(conv_.multiplier - i, 4);
-            line.y_end = y + i + count * conv_.out.channels;
-            compute_line_of(line, channel * conv_.multiplier + i, y + i);
-          }
-          y += count * conv_.out.channels;
-        }
+    for_each_strip<1>(channel, [&](int8_t* y, int32_t count) {
+      const int32_t first = channel * conv_.multiplier;
+      for (int32_t i = 0; i < conv_.multiplier; i += 4) {
+        int8_t* const to = y + first + i;
+        line.lanes = limit(conv_.multiplier - i, 4);
+        line.y_end = to + count * conv_.out.channels;
+        compute_line_of(line, first + i, to);
       }
-      x += conv_.in.height * line_;
-    }
+    });
   }
 
  private:
@@ -146,8 +93,61 @@ class Strips {
     return value < most ? value : most;
   }
 
+  /// Fills the strip with a part of each output row, one after the other, and
+  /// calls fn(y, count): the first channel of the part's first pixel, pixels.
+  template <int32_t kBytes, typename Fn>
+  ORCH_ALWAYS_INLINE void for_each_strip(int32_t channel, const Fn& fn) {
+    const int32_t stride = conv_.columns.stride;
+    const int32_t kernel = conv_.columns.kernel;
+    const int32_t column_bytes = kernel_rows_ * kBytes;
+    const int32_t most = (kStripBytes / column_bytes - kernel) / stride + 1;
+    for (int32_t v = 0; v < conv_.out.width; v += most) {
+      const int32_t count = limit(conv_.out.width - v, most);
+      const int32_t columns = (count - 1) * stride + kernel;
+      const int32_t first = v * stride - conv_.columns.padding;
+      const int32_t before = limit(-first, columns);
+      const int32_t inside = limit(conv_.in.width - first, columns) - before;
+      const int8_t* x =
+          conv_.x + channel + (first + before) * conv_.in.channels;
+      int8_t* y = conv_.y + v * conv_.out.channels;
+      // What lies beside the image stays.
+      pad(columns * column_bytes);
+      for (int32_t n = 0; n < conv_.out.batch; ++n) {
+        int32_t row = -conv_.rows.padding;
+        for (int32_t h = 0; h < conv_.out.height; ++h) {
+          if (row < 0 || row + row_span_ >= conv_.in.height) {
+            pad(columns * column_bytes);
+          }
+          fill<kBytes>(x, row, strip_ + before * column_bytes, inside);
+          fn(y, count);
+          y += conv_.out.width * conv_.out.channels;
+          row += conv_.rows.stride;
+        }
+        x += conv_.in.height * line_;
+      }
+    }
+  }
+
+  /// Rows from `row` on, as far as they are in the image.
+  template <int32_t kBytes>
+  ORCH_ALWAYS_INLINE void fill(const int8_t* x, int32_t row, int8_t* to,
+                               int32_t columns) const {
+    if (kBytes == 4 && row_span_ == 2 && kernel_rows_ == 3 && row >= 0 &&
+        row + 2 < conv_.in.height) {
+      copy_three(x + row * line_, to, columns);
+      return;
+    }
+    for (int32_t i = 0; i < kernel_rows_; ++i) {
+      if (row >= 0 && row < conv_.in.height) {
+        copy_row<kBytes>(x + row * line_, to + i * kBytes, columns);
+      }
+      row += conv_.rows.dilation;
+    }
+  }
+
   /// Items that add nothing, at least so many.
-  void pad(int8_t* to, int32_t bytes) const {
+  void pad(int32_t bytes) {
+    int8_t* to = strip_;
     for (; bytes > 0; bytes -= 4) {
       memcpy(to, &padding_, 4);
       to += 4;
@@ -215,14 +215,11 @@ class Strips {
     compute_line(line, strip_, y);
   }
 
- public:
-  static constexpr int32_t kMostSharedTaps = 48;
-
- private:
   const Depthwise& conv_;
   int32_t kernel_rows_;
   int32_t taps_;
   int32_t line_;
+  int32_t row_span_;  // from a window's first row to its last
   uint32_t padding_;
   alignas(4) int8_t strip_[kStripBytes + kReadBehind];
   int8_t weights_[4 * kMostSharedTaps];  // by channel
@@ -233,7 +230,7 @@ class Strips {
 
 bool convolve_strips(const Depthwise& conv) {
   const bool shared = conv.multiplier > 1;
-  const int32_t most_taps = shared ? Strips::kMostSharedTaps : kMostStripTaps;
+  const int32_t most_taps = shared ? kMostSharedTaps : kMostStripTaps;
   // Where weights are must fit 16 bits.
   if (shared && most_taps * int64_t{conv.out.channels} > UINT16_MAX) {
     return false;

@@ -2,68 +2,9 @@
 #include "orch/kernel.h"
 #include "tile.h"
 #include "unroll.h"
-#include "util/check.h"
-#include "util/scratch.h"
 
 namespace orch::cortex_m {
 namespace {
-
-/// Reads the parameters and checks them against the tensors; gives `out` its
-/// sizes.
-__attribute__((noinline)) Error prepare(const Args& args, Layout layout,
-                                        Depthwise& conv) {
-  const Tensor& input = args.tensor(0);
-  const Tensor& weight = args.tensor(1);
-  const Tensor* bias = args.optional_tensor(2);
-  const Tensor& multipliers = args.tensor(9);
-  const Tensor& shifts = args.tensor(10);
-  const Tensor& scratch = args.tensor(13);
-  Tensor& out = args.tensor(14);
-
-  ORCH_TRY(read_image(input, layout, conv.in));
-  Image filter;
-  ORCH_TRY(read_image(weight, Layout::kNhwc, filter));
-  int32_t stride[2];
-  int32_t padding[2];
-  int32_t dilation[2];
-  ORCH_TRY(read_ints(args.int_list(3), 2, 1, stride));
-  ORCH_TRY(read_ints(args.int_list(4), 2, 0, padding));
-  ORCH_TRY(read_ints(args.int_list(5), 2, 1, dilation));
-  ORCH_TRY(read_int(args.integer(6), 1, conv.multiplier));
-  const int32_t outputs = filter.channels;
-  ORCH_CHECK(weight.numel() > 0 && filter.batch == 1 &&
-                 int64_t{conv.in.channels} * conv.multiplier == outputs,
-             Error::InvalidArgument);
-  ORCH_CHECK(is_per_channel(multipliers, outputs) &&
-                 is_per_channel(shifts, outputs) &&
-                 (bias == nullptr || is_per_channel(*bias, outputs)),
-             Error::InvalidArgument);
-  ORCH_TRY(read_offset(args.integer(7), conv.x_offset));
-  ORCH_TRY(read_between(args.integer(8), -128, 127, conv.to.offset));
-  ORCH_TRY(read_range(args.integer(11), args.integer(12), conv.to.range));
-
-  conv.rows = {conv.in.height, 0,          filter.height,
-               stride[0],      padding[0], dilation[0]};
-  conv.columns = {conv.in.width, 0,          filter.width,
-                  stride[1],     padding[1], dilation[1]};
-  ORCH_TRY(set_output(conv.rows));
-  ORCH_TRY(set_output(conv.columns));
-  conv.out = {conv.in.batch, conv.rows.out, conv.columns.out, outputs};
-  ORCH_TRY(check_scratch(scratch, 0));
-  ORCH_TRY(
-      resize_image(out, layout, conv.out, input, weight, multipliers, shifts));
-  Image written;
-  ORCH_TRY(read_image(out, layout, written));
-
-  conv.x = input.data<int8_t>();
-  conv.w = weight.data<int8_t>();
-  conv.bias = bias == nullptr ? nullptr : bias->data<int32_t>();
-  conv.y = out.mutable_data<int8_t>();
-  conv.to.multipliers = multipliers.data<int32_t>();
-  conv.to.shifts = shifts.data<int32_t>();
-  conv.to.step = 1;
-  return Error::Ok;
-}
 
 /// The taps of an output pixel that lie in the input, row by row, seen from the
 /// first one. Pixels with the same taps have the same list.
@@ -180,7 +121,7 @@ ORCH_HOT void compute(const Depthwise& conv, const Pixel& pixel,
   }
 }
 
-void convolve(const Depthwise& conv) {
+void convolve_pixels(const Depthwise& conv) {
   const int32_t line = conv.in.width * conv.in.channels;
   PixelTaps taps(conv);
   Pixel pixel;
@@ -204,11 +145,11 @@ void convolve(const Depthwise& conv) {
 
 Error run(const Args& args, Layout layout) {
   Depthwise conv;
-  ORCH_TRY(prepare(args, layout, conv));
+  ORCH_TRY(prepare(args, Kind::kDepthwise, layout, conv));
 #if ORCH_ISA == ORCH_ISA_MVE
   if (convolve_strips(conv)) return Error::Ok;
 #endif
-  convolve(conv);
+  convolve_pixels(conv);
   return Error::Ok;
 }
 

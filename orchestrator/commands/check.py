@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 
@@ -31,6 +32,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "kernels": kernels,
             "arena_bytes": memory.arena_bytes,
             "state_bytes": memory.state_bytes,
+            "arenas": arenas_json(memory),
         }
     )
     console.data(
@@ -38,5 +40,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
         f" {'all but what is missing' if missing else 'everything'} fits:"
         f" {kernels} kernels,"
         f" {ram:,} bytes of RAM for arenas and states"
+        + "".join(f"\n  {line}" for line in arena_lines(memory))
     )
     return ExitCode.OK

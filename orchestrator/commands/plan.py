@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 from orchestrator.pipeline.ledger import prelink_ledger, prelink_lines
@@ -57,6 +58,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "arena_bytes": memory.arena_bytes,
             "state_bytes": memory.state_bytes,
             "prelink": [asdict(m) for m in prelink_ledger(pipeline, plan)],
+            "arenas": arenas_json(memory),
             "stages": stages,
         }
     )
@@ -77,6 +79,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             f" bytes of arena, {method.state_bytes:,} of state"
             for method in model.methods
         ]
+    lines += ["", "arenas", *(f"  {line}" for line in arena_lines(memory))]
     lines += ["", "kernels"]
     lines += [
         f"  {operator.name!s:<46} {binding.kernel.library},"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator import lockfile
 from orchestrator.errors import MemoryPlanError
+from orchestrator.pipeline.adapting import model_files
 from orchestrator.pipeline.ledger import explain_passes, prelink_ledger
 from orchestrator.pipeline.locking import lock_inputs, lock_of
 from orchestrator.pipeline.side import build_beside
@@ -100,12 +101,13 @@ class Pipeline(Stages):
         if outputs is None:
             self.toolchain = with_builtins(self.toolchain, self.target)
             compile_plan = self.compile_plan(plan)
-            self._write_work(generated, compile_plan)
+            self._write_work(plan, generated, compile_plan)
             log = run_ninja(self.work, jobs=self.options.jobs, reporter=reporter)
             if "warning:" in log:
                 reporter.note(log)
             report = self._measure(plan, compile_plan, reporter)
             outputs = self._outputs(generated, compile_plan, report)
+            outputs |= model_files(self, plan)
         else:
             compile_plan = self.compile_plan(plan)
             report = self._measure(plan, compile_plan, reporter)
@@ -117,6 +119,7 @@ class Pipeline(Stages):
             generated=generated,
             outputs=outputs,
             firmware=self.firmware_facts(plan),
+            memory=self.memory_facts(plan),
         )
         text = lockfile.lock_text(lock)
         changed = self._current_lock_text() != text
@@ -160,7 +163,10 @@ class Pipeline(Stages):
         return None
 
     def _write_work(
-        self, generated: tuple[GeneratedFile, ...], compile_plan: CompilePlan
+        self,
+        plan: BuildPlan,
+        generated: tuple[GeneratedFile, ...],
+        compile_plan: CompilePlan,
     ) -> None:
         """Lay out ninja's folder; a file that keeps its bytes keeps its time.
 
@@ -180,10 +186,7 @@ class Pipeline(Stages):
             for file in generated
             if file.path.startswith("gen/")
         }
-        files |= {
-            self.work / "models" / f"{name}.pte": data
-            for name, data in self.model_bytes.items()
-        }
+        files |= {self.work / n: d for n, d in model_files(self, plan).items()}
         files[self.work / TOOLCHAIN_FILE] = toolchain_text(self.toolchain).encode()
         for path, data in files.items():
             write_if_changed(path, data)

@@ -305,6 +305,7 @@ class Inputs:
                 "target": (p.target, self.target.toolchain),
                 "models": [(model.name, model.load) for model in p.models],
                 "prelink": p.prelink,
+                "scratch": p.scratch,
                 # What lies where.
                 "memory": (p.memory, [model.pins for model in p.models]),
                 # The content of the files counts, see operator_files.

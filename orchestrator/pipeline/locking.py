@@ -29,6 +29,7 @@ def lock_of(
     generated: tuple[GeneratedFile, ...],
     outputs: Mapping[str, bytes],
     firmware: lockfile.Facts,
+    memory: lockfile.Facts,
 ) -> lockfile.Lock:
     """The lock of a finished build.
 
@@ -38,10 +39,12 @@ def lock_of(
         generated: Generated files.
         outputs: Every published file by path.
         firmware: What it has for programs that come later.
+        memory: Its arenas, and the scratch memory they were planned for.
     """
     return replace(
         lock_inputs(inputs, compile_plan),
         firmware=firmware,
+        memory=memory,
         generated=lockfile.facts((f.path, f.sha256) for f in generated),
         outputs=lockfile.output_facts(
             Artifact(path=path, sha256=digest(data), size_bytes=len(data))

@@ -13,7 +13,9 @@ import orchestrator
 from orchestrator.core.artifact import GeneratedFile
 from orchestrator.core.op_info import Origin
 from orchestrator.core.operator import OperatorName
+from orchestrator.core.scratch import scratch_arguments
 from orchestrator.errors import ProfileError
+from orchestrator.pipeline.adapting import memory_of, prelink, replan
 from orchestrator.pipeline.collector import Collector
 from orchestrator.pipeline.decoding import decoded
 from orchestrator.pipeline.inputs import BuildOptions, Inputs, digest
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
     from orchestrator.core.memory import MemoryPlan
     from orchestrator.core.op_info import OpInfo, Selection
     from orchestrator.core.resolution import Resolution
-    from orchestrator.profile import ModelEntry, Profile
+    from orchestrator.profile import Profile
     from orchestrator.pte.linked import LinkedMethod
+    from orchestrator.pte.program import Program
     from orchestrator.stages.compile import CompilePlan
+    from orchestrator.stages.replan import Adapted
 
 GENERATOR = f"Orchestrator {orchestrator.__version__}"
 _T = TypeVar("_T")
@@ -65,7 +69,7 @@ class Stages(Inputs):
             sources=self.native,
             sections=self.sections,
             toolchain=digest(repr(self.toolchain).encode()) if with_toolchain else "",
-            prelinked=bool(self._prelinked),
+            prelinked=bool(self.prelinked),
             previous=self.previous,
         )
 
@@ -202,56 +206,33 @@ class Stages(Inputs):
         return found
 
     @property
-    def _prelinked(self) -> list[ModelEntry]:
+    def prelinked(self) -> tuple[str, ...]:
+        """Names of the models that the device need not load."""
         models = self.profile.models
-        return [model for model in models if model.load.value == "prelinked"]
+        return tuple(m.name for m in models if m.load.value == "prelinked")
+
+    def unplanned(self, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
+        """Stage prelink: methods where the program has them. Raises ModelError."""
+        if not self.prelinked:
+            return {}
+        return self.memo(plan.stage("prelink"), lambda: prelink(self, plan))
+
+    def adapted(self, plan: BuildPlan) -> dict[str, Adapted]:
+        """Stage replan: every model as it is built. Raises MemoryPlanError."""
+        return self.memo(plan.stage("replan"), lambda: replan(self, plan))
 
     def linked(self, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
-        """Stage prelink: methods of prelinked models. Raises ModelError."""
-        if not self._prelinked:
-            return {}
-        from orchestrator.stages.prelink import (  # noqa: PLC0415
-            PASSES,
-            link_program,
-            run_passes,
-        )
+        """Methods of prelinked models."""
+        found = self.adapted(plan).items()
+        return {name: a.linked for name, a in found if a.linked is not None}
 
-        skip = self.profile.prelink.skip
-        names = [name for name in PASSES if name not in skip]
-
-        def compute() -> dict[str, tuple[LinkedMethod, ...]]:
-            infos = {info.model: info for info in self.op_infos(plan)}
-            return {
-                model.name: tuple(
-                    run_passes(method, names)
-                    for method in link_program(
-                        self.programs[model.name],
-                        infos[model.name],
-                        self.resolution(plan),
-                        where=self.model_spans[model.name],
-                    )
-                )
-                for model in self._prelinked
-            }
-
-        return self.memo(plan.stage("prelink"), compute)
+    def built(self, plan: BuildPlan) -> dict[str, Program]:
+        """Programs as they are built."""
+        return {name: a.program for name, a in self.adapted(plan).items()}
 
     def memory(self, plan: BuildPlan) -> MemoryPlan:
         """Stage memory. Raises MemoryPlanError, ModelError."""
-        from orchestrator.stages.memory import plan_memory  # noqa: PLC0415
-
-        return self.memo(
-            plan.stage("memory"),
-            lambda: plan_memory(
-                self.programs,
-                pointer_bytes=self.target.cpu.pointer_bytes,
-                board=self.target.board,
-                spans=self.model_spans,
-                linked=self.linked(plan),
-                delegates=self.libraries.delegate_states(self.programs.values()),
-                pins={model.name: model.pins for model in self.profile.models},
-            ),
-        )
+        return self.memo(plan.stage("memory"), lambda: memory_of(self, plan))
 
     def generated(self, plan: BuildPlan) -> tuple[GeneratedFile, ...]:
         """Stage generate: everything but what the compiler makes."""
@@ -286,7 +267,7 @@ class Stages(Inputs):
             *generate(
                 profile=name,
                 generator=GENERATOR,
-                programs=self.programs,
+                programs=self.built(plan),
                 resolution=resolution,
                 kernels=kernels,
                 memory=memory,
@@ -319,7 +300,7 @@ class Stages(Inputs):
                 "product.json",
                 product_json(
                     profile=name,
-                    programs=self.programs,
+                    programs=self.built(plan),
                     memory=memory,
                     target=self.target,
                 ),
@@ -341,9 +322,27 @@ class Stages(Inputs):
         )
         return firmware_facts(firmware)
 
+    def memory_facts(self, plan: BuildPlan) -> tuple[tuple[str, str], ...]:
+        """Arenas, and the scratch memory they were planned for."""
+        from orchestrator.core.contract import memory_facts  # noqa: PLC0415
+
+        return memory_facts(
+            self.memory(plan),
+            isa=self.target.isa.name,
+            library=lambda name: self.native[self.libraries.functions(name)],
+        )
+
     def _firmware_json(self, plan: BuildPlan) -> str:
         facts = dict(self.firmware_facts(plan))
         return json.dumps({"schema": 1, "firmware": facts}, indent=1) + "\n"
+
+    def checks_scratch(self, plan: BuildPlan) -> bool:
+        """Whether kernels compare their scratch memory, and there are such kernels."""
+        check, optimize = self.profile.scratch.runtime_check, self.target.optimize
+        return check.applies(optimize) and any(
+            scratch_arguments(operator.schema)
+            for operator in self.resolution(plan).operators
+        )
 
     def compile_plan(self, plan: BuildPlan) -> CompilePlan:
         """Every compile and link step."""
@@ -368,6 +367,7 @@ class Stages(Inputs):
             delegates=self.libraries.delegate_options,
             traced=self.profile.trace.enable,
             checked=self.profile.integrity.check.value != "never",
+            scratch_checks=self.checks_scratch(plan),
             programs=self.programs,
             caller_bytes=self.memory(plan).caller_bytes,
             external=self.loads_external,
@@ -387,7 +387,10 @@ class Stages(Inputs):
         with errors:
             self.resolution(plan)
         with errors:
-            self.memory(plan)
+            if errors.errors:
+                memory_of(self, None)  # of the programs as they are
+            else:
+                self.memory(plan)
         errors.raise_first()
 
 

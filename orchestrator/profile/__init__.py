@@ -28,6 +28,7 @@ from orchestrator.profile.checked import (
     Overlap,
     Profile,
     Registry,
+    Scratch,
     TargetChoice,
     Trace,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "Overlap",
     "Profile",
     "Registry",
+    "Scratch",
     "TargetChoice",
     "Trace",
     "load_profile",

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.integrity import CheckImage
+from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.regions import NO_PINS, Pins, RegionChoice
 from orchestrator.errors import SourceSpan
 
@@ -215,9 +216,10 @@ class Prelink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Memories of the board, in the profile's order."""
+    """Memories of the board in the profile's order, and where planned tensors lie."""
 
     regions: tuple[RegionChoice, ...] = ()
+    planner: Planner = Planner.BEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +227,14 @@ class Registry:
     """ExecuTorch's kernel registry; `max_kernels` None is as many as registered."""
 
     max_kernels: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scratch:
+    """Memory of single calls."""
+
+    policy: ScratchPolicy = ScratchPolicy.PLAN
+    runtime_check: RuntimeCheck = RuntimeCheck.DEBUG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +275,8 @@ class Profile:
         kernels: Where kernels come from.
         delegates: Those of the user, in the profile's order.
         prelink: How models are prelinked.
-        memory: Memories of the board.
+        scratch: Memory of single calls.
+        memory: Memories of the board, and where planned tensors lie.
         registry: Of ExecuTorch's own build.
         trace: Hooks around instructions.
         integrity: Checksums of what lies in flash.
@@ -284,6 +295,7 @@ class Profile:
     kernels: KernelChoice = KernelChoice()
     delegates: tuple[DelegateEntry, ...] = ()
     prelink: Prelink = Prelink()
+    scratch: Scratch = Scratch()
     memory: Memory = Memory()
     registry: Registry = Registry()
     trace: Trace = Trace()

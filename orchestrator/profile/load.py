@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
+from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.operator import OperatorName
 from orchestrator.core.regions import Pins, RegionChoice
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
@@ -32,6 +33,7 @@ from orchestrator.profile.checked import (
     Prelink,
     Profile,
     Registry,
+    Scratch,
     TargetChoice,
     Trace,
 )
@@ -215,6 +217,10 @@ def _checked(
             _delegate(t, document.folder("delegates")) for t in table.delegates
         ),
         prelink=Prelink(skip=tuple(sorted(set(table.prelink.skip)))),
+        scratch=Scratch(
+            policy=ScratchPolicy(table.scratch.policy),
+            runtime_check=RuntimeCheck(table.scratch.runtime_check),
+        ),
         memory=_memory(table.memory),
         registry=Registry(max_kernels=table.registry.max_kernels),
         trace=Trace(enable=table.trace.enable),
@@ -252,7 +258,8 @@ def _memory(table: MemoryTable) -> Memory:
                 kind=region.kind,
             )
             for region in table.regions
-        )
+        ),
+        planner=Planner(table.planner),
     )
 
 

@@ -40,12 +40,13 @@ from orchestrator.profile.fields import (
 )
 from orchestrator.profile.region_tables import ArenaRegions, MemoryTable
 from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
+from orchestrator.profile.scratch_tables import ScratchTable
 from orchestrator.profile.table import Table
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
 SCHEMA_VERSION = 1
 
-PLANNED_KEYS = frozenset({("scratch",)})
+PLANNED_KEYS = frozenset({("memory", "concurrency")})
 """Keys of later versions; a profile that has one is told so."""
 
 PASSES = (
@@ -376,8 +377,12 @@ class ProfileTable(Table):
     prelink: PrelinkTable = Field(
         default=PrelinkTable(), description="How models are prelinked."
     )
+    scratch: ScratchTable = Field(
+        default=ScratchTable(), description="Memory of single calls."
+    )
     memory: MemoryTable = Field(
-        default=MemoryTable(), description="Memories of the board."
+        default=MemoryTable(),
+        description="Memories of the board, and where planned tensors lie.",
     )
     registry: RegistryTable = Field(
         default=RegistryTable(), description="ExecuTorch's kernel registry."

@@ -64,6 +64,13 @@ namespace = "my_backend"
 sources = ["../my_backend/*.cpp"]
 state = "12 B"
 
+[scratch]
+policy = "plan"
+runtime_check = "always"
+
+[memory]
+planner = "best"
+
 [registry]
 max_kernels = 64
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
+from orchestrator.core.memory_policy import Planner
 from orchestrator.profile.fields import (
     ModelName,
     Size,
@@ -101,8 +102,14 @@ class RegionTable(Table):
 
 
 class MemoryTable(Table):
-    """Memories of the board, and how arenas share them."""
+    """Memories of the board, and where planned tensors lie in them: docs/memory.md."""
 
+    planner: Annotated[StrictStr, *choice(Planner)] = Field(
+        default="best",
+        description="`best`: the smallest plan that any planner finds. `greedy`: only "
+        "the fast planners. `keep`: the offsets in the program.",
+        examples=["best"],
+    )
     regions: tuple[RegionTable, ...] = Field(
         default=(), description="Memories of the board."
     )

@@ -207,6 +207,10 @@ class Table:
         at = self._field(slot, 4)
         return self._buffer.target(at) if at else 0
 
+    def place(self, slot: int, width: int) -> int:
+        """Byte position of a field of so many bytes; 0 if it is missing."""
+        return self._field(slot, width)
+
     def uint8(self, slot: int) -> int:
         """An unsigned byte, or an enum stored as one."""
         at = self._field(slot, 1)

@@ -58,6 +58,7 @@ class DeviceError(IntEnum):
     InstructionLimit = 13
     ImageDamaged = 14
     MemoryNotSet = 15
+    ScratchTooSmall = 16
 
     @property
     def meaning(self) -> str:
@@ -82,6 +83,7 @@ _MEANINGS: Final = {
     DeviceError.InstructionLimit: "too many instructions ran",
     DeviceError.ImageDamaged: "flash does not hold what was linked",
     DeviceError.MemoryNotSet: "an input or output has no memory",
+    DeviceError.ScratchTooSmall: "a kernel has less scratch memory than it needs",
 }
 
 

@@ -328,4 +328,6 @@ _REMEDIES: Final = {
     " device again, its flash is worn out or something overwrites it",
     DeviceError.MemoryNotSet: "give every input and output that is not planned its"
     " memory before the run: ..._set_input0 and the like",
+    DeviceError.ScratchTooSmall: 'build with policy = "plan" in [scratch]; a program'
+    " that comes over the air must be the one in models/ of its build",
 }

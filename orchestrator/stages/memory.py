@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.memory import (
     CALLER_SECTION,
     Arena,
+    ArenaFacts,
     MemoryPlan,
     MethodMemory,
     ModelMemory,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from orchestrator.core.regions import Pins
+    from orchestrator.core.scratch_need import ScratchNeed
     from orchestrator.pte.linked import LinkedMethod
     from orchestrator.pte.program import Method, Program
     from orchestrator.targets import Board, Region
@@ -59,6 +61,8 @@ def plan_memory(
     linked: Mapping[str, Sequence[LinkedMethod]] = MappingProxyType({}),
     delegates: Mapping[str, int] = MappingProxyType({}),
     pins: Mapping[str, Pins] = MappingProxyType({}),
+    planned: Mapping[str, Sequence[Sequence[ArenaFacts]]] = MappingProxyType({}),
+    scratch: Mapping[str, Sequence[ScratchNeed]] = MappingProxyType({}),
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -70,6 +74,8 @@ def plan_memory(
         linked: By name of a prelinked model: its methods in the program's order.
         delegates: State bytes of the delegates that are linked, by backend.
         pins: By model name: memories of the board that its arenas have to lie in.
+        planned: By model and method, what became of arenas that were planned.
+        scratch: By model, of its calls.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -96,12 +102,16 @@ def plan_memory(
                     name,
                     program,
                     method,
-                    linked[name][index].state_bytes(pointer_bytes=pointer_bytes)
+                    state_bytes=linked[name][index].state_bytes(
+                        pointer_bytes=pointer_bytes
+                    )
                     if name in linked
                     else method_state_bytes(
                         method, pointer_bytes=pointer_bytes, delegates=delegates
                     ),
-                    {} if name in linked else delegates,
+                    delegates={} if name in linked else delegates,
+                    planned=planned[name][index] if name in planned else (),
+                    scratch=scratch.get(name, ()),
                 )
                 for index, method in enumerate(program.methods)
             ),
@@ -216,10 +226,22 @@ def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
     return sum(_aligned(len(data)) for data in constants)
 
 
-def _arenas(program: Program, method: Method) -> Iterable[Arena]:
+def _arenas(
+    program: Program, method: Method, planned: Sequence[ArenaFacts]
+) -> Iterable[Arena]:
     shares = shares_state(program)
+    facts = {found.memory_id: found for found in planned}
     for memory_id in range(1, len(method.arena_bytes)):
         is_shared = shares and memory_id == SHARED_ID
+        if memory_id in facts:
+            yield Arena(
+                memory_id=memory_id,
+                size_bytes=facts[memory_id].size_bytes,
+                peak_live_bytes=facts[memory_id].lower_bound_bytes,
+                file_bytes=facts[memory_id].file_bytes,
+                planner=facts[memory_id].planner,
+            )
+            continue
         yield Arena(
             memory_id=memory_id,
             size_bytes=method.arena_bytes[memory_id],
@@ -234,18 +256,22 @@ def _method_memory(
     model: str,
     program: Program,
     method: Method,
+    *,
     state_bytes: int,
     delegates: Mapping[str, int],
+    planned: Sequence[ArenaFacts],
+    scratch: Sequence[ScratchNeed],
 ) -> MethodMemory:
     return MethodMemory(
         model=model,
         method=method.name,
-        arenas=tuple(_arenas(program, method)),
+        arenas=tuple(_arenas(program, method, planned)),
         state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
         delegates=delegate_states(method, delegates),
         caller_bytes=caller_bytes(method),
+        scratch=tuple(need for need in scratch if need.method == method.name),
     )
 
 

@@ -6,7 +6,31 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestrator.core.memory import MemoryPlan
+    from orchestrator.core.memory import Arena, MemoryPlan, MethodMemory
+
+
+def _planned(arena: Arena) -> dict[str, object]:
+    if arena.file_bytes is None:
+        return {}
+    return {"file_bytes": arena.file_bytes, "planner": arena.planner}
+
+
+def _scratch(method: MethodMemory) -> dict[str, object]:
+    if not method.scratch:
+        return {}
+    return {
+        "scratch": [
+            {
+                "instruction": need.instruction,
+                "operator": need.operator,
+                "library": need.library,
+                "argument": need.argument,
+                "file_bytes": need.reserved_bytes,
+                "size_bytes": need.size_bytes,
+            }
+            for need in method.scratch
+        ]
+    }
 
 
 def memory_plan_json(plan: MemoryPlan) -> str:
@@ -31,6 +55,7 @@ def memory_plan_json(plan: MemoryPlan) -> str:
                         "input_bytes": list(method.input_bytes),
                         "output_bytes": list(method.output_bytes),
                         **({"caller_bytes": c} if (c := method.caller_bytes) else {}),
+                        **_scratch(method),
                         "arenas": [
                             {
                                 "memory_id": arena.memory_id,
@@ -38,6 +63,7 @@ def memory_plan_json(plan: MemoryPlan) -> str:
                                 "lower_bound_bytes": arena.peak_live_bytes,
                                 "gap_percent": round(arena.gap_percent, 2),
                                 **({"shared": [*s]} if (s := arena.shared) else {}),
+                                **_planned(arena),
                             }
                             for arena in method.arenas
                         ],

@@ -39,6 +39,9 @@ const char* to_string(Error error) {
     case Error::MemoryNotSet:
       if constexpr (kCallerIo) return "MemoryNotSet";
       break;
+    case Error::ScratchTooSmall:
+      if constexpr (kScratchChecks) return "ScratchTooSmall";
+      break;
   }
   return "unknown error";
 }

@@ -10,7 +10,8 @@ constexpr bool same(orch_status status, orch::Error error) {
 static_assert(same(ORCH_OK, orch::Error::Ok) &&
                   same(ORCH_INVALID_PROGRAM, orch::Error::InvalidProgram) &&
                   same(ORCH_IMAGE_DAMAGED, orch::Error::ImageDamaged) &&
-                  same(ORCH_MEMORY_NOT_SET, orch::Error::MemoryNotSet),
+                  same(ORCH_MEMORY_NOT_SET, orch::Error::MemoryNotSet) &&
+                  same(ORCH_SCRATCH_TOO_SMALL, orch::Error::ScratchTooSmall),
               "status.h and error.h list the same codes");
 
 }  // namespace

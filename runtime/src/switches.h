@@ -13,9 +13,16 @@
 #define ORCH_INLINE_CONSTANTS 1
 #endif
 
+/// 0 if no kernel of the product compares its scratch memory with what it
+/// needs.
+#ifndef ORCH_SCRATCH_CHECKS
+#define ORCH_SCRATCH_CHECKS 1
+#endif
+
 namespace orch {
 
 constexpr bool kCallerIo = ORCH_CALLER_IO != 0;
 constexpr bool kInlineConstants = ORCH_INLINE_CONSTANTS != 0;
+constexpr bool kScratchChecks = ORCH_SCRATCH_CHECKS != 0;
 
 }  // namespace orch

@@ -56,6 +56,10 @@ def _keys(*names: str, **nested: object) -> dict[str, object]:
 
 
 VALUE = _keys("kind", "dtype", "sizes", "dim_order", "dynamic")
+ARENA = _keys(
+    *("model", "method", "memory_id", "size_bytes", "lower_bound_bytes"),
+    *("gap_percent", "file_bytes"),
+)
 DOCUMENTS: dict[str, object] = {
     "build": {
         "builds": [
@@ -72,12 +76,14 @@ DOCUMENTS: dict[str, object] = {
     "plan": _keys(
         *("profile", "cpu", "isa", "board", "toolchain", "optimize"),
         *("missing", "arena_bytes", "state_bytes"),
+        arenas=[ARENA],
         models=[None],
         kernels=[_keys("operator", "function", "library", dtypes=[None])],
         stages=[_keys("stage", "runs", "reason")],
     ),
     "check": _keys(
-        *("profile", "ok", "missing", "kernels", "arena_bytes", "state_bytes")
+        *("profile", "ok", "missing", "kernels", "arena_bytes", "state_bytes"),
+        arenas=[ARENA],
     ),
     "size": _keys(
         *("schema", "profile", "regions"),

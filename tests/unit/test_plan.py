@@ -26,6 +26,7 @@ INPUTS: dict[str, Any] = {
         "operators": "p1",
         "dtypes": "d1",
         "kernels": "k1",
+        "scratch": "x1",
         "memory": "a1",
         "registry": "r1",
         "trace": "h1",
@@ -39,6 +40,7 @@ EVERYTHING = (
     "extract vww",
     "aggregate",
     "resolve",
+    "replan",
     "memory",
     "generate",
     "compile",
@@ -47,6 +49,8 @@ EVERYTHING = (
 )
 FROM_COMPILE = {"compile", "measure", "lock"}
 FROM_GENERATE = {"generate", *FROM_COMPILE}
+FROM_REPLAN = {"replan", "memory", *FROM_GENERATE}
+FROM_RESOLVE = {"resolve", *FROM_REPLAN}
 
 
 def _plan(previous: Mapping[str, Mapping[str, str]], **changes: Any) -> BuildPlan:
@@ -85,23 +89,24 @@ def _section(name: str) -> dict[str, Any]:
         ({"orchestrator": "o2"}, set(EVERYTHING)),
         (
             {"models": {"kws": "new", "vww": "m2"}},
-            {"extract kws", "aggregate", "resolve", "memory", *FROM_GENERATE},
+            {"extract kws", "aggregate", *FROM_RESOLVE},
         ),
         (
             {"operator_files": {"ops.yaml": "new"}},
-            {"aggregate", "resolve", *FROM_GENERATE},
+            {"aggregate", *FROM_RESOLVE},
         ),
-        ({"libraries": {"portable": "new"}}, {"resolve", *FROM_GENERATE}),
-        ({"delegates": {"Mine": "new"}}, {"resolve", "memory", *FROM_GENERATE}),
+        ({"libraries": {"portable": "new"}}, FROM_RESOLVE),
+        ({"delegates": {"Mine": "new"}}, FROM_RESOLVE),
         ({"sources": {**INPUTS["sources"], "new.h": "s3"}}, FROM_COMPILE),
         ({"toolchain": "c2"}, FROM_COMPILE),
         (_section("name"), FROM_GENERATE),
-        (_section("target"), {"memory", *FROM_GENERATE}),
-        (_section("models"), {"memory", *FROM_GENERATE}),
-        (_section("operators"), {"aggregate", "resolve", *FROM_GENERATE}),
-        (_section("dtypes"), {"aggregate", "resolve", *FROM_GENERATE}),
-        (_section("kernels"), {"resolve", *FROM_GENERATE}),
-        (_section("memory"), {"memory", *FROM_GENERATE}),
+        (_section("target"), FROM_REPLAN),
+        (_section("models"), FROM_REPLAN),
+        (_section("operators"), {"aggregate", *FROM_RESOLVE}),
+        (_section("dtypes"), {"aggregate", *FROM_RESOLVE}),
+        (_section("kernels"), FROM_RESOLVE),
+        (_section("scratch"), FROM_REPLAN),
+        (_section("memory"), FROM_REPLAN),
         (_section("registry"), FROM_GENERATE),
         (_section("trace"), FROM_GENERATE),
         (_section("integrity"), FROM_GENERATE),
@@ -123,7 +128,7 @@ def test_reasons_name_what_changed() -> None:
     assert _reasons(**_section("budget"))["measure"] == "profile [budget] changed"
     fewer = _reasons(models={"kws": "m1"})
     assert fewer["aggregate"] == "stage extract vww is gone"
-    assert fewer["memory"] == "model vww is gone"
+    assert fewer["memory"] == "stage replan changed, model vww is gone"
     more = _reasons(libraries={"portable": "l1", "quantized": "l2"})
     assert more["resolve"] == "library quantized is new"
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.core.operator import ArgKind
+from orchestrator.core.scratch import scratch_arguments
 from orchestrator.pte.interface import has_lists
 from orchestrator.stages.compile.ninja import ninja_text
 from orchestrator.stages.compile.units import (
@@ -88,6 +89,7 @@ def plan_compile(
     delegates: Mapping[str, LibraryOptions] = MappingProxyType({}),
     traced: bool = False,
     checked: bool = False,
+    scratch_checks: bool = False,
     programs: Mapping[str, Program] = MappingProxyType({}),
     caller_bytes: int = 0,
     external: bool = False,
@@ -107,6 +109,7 @@ def plan_compile(
         delegates: How the sources of delegates are compiled, by backend.
         traced: The product has hooks around every instruction.
         checked: The product can compare what flash holds with what was linked.
+        scratch_checks: Kernels compare their scratch memory with what they need.
         programs: By model name: tell whether an input or output is a list.
         caller_bytes: Inputs and outputs in memory of the caller, of one method at
             most: what the application of `run` has for them.
@@ -133,6 +136,8 @@ def plan_compile(
             caller_bytes=caller_bytes,
             inline_constants=inline_constants,
         )
+        if source == _STATUS_TEXT and not scratch_checks:
+            switches += ("-DORCH_SCRATCH_CHECKS=0",)
         if source == _RUNNER:
             switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
             switches += ("-DORCH_LISTS=1",) if lists else ()
@@ -145,8 +150,15 @@ def plan_compile(
         for s in runtime_sources
         if s.startswith("src/") and (resolution.delegates or s != _ONLY_FOR_DELEGATES)
     )
+    checking = _with_scratch(resolution) if scratch_checks else frozenset[str]()
     kernel_units = [
-        _kernel_unit(f"kernels/{library}", source, common, target, custom.get(library))
+        _kernel_unit(
+            f"kernels/{library}",
+            source,
+            (*common, *(("-DORCH_CHECKS_SCRATCH=1",) * (library in checking))),
+            target,
+            custom.get(library),
+        )
         for library, sources in resolution.sources
         for source in sources
     ]
@@ -221,6 +233,19 @@ _DELEGATING = frozenset(
 def _with_state(options: LibraryOptions, state_bytes: int) -> LibraryOptions:
     state = f"ORCH_DELEGATE_STATE_BYTES={state_bytes}"
     return replace(options, defines=(*options.defines, state))
+
+
+_STATUS_TEXT = "runtime/src/error.cpp"
+
+
+def _with_scratch(resolution: Resolution) -> frozenset[str]:
+    """Kernel libraries of which a kernel is linked that has scratch memory."""
+    return frozenset(
+        binding.kernel.library
+        for operator in resolution.operators
+        if scratch_arguments(operator.schema)
+        for binding in operator.bindings
+    )
 
 
 _CALLER_IO = frozenset(

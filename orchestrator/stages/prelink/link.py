@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.core.operator import ArgKind
+from orchestrator.core.scratch import is_scratch
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.pte.linked import LinkedCall, LinkedMethod
 from orchestrator.pte.program import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.kernel import KernelKey
     from orchestrator.core.op_info import OpInfo
-    from orchestrator.core.operator import Argument, OperatorName, OpSchema
+    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.core.resolution import Resolution
     from orchestrator.errors import SourceSpan
     from orchestrator.pte.linked import LinkedInstruction
@@ -167,7 +167,7 @@ class _Linker:
         outs = outs or [*args[count:]]
         # Kernels write these whatever the schema says.
         outs += [
-            a for a, x in zip(args, schema.arguments, strict=False) if _is_scratch(x)
+            a for a, x in zip(args, schema.arguments, strict=False) if is_scratch(x)
         ]
         in_place = self._in_place.get(function, ())
         return LinkedCall(
@@ -179,11 +179,6 @@ class _Linker:
                 i for i, x in enumerate(schema.arguments) if x.name in in_place
             ),
         )
-
-
-def _is_scratch(argument: Argument) -> bool:
-    """Whether an argument is memory that the kernel needs during its own call only."""
-    return argument.kind is ArgKind.TENSOR and argument.name.startswith("scratch")
 
 
 def _items(values: tuple[Value, ...], indices: Iterable[int]) -> Iterable[int]:

@@ -40,6 +40,8 @@ enum class [[nodiscard]] Error : uint8_t {
   ImageDamaged,
   /// The memory of an input or output was never set.
   MemoryNotSet,
+  /// A scratch tensor is smaller than its kernel needs.
+  ScratchTooSmall,
 };
 // clang-format on
 

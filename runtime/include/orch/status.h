@@ -23,7 +23,8 @@ typedef enum orch_status {
   ORCH_NOT_SUPPORTED,
   ORCH_INSTRUCTION_LIMIT,
   ORCH_IMAGE_DAMAGED,
-  ORCH_MEMORY_NOT_SET
+  ORCH_MEMORY_NOT_SET,
+  ORCH_SCRATCH_TOO_SMALL
 } orch_status;
 
 /* Name of a status, "InvalidProgram". Never null. */

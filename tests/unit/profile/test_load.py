@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
+from orchestrator.core.memory_policy import RuntimeCheck
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile import (
@@ -38,6 +39,7 @@ from orchestrator.profile import (
     Overlap,
     Profile,
     Registry,
+    Scratch,
     TargetChoice,
     Trace,
     checks,
@@ -150,6 +152,7 @@ def test_every_key() -> None:
                 state_bytes=12,
             ),
         ),
+        scratch=Scratch(runtime_check=RuntimeCheck.ALWAYS),
         registry=Registry(max_kernels=64),
         trace=Trace(enable=True),
         integrity=Integrity(check=CheckImage.START),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.core.operator import OperatorName
+from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.core.resolution import Resolution, TableEntry
 from orchestrator.shell import sources
 from orchestrator.stages import compile as stage
@@ -354,3 +354,39 @@ def test_hooks_are_compiled_in_only_where_they_are_wanted(*, traced: bool) -> No
     assert with_hooks == (expected if traced else set())
     # What the lock calls the flags of the product is the same.
     assert "-DORCH_TRACE=1" not in plan.flags
+
+
+def test_only_kernels_with_scratch_memory_compare_it() -> None:
+    resolution = resolution_of("add_mul")
+    relu, *others = resolution.operators
+    schema = parse_schema("aten::f(Tensor self, Tensor scratch) -> Tensor")
+    mine = replace(relu.bindings[0].kernel, library="mine")
+    changed = replace(
+        relu, schema=schema, bindings=(replace(relu.bindings[0], kernel=mine),)
+    )
+
+    def flags(*, checks: bool) -> dict[str, set[str]]:
+        plan = plan_compile(
+            profile="test",
+            target=target_of("cortex-m4", "gnu"),
+            toolchain=GNU,
+            resolution=replace(
+                resolution,
+                operators=(changed, *others),
+                sources=(("mine", ("a.cpp",)), ("portable", ("op_add.cpp",))),
+            ),
+            runtime_sources=RUNTIME,
+            models=("add",),
+            scratch_checks=checks,
+        )
+        return {
+            unit.source: {f for f in unit.flags if "SCRATCH" in f}
+            for unit in plan.units
+            if any("SCRATCH" in f for f in unit.flags)
+        }
+
+    assert flags(checks=False) == {"src/runtime/src/error.cpp": {OFF}}
+    assert flags(checks=True) == {"src/kernels/mine/a.cpp": {ON}}
+
+
+OFF, ON = "-DORCH_SCRATCH_CHECKS=0", "-DORCH_CHECKS_SCRATCH=1"

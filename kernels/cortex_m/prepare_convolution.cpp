@@ -1,0 +1,76 @@
+#include "convolve.h"
+#include "util/check.h"
+#include "util/scratch.h"
+
+namespace orch::cortex_m {
+
+Error prepare(const Args& args, Kind kind, Layout layout, Convolution& conv) {
+  const bool depthwise = kind == Kind::kDepthwise;
+  const Tensor& input = args.tensor(0);
+  const Tensor& weight = args.tensor(1);
+  const Tensor* bias = args.optional_tensor(2);
+  // Arguments after the dilation; a depthwise one has its multiplier before
+  // them.
+  const int next = depthwise ? 7 : 6;
+  const Tensor& multipliers = args.tensor(next + 2);
+  const Tensor& shifts = args.tensor(next + 3);
+  Tensor& out = args.tensor(next + 7);
+
+  ORCH_TRY(read_image(input, layout, conv.in));
+  Image filter;
+  ORCH_TRY(read_image(weight, Layout::kNhwc, filter));
+  int32_t stride[2];
+  int32_t padding[2];
+  int32_t dilation[2];
+  ORCH_TRY(read_ints(args.int_list(3), 2, 1, stride));
+  ORCH_TRY(read_ints(args.int_list(4), 2, 0, padding));
+  ORCH_TRY(read_ints(args.int_list(5), 2, 1, dilation));
+  ORCH_CHECK(weight.numel() > 0, Error::InvalidArgument);
+  const int32_t outputs = depthwise ? filter.channels : filter.batch;
+  conv.multiplier = 1;
+  conv.group_channels = filter.channels;
+  if (depthwise) {
+    ORCH_TRY(read_int(args.integer(6), 1, conv.multiplier));
+    ORCH_CHECK(filter.batch == 1 &&
+                   int64_t{conv.in.channels} * conv.multiplier == outputs,
+               Error::InvalidArgument);
+  } else {
+    ORCH_CHECK(conv.in.channels % filter.channels == 0, Error::InvalidArgument);
+    const int32_t groups = conv.in.channels / filter.channels;
+    ORCH_CHECK(groups > 0 && outputs % groups == 0, Error::InvalidArgument);
+    conv.group_outputs = outputs / groups;
+  }
+  ORCH_CHECK(is_per_channel(multipliers, outputs) &&
+                 is_per_channel(shifts, outputs) &&
+                 (bias == nullptr || is_per_channel(*bias, outputs)),
+             Error::InvalidArgument);
+  ORCH_TRY(read_offset(args.integer(next), conv.x_offset));
+  ORCH_TRY(read_between(args.integer(next + 1), -128, 127, conv.to.offset));
+  ORCH_TRY(read_range(args.integer(next + 4), args.integer(next + 5),
+                      conv.to.range));
+
+  conv.rows = {conv.in.height, 0,          filter.height,
+               stride[0],      padding[0], dilation[0]};
+  conv.columns = {conv.in.width, 0,          filter.width,
+                  stride[1],     padding[1], dilation[1]};
+  ORCH_TRY(set_output(conv.rows));
+  ORCH_TRY(set_output(conv.columns));
+  conv.out = {conv.in.batch, conv.rows.out, conv.columns.out, outputs};
+  ORCH_TRY(check_scratch(args.tensor(next + 6), 0));
+  ORCH_TRY(
+      resize_image(out, layout, conv.out, input, weight, multipliers, shifts));
+  Image written;
+  ORCH_TRY(read_image(out, layout, written));
+
+  conv.w_offset = 0;
+  conv.x = input.data<int8_t>();
+  conv.w = weight.data<int8_t>();
+  conv.bias = bias == nullptr ? nullptr : bias->data<int32_t>();
+  conv.y = out.mutable_data<int8_t>();
+  conv.to.multipliers = multipliers.data<int32_t>();
+  conv.to.shifts = shifts.data<int32_t>();
+  conv.to.step = 1;
+  return Error::Ok;
+}
+
+}  // namespace orch::cortex_m

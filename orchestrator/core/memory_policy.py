@@ -1,0 +1,34 @@
+"""How memory is planned: what a profile can say of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Planner(StrEnum):
+    """Who decides where planned tensors lie."""
+
+    BEST = "best"
+    GREEDY = "greedy"
+    KEEP = "keep"
+
+
+class ScratchPolicy(StrEnum):
+    """Who decides how much scratch memory calls get."""
+
+    PLAN = "plan"
+    VERIFY = "verify"
+    KEEP = "keep"
+
+
+class RuntimeCheck(StrEnum):
+    """In which builds kernels compare their scratch memory with what they need."""
+
+    NEVER = "never"
+    DEBUG = "debug"
+    ALWAYS = "always"
+
+    def applies(self, optimize: str) -> bool:
+        """Whether a build compares that is optimized for this."""
+        debug = self is RuntimeCheck.DEBUG and optimize == "debug"
+        return debug or self is RuntimeCheck.ALWAYS

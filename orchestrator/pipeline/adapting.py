@@ -1,0 +1,197 @@
+"""Stages `prelink` and `replan`: models made right for the target."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from orchestrator.core.memory_policy import Planner, ScratchPolicy
+from orchestrator.core.scratch_need import ScratchNeed
+from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
+from orchestrator.pte.edit import EditError
+from orchestrator.pte.program import KernelCall
+from orchestrator.pte.scratch import MethodFacts, scratch_requests
+
+if TYPE_CHECKING:
+    from orchestrator.core.memory import MemoryPlan
+    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.pipeline.stages import Stages
+    from orchestrator.plan import BuildPlan
+    from orchestrator.pte.linked import LinkedMethod
+    from orchestrator.pte.program import Program
+    from orchestrator.stages.replan import Adapted
+
+
+def scratch_needs(
+    stages: Stages, plan: BuildPlan
+) -> dict[str, tuple[ScratchNeed, ...]]:
+    """By model: scratch memory of its calls.
+
+    Raises:
+        KernelError: A kernel does not say how much it needs.
+        MemoryPlanError: The profile's policy does not allow what a program has.
+    """
+    from orchestrator.stages.replan import scratch_problems  # noqa: PLC0415
+
+    policy = stages.profile.scratch.policy
+    if policy is ScratchPolicy.KEEP:
+        return dict.fromkeys(stages.programs, ())
+    isa = stages.target.isa.name
+    found = {name: _needs(stages, plan, name) for name in stages.programs}
+    problems = [
+        problem
+        for name, needs in found.items()
+        for problem in scratch_problems(
+            needs, policy, model=name, isa=isa, where=stages.model_spans[name]
+        )
+    ]
+    if problems:
+        raise MemoryPlanError(problems)
+    return found
+
+
+def _needs(stages: Stages, plan: BuildPlan, model: str) -> tuple[ScratchNeed, ...]:
+    """What the calls of a model need; calls without a kernel need nothing."""
+    kernels = {
+        (origin.method, origin.instruction): binding.kernel
+        for operator in stages.resolution(plan).operators
+        for binding in operator.bindings
+        for origin in binding.origins
+        if origin.source == model
+    }
+    found = []
+    for method in stages.programs[model].methods:
+        facts = MethodFacts.of(method)
+        for number, call in enumerate(method.instructions):
+            kernel = kernels.get((method.name, number))
+            if kernel is None or not isinstance(call, KernelCall):
+                continue
+            found += [
+                ScratchNeed(
+                    method=method.name,
+                    instruction=number,
+                    operator=str(kernel.operator),
+                    library=kernel.library,
+                    argument=request.argument,
+                    value=request.value,
+                    reserved_bytes=request.reserved_bytes,
+                    needed_bytes=request.size_bytes,
+                    is_private=request.is_private,
+                )
+                for request in scratch_requests(
+                    method, call, kernel, stages.target.isa.name, facts=facts
+                )
+            ]
+    return tuple(found)
+
+
+def prelink(stages: Stages, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
+    """Stage prelink: methods of prelinked models, after the passes."""
+    from orchestrator.stages.prelink import (  # noqa: PLC0415
+        PASSES,
+        link_program,
+        run_passes,
+    )
+
+    skip = stages.profile.prelink.skip
+    names = [name for name in PASSES if name not in skip]
+    infos = {info.model: info for info in stages.op_infos(plan)}
+    programs = _sized(stages, plan)
+    return {
+        model: tuple(
+            run_passes(method, names)
+            for method in link_program(
+                programs[model],
+                infos[model],
+                stages.resolution(plan),
+                where=stages.model_spans[model],
+            )
+        )
+        for model in stages.prelinked
+    }
+
+
+def replan(stages: Stages, plan: BuildPlan) -> dict[str, Adapted]:
+    """Stage replan: every model as it is built, in the profile's order."""
+    from orchestrator.stages.planner import plan_blocks  # noqa: PLC0415
+    from orchestrator.stages.replan import adapt_linked, adapt_program  # noqa: PLC0415
+
+    choice = stages.profile.memory.planner
+    planner = None
+    if choice is not Planner.KEEP:
+        planner = partial(
+            plan_blocks, planner="best" if choice is Planner.BEST else "greedy"
+        )
+    linked = stages.unplanned(plan)
+    schemas = _schemas(stages, plan)
+    found = {}
+    for name, program in _sized(stages, plan).items():
+        if name in linked:
+            found[name] = adapt_linked(
+                stages.programs[name], program, linked[name], schemas, plan=planner
+            )
+            continue
+        try:
+            found[name] = adapt_program(
+                stages.programs[name], program, schemas, plan=planner
+            )
+        except EditError as error:
+            raise ModelError(
+                Diagnostic(
+                    code="unsupported-program",
+                    message=f'model "{name}" cannot be given the scratch memory that'
+                    " its kernels need",
+                    where=stages.model_spans[name],
+                    notes=(("found", str(error)),),
+                    hint="export the model again with ExecuTorch's own exporter",
+                )
+            ) from error
+    return found
+
+
+def _sized(stages: Stages, plan: BuildPlan) -> dict[str, Program]:
+    """Programs with scratch tensors as large as they have to be."""
+    from orchestrator.stages.replan import with_scratch  # noqa: PLC0415
+
+    needs = scratch_needs(stages, plan)
+    # Where the profile asks to verify, everything is as it has to be already.
+    return {
+        name: with_scratch(program, needs[name])
+        for name, program in stages.programs.items()
+    }
+
+
+def _schemas(stages: Stages, plan: BuildPlan) -> dict[OperatorName, OpSchema]:
+    return {o.name: o.schema for o in stages.resolution(plan).operators}
+
+
+def model_files(stages: Stages, plan: BuildPlan) -> dict[str, bytes]:
+    """Programs as the device loads them, by path in the build folder."""
+    return {
+        f"models/{name}.pte": adapted.program.data
+        for name, adapted in stages.adapted(plan).items()
+        if adapted.linked is None
+    }
+
+
+def memory_of(stages: Stages, plan: BuildPlan | None) -> MemoryPlan:
+    """Stage memory: of the models as they are built; without a plan, as they are.
+
+    Raises:
+        ModelError: A program needs what the runtime does not offer.
+        MemoryPlanError: A block fits no region of the board.
+    """
+    from orchestrator.stages.memory import plan_memory  # noqa: PLC0415
+
+    adapted = stages.adapted(plan) if plan is not None else {}
+    return plan_memory(
+        stages.built(plan) if plan is not None else stages.programs,
+        pointer_bytes=stages.target.cpu.pointer_bytes,
+        board=stages.target.board,
+        spans=stages.model_spans,
+        linked=stages.linked(plan) if plan is not None else {},
+        delegates=stages.libraries.delegate_states(stages.programs.values()),
+        planned={name: found.arenas for name, found in adapted.items()},
+        scratch=scratch_needs(stages, plan) if plan is not None else {},
+        pins={model.name: model.pins for model in stages.profile.models},
+    )
