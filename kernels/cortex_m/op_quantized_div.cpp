@@ -31,10 +31,13 @@ struct Division {
   /// 0 / 0 and everything else divided by the zero point is 0. Source:
   /// ExecuTorch, backends/cortex_m/ops/op_quantized_div.cpp.
   int32_t of(int32_t a, int32_t b) const {
-    const int32_t divisor = b - b_zero;
-    const float quotient = divisor == 0 ? 0.0F
-                                        : static_cast<float>(a - a_zero) /
-                                              static_cast<float>(divisor);
+    // Nothing is converted under a condition: gcc 12 gives such a conversion a
+    // name that the assembler for MVE does not take (vcvtne).
+    const bool none = b == b_zero;
+    const int32_t divisor = none ? 1 : b - b_zero;
+    const int32_t dividend = none ? 0 : a - a_zero;
+    const float quotient =
+        static_cast<float>(dividend) / static_cast<float>(divisor);
     const float value = round_away(quotient * scale) + zero_point;
     // NaN, of a scale that is none or not finite, gives the upper limit.
     if (!(value < high)) return static_cast<int32_t>(high);

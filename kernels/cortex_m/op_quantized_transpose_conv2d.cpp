@@ -81,95 +81,65 @@ __attribute__((noinline)) Error prepare(const Args& args, Layout layout,
 
 /// Pixels of one phase that see the same taps.
 struct Block {
-  Taps rows;
-  Taps columns;
+  Patch patch;
   const int8_t* x;  // the first pixel's first tap
+  const int8_t* w;  // the same tap of the first output channel
   int8_t* y;
 };
 
-class Pixels {
- public:
-  explicit Pixels(const Transposed& conv)
-      : conv_(conv),
-        depth_(conv.in.channels),
-        x_row_(wrapping_product(conv.rows.in_step, conv.in.width * depth_)),
-        x_column_(wrapping_product(conv.columns.in_step, depth_)),
-        w_row_(conv.columns.axis.kernel * depth_),
-        y_step_(wrapping_product(conv.columns.axis.stride, conv.out.channels)) {
-  }
-
-  /// All output channels of kPixels pixels.
-  template <int kPixels, int kChannels>
-  ORCH_ALWAYS_INLINE void compute(const Block& block) const {
-    for (int32_t c = 0; c < conv_.out.channels;) {
-      // Of a tile that is not full every channel is the first one.
-      const int32_t channels =
-          c + kChannels <= conv_.out.channels ? kChannels : 1;
-      compute_tile<kPixels, kChannels>(block, c, channels);
-      c += channels;
+/// All output channels of kPixels pixels.
+template <int kPixels, int kChannels>
+ORCH_HOT void compute(const Transposed& conv, const Block& block) {
+  const int32_t filter_items = block.patch.w_step;
+  const int32_t y_step =
+      wrapping_product(conv.columns.axis.stride, conv.out.channels);
+  const int32_t none[kPixels] = {};
+  const int8_t* w = block.w;
+  for (int32_t first = 0; first < conv.out.channels;) {
+    const int32_t left = conv.out.channels - first;
+    // The last ones that are no full tile are tiles of one channel.
+    const bool full = left >= kChannels;
+    int32_t count = full ? left / kChannels * kChannels : left;
+    if (count > kMostChannels) count = kMostChannels;
+    Sums<kPixels> sums;
+    start(conv.bias, first, count, none, sums);
+    if (full) {
+      sum_patch<kPixels, kChannels>(block.patch, block.x, w, sums,
+                                    count / kChannels);
+    } else {
+      sum_patch<kPixels, 1>(block.patch, block.x, w, sums, count);
     }
+    finish<kPixels, kMostChannels>(conv.to, &sums[0][0], first, count,
+                                   block.y + first, y_step);
+    w += count * filter_items;
+    first += count;
   }
-
- private:
-  template <int kPixels, int kChannels>
-  ORCH_ALWAYS_INLINE void compute_tile(const Block& block, int32_t c,
-                                       int32_t channels) const {
-    int32_t sums[kPixels][kChannels];
-    unrolled<kChannels>([&](auto i) {
-      const bool has_bias = conv_.bias != nullptr && i < channels;
-      const int32_t bias = has_bias ? conv_.bias[c + i] : 0;
-      unrolled<kPixels>([&](auto p) { sums[p][i] = bias; });
-    });
-    const int32_t filter_items = conv_.rows.axis.kernel * w_row_;
-    const int32_t w_step = channels == kChannels ? filter_items : 0;
-    const int8_t* w_row = conv_.w + c * filter_items +
-                          block.rows.first * w_row_ +
-                          block.columns.first * depth_;
-    for (int32_t i = 0; i < block.rows.count; ++i) {
-      for (int32_t j = 0; j < block.columns.count; ++j) {
-        const int32_t at = i * conv_.rows.tap_step * w_row_ +
-                           j * conv_.columns.tap_step * depth_;
-        accumulate({block.x - (i * x_row_ + j * x_column_), w_row + at, depth_,
-                    w_step, depth_, conv_.x_offset},
-                   sums);
-      }
-    }
-    unrolled<kChannels>([&](auto i) {
-      if (i >= channels) return;
-      int8_t* y = block.y + c + i;
-      unrolled<kPixels>(
-          [&](auto p) { y[p * y_step_] = conv_.to.item(sums[p][i], c + i); });
-    });
-  }
-
-  const Transposed& conv_;
-  int32_t depth_;
-  int32_t x_row_;
-  int32_t x_column_;
-  int32_t w_row_;
-  int32_t y_step_;
-};
+}
 
 /// One row of the output.
-void compute_row(const Transposed& conv, const Pixels& pixels, Block block,
-                 const int8_t* x, int8_t* y) {
+///
+/// x: of the first row of taps; w: of the same row, of the first channel.
+void compute_row(const Transposed& conv, Block& block, const int8_t* x,
+                 const int8_t* w, int8_t* y) {
   const TransposedAxis& axis = conv.columns;
   for (int32_t first = 0; first < phase_count(axis); ++first) {
     const Phase phase = phase_at(axis, first);
     int32_t index = 0;
     for (int32_t v = first; v < conv.out.width;) {
-      block.columns = taps_at(axis, phase, index);
-      block.x = x + block.columns.in * conv.in.channels;
+      const Taps columns = taps_at(axis, phase, index);
+      block.patch.columns = columns.count;
+      block.x = x + columns.in * conv.in.channels;
+      block.w = w + columns.first * conv.in.channels;
       block.y = y + v * conv.out.channels;
       // All taps of the first and of the last pixel.
       const int32_t more = kWidePixels - 1;
-      const bool wide = block.columns.count == phase.count &&
+      const bool wide = columns.count == phase.count &&
                         (conv.out.width - 1 - v) / axis.axis.stride >= more &&
                         taps_at(axis, phase, index + more).count == phase.count;
       if (wide) {
-        pixels.compute<kWidePixels, kWideChannels>(block);
+        compute<kWidePixels, kWideChannels>(conv, block);
       } else {
-        pixels.compute<1, kNarrowChannels>(block);
+        compute<1, kNarrowChannels>(conv, block);
       }
       const int32_t count = wide ? kWidePixels : 1;
       index += count;
@@ -181,18 +151,30 @@ void compute_row(const Transposed& conv, const Pixels& pixels, Block block,
 Error run(const Args& args, Layout layout) {
   Transposed conv;
   ORCH_TRY(prepare(args, layout, conv));
-  const Pixels pixels(conv);
-  const int32_t x_line = conv.in.width * conv.in.channels;
+  const int32_t depth = conv.in.channels;
+  const int32_t x_line = conv.in.width * depth;
   const int32_t y_line = conv.out.width * conv.out.channels;
+  Block block = {};
+  Patch& patch = block.patch;
+  // Along the taps of an output its inputs go backwards.
+  const int32_t w_line = conv.columns.axis.kernel * depth;
+  patch.items = depth;
+  patch.x_row = wrapping_product(-conv.rows.in_step, x_line);
+  patch.x_column = wrapping_product(-conv.columns.in_step, depth);
+  patch.w_row = wrapping_product(conv.rows.tap_step, w_line);
+  patch.w_column = wrapping_product(conv.columns.tap_step, depth);
+  patch.x_step = depth;
+  patch.w_step = conv.rows.axis.kernel * w_line;
+  patch.x_offset = conv.x_offset;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t first = 0; first < phase_count(conv.rows); ++first) {
       const Phase phase = phase_at(conv.rows, first);
       int32_t index = 0;
       for (int32_t h = first; h < conv.out.height; h += conv.rows.axis.stride) {
-        Block block = {};
-        block.rows = taps_at(conv.rows, phase, index++);
-        compute_row(conv, pixels, block, conv.x + block.rows.in * x_line,
-                    conv.y + h * y_line);
+        const Taps rows = taps_at(conv.rows, phase, index++);
+        patch.rows = rows.count;
+        compute_row(conv, block, conv.x + rows.in * x_line,
+                    conv.w + rows.first * w_line, conv.y + h * y_line);
       }
     }
     conv.x += conv.in.height * x_line;

@@ -287,7 +287,7 @@ def test_another_order_of_models_is_another_product(w: Workspace) -> None:
     swapped = text.replace('"other"', '"x"').replace('"model"\np', '"other"\np')
     w.profile.write_text(swapped.replace('"x"', '"model"'))
     done = w.build()
-    assert done.stages["memory"] == "profile [models] changed"
+    assert done.stages["replan"] == "profile [models] changed"
     assert w.outputs()["product.json"] != before
 
 
@@ -524,7 +524,7 @@ def test_edits_of_the_program_run_every_stage(w: Workspace, own_file: Path) -> N
     assert not _is_fast(w)
     done = w.build()
     assert set(done.stages) == {
-        *("extract model", "aggregate", "resolve", "memory"),
+        *("extract model", "aggregate", "resolve", "replan", "memory"),
         *("generate", "compile", "measure", "lock"),
     }
     assert done.stages["extract model"] == "orchestrator changed"

@@ -1,8 +1,8 @@
 """Every program of the corpus that has its kernels, on the boards.
 
 Which ones these are is worked out as on the host, see tests/integration/test_corpus.py.
-Those that test_cases.py builds alone are left to it; all others share one product per
-target and toolchain.
+Those that test_cases.py builds alone are left to it, int8 models to test_int8.py; all
+others share one product per target and toolchain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.case_counts import count_case
-from tests.integration.test_corpus import ALONE, corpus_product, outputs_of
+from tests.integration.test_corpus import ALONE, INT8, corpus_product, outputs_of
 from tests.same_bits import check_same_bits
 from tests.targets import chosen_pairs
 from tests.tools import need_emulator, need_toolchain
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
+TOGETHER = tuple(case for case in ALONE if case not in INT8)
+
 
 @pytest.fixture(scope="module", params=chosen_pairs(), ids="-".join)
 def board(
@@ -35,12 +37,12 @@ def board(
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     folder = tmp_path_factory.mktemp("corpus")
-    product = corpus_product(folder, "corpus", ALONE, cpu=cpu, toolchain=toolchain)
+    product = corpus_product(folder, "corpus", TOGETHER, cpu=cpu, toolchain=toolchain)
     assert product.run("build") == 0
     return cpu, toolchain, product
 
 
-@pytest.mark.parametrize("case", ALONE)
+@pytest.mark.parametrize("case", TOGETHER)
 def test_program_runs_on_the_board(
     board: tuple[str, str, Product],
     case: str,

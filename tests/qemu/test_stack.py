@@ -29,7 +29,7 @@ from orchestrator.stages.generate.ports import (
 )
 from orchestrator.targets import BOARDS
 from tests.conftest import CORPUS, model_bytes
-from tests.integration.test_corpus import RUNNABLE, corpus_product
+from tests.integration.test_corpus import INT8, RUNNABLE, corpus_product
 from tests.qemu.test_cases import CASES
 from tests.tools import need_emulator, need_toolchain
 
@@ -243,14 +243,17 @@ def _measured(
 
 CLOSE: Final = tuple(case for case in CASES if case in RUNNABLE)[:8]
 """A product of these has no kernel, and no part of the loader, that only others use."""
+_FLOATS: Final = tuple(case for case in RUNNABLE if case not in INT8)
 PRODUCTS: Final = {
-    "m4-gnu-all": ("cortex-m4", "gnu", RUNNABLE),
-    "m4-zig-all": ("cortex-m4", "zig", RUNNABLE),
+    "m4-gnu-all": ("cortex-m4", "gnu", _FLOATS),
+    "m4-zig-all": ("cortex-m4", "zig", _FLOATS),
     "m4-zig-close": ("cortex-m4", "zig", CLOSE),
-    # The memories of the board for the M55 take a third.
-    "m55-gnu-first": ("cortex-m55", "gnu", RUNNABLE[::3]),
-    "m55-zig-second": ("cortex-m55", "zig", RUNNABLE[1::3]),
-    "m55-gnu-third": ("cortex-m55", "gnu", RUNNABLE[2::3]),
+    # The memories of the board for the M55 take a third of those with floats.
+    "m55-gnu-first": ("cortex-m55", "gnu", _FLOATS[::3]),
+    "m55-zig-second": ("cortex-m55", "zig", _FLOATS[1::3]),
+    "m55-gnu-third": ("cortex-m55", "gnu", _FLOATS[2::3]),
+    "m4-zig-int8": ("cortex-m4", "zig", INT8),
+    "m55-gnu-int8": ("cortex-m55", "gnu", INT8),
     "m55-gnu-close": ("cortex-m55", "gnu", CLOSE),
     # Support functions for floats, and the shortest instructions.
     "m0plus-gnu-close": ("cortex-m0plus", "gnu", CLOSE),

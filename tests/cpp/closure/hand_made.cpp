@@ -44,6 +44,31 @@ ReferenceCall mean(std::vector<T> items, T value) {
   return call;
 }
 
+/// Numbers of a quantized dtype from floats, or back.
+template <typename Q>
+ReferenceCall quantizer(bool back) {
+  ReferenceCall call(back ? "cortex_m::dequantize_per_tensor.out"
+                          : "cortex_m::quantize_per_tensor.out");
+  TestTensor numbers = TestTensor::of<Q>({2}, {-3, 100});
+  TestTensor floats = TestTensor::of<float>({2}, {-2.5F, 49});
+  const auto type = static_cast<int64_t>(DtypeOf<Q>::value);
+  call.input(std::move(back ? numbers : floats));
+  call.number(0.5).integer(2).integer(INT8_MIN).integer(INT8_MAX);
+  call.integer(type).output(std::move(back ? floats : numbers));
+  return call;
+}
+
+/// A quotient of the int8 operators.
+template <typename Q>
+ReferenceCall quotient() {
+  ReferenceCall call("cortex_m::quantized_div.out");
+  call.input(TestTensor::of<Q>({3}, {7, 20, 3})).integer(2);
+  call.input(TestTensor::of<Q>({3}, {3, 1, 1})).integer(1);
+  call.integer(4).number(1);
+  call.output(TestTensor::of<Q>({3}, {7, 4, 4}));
+  return call;
+}
+
 }  // namespace
 
 std::deque<ReferenceCall> hand_made_calls() {
@@ -72,6 +97,12 @@ std::deque<ReferenceCall> hand_made_calls() {
   calls.push_back(logical_xor<double>());
   calls.push_back(mean<int8_t>({100, 120, 110}, 110));
   calls.push_back(mean<float>({1, 2, 4.5F}, 2.5F));
+  for (const bool back : {false, true}) {
+    calls.push_back(quantizer<int8_t>(back));
+    calls.push_back(quantizer<int16_t>(back));
+  }
+  calls.push_back(quotient<int8_t>());
+  calls.push_back(quotient<int16_t>());
   return calls;
 }
 

@@ -1,0 +1,77 @@
+"""One file, every core: the int8 models of the corpus on the host and on the boards.
+
+Each was exported for a core and for plain C: scratch sizes differ, and linear layers
+for MVE hold sums of their weights in place of a bias. Whichever file is built for
+whichever target, outputs are the expected ones and the same to the bit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.case_counts import count_case
+from tests.conftest import CORPUS
+from tests.integration.test_corpus import INT8, corpus_product, outputs_of
+from tests.same_bits import check_same_bits
+from tests.targets import chosen_pairs
+from tests.tools import need_emulator, need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.product import Product
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
+
+PLAIN = "plain_c.pte"
+CASES = [
+    (case, file)
+    for file in ("model.pte", PLAIN)
+    for case in INT8
+    if (CORPUS / case / file).exists()
+]
+
+
+@pytest.fixture(scope="module", params=[("host", "zig"), *chosen_pairs()], ids="-".join)
+def products(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, str, dict[str, Product]]:
+    """A core, a toolchain, and a product of each kind of file for it."""
+    cpu, toolchain = request.param
+    need_toolchain(cpu, toolchain)
+    if cpu != "host":
+        need_emulator(cpu)
+    built = {}
+    for file in ("model.pte", PLAIN):
+        folder = tmp_path_factory.mktemp("int8")
+        cases = [case for case, own in CASES if own == file]
+        built[file] = corpus_product(
+            folder, "int8", cases, cpu=cpu, toolchain=toolchain, file=file
+        )
+        assert built[file].run("build") == 0
+    return cpu, toolchain, built
+
+
+@pytest.mark.parametrize("model", CASES, ids="-".join)
+def test_outputs_are_the_same_everywhere(
+    products: tuple[str, str, dict[str, Product]],
+    model: tuple[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
+) -> None:
+    case, file = model
+    cpu, toolchain, built = products
+    outputs = outputs_of(built[file], case, tmp_path, capsys)
+    check_same_bits(case, outputs, f"{file} on {cpu} {toolchain}")
+    if file != PLAIN:
+        count_case(record_property, case, cpu)
+
+
+def test_there_are_such_models() -> None:
+    plain = [case for case, file in CASES if file == PLAIN]
+    # One was exported for plain C alone.
+    assert set(INT8) - set(plain) == {"kws_dscnn_int8_m0plus"}
