@@ -85,6 +85,8 @@ class Kernel:
         entry: Where it is declared, `kernels/portable/functions.yaml:12`.
         scratch: Per scratch argument that has one: (argument name, expression for its
             size in bytes).
+        in_place: Arguments that may be the same memory as the output, if they have its
+            dtype, sizes and dim order: the kernel reads each item before it writes it.
     """
 
     operator: OperatorName
@@ -100,3 +102,4 @@ class Kernel:
     entry: str
     argument_sets: tuple[str, ...] = ()
     scratch: tuple[tuple[str, str], ...] = ()
+    in_place: tuple[str, ...] = ()

@@ -51,7 +51,7 @@ PLANNED_KEYS = frozenset({("memory", "concurrency")})
 
 PASSES = (
     *("fold_permutes", "fold_constants", "alias_copies", "drop_unused_calls"),
-    *("share_values", "drop_values"),
+    *("in_place", "share_values", "drop_values"),
 )
 """Names of the passes of stage `prelink`; a test holds the two equal."""
 
@@ -307,7 +307,8 @@ class PrelinkTable(Table):
         default=(),
         description="Passes to leave out. `fold_permutes`, `fold_constants`: compute "
         "constants at build time. `alias_copies`, `drop_unused_calls`: no needless "
-        "copies. `share_values`, `drop_values`: no slot twice, and none unused.",
+        "copies. `in_place`: outputs over inputs that are not needed any more. "
+        "`share_values`, `drop_values`: no slot twice, and none unused.",
         examples=[["fold_permutes"]],
     )
 

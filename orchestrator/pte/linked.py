@@ -26,12 +26,15 @@ class LinkedCall:
         function: Qualified C++ name of the kernel.
         args: Value indices, as the kernel counts them.
         outs: Values that it writes: arguments, and the items of lists.
+        in_place: Positions of arguments that may be the same memory as the output, if
+            they have its dtype, sizes and dim order.
     """
 
     operator: OperatorName
     function: str
     args: tuple[int, ...]
     outs: tuple[int, ...]
+    in_place: tuple[int, ...] = ()
 
 
 LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall

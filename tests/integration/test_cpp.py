@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.catalog import read_library
 from tests.cpp.support.suite import build
 
+KERNELS = Path(__file__).parents[2] / "kernels"
 DATA = Path(__file__).parents[1] / "data" / "kernels"
 CORTEX_M = DATA.parent / "cortex_m"
 
@@ -18,6 +20,20 @@ CORTEX_M = DATA.parent / "cortex_m"
 @pytest.fixture(scope="module")
 def programs() -> dict[str, Path]:
     return build()
+
+
+def _in_place() -> str:
+    """What kernels may have in the place of their output: operator, positions."""
+    lines = []
+    for library in ("cortex_m", "portable"):
+        file = KERNELS / library / "functions.yaml"
+        text = file.read_text(encoding="utf-8")
+        for kernel in read_library(text, library=library, file=str(file)):
+            names = [a.name for a in kernel.schema.arguments]
+            at = [str(names.index(name)) for name in kernel.in_place]
+            if at:
+                lines.append(" ".join([str(kernel.operator), *at]))
+    return "\n".join(lines)
 
 
 @pytest.mark.toolchain
@@ -28,6 +44,7 @@ def test_all_cases_pass(programs: dict[str, Path], name: str) -> None:
         env={
             "ORCH_REFERENCE": str(DATA / "reference.bin"),
             "ORCH_CORTEX_M": str(CORTEX_M / "calls.bin"),
+            "ORCH_IN_PLACE": _in_place(),
         },
         capture_output=True,
         text=True,

@@ -90,6 +90,12 @@ class _Linker:
             for entry in resolution.table_entries
         }
 
+        self._in_place = {
+            binding.kernel.function: binding.kernel.in_place
+            for operator in resolution.operators
+            for binding in operator.bindings
+        }
+
     def method(self, method: Method) -> LinkedMethod:
         # Freeing does nothing: jumps to such an instruction go to the next one.
         kept = [
@@ -163,11 +169,15 @@ class _Linker:
         outs += [
             a for a, x in zip(args, schema.arguments, strict=False) if is_scratch(x)
         ]
+        in_place = self._in_place.get(function, ())
         return LinkedCall(
             operator=name,
             function=function,
             args=taken,
             outs=tuple(dict.fromkeys(_items(method.values, outs))),
+            in_place=tuple(
+                i for i, x in enumerate(schema.arguments) if x.name in in_place
+            ),
         )
 
 

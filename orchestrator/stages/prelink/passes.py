@@ -17,6 +17,7 @@ from orchestrator.stages.prelink.constants import (
     fold_permutes,
 )
 from orchestrator.stages.prelink.edit import LISTS, renumbered
+from orchestrator.stages.prelink.in_place import in_place, may_be_in_place
 from orchestrator.stages.prelink.ledger import NO_OPERATOR, NOT_WANTED, counts_of
 from orchestrator.stages.prelink.views import moving_operators
 
@@ -94,31 +95,36 @@ class Pass:
 
     Args:
         change: Gives the method after it; the same object if nothing is to be done.
-        operators: Those it looks at; None: it looks at slots, whoever names them.
+        calls: Those it looks at, by operator or kernel; None: it looks at slots,
+            whoever names them.
     """
 
     change: Callable[[LinkedMethod], LinkedMethod]
-    operators: frozenset[str] | None = None
+    calls: Callable[[LinkedCall], bool] | None = None
 
     def concerns(self, method: LinkedMethod) -> bool:
         """Whether there is something in a method that it looks at."""
-        operators = self.operators
-        return operators is None or any(
-            isinstance(i, LinkedCall) and str(i.operator) in operators
-            for i in method.instructions
+        calls = self.calls
+        return calls is None or any(
+            isinstance(i, LinkedCall) and calls(i) for i in method.instructions
         )
+
+
+def _of(operators: frozenset[str]) -> Callable[[LinkedCall], bool]:
+    return lambda call: str(call.operator) in operators
 
 
 PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
     {
-        "fold_permutes": Pass(change=fold_permutes, operators=frozenset({PERMUTE})),
+        "fold_permutes": Pass(change=fold_permutes, calls=_of(frozenset({PERMUTE}))),
         "fold_constants": Pass(
-            change=fold_constants, operators=moving_operators() - {PERMUTE}
+            change=fold_constants, calls=_of(moving_operators() - {PERMUTE})
         ),
-        "alias_copies": Pass(change=alias_copies, operators=moving_operators()),
+        "alias_copies": Pass(change=alias_copies, calls=_of(moving_operators())),
         "drop_unused_calls": Pass(
-            change=drop_unused_calls, operators=moving_operators()
+            change=drop_unused_calls, calls=_of(moving_operators())
         ),
+        "in_place": Pass(change=in_place, calls=may_be_in_place),
         "share_values": Pass(change=share_values),
         "drop_values": Pass(change=drop_values),
     }

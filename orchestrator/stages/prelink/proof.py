@@ -26,7 +26,7 @@ from orchestrator.stages.prelink.spans import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from orchestrator.pte.linked import LinkedMethod
     from orchestrator.pte.values import Value
@@ -56,6 +56,7 @@ def is_same(
     effects: Effects,
     changed: Mapping[int, Value],
     dropped: Mapping[int, Dropped],
+    shared: Collection[tuple[int, int, int]] = (),
 ) -> bool:
     """Whether outputs, state and every kernel's inputs stay the same to the bit.
 
@@ -64,8 +65,10 @@ def is_same(
         effects: Its effects.
         changed: Tensors that get another place.
         dropped: Calls that are left out, by index.
+        shared: (call, output, input) where the kernel may write the output to the very
+            place of the input.
     """
-    return _Proof(method, effects, changed, dropped).holds()
+    return _Proof(method, effects, changed, dropped, shared).holds()
 
 
 class _Proof:
@@ -75,7 +78,9 @@ class _Proof:
         effects: Effects,
         changed: Mapping[int, Value],
         dropped: Mapping[int, Dropped],
+        shared: Collection[tuple[int, int, int]],
     ) -> None:
+        self._shared = frozenset(shared)
         self._method = method
         self._effects = effects
         self._dropped = dropped
@@ -157,12 +162,22 @@ class _Proof:
         pairs = {(o, i) for o in outputs for i in inputs} - self._effects.overlaps
         for index, effect in enumerate(self._effects.at):
             if index not in self._dropped and self._near_instructions[index]:
-                pairs |= {(w, t) for w in effect.writes for t in effect.touches}
+                pairs |= {
+                    (w, t)
+                    for w in effect.writes
+                    for t in effect.touches
+                    if not self._is_shared(index, w, t)
+                }
         return all(
             self._keeps(one, other)
             for one, other in pairs
             if one in self._after and other in self._after
         )
+
+    def _is_shared(self, index: int, out: int, given: int) -> bool:
+        return (index, out, given) in self._shared and self._after.get(
+            out
+        ) == self._after.get(given)
 
     def _keeps(self, one: int, other: int) -> bool:
         if one == other or {one, other}.isdisjoint(self._changed):

@@ -114,6 +114,11 @@ class Call {
     return error;
   }
 
+  /// An argument.
+  Value& at(size_t argument) {
+    return values_[static_cast<size_t>(indices_[argument])];
+  }
+
  private:
   int32_t push(const Value& value) {
     indices_.push_back(static_cast<int32_t>(values_.size()));

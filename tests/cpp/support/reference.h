@@ -123,6 +123,21 @@ class ReferenceCall {
   const std::deque<TestTensor>& outs() const { return outs_; }
 
   Error run(KernelFn kernel) { return call_.run(kernel); }
+  /// Lets the output, the last argument, have the memory of an input; null if
+  /// that has another dtype, other sizes or another dim order. The input's
+  /// memory, where the result then is.
+  const uint8_t* write_over(size_t input) {
+    Tensor& out = call_.at(argument_count() - 1).tensor();
+    const Tensor& from = call_.at(input).tensor();
+    if (from.dtype != out.dtype || from.dim != out.dim) return nullptr;
+    for (uint8_t i = 0; i < out.dim; ++i) {
+      if (from.dims[i] != out.dims[i] || from.order[i] != out.order[i]) {
+        return nullptr;
+      }
+    }
+    out.memory = from.memory;
+    return static_cast<const uint8_t*>(out.memory);
+  }
   /// After a run: what is wrong with an output, empty if nothing is.
   std::string difference(size_t out, Worst& worst) const;
   /// After a run: whether the number it returns, if any, is the one to expect.

@@ -170,6 +170,8 @@ class Machine:
         base = call.operator.base
         if base == "relu":
             self._mix(call)
+        elif base == "add":
+            self._add(call)
         elif base == "change":
             self._change(call)
         else:
@@ -188,6 +190,15 @@ class Machine:
             for at in range(out.size_bytes):
                 seen = sum((i + 3) * b for t in ins for i, b in enumerate(t.read()))
                 out.memory[out.begin + at] = (seen * 7 + at * 13 + number) % 256
+
+    def _add(self, call: LinkedCall) -> None:
+        """Each byte of the output from those of the inputs at the same place."""
+        (out,) = (self._tensor(out) for out in call.outs)
+        ins = [self._tensor(a) for a in call.args[:-1]]
+        for at in range(out.size_bytes):
+            seen = [t.memory[t.begin + at % t.size_bytes] for t in ins]
+            weighed = sum((n + 3) * s for n, s in enumerate(seen))
+            out.memory[out.begin + at] = (weighed + 29) % 256
 
     def _change(self, call: LinkedCall) -> None:
         """Some bytes of the output from those it has and those of the inputs."""

@@ -74,7 +74,13 @@ class Builder:
             self.data.append((index, data))
         return index
 
-    def call(self, name: str, *args: int, outs: tuple[int, ...] | None = None) -> None:
+    def call(
+        self,
+        name: str,
+        *args: int,
+        outs: tuple[int, ...] | None = None,
+        in_place: tuple[int, ...] = (),
+    ) -> None:
         """Add a call; its last argument is what it writes, unless told."""
         operator = OperatorName.parse(name)
         self.code.append(
@@ -83,6 +89,7 @@ class Builder:
                 function=operator.identifier,
                 args=args,
                 outs=args[-1:] if outs is None else outs,
+                in_place=in_place,
             )
         )
 
