@@ -250,6 +250,7 @@ class Stages(Inputs):
                 linked=self.linked(plan),
                 delegates=self.libraries.delegate_states(self.programs.values()),
                 pins={model.name: model.pins for model in self.profile.models},
+                concurrency=self.profile.memory.concurrency,
             ),
         )
 
@@ -372,6 +373,7 @@ class Stages(Inputs):
             caller_bytes=self.memory(plan).caller_bytes,
             external=self.loads_external,
             inline_constants=self.loads_inline_constants,
+            common_arenas=bool(self.memory(plan).common),
         )
 
     def check(self) -> BuildPlan:

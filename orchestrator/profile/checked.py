@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.integrity import CheckImage
-from orchestrator.core.regions import NO_PINS, Pins, RegionChoice
+from orchestrator.core.regions import NO_PINS, Concurrency, Pins, RegionChoice
 from orchestrator.errors import SourceSpan
 
 if TYPE_CHECKING:
@@ -215,8 +215,9 @@ class Prelink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Memories of the board, in the profile's order."""
+    """Memories of the board, in the profile's order, and how arenas share them."""
 
+    concurrency: Concurrency = Concurrency.PARALLEL
     regions: tuple[RegionChoice, ...] = ()
 
 

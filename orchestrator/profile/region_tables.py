@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
+from orchestrator.core.regions import Concurrency
 from orchestrator.profile.fields import (
     ModelName,
     Size,
@@ -103,6 +104,13 @@ class RegionTable(Table):
 class MemoryTable(Table):
     """Memories of the board, and how arenas share them."""
 
+    concurrency: Annotated[StrictStr, *choice(Concurrency)] = Field(
+        default="parallel",
+        description="`parallel`: every method has its arenas for itself. `sequential`: "
+        "methods never run at the same time, and their arenas overlap: inputs and "
+        "outputs of a method are lost when another one runs.",
+        examples=["sequential"],
+    )
     regions: tuple[RegionTable, ...] = Field(
         default=(), description="Memories of the board."
     )
