@@ -29,6 +29,34 @@ class ArenaFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommonPlace:
+    """Where an arena lies in a block that several methods use, one at a time.
+
+    Args:
+        name: Of the block.
+        offset_bytes: Of the arena in it.
+    """
+
+    name: str
+    offset_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonArena:
+    """A block in which arenas of several methods overlap.
+
+    Args:
+        name: `common`, or with the memory of the board it has to lie in.
+        size_bytes: Of the largest that any method has there.
+        region: That memory; None leaves it to the build.
+    """
+
+    name: str
+    size_bytes: int
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arena:
     """One static block that planned tensors of a method lie in.
 
@@ -40,6 +68,7 @@ class Arena:
             for a method's own. It counts as the first one's.
         file_bytes: What the program asked for, where the arena was planned afresh.
         planner: What found the offsets then.
+        common: Where it lies in a block that methods have in common, if it does.
     """
 
     memory_id: int
@@ -48,6 +77,7 @@ class Arena:
     shared: tuple[str, ...] = ()
     file_bytes: int | None = None
     planner: str = "file"
+    common: CommonPlace | None = None
 
     def owner(self, method: str) -> str:
         """The method whose block it is: that one, or the first of those that share."""
@@ -111,7 +141,11 @@ class MethodMemory:
     @property
     def own_arenas(self) -> tuple[Arena, ...]:
         """Those that are counted with this method: each shared one is with one."""
-        return tuple(a for a in self.arenas if a.owner(self.method) == self.method)
+        return tuple(
+            a
+            for a in self.arenas
+            if a.owner(self.method) == self.method and a.common is None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +177,21 @@ def arena_section(model: str, method: str, memory_id: int) -> str:
     return f".bss.orch_arena_{model}_{method}_{memory_id}"
 
 
+def common_section(name: str) -> str:
+    """Linker section of a block that methods have in common."""
+    return f".bss.orch_arenas_{name}"
+
+
+def common_symbol(name: str) -> str:
+    """Name of its variable."""
+    return f"{name}_arena"
+
+
+def aligned(size_bytes: int) -> int:
+    """The next multiple of the alignment of arenas."""
+    return -(-size_bytes // 16) * 16
+
+
 CALLER_SECTION = ".bss.orch_caller_memory"
 """Linker section of the memory that the application of `run` has for inputs and outputs
 that are not planned."""
@@ -172,13 +221,15 @@ class MemoryPlan:
 
     models: tuple[ModelMemory, ...]
     placements: tuple[Placement, ...] = ()
+    common: tuple[CommonArena, ...] = ()
 
     @property
     def arena_bytes(self) -> int:
-        """All arenas together; what methods share counts once."""
-        return sum(
+        """All arenas together; what methods share or have in common counts once."""
+        own = sum(
             a.size_bytes for m in self.models for x in m.methods for a in x.own_arenas
         )
+        return own + sum(c.size_bytes for c in self.common)
 
     @property
     def caller_bytes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,13 @@ class RegionChoice:
     size_bytes: int
     origin: int | None = None
     kind: str | None = None
+
+
+class Concurrency(StrEnum):
+    """Whether methods of a product may run at the same time."""
+
+    PARALLEL = "parallel"
+    SEQUENTIAL = "sequential"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,4 +194,5 @@ def memory_of(stages: Stages, plan: BuildPlan | None) -> MemoryPlan:
         planned={name: found.arenas for name, found in adapted.items()},
         scratch=scratch_needs(stages, plan) if plan is not None else {},
         pins={model.name: model.pins for model in stages.profile.models},
+        concurrency=stages.profile.memory.concurrency,
     )

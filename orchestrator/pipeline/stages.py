@@ -372,6 +372,7 @@ class Stages(Inputs):
             caller_bytes=self.memory(plan).caller_bytes,
             external=self.loads_external,
             inline_constants=self.loads_inline_constants,
+            common_arenas=bool(self.memory(plan).common),
         )
 
     def check(self) -> BuildPlan:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
-from orchestrator.core.regions import NO_PINS, Pins, RegionChoice
+from orchestrator.core.regions import NO_PINS, Concurrency, Pins, RegionChoice
 from orchestrator.errors import SourceSpan
 
 if TYPE_CHECKING:
@@ -218,6 +218,7 @@ class Prelink:
 class Memory:
     """Memories of the board in the profile's order, and where planned tensors lie."""
 
+    concurrency: Concurrency = Concurrency.PARALLEL
     regions: tuple[RegionChoice, ...] = ()
     planner: Planner = Planner.BEST
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.fields import shown, shown_key
-from orchestrator.profile.model import PLANNED_KEYS
 from orchestrator.profile.tables import (
     field_of,
     header_of,
@@ -77,18 +76,12 @@ def _unknown_key(path: KeyPath, document: Document) -> Diagnostic:
     table, key = _table_of(path), str(path[-1])
     known = keys_of(tables()[table])
     place = f" in {header_of(table)}" if table else ""
-    if (*table, key) in PLANNED_KEYS:
-        message = f'this version does not support the key "{key}"{place}'
-        hint = "remove it; what it asks for would not be done"
-    else:
-        message = f'unknown key "{key}"{place}'
-        hint = _where_it_belongs(key) or did_you_mean(key, known) or "remove it"
     return Diagnostic(
         code="unknown-key",
-        message=message,
+        message=f'unknown key "{key}"{place}',
         where=document.span(*path),
         notes=(("expected", ", ".join(known)),),
-        hint=hint,
+        hint=_where_it_belongs(key) or did_you_mean(key, known) or "remove it",
     )
 
 

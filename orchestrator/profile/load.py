@@ -11,7 +11,7 @@ from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.operator import OperatorName
-from orchestrator.core.regions import Pins, RegionChoice
+from orchestrator.core.regions import Concurrency, Pins, RegionChoice
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.check_libraries import IMPLICIT, default_name
 from orchestrator.profile.checked import (
@@ -250,6 +250,7 @@ def _model(table: ModelTable, folder: Path) -> ModelEntry:
 
 def _memory(table: MemoryTable) -> Memory:
     return Memory(
+        concurrency=Concurrency(table.concurrency),
         regions=tuple(
             RegionChoice(
                 name=region.name,

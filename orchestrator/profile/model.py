@@ -46,9 +46,6 @@ from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
 SCHEMA_VERSION = 1
 
-PLANNED_KEYS = frozenset({("memory", "concurrency")})
-"""Keys of later versions; a profile that has one is told so."""
-
 PASSES = (
     *("fold_permutes", "fold_constants", "alias_copies", "drop_unused_calls"),
     *("in_place", "share_values", "drop_values"),

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from orchestrator.core.memory_policy import Planner
+from orchestrator.core.regions import Concurrency
 from orchestrator.profile.fields import (
     ModelName,
     Size,
@@ -109,6 +110,13 @@ class MemoryTable(Table):
         description="`best`: the smallest plan that any planner finds. `greedy`: only "
         "the fast planners. `keep`: the offsets in the program.",
         examples=["best"],
+    )
+    concurrency: Annotated[StrictStr, *choice(Concurrency)] = Field(
+        default="parallel",
+        description="`parallel`: every method has its arenas for itself. `sequential`: "
+        "methods never run at the same time, and their arenas overlap: inputs and "
+        "outputs of a method are lost when another one runs.",
+        examples=["sequential"],
     )
     regions: tuple[RegionTable, ...] = Field(
         default=(), description="Memories of the board."

@@ -6,11 +6,11 @@ they need, how far that is from the lower bound, and where blocks go on the boar
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from orchestrator.core.common_arena import share_arenas
 from orchestrator.core.memory import (
     CALLER_SECTION,
     Arena,
@@ -19,12 +19,14 @@ from orchestrator.core.memory import (
     MethodMemory,
     ModelMemory,
     Placement,
+    aligned,
     arena_section,
+    common_section,
     model_section,
 )
-from orchestrator.core.regions import NO_PINS
+from orchestrator.core.regions import NO_PINS, Concurrency
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
-from orchestrator.pte.caller import caller_bytes, caller_problems
+from orchestrator.pte.caller import caller_bytes
 from orchestrator.pte.delegates import delegate_states, with_delegates
 from orchestrator.pte.interface import (
     NUMBER_LISTS,
@@ -32,8 +34,10 @@ from orchestrator.pte.interface import (
     most_items,
     with_items,
 )
+from orchestrator.pte.kept import kept_arenas
 from orchestrator.pte.lifetimes import peak_live_bytes
 from orchestrator.pte.shared import SHARED_ID, shared_bytes, shares_state
+from orchestrator.pte.unsupported import unsupported
 from orchestrator.pte.values import BoolListValue, TensorValue
 
 if TYPE_CHECKING:
@@ -63,6 +67,7 @@ def plan_memory(
     pins: Mapping[str, Pins] = MappingProxyType({}),
     planned: Mapping[str, Sequence[Sequence[ArenaFacts]]] = MappingProxyType({}),
     scratch: Mapping[str, Sequence[ScratchNeed]] = MappingProxyType({}),
+    concurrency: Concurrency = Concurrency.PARALLEL,
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -76,6 +81,7 @@ def plan_memory(
         pins: By model name: memories of the board that its arenas have to lie in.
         planned: By model and method, what became of arenas that were planned.
         scratch: By model, of its calls.
+        concurrency: Whether methods may run at the same time.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -86,7 +92,7 @@ def plan_memory(
         d
         for name, program in programs.items()
         for method in program.methods
-        for d in _unsupported(name, program, method, spans.get(name))
+        for d in unsupported(name, program, method, spans.get(name))
     ]
     if problems:
         raise ModelError(problems)
@@ -96,7 +102,7 @@ def plan_memory(
             program_bytes=_constant_bytes(linked[name])
             if name in linked
             else program.size_bytes
-            + sum(_aligned(len(e.data)) for e in program.external),
+            + sum(aligned(len(e.data)) for e in program.external),
             methods=tuple(
                 _method_memory(
                     name,
@@ -119,11 +125,19 @@ def plan_memory(
         for name, program in programs.items()
     )
     plan = MemoryPlan(models=models)
+    if concurrency is Concurrency.SEQUENTIAL:
+        kept = {
+            (name, method.name, memory_id)
+            for name, program in programs.items()
+            for method in program.methods
+            for memory_id in kept_arenas(method)
+        }
+        plan = share_arenas(models, kept, pins)
     if board is None:
         return plan
     if unknown := list(_unknown_arenas(plan, pins, spans)):
         raise MemoryPlanError(unknown)
-    return MemoryPlan(models=models, placements=_place(plan, board, spans, pins))
+    return replace(plan, placements=_place(plan, board, spans, pins))
 
 
 def _unknown_arenas(
@@ -185,45 +199,10 @@ def instruction_bytes(pointer_bytes: int) -> int:
     return 2 * pointer_bytes + max(4, pointer_bytes)
 
 
-_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _unsupported(
-    model: str, program: Program, method: Method, span: SourceSpan | None
-) -> Iterable[Diagnostic]:
-    def problem(message: str, hint: str, values: list[int] | None = None) -> Diagnostic:
-        notes = (("found", f"values {', '.join(map(str, values))}"),) if values else ()
-        return Diagnostic(
-            code="unsupported-program",
-            message=f'model "{model}", method {method.name}: {message}',
-            where=span,
-            notes=notes,
-            hint=hint,
-        )
-
-    if not _IDENTIFIER.fullmatch(method.name):
-        yield problem(
-            "its name cannot be part of a C function's",
-            "export it under a name of letters, digits and _",
-        )
-    tensors = [
-        (i, v) for i, v in enumerate(method.values) if isinstance(v, TensorValue)
-    ]
-    if external := [i for i, v in tensors if v.is_external and not program.has_data(v)]:
-        yield problem(
-            "tensors have their data outside the program",
-            "name its .ptd files in `data` of [[models]], or export without external"
-            " constants",
-            external,
-        )
-    for message, hint, values in caller_problems(method):
-        yield problem(message, hint, values)
-
-
 def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:
     """Flash of the constants of a prelinked model."""
     constants = {data for method in methods for data in method.constants}
-    return sum(_aligned(len(data)) for data in constants)
+    return sum(aligned(len(data)) for data in constants)
 
 
 def _arenas(
@@ -323,6 +302,15 @@ def _blocks(
             " planned",
             model=plan.caller_model,
         )
+    for common in plan.common:
+        yield _Block(
+            section=common_section(common.name),
+            size_bytes=common.size_bytes,
+            regions=[r for r in ram if common.region in (None, r.name)],
+            what="what the arenas of all methods have in common",
+            model="",
+            region=common.region,
+        )
     for model in plan.models:
         yield _Block(
             section=model_section(model.model),
@@ -370,7 +358,7 @@ def _place(
         if region is None:
             problems.append(_too_small(block, board, free, spans))
             continue
-        free[region.name] -= _aligned(size)
+        free[region.name] -= aligned(size)
         placed[block.section] = Placement(
             section=block.section, region=region.name, size_bytes=size
         )
@@ -403,7 +391,3 @@ def _too_small(
         if block.region
         else "choose a board with more memory, or a smaller model",
     )
-
-
-def _aligned(size_bytes: int) -> int:
-    return -(-size_bytes // 16) * 16

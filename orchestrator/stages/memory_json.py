@@ -64,6 +64,14 @@ def memory_plan_json(plan: MemoryPlan) -> str:
                                 "gap_percent": round(arena.gap_percent, 2),
                                 **({"shared": [*s]} if (s := arena.shared) else {}),
                                 **_planned(arena),
+                                **(
+                                    {
+                                        "common": place.name,
+                                        "offset_bytes": place.offset_bytes,
+                                    }
+                                    if (place := arena.common)
+                                    else {}
+                                ),
                             }
                             for arena in method.arenas
                         ],
@@ -73,6 +81,15 @@ def memory_plan_json(plan: MemoryPlan) -> str:
             }
             for model in plan.models
         ],
+        **(
+            {
+                "common_arenas": [
+                    {"name": c.name, "size_bytes": c.size_bytes} for c in plan.common
+                ]
+            }
+            if plan.common
+            else {}
+        ),
         "placements": [
             {
                 "section": placement.section,

@@ -4,7 +4,28 @@
 
 #include "method_loader.h"
 
+#if ORCH_COMMON_ARENAS
+#include "orch/model.h"
+#endif
+
 namespace orch {
+#if ORCH_COMMON_ARENAS
+namespace {
+
+/// Whether a place is in a block that other methods use as well.
+bool is_common(const void* place) {
+  const uintptr_t at = reinterpret_cast<uintptr_t>(place);
+  for (const Span<uint8_t>& block : kCommonArenas) {
+    if (at - reinterpret_cast<uintptr_t>(block.data()) < block.size()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+#endif
+
 namespace {
 
 /// Values of the KernelTypes union. Source: ExecuTorch schema/program.fbs.
@@ -204,6 +225,10 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   tensor.memory = arena + offset;
 
   if (buffer != 0) {  // mutable buffer with an initial state
+#if ORCH_COMMON_ARENAS
+    // Another method would overwrite it.
+    ORCH_CHECK(!is_common(tensor.memory), Error::UnsupportedProgram);
+#endif
     const FbVector segments =
         reader_.vector(root_, slot::kMutableDataSegments, 4);
     const uint64_t segment =

@@ -19,6 +19,11 @@
 #define ORCH_SCRATCH_CHECKS 1
 #endif
 
+/// 1 if arenas of methods overlap: no program may keep anything in those.
+#ifndef ORCH_COMMON_ARENAS
+#define ORCH_COMMON_ARENAS 0
+#endif
+
 namespace orch {
 
 constexpr bool kCallerIo = ORCH_CALLER_IO != 0;

@@ -94,6 +94,7 @@ def plan_compile(
     caller_bytes: int = 0,
     external: bool = False,
     inline_constants: bool = False,
+    common_arenas: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -115,6 +116,7 @@ def plan_compile(
             most: what the application of `run` has for them.
         external: Programs leave constants outside, which the loader finds by name.
         inline_constants: Programs have constants inside the flatbuffer.
+        common_arenas: Arenas of methods overlap.
     """
     lists = any(has_lists(m) for p in programs.values() for m in p.methods)
     common = (
@@ -141,6 +143,8 @@ def plan_compile(
         if source == _RUNNER:
             switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
             switches += ("-DORCH_LISTS=1",) if lists else ()
+        if common_arenas and source == _LOADS_STATE:
+            switches = ("-DORCH_COMMON_ARENAS=1", *switches)
         if external and source in _EXTERNAL_DATA:
             switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
         return _unit(source, (*flags, *switches), target, toolchain)
@@ -259,6 +263,7 @@ _INLINE_CONSTANTS = frozenset(
 )
 
 
+_LOADS_STATE = "runtime/src/load_values.cpp"
 _EXTERNAL_DATA = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
 )

@@ -33,6 +33,7 @@ from orchestrator.stages.generate.ports import (
     run_at_parameters,
     run_parameters,
 )
+from orchestrator.stages.generate.shared import common_constant
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -87,6 +88,16 @@ def api_header(
         f"#define {identifier(profile).upper()}_RAM_BYTES"
         f" {memory.arena_bytes + memory.state_bytes}",
     ]
+    if memory.common:
+        sizes = "".join(
+            f"\n#define {common_constant(profile, c.name)} {c.size_bytes}"
+            for c in memory.common
+        )
+        parts.append(
+            "/* Arenas of methods overlap here. Methods must not run at the same\n"
+            " * time, and a run overwrites inputs and outputs of all other methods:\n"
+            f" * read them before. */{sizes}"
+        )
     if missing:
         lines = "".join(f" *   {comment_text(str(m))}\n" for m in missing)
         parts.append(
@@ -207,7 +218,8 @@ def _accessors(method: ApiMethod, port: Port) -> Iterable[str]:
 
 def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> str:
     """The blocks of all methods are all static RAM of the models."""
-    blocks = [
+    blocks = [common_constant(profile, c.name) for c in memory.common]
+    blocks += [
         f"{method.base.upper()}_{block}_BYTES"
         for method in methods
         for block in (

@@ -24,6 +24,8 @@ from orchestrator.stages.generate.prelinked import (
 )
 from orchestrator.stages.generate.shared import (
     arena_blocks,
+    common_blocks,
+    common_table,
     extra_includes,
     sharing,
     start_declarations,
@@ -146,7 +148,7 @@ extern "C" {{
 namespace orch {{
 namespace {{
 {_IN_WORDS if any(delegates.values()) else ""}
-{blocks}
+{common_blocks(profile, memory)}{blocks}
 
 {entries}
 
@@ -155,7 +157,7 @@ namespace {{
 /// Read by the runner application.
 extern const Span<const ModelMethod* const> kModelMethods;
 {tables}
-{data_span}
+{data_span}{common_table(memory)}
 }}  // namespace orch
 
 {_implementation(functions)}"""
@@ -230,7 +232,7 @@ def _blocks(
     if memory.arenas:
         spans = ", ".join(
             f"Span<uint8_t>({method.base}_arena{a.memory_id}, {a.size_bytes})"
-            if a.shared
+            if a.shared or a.common
             else f"Span<uint8_t>({method.base}_arena{a.memory_id})"
             if a.size_bytes
             else "Span<uint8_t>()"

@@ -6,7 +6,12 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from orchestrator.core.memory import arena_section, identifier
+from orchestrator.core.memory import (
+    arena_section,
+    common_section,
+    common_symbol,
+    identifier,
+)
 from orchestrator.stages.generate.ports import memory_of
 
 if TYPE_CHECKING:
@@ -82,7 +87,13 @@ def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
     lines = []
     for arena in memory.arenas:
         section = arena_section(method.model, method.method.name, arena.memory_id)
-        if arena.shared and arena.shared[0] != method.method.name:
+        if arena.common:
+            block = common_symbol(arena.common.name)
+            lines.append(
+                f"constexpr uint8_t* {method.base}_arena{arena.memory_id} ="
+                f" {block} + {arena.common.offset_bytes};"
+            )
+        elif arena.shared and arena.shared[0] != method.method.name:
             lines.append(shared_arena(method, arena))
         elif arena.size_bytes:
             lines.append(
@@ -98,6 +109,38 @@ def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
                 '              "the header tells the size of the arena");'
             )
     return lines
+
+
+def common_blocks(profile: str, memory: MemoryPlan) -> str:
+    """The blocks in which arenas of methods overlap, and their constants' sizes."""
+    return "".join(
+        "alignas(kArenaAlignment)\n"
+        f'__attribute__((section("{common_section(common.name)}")))\n'
+        f"uint8_t {common_symbol(common.name)}[{common.size_bytes}];\n"
+        f"static_assert(sizeof {common_symbol(common.name)}\n"
+        f"                  == {common_constant(profile, common.name)},\n"
+        '              "the header tells the size of the arena");\n\n'
+        for common in memory.common
+    )
+
+
+def common_table(memory: MemoryPlan) -> str:
+    """Where they are, for the loader; "" if there are none."""
+    if not memory.common:
+        return ""
+    spans = ", ".join(
+        f"Span<uint8_t>({common_symbol(common.name)})" for common in memory.common
+    )
+    count = len(memory.common)
+    return (
+        f"static constexpr Span<uint8_t> kCommonBlocks[{count}] = {{{spans}}};\n"
+        "extern constexpr Span<const Span<uint8_t>> kCommonArenas{kCommonBlocks};\n"
+    )
+
+
+def common_constant(profile: str, name: str) -> str:
+    """The constant of the header that tells the size of a block."""
+    return f"{identifier(profile)}_{common_symbol(name)}_BYTES".upper()
 
 
 def extra_includes(methods: Sequence[ApiMethod], memory: MemoryPlan) -> str:

@@ -189,6 +189,7 @@ def _by_model(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
         o.name: (*o.models, *((_LISTS,) if o.keys else ())) for o in report.operators
     }
     models: _Places = []
+    common: _Places = []
     lists: _Places = []
     shared: _Places = []
     rest = []
@@ -196,7 +197,12 @@ def _by_model(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
         needed_by = {a for o in part.operators for a in askers.get(o, (_LISTS,))}
         if part.kind in _MODEL_ROWS:
             # Names of models have no dot: `kws.forward arena 1`.
-            model = part.contributor.partition(".")[0]
+            model, dot, _ = part.contributor.partition(".")
+            if part.kind is Kind.ARENA and not dot:
+                common.append(
+                    (_Place("arenas shared by models", part.contributor), part)
+                )
+                continue
             place = _Place(f"model {model}", _MODEL_ROWS[part.kind])
             models.append((place, part))
         elif needed_by == {_LISTS}:
@@ -211,7 +217,7 @@ def _by_model(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
         else:
             rest.append(part)
     models.sort(key=lambda item: item[0].title)
-    return models + shared + lists + _rest(rest)
+    return models + common + shared + lists + _rest(rest)
 
 
 def _by_section(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:

@@ -8,7 +8,12 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.memory import arena_section, method_symbol, model_section
+from orchestrator.core.memory import (
+    arena_section,
+    common_section,
+    method_symbol,
+    model_section,
+)
 from orchestrator.core.size import ContributorKind as Kind
 
 if TYPE_CHECKING:
@@ -83,6 +88,10 @@ class Owners:
             self._members.setdefault(PurePosixPath(path).name, []).append(path)
         self._sections: dict[str, Owner] = {}
         self._variables: dict[str, Owner] = {}
+        for common in memory.common:
+            self._sections[common_section(common.name)] = Owner(
+                Kind.ARENA, f"{common.name} arena of all methods"
+            )
         for model in memory.models:
             self._sections[model_section(model.model)] = Owner(Kind.MODEL, model.model)
             for method in model.methods:

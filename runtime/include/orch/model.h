@@ -70,6 +70,10 @@ struct ModelData {
 /// Those of this product. Defined by generated code, where there are any.
 extern const Span<const ModelData> kModelData;
 
+/// Blocks in which arenas of methods overlap. Defined by generated code, where
+/// there are any.
+extern const Span<const Span<uint8_t>> kCommonArenas;
+
 /// Loads the method out of its program. Errors: those of load_method.
 Error load_linked(const ModelMethod& method);
 

@@ -159,6 +159,14 @@ def test_by_model() -> None:
     }
 
 
+def test_a_common_arena_is_no_models() -> None:
+    name = "common arena of all methods"
+    parts = (*DETAILED.parts, part(Kind.ARENA, name, 0, 64, ".arenas"))
+    found = rows(report_of(parts, DETAILED.operators), By.MODEL)
+    assert found.pop("arenas shared by models") == {name: (0, 64)}
+    assert found == rows(DETAILED, By.MODEL)
+
+
 def test_by_section() -> None:
     found = rows(DETAILED, By.SECTION)
     # Those of the report by address, others, and what is in none.
