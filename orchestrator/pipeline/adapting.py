@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -88,18 +89,16 @@ def _needs(stages: Stages, plan: BuildPlan, model: str) -> tuple[ScratchNeed, ..
 def prelink(stages: Stages, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
     """Stage prelink: methods of prelinked models, after the passes."""
     from orchestrator.stages.prelink import (  # noqa: PLC0415
-        PASSES,
         link_program,
         run_passes,
     )
 
-    skip = stages.profile.prelink.skip
-    names = [name for name in PASSES if name not in skip]
+    names = _passes(stages)
     infos = {info.model: info for info in stages.op_infos(plan)}
     programs = _sized(stages, plan)
     return {
         model: tuple(
-            run_passes(method, names)
+            run_passes(method, names, planned=False)
             for method in link_program(
                 programs[model],
                 infos[model],
@@ -111,9 +110,18 @@ def prelink(stages: Stages, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ..
     }
 
 
+def _passes(stages: Stages) -> list[str]:
+    """Names of the passes that the profile does not skip."""
+    from orchestrator.stages.prelink import PASSES  # noqa: PLC0415
+
+    skip = stages.profile.prelink.skip
+    return [name for name in PASSES if name not in skip]
+
+
 def replan(stages: Stages, plan: BuildPlan) -> dict[str, Adapted]:
     """Stage replan: every model as it is built, in the profile's order."""
     from orchestrator.stages.planner import plan_blocks  # noqa: PLC0415
+    from orchestrator.stages.prelink import run_passes  # noqa: PLC0415
     from orchestrator.stages.replan import adapt_linked, adapt_program  # noqa: PLC0415
 
     choice = stages.profile.memory.planner
@@ -127,8 +135,15 @@ def replan(stages: Stages, plan: BuildPlan) -> dict[str, Adapted]:
     found = {}
     for name, program in _sized(stages, plan).items():
         if name in linked:
-            found[name] = adapt_linked(
+            adapted = adapt_linked(
                 stages.programs[name], program, linked[name], schemas, plan=planner
+            )
+            found[name] = replace(
+                adapted,
+                linked=tuple(
+                    run_passes(method, _passes(stages), planned=True)
+                    for method in adapted.linked or ()
+                ),
             )
             continue
         try:

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def share_values(method: LinkedMethod) -> LinkedMethod:
-    """Let values that are equal and never change have one slot."""
+    """Let values that are equal and never change have one slot.
+
+    Tensors of the same kind at the same place are equal, whenever they are used.
+    """
     targets = {i.target for i in method.instructions if isinstance(i, MoveCall)}
     written = method.written
     data = dict(method.data)
@@ -54,7 +57,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
 
     for index in range(len(method.values)):
         place(index)
-    return renumbered(method, new_index)
+    return drop_values(renumbered(method, new_index))
 
 
 def drop_values(method: LinkedMethod) -> LinkedMethod:
@@ -97,10 +100,13 @@ class Pass:
         change: Gives the method after it; the same object if nothing is to be done.
         calls: Those it looks at, by operator or kernel; None: it looks at slots,
             whoever names them.
+        planned: It runs when memory is laid out: what it makes of slots would tie
+            lifetimes together.
     """
 
     change: Callable[[LinkedMethod], LinkedMethod]
     calls: Callable[[LinkedCall], bool] | None = None
+    planned: bool = False
 
     def concerns(self, method: LinkedMethod) -> bool:
         """Whether there is something in a method that it looks at."""
@@ -125,22 +131,32 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             change=drop_unused_calls, calls=_of(moving_operators())
         ),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
-        "share_values": Pass(change=share_values),
         "drop_values": Pass(change=drop_values),
+        "share_values": Pass(change=share_values, planned=True),
     }
 )
 """By name, in the order they run in."""
 
 
-def run_passes(method: LinkedMethod, names: Iterable[str]) -> LinkedMethod:
+def run_passes(
+    method: LinkedMethod, names: Iterable[str], *, planned: bool | None = None
+) -> LinkedMethod:
     """A method after the passes of these names; the order is that of `PASSES`.
 
     Its ledger (`LinkedMethod.passes`) has every pass, those that did not run as well.
+
+    Args:
+        method: Before.
+        names: Passes to run.
+        planned: Only those that run when memory is laid out, or only those that run
+            before; None for all.
     """
     wanted = frozenset(names)
-    records: list[PassRecord] = []
+    records = [*method.passes]
     before = counts_of(method)
     for name, step in PASSES.items():
+        if planned not in (None, step.planned):
+            continue
         skipped = _skipped(step, method) if name in wanted else NOT_WANTED
         changed = method if skipped else step.change(method)
         after = before if changed is method else counts_of(changed)
