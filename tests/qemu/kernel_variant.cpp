@@ -43,7 +43,7 @@ int32_t set_axes(const Problem& problem, T& conv) {
 }  // namespace
 
 int32_t RUN(const Problem& problem, int8_t* y) {
-  if (problem.kind == Kind::kDepthwise) {
+  if (problem.kind == ProblemKind::kDepthwise) {
     Depthwise conv;
     const int32_t items = set_axes(problem, conv);
     if (items < 0) return items;
@@ -52,7 +52,7 @@ int32_t RUN(const Problem& problem, int8_t* y) {
 #if ORCH_ISA == ORCH_ISA_MVE
     if (convolve_strips(conv)) return items;
 #endif
-    convolve(conv);
+    convolve_pixels(conv);
     return items;
   }
   Convolution conv;
@@ -62,7 +62,7 @@ int32_t RUN(const Problem& problem, int8_t* y) {
   conv.group_outputs = problem.outputs / problem.groups;
   conv.w_offset = problem.w_offset;
   conv.y = y;
-  if (problem.kind == Kind::kConvolution) {
+  if (problem.kind == ProblemKind::kConvolution) {
     convolve(conv);
     return items;
   }

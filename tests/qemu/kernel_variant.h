@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-enum class Kind : int32_t { kConvolution, kMatrix, kDepthwise };
+enum class ProblemKind : int32_t { kConvolution, kMatrix, kDepthwise };
 
 /// A call of an inner function of the kernels, as numbers.
 struct Problem {
-  Kind kind;
+  ProblemKind kind;
   int32_t batch;
   int32_t height;
   int32_t width;

@@ -60,7 +60,7 @@ void fill(int8_t* items, bool extreme) {
 }
 
 void make(Problem& problem) {
-  problem.kind = static_cast<Kind>(between(0, 2));
+  problem.kind = static_cast<ProblemKind>(between(0, 2));
   const bool deep = one_in(4);
   problem.batch = between(1, 2);
   problem.groups = 1;
@@ -74,11 +74,11 @@ void make(Problem& problem) {
   problem.width = one_in(8) ? between(13, 60) : between(1, deep ? 6 : 12);
   problem.channels = between(1, deep ? 40 : 9);
   problem.outputs = between(1, deep ? 24 : 9);
-  if (problem.kind == Kind::kMatrix) {
+  if (problem.kind == ProblemKind::kMatrix) {
     problem.batch = between(1, 9);
     problem.channels = between(1, 150);
     problem.outputs = between(1, 40);
-  } else if (problem.kind == Kind::kDepthwise) {
+  } else if (problem.kind == ProblemKind::kDepthwise) {
     const int32_t multiplier = one_in(2) ? 1 : between(2, 8);
     problem.outputs = problem.channels * multiplier;
     while (problem.outputs > kMostChannels) {
@@ -94,8 +94,8 @@ void make(Problem& problem) {
   }
   problem.x_offset = one_in(8) ? 0 : between(-128, 128);
   problem.w_offset = one_in(8) ? between(-128, 128) : 0;
-  if (problem.kind == Kind::kDepthwise) problem.w_offset = 0;
-  problem.step = problem.kind == Kind::kMatrix && one_in(2) ? 0 : 1;
+  if (problem.kind == ProblemKind::kDepthwise) problem.w_offset = 0;
+  problem.step = problem.kind == ProblemKind::kMatrix && one_in(2) ? 0 : 1;
   problem.offset = between(-128, 127);
   problem.low = one_in(2) ? -128 : between(-128, 127);
   problem.high = one_in(2) ? 127 : between(problem.low, 127);
