@@ -1,4 +1,8 @@
 """Calls of elementwise operators, softmax, pad, transpose, quantize, dequantize."""
+# Operators have as many parameters as they have.
+# ruff: noqa: PERF401, PLR0917, RUF046
+# mypy: ignore-errors
+# (torch and the modules beside this are not there when the project is checked)
 
 from __future__ import annotations
 
@@ -144,7 +148,7 @@ def div(m: Maker) -> None:
                 / (np.float32(b) - zeros[1])
                 * np.float32(scale)
             )
-            tie = np.abs(value) % 1 == 0.5  # noqa: PLR2004 (PyTorch: ties to even)
+            tie = np.abs(value) % 1 == 0.5
         same = not tie.any() and a.shape == b.shape and np.isfinite(scale)
         # The operator multiplies by a double.
         same = same and scale == np.float32(scale)
@@ -199,7 +203,7 @@ def softmax(m: Maker) -> None:
         )
         share = real / real.sum(dim, keepdims=True) * 256 - 128
         if cut is None:
-            assert np.abs(np.clip(share, -128, 127) - want).max(initial=0) < 1.1  # noqa: PLR2004
+            assert np.abs(np.clip(share, -128, 127) - want).max(initial=0) < 1.1
         out = Stored(want, order) if order else want
         args = [x, dim, any_zero(), -128, multiplier, shift, diff_min]
         m.call("softmax", args, out, same=False)
@@ -231,14 +235,14 @@ def pad(m: Maker) -> None:
             x, value = any_int8(*shape), any_zero()
             rank = len(shape)
             logical = widths[:, 4 - rank :]
-            ambiguous = rank == 4 and (shape[1] == 1 or shape[2:] == (1, 1))  # noqa: PLR2004
+            ambiguous = rank == 4 and (shape[1] == 1 or shape[2:] == (1, 1))
             if ambiguous:
                 logical = logical[:, [0, 3, 1, 2]]
             want = np.pad(x, logical.T, constant_values=value)
             args = [x, list(widths[0]), list(widths[1]), value]
             order = LAST if ambiguous else tuple(range(rank))
             m.call("pad", [Stored(x, order), *args[1:]], Stored(want, order))
-            if rank == 4 and not ambiguous:  # noqa: PLR2004
+            if rank == 4 and not ambiguous:
                 logical = widths[:, [0, 3, 1, 2]]
                 want = np.pad(x, logical.T, constant_values=value)
                 m.call("pad", [Stored(x, LAST), *args[1:]], Stored(want, LAST))

@@ -8,6 +8,10 @@ results wrap around.
 Images are [N, H, W, C], weights [out, H, W, in], those of depthwise convolution
 [1, H, W, out].
 """
+# Operators have as many parameters as they have.
+# ruff: noqa: PLR0917
+# mypy: ignore-errors
+# (torch and the modules beside this are not there when the project is checked)
 
 from __future__ import annotations
 
