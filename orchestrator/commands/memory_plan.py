@@ -101,5 +101,5 @@ def _too_small(plan: BlockPlan, capacity_bytes: int, file: str) -> Diagnostic:
             ("reason", why),
             ("smallest found", f"{plan.size_bytes} bytes, {plan.planner}"),
         ),
-        hint=f"--capacity {plan.size_bytes} is met; without it the smallest plan is sought",
+        hint=f"give --capacity {plan.size_bytes}, or none to get the smallest plan",
     )

@@ -37,7 +37,7 @@ def check_plan(blocks: Sequence[Block], plan: BlockPlan) -> tuple[str, ...]:
         highest = max(highest, offset + block.size_bytes)
     if highest != plan.size_bytes:
         problems.append(
-            f"the highest block ends at {highest}, the plan says {plan.size_bytes} bytes"
+            f"the highest block ends at {highest}, not at {plan.size_bytes} bytes"
         )
     problems.extend(_overlaps(blocks, plan.offsets))
     peak = _peak(blocks)

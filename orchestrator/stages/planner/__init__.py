@@ -1,8 +1,8 @@
 """Planning memory: an offset for each block, in as few bytes as can be.
 
 Greedy planners come first; where none reaches the lower bound, a search looks for a
-plan that does. Everything is decided by the blocks alone: no clock, no chance, and not the
-order in which they are given.
+plan that does. Everything is decided by the blocks alone: no clock, no chance, and not
+the order in which they are given.
 """
 
 from __future__ import annotations

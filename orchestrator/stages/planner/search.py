@@ -7,10 +7,10 @@ blocks that reach no higher floor, or nothing, which gives bytes up. Every plan 
 no block can be moved down alone is met, in one way, and if any plan fits, such a one
 does.
 
-A branch ends when a section has given up more than it can spare, or when the same floors
-with the same blocks left have failed before. Where no block that is left spans two
-sections, both sides are solved on their own. Work is counted in nodes, so that results
-are the same on every machine.
+A branch ends when a section has given up more than it can spare, or when the same
+floors with the same blocks left have failed before. Where no block that is left spans
+two sections, both sides are solved on their own. Work is counted in nodes, so that
+results are the same on every machine.
 
 Source: sections, canonical plans and decomposition are ideas of MiniMalloc,
 doi 10.1145/3623278.3624752; filling the lowest place is that of strip packing.
@@ -329,8 +329,8 @@ class _Search:
     def _next_floor(self, low: int, near: int, floor: list[int], at: int) -> int:
         """Lowest height above a section's floor at which a block of it can lie.
 
-        A block lies on its highest floor or on a block that is left; one on which it can
-        lie inside the plateau reaches into the plateau: it is `near`.
+        A block lies on its highest floor or on a block that is left; one on which it
+        can lie inside the plateau reaches into the plateau: it is `near`.
         """
         height, following = floor[at], _FAR
         here = self.live[low + at]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Sections:
     """Blocks by the sections they are live in.
 
-    Two blocks are live at one time exactly if they share a section: of the times between
-    a first instruction and the next last one, all but the last see fewer blocks.
+    Two blocks are live at one time exactly if they share a section: of the times
+    between a first instruction and the next last one, the last sees all blocks.
 
     Attributes:
         count: Number of sections.
