@@ -27,6 +27,8 @@ ROUNDS = (2_000, 40_000)
 """Nodes that each strategy may visit, round by round, for a target."""
 _BISECTION = (1_000,)
 """Likewise for targets between the bound and the best plan."""
+_PATIENCE = 6
+"""At how many of these targets the search may give up."""
 
 
 def plan_blocks(
@@ -124,11 +126,11 @@ class _Part:
         """
         if self._meets(enough, rounds) or not minimise:
             return
-        low, unit = enough, min(b.alignment for b in self.blocks)
-        low = max(low, self.least)
-        while self.size - low >= max(unit, self.size // 256):
+        low, patience = max(enough + 1, self.least), _PATIENCE
+        while low < self.size and patience:
             middle = (low + self.size) // 2
             if not self._meets(middle, _BISECTION):
+                patience -= self.least <= middle
                 low = middle + 1
 
     def _meets(self, target: int, rounds: Sequence[int]) -> bool:

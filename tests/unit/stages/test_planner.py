@@ -100,7 +100,7 @@ def smallest(blocks: list[Block]) -> int:
 @given(problems(most=16))
 def test_blocks_live_at_one_time_never_overlap(blocks: list[Block]) -> None:
     for planner in ("best", "greedy"):
-        plan = plan_blocks(blocks, planner=planner, rounds=(50,))  # type: ignore[arg-type]  # both are among the literals
+        plan = plan_blocks(blocks, planner=planner, rounds=(50,))
         oracle(blocks, plan)
         assert check_plan(blocks, plan) == ()
 
@@ -169,9 +169,6 @@ def test_with_differing_alignments_the_search_proves_nothing() -> None:
     assert found.outcome is Outcome.GAVE_UP
 
 
-GAP = blocks_of((0, 1, 2), (0, 2, 1), (1, 3, 1), (2, 5, 2), (3, 4, 1), (4, 5, 1))
-
-
 def test_the_search_finds_what_no_greedy_plan_does() -> None:
     blocks = read_blocks((DATA / HARD[0].name).read_text(), file="A.csv")
     greedy = plan_blocks(blocks, planner="greedy")
@@ -183,12 +180,14 @@ def test_the_search_finds_what_no_greedy_plan_does() -> None:
 
 
 def test_a_bound_above_the_peak_is_proven() -> None:
-    # No two of the long ones can swap sides in the middle: 5 live bytes take 6.
-    rows = ((0, 1, 2), (0, 3, 1), (2, 5, 2), (4, 7, 1), (6, 7, 2), (1, 6, 2))
-    blocks = blocks_of(*rows)
+    # Each pair fits in 37 bytes, one of the two on top; all pairs together do not.
+    rows = ((0, 0, 31), (0, 2, 1), (2, 3, 5), (3, 5, 31), (5, 7, 5))
+    blocks = blocks_of(*rows, alignment=16)
+    assert least_bytes(blocks) == 37
     plan = plan_blocks(blocks)
-    assert plan.size_bytes == smallest(blocks)
+    assert plan.size_bytes == plan.least_bytes == smallest(blocks) == 47
     assert plan.is_least
+    assert plan_blocks(blocks, capacity_bytes=40).least_bytes == 41
 
 
 @pytest.mark.parametrize("path", HARD, ids=lambda path: path.name[0])
@@ -237,8 +236,6 @@ def test_a_known_plan_is_kept_unless_a_smaller_one_is_found() -> None:
 def test_planning_leaves_pythons_limit_of_depth_alone() -> None:
     before = sys.getrecursionlimit()
     blocks = blocks_of(*((0, 0, 1 + i % 3) for i in range(600)))
-    found = search(
-        blocks, capacity_bytes=1200, strategy=STRATEGIES[0], nodes=10_000
-    )
+    found = search(blocks, capacity_bytes=1200, strategy=STRATEGIES[0], nodes=10_000)
     assert found.outcome is Outcome.FOUND
     assert sys.getrecursionlimit() == before

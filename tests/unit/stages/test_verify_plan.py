@@ -34,9 +34,7 @@ def test_offsets_are_checked() -> None:
     assert check_plan(BLOCKS, plan(0, 10, size=18)) == (
         'block "b" has the offset 10, no multiple of 4',
     )
-    assert check_plan(BLOCKS, plan(-8, 0, size=8)) == (
-        'block "a" has the offset -8',
-    )
+    assert check_plan(BLOCKS, plan(-8, 0, size=8)) == ('block "a" has the offset -8',)
 
 
 def test_the_plan_is_not_believed() -> None:
