@@ -77,6 +77,16 @@ def test_the_picture(folder: Path, request: pytest.FixtureRequest) -> None:
     check_golden(request, "memory-plan.svg", (folder / "plan.svg").read_text())
 
 
+def test_a_picture_of_many_blocks(folder: Path) -> None:
+    path = DATA / "A.1048576.csv"
+    assert run(["memory-plan", str(path), "--capacity=2000000", "--svg=a.svg"]) == 0
+    text = (folder / "a.svg").read_text()
+    assert text.count('<rect class="block"') == 154
+    # Names stand where there is room; round numbers along both axes.
+    assert 0 < text.count('class="name"') < 154
+    assert text.count(">200,000</text>") == text.count(">1,000,000</text>") - 1 == 1
+
+
 def test_a_picture_of_nothing() -> None:
     nothing = BlockPlan(offsets=(), size_bytes=0, peak_live_bytes=0, planner="-")
     text = plan_svg((), nothing, title="none")
