@@ -97,6 +97,7 @@ def parser() -> argparse.ArgumentParser:
     inspect = command("inspect", "show what is in a .pte program", profile=False)
     inspect.add_argument("model", type=Path, metavar="MODEL")
 
+    _add_memory_plan(command)
     _add_executorch_tools(command)
 
     _add_run(command)
@@ -201,6 +202,21 @@ def _add_scratch(command: Callable[..., _Parser]) -> None:
     )
 
 
+def _add_memory_plan(command: Callable[..., _Parser]) -> None:
+    """Planning of memory by itself."""
+    plan = command(
+        "memory-plan", "give each block of a CSV file an offset", profile=False
+    )
+    plan.add_argument("file", type=Path, metavar="FILE", help="id,lower,upper,size")
+    plan.add_argument(
+        "--capacity", type=_bytes, metavar="N", help="a plan of N bytes is enough"
+    )
+    plan.add_argument(
+        "--output", type=Path, metavar="F.csv", help="write the blocks with offsets"
+    )
+    plan.add_argument("--svg", type=Path, metavar="F.svg", help="draw the plan")
+
+
 def _add_compat(command: Callable[..., _Parser]) -> None:
     """Programs that come after the firmware."""
     compat = command(
@@ -295,6 +311,15 @@ def _index(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text} is not the index of an instruction")
 
 
+def _bytes(text: str) -> int:
+    with suppress(ValueError):
+        if 0 <= (number := int(text)) <= _MOST_BYTES:
+            return number
+    raise argparse.ArgumentTypeError(
+        f"{text} is not a number of bytes from 0 to {_MOST_BYTES}"
+    )
+
+
 def _prim_ops(text: str) -> int | str:
     return text if text == "listed" else _count(text)
 
@@ -309,6 +334,7 @@ def _count(text: str) -> int:
 
 
 _MOST_JOBS = 1000
+_MOST_BYTES = 1 << 48
 _INDICES = 1 << 32
 _MOST_KERNELS = 1_000_000
 _NAME = "operator, kernel function, source or symbol"

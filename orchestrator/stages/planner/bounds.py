@@ -18,14 +18,19 @@ def peak_live_bytes(blocks: Iterable[Block]) -> int:
 def least_bytes(blocks: Sequence[Block]) -> int:
     """What no plan can go below: the peak, and what alignment adds to it.
 
-    All offsets are multiples of the smallest alignment, so every block but the highest
-    takes a multiple of it.
+    All offsets are multiples of the smallest alignment, so of the blocks that are live
+    at a time every one but the highest takes a multiple of it.
     """
-    unit = min((b.alignment for b in blocks if b.size_bytes), default=1)
-    padded = [(b, -b.size_bytes % unit) for b in blocks if b.size_bytes]
-    most = max((padding for _, padding in padded), default=0)
-    bound = _peak((b.first, b.last, b.size_bytes + pad) for b, pad in padded) - most
-    return max(bound, peak_live_bytes(blocks))
+    solid = [b for b in blocks if b.size_bytes]
+    unit = min((b.alignment for b in solid), default=1)
+    bound = 0
+    live: list[Block] = []
+    for block in sorted(solid, key=lambda b: b.first):
+        live = [*(b for b in live if b.last >= block.first), block]
+        padding = [-b.size_bytes % unit for b in live]
+        size = sum(b.size_bytes for b in live)
+        bound = max(bound, size + sum(padding) - max(padding))
+    return bound
 
 
 def _peak(lives: Iterable[tuple[int, int, int]]) -> int:
