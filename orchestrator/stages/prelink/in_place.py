@@ -33,8 +33,8 @@ def may_be_in_place(call: LinkedCall) -> bool:
 def in_place(method: LinkedMethod) -> LinkedMethod:
     """Let outputs take the place of inputs that die there, where kernels allow it.
 
-    The arenas are laid out again for it, and get no larger. Methods with jumps or moves
-    stay as they are.
+    Only if fewer bytes are needed at the worst moment then. The arenas are laid out
+    again for it, and get no larger. Methods with jumps or moves stay as they are.
     """
     effects, places = Effects(method), places_of(method)
     shares = [*_shares(method, places)]
@@ -97,7 +97,7 @@ def _chosen(
 ) -> tuple[dict[int, int], tuple[Share, ...]] | None:
     """Offsets of all tensors and what is shared: all if that fits, else one by one."""
     taken, merged = _merged(webs, shares)
-    if not taken:
+    if _peak(merged) >= _peak(webs):
         return None
     offsets = _layout(merged, ends)
     if offsets is not None:
@@ -110,6 +110,14 @@ def _chosen(
         if offsets is not None:
             kept, best = more, (offsets, more)
     return best
+
+
+def _peak(webs: Sequence[Web]) -> int:
+    """Bytes of all webs that are needed at the worst moment."""
+    return max(
+        sum(w.size_bytes for w in webs if w.first <= moment <= w.last)
+        for moment in {web.first for web in webs}
+    )
 
 
 def _merged(

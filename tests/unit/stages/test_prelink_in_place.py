@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,8 @@ def call_at(b: Builder, index: int) -> LinkedCall:
 def chain(*, places: tuple[int, ...] = (0, 16, 32, 16)) -> tuple[Builder, list[int]]:
     """Input, then what mixes it, then an addition in place, then a mix again."""
     b = Builder()
-    found = [b.tensor((4,), place) for place in places]
+    sizes = ((2,), (4,), (4,), (2,))  # most are needed where the output is written
+    found = [b.tensor(s, place) for s, place in zip(sizes, places, strict=True)]
     x, y, z, out = found
     b.call(RELU, x, y)
     b.call(ADD, y, y, z, in_place=(0, 1))
@@ -131,7 +133,8 @@ def test_all_is_laid_out_again_where_places_are_taken() -> None:
     """Two buffers take turns: outputs can only stay if the later ones swap."""
     b = Builder()
     x = b.tensor((4,), 16)
-    tensors = [b.tensor((16,), 16 * (n % 2)) for n in range(6)]
+    sizes = (16, 16, 8, 8, 16, 16)
+    tensors = [b.tensor((s,), 16 * (n % 2)) for n, s in enumerate(sizes)]
     b.call(RELU, x, tensors[0])
     for n in range(1, 6):
         if n % 2:
@@ -162,7 +165,7 @@ def test_both_sides_of_the_proof_are_needed() -> None:
     assert not is_same(later, Effects(later), moved, {}, [(1, z, y)])
 
 
-@pytest.mark.parametrize("case", ["kws_dscnn_fp32", "mlp", "small_cnn"])
+@pytest.mark.parametrize("case", ["small_cnn"])
 def test_real_programs_have_such_calls(case: str) -> None:
     method = run_passes(_linked(case), ["fold_permutes"])
     changed = run_passes(method, ["in_place"])
@@ -180,25 +183,30 @@ def test_real_programs_have_such_calls(case: str) -> None:
             assert (value.sizes, value.dtype) == (old.sizes, old.dtype)
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
-@given(
-    places=st.lists(st.integers(0, 2).map(lambda n: 16 * n), min_size=5, max_size=5),
-    which=st.lists(st.integers(0, 4), min_size=12, max_size=12),
-    kinds=st.lists(st.sampled_from(["add", "one", "mix"]), min_size=4, max_size=4),
-)
-def test_a_chain_computes_the_same(
-    places: list[int], which: list[int], kinds: list[str]
-) -> None:
-    b = Builder()
-    tensors = [b.tensor((12,), place) for place in places]
-    for n, kind in enumerate(kinds):
-        one, other, out = (tensors[i] for i in which[3 * n : 3 * n + 3])
-        if kind == "mix":
-            b.call(RELU, one, out)
-        else:
-            in_place = (0, 1) if kind == "add" else (1,)
-            b.call(ADD, one, other, out, in_place=in_place)
-    after(b.method((tensors[0],), (tensors[which[-1]],)))
+def test_a_chain_computes_the_same() -> None:
+    changed: Counter[bool] = Counter()
+
+    @settings(max_examples=150, derandomize=True, deadline=None)
+    @given(
+        places=st.lists(st.integers(0, 2), min_size=5, max_size=5),
+        which=st.lists(st.integers(0, 4), min_size=12, max_size=12),
+        kinds=st.lists(st.sampled_from(["add", "one", "mix"]), min_size=4, max_size=4),
+    )
+    def check(places: list[int], which: list[int], kinds: list[str]) -> None:
+        b = Builder()
+        tensors = [b.tensor((12,), 16 * place) for place in places]
+        for n, kind in enumerate(kinds):
+            one, other, out = (tensors[i] for i in which[3 * n : 3 * n + 3])
+            if kind == "mix":
+                b.call(RELU, one, out)
+            else:
+                in_place = (0, 1) if kind == "add" else (1,)
+                b.call(ADD, one, other, out, in_place=in_place)
+        method = b.method((tensors[0],), (tensors[which[-1]],))
+        changed[after(method) != method] += 1
+
+    check()
+    assert changed[True] > 0  # the law is about something
 
 
 def test_where_not_all_fit_some_are_shared() -> None:
@@ -207,7 +215,7 @@ def test_where_not_all_fit_some_are_shared() -> None:
     def web(value: int, offset: int, life: tuple[int, int], *, fixed: bool) -> Web:
         return Web(
             members=((value, offset),),
-            sizes=(16,),
+            sizes=(8 if fixed else 16,),
             space=("arena", 1),
             first=life[0],
             last=life[1],
@@ -231,3 +239,12 @@ def test_where_not_all_fit_some_are_shared() -> None:
     assert (offsets[2], offsets[3]) == (16, 0)
     assert offsets[4] == offsets[5]
     assert _chosen(webs, [(1, 3, 2)], {("arena", 1): 32}) is None
+
+
+def test_what_is_not_proved_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    b, (x, _, _, out) = chain()
+    method = b.method((x,), (out,))
+    assert after(method) != method
+    module = "orchestrator.stages.prelink.in_place"
+    monkeypatch.setattr(f"{module}.is_same", lambda *_: False)
+    assert after(method) == method
