@@ -48,7 +48,7 @@ SCHEMA_VERSION = 1
 
 PASSES = (
     *("fold_permutes", "fold_constants", "alias_copies", "drop_unused_calls"),
-    *("in_place", "share_values", "drop_values"),
+    *("in_place", "drop_values", "share_values"),
 )
 """Names of the passes of stage `prelink`; a test holds the two equal."""
 
@@ -305,7 +305,7 @@ class PrelinkTable(Table):
         description="Passes to leave out. `fold_permutes`, `fold_constants`: compute "
         "constants at build time. `alias_copies`, `drop_unused_calls`: no needless "
         "copies. `in_place`: outputs over inputs that are not needed any more. "
-        "`share_values`, `drop_values`: no slot twice, and none unused.",
+        "`drop_values`, `share_values`: no slot unused, and none twice.",
         examples=[["fold_permutes"]],
     )
 

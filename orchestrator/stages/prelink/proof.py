@@ -153,13 +153,14 @@ class _Proof:
         return True
 
     def _is_apart(self) -> bool:
-        """Whether no call's outputs come to overlap what they did not before.
+        """Whether each call's outputs overlap what they did before, and nothing else.
 
-        An output of the method must not come to lie on an input either, where the
+        What a kernel reads once it has written depends on that. An output of the method must not come to lie on an input either, where the
         caller may write while it is still read.
         """
         outputs, inputs = self._method.returned, self._method.received
-        pairs = {(o, i) for o in outputs for i in inputs} - self._effects.overlaps
+        ports = {(o, i) for o in outputs for i in inputs} - self._effects.overlaps
+        pairs: set[tuple[int, int]] = set()
         for index, effect in enumerate(self._effects.at):
             if index not in self._dropped and self._near_instructions[index]:
                 pairs |= {
@@ -170,9 +171,13 @@ class _Proof:
                 }
         return all(
             self._keeps(one, other)
-            for one, other in pairs
+            or ((one, other) in ports and not self._overlaps_after(one, other))
+            for one, other in ports | pairs
             if one in self._after and other in self._after
         )
+
+    def _overlaps_after(self, one: int, other: int) -> bool:
+        return self._after[one].overlaps(self._after[other])
 
     def _is_shared(self, index: int, out: int, given: int) -> bool:
         return (index, out, given) in self._shared and self._after.get(
@@ -183,9 +188,9 @@ class _Proof:
         if one == other or {one, other}.isdisjoint(self._changed):
             return True
         after, beside = self._after[one], self._after[other]
-        if not after.overlaps(beside):
-            return True
         before, was = self._before[one], self._before[other]
+        if not self._overlaps_after(one, other):
+            return not before.overlaps(was)
         return (
             before.overlaps(was)
             and before.begin - was.begin == after.begin - beside.begin

@@ -247,13 +247,27 @@ def test_an_output_that_lay_on_an_input_may_do_so() -> None:
     assert Effects(method).overlaps == {(out, x)}
     value = method.values[out]
     assert isinstance(value, TensorValue)
-    away = replace(value, allocation=Allocation(memory_id=1, offset_bytes=16))
+    away = replace(value, allocation=Allocation(memory_id=1, offset_bytes=24))
     effects = Effects(method)
     moved = replace(
         method, values=(*method.values[:out], away, *method.values[out + 1 :])
     )
     assert is_same(moved, effects, {out: method.values[out]}, {})
     assert not is_same(moved, Effects(moved), {out: method.values[out]}, {})
+
+
+@pytest.mark.parametrize(("place", "left"), [(0, 2), (4, 1)])
+def test_a_kernel_that_writes_over_its_input_goes_on_to_do_so(
+    place: int, left: int
+) -> None:
+    """What it reads once it has written is its own affair."""
+    b = Builder()
+    rows, row, out = b.tensor((2, 4), None), b.tensor((4,), 0), b.tensor((4,), place)
+    zero = b.value(IntValue(0))
+    b.call("aten::select_copy.int_out", rows, zero, zero, row)
+    b.call("aten::relu.out", row, out)
+    after = checked(b.method((), (out,)), "fold_constants")
+    assert len(after.instructions) == left
 
 
 def test_an_input_that_is_an_output_is_left_alone() -> None:
