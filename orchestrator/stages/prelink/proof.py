@@ -155,8 +155,9 @@ class _Proof:
     def _is_apart(self) -> bool:
         """Whether each call's outputs overlap what they did before, and nothing else.
 
-        What a kernel reads once it has written depends on that. An output of the method must not come to lie on an input either, where the
-        caller may write while it is still read.
+        What a kernel reads once it has written depends on that. An output of the
+        method must not come to lie on an input either, where the caller may write
+        while it is still read.
         """
         outputs, inputs = self._method.returned, self._method.received
         ports = {(o, i) for o in outputs for i in inputs} - self._effects.overlaps
