@@ -76,6 +76,7 @@ DOCUMENTS: dict[str, object] = {
     "plan": _keys(
         *("profile", "cpu", "isa", "board", "toolchain", "optimize"),
         *("missing", "arena_bytes", "state_bytes"),
+        prelink=None,
         arenas=[ARENA],
         models=[None],
         kernels=[_keys("operator", "function", "library", dtypes=[None])],
@@ -108,6 +109,7 @@ DOCUMENTS: dict[str, object] = {
         operators=[_keys("name", "keys", functions=[None], models=[None])],
         dtype_comparison=None,
         missing=None,
+        prelink=None,
         methods=[
             _keys(
                 *("model", "method", "state_bytes", "temporary_bytes", "stack"),
