@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
-from orchestrator.core.operator import OperatorName
+from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.core.resolution import TableEntry
+from orchestrator.core.scratch import scratch_arguments
+from orchestrator.core.scratch_size import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,6 +44,25 @@ class FirmwareMethod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchRule:
+    """How much scratch memory a kernel of the firmware needs.
+
+    Args:
+        operator: That it serves.
+        argument: The scratch argument.
+        isa: The firmware's.
+        expression: The size, as in `functions.yaml`.
+        schema: Op schema, which the expression's names are from.
+    """
+
+    operator: OperatorName
+    argument: str
+    isa: str
+    expression: str
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Firmware:
     """What a firmware brings for programs.
 
@@ -52,6 +73,7 @@ class Firmware:
         delegates: (backend, state bytes) of its delegates, sorted.
         data: Constants outside of the programs, by (model, name): dtype and bytes.
         inline_constants: Its loader knows constants inside the flatbuffer.
+        scratch: Of kernels that need scratch memory, in order of the operators.
     """
 
     pointer_bytes: int
@@ -60,6 +82,7 @@ class Firmware:
     delegates: tuple[tuple[str, int], ...] = ()
     data: tuple[tuple[tuple[str, str], str], ...] = ()
     inline_constants: bool = False
+    scratch: tuple[ScratchRule, ...] = ()
 
     @property
     def has_caller_memory(self) -> bool:
@@ -80,6 +103,11 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         found[f"kernel {entry.operator} {key}"] = f"{entry.signature} {dtypes}".strip()
     if firmware.inline_constants:
         found["constants"] = "in segments and in the flatbuffer"
+    for rule in firmware.scratch:
+        found[f"schema {rule.operator}"] = rule.schema
+        found[f"scratch {rule.operator} {rule.argument}"] = (
+            f"{rule.isa} {rule.expression}"
+        )
     for backend, state_bytes in firmware.delegates:
         found[f"delegate {backend}"] = f"{state_bytes} bytes"
     for method in firmware.methods:
@@ -104,10 +132,13 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
     methods: list[FirmwareMethod] = []
     delegates: list[tuple[str, int]] = []
     data: list[tuple[tuple[str, str], str]] = []
+    scratch: list[ScratchRule] = []
     for name, text in sorted(facts.items()):
         kind, _, what = name.partition(" ")
         if kind == "kernel":
             kernels.append(_entry(what, text))
+        elif kind == "scratch":
+            scratch.append(_rule(what, text, facts))
         elif kind == "delegate":
             delegates.append((what, int(text.partition(" ")[0])))
         elif kind == "data":
@@ -135,6 +166,25 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         delegates=tuple(delegates),
         data=tuple(data),
         inline_constants="constants" in facts,
+        scratch=tuple(scratch),
+    )
+
+
+def _rule(what: str, text: str, facts: Mapping[str, str]) -> ScratchRule:
+    operator, _, argument = what.partition(" ")
+    isa, _, expression = text.partition(" ")
+    if f"schema {operator}" not in facts:
+        raise ValueError(f"the schema of {operator} is missing")
+    schema = parse_schema(facts[f"schema {operator}"])
+    if argument not in {a.name for _, a in scratch_arguments(schema)}:
+        raise ValueError(f"{argument} is no scratch argument of {operator}")
+    check_size(expression, schema)
+    return ScratchRule(
+        operator=OperatorName.parse(operator),
+        argument=argument,
+        isa=isa,
+        expression=expression,
+        schema=schema.text,
     )
 
 

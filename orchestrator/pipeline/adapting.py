@@ -211,3 +211,19 @@ def memory_of(stages: Stages, plan: BuildPlan | None) -> MemoryPlan:
         pins={model.name: model.pins for model in stages.profile.models},
         concurrency=stages.profile.memory.concurrency,
     )
+
+
+def firmware_facts_of(stages: Stages, plan: BuildPlan) -> tuple[tuple[str, str], ...]:
+    """What the product has for programs that come later."""
+    from orchestrator.core.firmware import firmware_facts  # noqa: PLC0415
+    from orchestrator.stages.compat import firmware_of  # noqa: PLC0415
+
+    firmware = firmware_of(
+        resolution=stages.resolution(plan),
+        memory=stages.memory(plan),
+        programs=stages.programs,
+        pointer_bytes=stages.target.cpu.pointer_bytes,
+        inline_constants=stages.loads_inline_constants,
+        isa=stages.target.isa.name,
+    )
+    return firmware_facts(firmware)

@@ -15,7 +15,7 @@ from orchestrator.core.op_info import Origin
 from orchestrator.core.operator import OperatorName
 from orchestrator.core.scratch import scratch_arguments
 from orchestrator.errors import ProfileError
-from orchestrator.pipeline.adapting import memory_of, prelink, replan
+from orchestrator.pipeline.adapting import firmware_facts_of, memory_of, prelink, replan
 from orchestrator.pipeline.collector import Collector
 from orchestrator.pipeline.decoding import decoded
 from orchestrator.pipeline.inputs import BuildOptions, Inputs, digest
@@ -310,17 +310,7 @@ class Stages(Inputs):
 
     def firmware_facts(self, plan: BuildPlan) -> tuple[tuple[str, str], ...]:
         """What the product has for programs that come later."""
-        from orchestrator.core.firmware import firmware_facts  # noqa: PLC0415
-        from orchestrator.stages.compat import firmware_of  # noqa: PLC0415
-
-        firmware = firmware_of(
-            resolution=self.resolution(plan),
-            memory=self.memory(plan),
-            programs=self.programs,
-            pointer_bytes=self.target.cpu.pointer_bytes,
-            inline_constants=self.loads_inline_constants,
-        )
-        return firmware_facts(firmware)
+        return firmware_facts_of(self, plan)
 
     def memory_facts(self, plan: BuildPlan) -> tuple[tuple[str, str], ...]:
         """Arenas, and the scratch memory they were planned for."""

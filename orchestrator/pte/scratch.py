@@ -22,6 +22,7 @@ from orchestrator.pte.values import (
 
 if TYPE_CHECKING:
     from orchestrator.core.kernel import Kernel
+    from orchestrator.core.operator import OpSchema
     from orchestrator.core.scratch_kinds import Value
     from orchestrator.pte.program import Method
 
@@ -55,7 +56,7 @@ def scratch_requests(
         return ()
     expressions = dict(kernel.scratch)
     facts = facts or MethodFacts.of(method)
-    arguments = call_arguments(method, call, kernel, facts)
+    arguments = call_arguments(method, call, kernel.schema, facts)
     requests = []
     for position, argument in given:
         index = call.args[position]
@@ -122,11 +123,11 @@ class MethodFacts:
 
 
 def call_arguments(
-    method: Method, call: KernelCall, kernel: Kernel, facts: MethodFacts
+    method: Method, call: KernelCall, schema: OpSchema, facts: MethodFacts
 ) -> dict[str, Value]:
     """Arguments of a call by name, as far as sizes may depend on them."""
     found: dict[str, Value] = {}
-    for argument, index in zip(kernel.schema.arguments, call.args, strict=False):
+    for argument, index in zip(schema.arguments, call.args, strict=False):
         match method.values[index]:
             case TensorValue(sizes=sizes, dtype=dtype):
                 shape = TensorShape(sizes=sizes, dtype_bytes=dtype.item_bytes)

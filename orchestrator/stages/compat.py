@@ -17,6 +17,7 @@ from orchestrator.pte.caller import (
     caller_values,
     own_outputs,
 )
+from orchestrator.pte.firmware_scratch import scratch_problems, scratch_rules
 from orchestrator.pte.interface import TENSOR_LISTS, with_items
 from orchestrator.pte.program import DelegateCall, MoveCall
 from orchestrator.pte.values import NoneValue, TensorValue, kind_name
@@ -38,6 +39,7 @@ def firmware_of(
     programs: Mapping[str, Program],
     pointer_bytes: int,
     inline_constants: bool = False,
+    isa: str = "scalar",
 ) -> Firmware:
     """What a product brings for programs.
 
@@ -47,6 +49,7 @@ def firmware_of(
         programs: Its models, which the API is made for.
         pointer_bytes: Of the target.
         inline_constants: Its loader knows constants inside the flatbuffer.
+        isa: Of the target.
     """
     return Firmware(
         pointer_bytes=pointer_bytes,
@@ -66,6 +69,7 @@ def firmware_of(
             for method in [programs[place.model].method(place.method)]
         ),
         inline_constants=inline_constants,
+        scratch=scratch_rules(resolution, isa),
         data=tuple(
             ((model, e.name), data_text(e.dtype, len(e.data)))
             for model, program in sorted(programs.items())
@@ -154,6 +158,7 @@ class _Check:
             *self._values(),
             *self._delegates(),
             *self._kernels(calls),
+            *scratch_problems(self._firmware, self._method, name=self._name),
             *self._interface(),
         ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.firmware import (
     Firmware,
     FirmwareMethod,
+    ScratchRule,
     firmware_facts,
     port_text,
     read_firmware,
@@ -100,3 +102,44 @@ def test_ports() -> None:
     assert port_text("int") == "int"
     tensor = port_text("tensor", ScalarType.Half, (2, 3), (1, 0), is_dynamic=True)
     assert tensor == "Half at most [2, 3] in order [1, 0]"
+
+
+SCHEMA = "ours::filter.out(Tensor x, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)"
+WITH_SCRATCH = replace(
+    FIRMWARE,
+    scratch=(
+        ScratchRule(
+            operator=OperatorName.parse("ours::filter.out"),
+            argument="scratch",
+            isa="dsp",
+            expression="4 * x.numel",
+            schema=SCHEMA,
+        ),
+    ),
+)
+
+
+def test_scratch_sizes_survive() -> None:
+    facts = dict(firmware_facts(WITH_SCRATCH))
+    assert facts["scratch ours::filter.out scratch"] == "dsp 4 * x.numel"
+    assert read_firmware(facts) == WITH_SCRATCH
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"schema ours::filter.out": None},
+            "the schema of ours::filter.out is missing",
+        ),
+        ({"schema ours::filter.out": "no"}, '"no" is not an op schema "name'),
+        ({"scratch ours::filter.out scratch": "dsp 4 *"}, "it is not an expression"),
+        ({"scratch ours::filter.out x": "dsp 4"}, "x is no scratch argument of ours"),
+    ],
+)
+def test_scratch_sizes_that_are_none(
+    changes: dict[str, str | None], message: str
+) -> None:
+    facts = {**dict(firmware_facts(WITH_SCRATCH)), **changes}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_firmware({k: v for k, v in facts.items() if v is not None})
