@@ -36,10 +36,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
         ]
     )
     lines = []
+    width = max(len(finding.purpose) for finding in findings)
     for finding in findings:
         state = finding.found or f"missing; {finding.hint}"
         lines.append(
-            f"{'ok ' if finding.found else '-- '} {finding.purpose:<30} {state}"
+            f"{'ok ' if finding.found else '-- '} {finding.purpose:<{width}}  {state}"
         )
     console.data("\n".join(lines))
     return ExitCode.OK
