@@ -18,7 +18,7 @@ from tests.conftest import CASES, CORPUS
 from tests.cpp.support.device import ask
 from tests.cpp.support.native import build
 from tests.cpp.support.running import run_method
-from tests.integration.test_corpus import INT8, RUNNABLE
+from tests.integration.test_corpus import RUNNABLE
 from tests.unit.stages.products import DATA, program_of
 from tests.unit.stages.schemas import schemas
 
@@ -58,13 +58,10 @@ def test_planned_programs_need_their_arenas_to_the_byte(planned: Path) -> None:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize(
-    "case", [c for c in PLANNED if c in RUNNABLE and c not in INT8]
-)
+@pytest.mark.parametrize("case", [c for c in PLANNED if c in RUNNABLE])
 def test_planned_programs_give_the_same_bits(
     case: str, planned: Path, tmp_path: Path
 ) -> None:
-    """Of int8 programs test_corpus.py and test_int8.py hold that, in products."""
     (call, *_) = json.loads((CORPUS / case / "case.json").read_text())["runs"]
     method = program_of(case).method(call["method"])
     tool = build("load_file")

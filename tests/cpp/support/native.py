@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "build" / "native-tests"
 LIBRARIES: Final = tuple(
-    ROOT / "kernels" / n for n in ("portable", "quantized", "prim_ops")
+    ROOT / "kernels" / n for n in ("cortex_m", "portable", "quantized", "prim_ops")
 )
 SUPPORT: Final = ROOT / "tests" / "cpp" / "support"
 
@@ -149,12 +149,12 @@ def _write_if_changed(path: Path, text: str) -> None:
 
 
 def _ninja(compiler: str, shared: list[Path]) -> str:
-    selected = sorted((FOLDER / "gen" / "selected").iterdir())
-    includes = [*selected, *(ROOT / i for i in _INCLUDES)]
+    includes = [*(ROOT / i for i in _INCLUDES)]
     flags = " ".join([*_FLAGS, *(f"-I{include}" for include in includes)])
     lines = [
         "rule cxx",
-        f"  command = {compiler} {flags} -MMD -MF $out.d -c $in -o $out",
+        # Two libraries may have a source of one name, and so a header of dtypes.
+        f"  command = {compiler} -I$selected {flags} -MMD -MF $out.d -c $in -o $out",
         "  depfile = $out.d",
         "  deps = gcc",
         "rule link",
@@ -174,8 +174,18 @@ _INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 
 def _object(lines: list[str], source: Path) -> str:
     name = f"obj/{source.relative_to(ROOT)}.o"
-    lines.append(f"build {name}: cxx {source}")
+    library = (
+        source.relative_to(ROOT / "kernels").parts[0] if _is_kernel(source) else ""
+    )
+    lines += [
+        f"build {name}: cxx {source}",
+        f"  selected = {FOLDER / 'gen' / 'selected' / library}",
+    ]
     return name
+
+
+def _is_kernel(source: Path) -> bool:
+    return source.is_relative_to(ROOT / "kernels")
 
 
 if __name__ == "__main__":
