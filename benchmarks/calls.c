@@ -29,8 +29,9 @@ int main(void) {
   float* const input = INPUT(); /* loads the method */
   const double loaded = now();
   if (!input || call() != 0) return 1;
-  const double first = now();
-  for (int i = 0; i < CALLS; ++i) {
+  double first = 0;
+  for (int i = 0; i < 2 * CALLS; ++i) {
+    if (i == CALLS) first = now(); /* the first half warms up */
     if (call() != 0) return 1;
   }
   printf("{\"load\": %.0f, \"run\": %.1f}\n", loaded - start,

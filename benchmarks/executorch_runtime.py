@@ -2,10 +2,10 @@
 
 Runs in the interpreter that has the package `executorch`, so it needs nothing of ours:
 
-    python executorch_runtime.py MODEL REPETITIONS
+    python executorch_runtime.py MODEL...
 
-Prints JSON: seconds of processor time of each `load_method` and `execute`. The inputs
-are ones of the method's own sizes.
+Prints JSON: of each model, nanoseconds of processor time of `load_method` and of one
+`execute`. The inputs are ones of the method's own sizes.
 """
 
 # mypy: ignore-errors
@@ -23,31 +23,35 @@ CALLS = 200
 
 
 def main() -> None:
-    """Time a program."""
-    model, repetitions = sys.argv[1], int(sys.argv[2])
+    """Time programs."""
     # Its kernels would start threads, which costs more than it saves here.
     os.environ["OMP_NUM_THREADS"] = "1"
     import torch  # noqa: PLC0415
-    from executorch.runtime import Runtime  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    loads, runs = [], []
-    for _ in range(repetitions + 1):
-        # A program keeps the methods it has loaded.
-        program = Runtime.get().load_program(model)
-        start = time.process_time()
-        method = program.load_method("forward")
-        loads.append(time.process_time() - start)
-        meta = method.metadata
-        infos = [meta.input_tensor_meta(i) for i in range(meta.num_inputs())]
-        inputs = [torch.ones(info.sizes()) for info in infos]
+    # The first warms the caches.
+    _times(sys.argv[1])
+    print(json.dumps([_times(model) for model in sys.argv[1:]]))
+
+
+def _times(model: str) -> dict[str, float]:
+    import torch  # noqa: PLC0415
+    from executorch.runtime import Runtime  # noqa: PLC0415
+
+    program = Runtime.get().load_program(model)
+    start = time.process_time()
+    method = program.load_method("forward")
+    load = time.process_time() - start
+    meta = method.metadata
+    infos = [meta.input_tensor_meta(i) for i in range(meta.num_inputs())]
+    inputs = [torch.ones(info.sizes()) for info in infos]
+    for _ in range(CALLS):
         method.execute(inputs)
-        start = time.process_time()
-        for _ in range(CALLS):
-            method.execute(inputs)
-        runs.append((time.process_time() - start) / CALLS)
-    # The first of each warms the caches.
-    print(json.dumps({"load": loads[1:], "run": runs[1:]}))
+    start = time.process_time()
+    for _ in range(CALLS):
+        method.execute(inputs)
+    run = (time.process_time() - start) / CALLS
+    return {"load": load * 1e9, "run": run * 1e9}
 
 
 if __name__ == "__main__":

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 _CASE = "add_mul"
 _INPUT_ITEMS = 4
-_TIMES = (1, 250)
 _OVERHEAD = 4.0
 _LOADS = ("pte", "prelinked")
 
 _Times = dict[str, float]
 """Nanoseconds of processor time: `load` of a method, `run` of one call."""
+
+_Round = dict[int, _Times]
+"""Times of one round, by how many copies the program has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +40,15 @@ class _Chain:
         name: As tables call it.
         program: The bytes of a program with so many copies.
         instructions: Of one copy.
+        copies: Of the long chain. One call of ExecuTorch's from Python is worth
+            hundreds of integer sums, so those have to be many.
         note: What they compute.
     """
 
     name: str
     program: Callable[[str, int], bytes]
     instructions: int
+    copies: int
     note: str
 
 
@@ -52,13 +57,16 @@ _CHAINS = (
         name="integers",
         program=scalar_program,
         instructions=1,
+        copies=2000,
         note="integers: sums of two, whose kernels are one addition",
     ),
     _Chain(
         name="tensors",
         program=repeated_program,
         instructions=2,
-        note="tensors: 2 x 2 floats, product and sum in turn; kernels are most of it",
+        copies=250,
+        note="tensors: 2 x 2 floats, matrix product and sum in turn; kernels are most"
+        " of it",
     ),
 )
 
@@ -75,42 +83,54 @@ def _measure(chain: _Chain, repetitions: int, findings: Findings) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         models = {}
-        for times in _TIMES:
-            models[times] = folder / f"chain{times}.pte"
-            models[times].write_bytes(chain.program(_CASE, times))
-        ours = {
-            load: {n: _ours(folder, models[n], load, repetitions) for n in _TIMES}
+        for copies in (1, chain.copies):
+            models[copies] = folder / f"chain{copies}.pte"
+            models[copies].write_bytes(chain.program(_CASE, copies))
+        programs = {
+            load: {n: _program(folder, model, load) for n, model in models.items()}
             for load in _LOADS
         }
-        theirs: dict[int, _Times] | None = None
-        try:
-            theirs = {n: _theirs(models[n], repetitions) for n in _TIMES}
-        except NotMeasuredError as missing:
-            findings.missing.append(f"ExecuTorch's runtime: {missing}")
+        # In turns, so that all see the same clock of the processor.
+        ours: dict[str, list[_Round]] = {load: [] for load in _LOADS}
+        theirs: list[_Round] = []
+        missing = ""
+        for _ in range(repetitions):
+            for load, found in ours.items():
+                found.append({n: _ours(file) for n, file in programs[load].items()})
+            try:
+                if not missing:
+                    theirs.append(_theirs(models))
+            except NotMeasuredError as error:
+                missing = str(error)
+                findings.missing.append(f"ExecuTorch's runtime: {error}")
     findings.tables.append(_table(chain, ours, theirs))
     if theirs:
-        faster = _per_instruction(chain, theirs, "run") / _per_instruction(
-            chain, ours["pte"], "run"
-        )
         findings.goals.append(
             Goal(
                 name=f"per instruction, {chain.name}: times faster than ExecuTorch",
-                found=faster,
+                found=_ratio(chain, theirs, ours["pte"], "run"),
                 limit=_OVERHEAD,
                 at_most=False,
             )
         )
 
 
-def _per_instruction(chain: _Chain, times: Mapping[int, _Times], what: str) -> float:
-    """Nanoseconds that one more instruction takes."""
-    short_, long = _TIMES
-    count = (long - short_) * chain.instructions
-    return (times[long][what] - times[short_][what]) / count
+def _each(chain: _Chain, rounds: Sequence[_Round], what: str) -> list[float]:
+    """Nanoseconds that one more instruction takes, of each round."""
+    count = (chain.copies - 1) * chain.instructions
+    return [(times[chain.copies][what] - times[1][what]) / count for times in rounds]
 
 
-def _ours(folder: Path, model: Path, load: str, repetitions: int) -> _Times:
-    """Times of a program that calls the generated API.
+def _ratio(
+    chain: _Chain, theirs: Sequence[_Round], ours: Sequence[_Round], what: str
+) -> float:
+    """How many times more theirs takes per instruction: the median of the rounds."""
+    pairs = zip(_each(chain, theirs, what), _each(chain, ours, what), strict=True)
+    return median(a / b for a, b in pairs)
+
+
+def _program(folder: Path, model: Path, load: str) -> str:
+    """Build a program that calls the generated API and prints times.
 
     Raises:
         NotMeasuredError: There is no C compiler, or it cannot be built.
@@ -125,7 +145,7 @@ def _ours(folder: Path, model: Path, load: str, repetitions: int) -> _Times:
         f'[[models]]\nname = "m"\npath = "{model.name}"\nload = "{load}"\n'
     )
     _run(orchestrator("build", str(profile), "--out", str(out)))
-    program = str(folder / "calls")
+    program = str(folder / f"{model.stem}_{load}")
     names = {
         "HEADER": '"p.h"',
         "RUN": "p_m_forward_run",
@@ -139,33 +159,25 @@ def _ours(folder: Path, model: Path, load: str, repetitions: int) -> _Times:
             *(str(ROOT / "benchmarks" / "calls.c"), str(out / "libp.a"), "-o", program),
         ]
     )
-    runs = [json.loads(_run([program])) for _ in range(repetitions + 1)]
-    return _medians(runs[1:])
+    return program
 
 
-def _theirs(model: Path, repetitions: int) -> _Times:
-    """Times of ExecuTorch's runtime for the same program.
+def _ours(program: str) -> _Times:
+    """Times of one run of a program that was built."""
+    times: _Times = json.loads(_run([program]))
+    return times
+
+
+def _theirs(models: Mapping[int, Path]) -> _Round:
+    """Times of ExecuTorch's runtime for the same programs.
 
     Raises:
         NotMeasuredError: It is not installed.
     """
     script = str(ROOT / "benchmarks" / "executorch_runtime.py")
-    said = _run([executorch_python(), script, str(model), str(repetitions)])
-    found: dict[str, list[float]] = json.loads(said.splitlines()[-1])
-    runs = [
-        {what: s * 1e9 for what, s in _zipped(found, i)} for i in range(repetitions)
-    ]
-    return _medians(runs)
-
-
-def _zipped(
-    found: Mapping[str, Sequence[float]], index: int
-) -> list[tuple[str, float]]:
-    return [(what, seconds[index]) for what, seconds in found.items()]
-
-
-def _medians(runs: Sequence[_Times]) -> _Times:
-    return {what: median(run[what] for run in runs) for what in runs[0]}
+    said = _run([executorch_python(), script, *map(str, models.values())])
+    found: list[_Times] = json.loads(said.splitlines()[-1])
+    return dict(zip(models, found, strict=True))
 
 
 def _run(words: Sequence[str]) -> str:
@@ -182,22 +194,18 @@ def _run(words: Sequence[str]) -> str:
 
 
 def _table(
-    chain: _Chain,
-    ours: Mapping[str, Mapping[int, _Times]],
-    theirs: Mapping[int, _Times] | None,
+    chain: _Chain, ours: Mapping[str, Sequence[_Round]], theirs: Sequence[_Round]
 ) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for what, name in (("run", "call"), ("load", "load")):
-        cells: list[float | None] = [
-            _per_instruction(chain, ours[x], what) for x in _LOADS
-        ]
-        other = _per_instruction(chain, theirs, what) if theirs else None
-        ratio = other / cells[0] if other is not None and cells[0] else None
+        cells = [median(_each(chain, ours[load], what)) for load in _LOADS]
+        other = median(_each(chain, theirs, what)) if theirs else None
+        ratio = _ratio(chain, theirs, ours["pte"], what) if theirs else None
         rows.append((f"{name}, per instruction", *cells, other, ratio))
-    long = _TIMES[-1]
+    long = chain.copies
     for what, name in (("run", "one call"), ("load", "loading")):
-        cells = [ours[x][long][what] for x in _LOADS]
-        other = theirs[long][what] if theirs else None
+        cells = [median(times[long][what] for times in ours[x]) for x in _LOADS]
+        other = median(times[long][what] for times in theirs) if theirs else None
         ratio = other / cells[0] if other is not None and cells[0] else None
         rows.append((f"{name}, the whole chain", *cells, other, ratio))
     return Table(
@@ -209,5 +217,6 @@ def _table(
             chain.note,
             "ExecuTorch: its Python package, whose call costs are in the short chain"
             " as well and so are not in the time per instruction",
+            "in turns; medians of the rounds, the ratio per instruction as well",
         ),
     )

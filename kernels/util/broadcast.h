@@ -1,6 +1,7 @@
 // Broadcasting of two tensors. Source: PyTorch, "Broadcasting semantics".
 #pragma once
 
+#include "util/check.h"
 #include "util/strided_loop.h"
 
 namespace orch {
@@ -16,7 +17,7 @@ inline int32_t broadcast_stride(const Tensor& tensor, const Strides& strides,
 /// Gives `out` the sizes that `a` and `b` broadcast to. Errors: InvalidArgument
 /// (they do not, or out has other sizes), ShapeTooLarge.
 inline Error resize_broadcast(Tensor& out, const Tensor& a, const Tensor& b) {
-  if (kFavourSpeed && same_sizes(a, out) && same_sizes(b, out)) {
+  if (kFavourSpeed && same_sizes_inline(a, out) && same_sizes_inline(b, out)) {
     return Error::Ok;
   }
   int32_t sizes[kMaxDim];
@@ -33,14 +34,9 @@ inline Error resize_broadcast(Tensor& out, const Tensor& a, const Tensor& b) {
   return resize_output(out, {sizes, static_cast<size_t>(rank)}, a, b);
 }
 
-/// A loop over `out` (tensor 0) in memory order, with `a` (1) and `b` (2)
-/// broadcast to it. Trusts that resize_broadcast was successful.
-inline StridedLoop loop_over(const Tensor& out, const Tensor& a,
-                             const Tensor& b) {
-  if (kFavourSpeed && a.contiguous() && b.contiguous() && out.contiguous() &&
-      same_sizes(a, out) && same_sizes(b, out)) {
-    return StridedLoop(out.numel());
-  }
+/// loop_over for tensors of any dim order and sizes.
+__attribute__((noinline)) inline StridedLoop loop_over_strides(
+    const Tensor& out, const Tensor& a, const Tensor& b) {
   const Strides out_strides(out);
   const Strides a_strides(a);
   const Strides b_strides(b);
@@ -52,6 +48,17 @@ inline StridedLoop loop_over(const Tensor& out, const Tensor& a,
              broadcast_stride(b, b_strides, d, out.dim));
   }
   return loop;
+}
+
+/// A loop over `out` (tensor 0) in memory order, with `a` (1) and `b` (2)
+/// broadcast to it. Trusts that resize_broadcast was successful.
+inline StridedLoop loop_over(const Tensor& out, const Tensor& a,
+                             const Tensor& b) {
+  if (kFavourSpeed && a.contiguous() && b.contiguous() && out.contiguous() &&
+      same_sizes_inline(a, out) && same_sizes_inline(b, out)) {
+    return StridedLoop(out.numel());
+  }
+  return loop_over_strides(out, a, b);
 }
 
 }  // namespace orch

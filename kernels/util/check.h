@@ -17,6 +17,15 @@ inline constexpr bool kFavourSpeed = false;
 inline constexpr bool kFavourSpeed = true;
 #endif
 
+/// same_sizes where the call would cost more than the comparison.
+inline bool same_sizes_inline(const Tensor& a, const Tensor& b) {
+  if (a.dim != b.dim) return false;
+  for (int i = 0; i < a.dim; ++i) {
+    if (a.dims[i] != b.dims[i]) return false;
+  }
+  return true;
+}
+
 /// Gives `out` its sizes.
 ///
 /// An input may share its sizes with the output, be it the same value or one
@@ -25,6 +34,13 @@ inline constexpr bool kFavourSpeed = true;
 template <typename... Tensors>
 Error resize_output(Tensor& out, Span<const int32_t> sizes,
                     const Tensors&... inputs) {
+  if constexpr (kFavourSpeed) {
+    bool same = sizes.size() == out.dim;
+    for (int i = 0; same && i < out.dim; ++i) {
+      same = sizes[static_cast<size_t>(i)] == out.dims[i];
+    }
+    if (same) return Error::Ok;
+  }
   if (((inputs.dims == out.dims) || ... || false)) {
     ORCH_CHECK(sizes.size() == out.dim, Error::InvalidArgument);
     for (int i = 0; i < out.dim; ++i) {

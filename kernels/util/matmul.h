@@ -26,8 +26,11 @@ void matmul(const Matrix<const T>& a, const Matrix<const T>& b,
       {1, 1, inner}, {0, 0, a.column_step}, {0, 0, b.row_step}};
   const DotLoops loops = nested.relative();
   for (int32_t i = 0; i < rows; ++i) {
-    for (int32_t j = 0, block; j < columns; j += block) {
+    T* to = out.items + i * out.row_step;
+    int32_t j = 0;
+    for (int32_t block; j < columns; j += block) {
       block = columns - j >= kDotBlock ? kDotBlock : 1;
+      if (kFavourSpeed && block == 1) break;
       Compute<T> sums[kDotBlock];
       const Dot<T> dot = {a.items + i * a.row_step, b.items + j * b.column_step,
                           nullptr, 0, b.column_step};
@@ -36,11 +39,23 @@ void matmul(const Matrix<const T>& a, const Matrix<const T>& b,
       } else {
         dot1(dot, &loops, sums);
       }
-      T* to = out.items + i * out.row_step;
       for (int32_t c = 0; c < block; ++c) {
         to[(j + c) * out.column_step] =
             static_cast<T>(finish(sums[c], i, j + c));
       }
+    }
+    // Without a call for each, which small matrices would feel.
+    for (; kFavourSpeed && j < columns; ++j) {
+      const T* x = a.items + i * a.row_step;
+      const T* w = b.items + j * b.column_step;
+      Compute<T> sum = 0;
+      for (int32_t k = inner; k > 0; --k) {
+        sum += static_cast<Compute<T>>(*x) * static_cast<Compute<T>>(*w);
+        x += a.column_step;
+        w += b.row_step;
+        keep_apart(x);
+      }
+      to[j * out.column_step] = static_cast<T>(finish(sum, i, j));
     }
   }
 }
@@ -48,6 +63,12 @@ void matmul(const Matrix<const T>& a, const Matrix<const T>& b,
 /// The same for tensors: a [M, K], b [K, N], out [M, N], any dim orders.
 template <typename T, typename Finish>
 void matmul(const Tensor& a, const Tensor& b, Tensor& out, Finish finish) {
+  if (kFavourSpeed && a.contiguous() && b.contiguous() && out.contiguous()) {
+    matmul<T>({a.data<T>(), a.size(1), 1}, {b.data<T>(), b.size(1), 1},
+              {out.mutable_data<T>(), out.size(1), 1}, out.size(0), b.size(0),
+              out.size(1), finish);
+    return;
+  }
   const Strides a_strides(a);
   const Strides b_strides(b);
   const Strides out_strides(out);
