@@ -73,6 +73,18 @@ def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]
             }
             for i in range(1, len(method.arena_bytes))
         ],
+        "planned": [
+            {
+                "value": i,
+                "memory_id": v.allocation.memory_id,
+                "offset_bytes": v.allocation.offset_bytes,
+                "size_bytes": v.size_bytes,
+                "dtype": v.dtype.name,
+                "sizes": list(v.sizes),
+            }
+            for i, v in enumerate(method.values)
+            if isinstance(v, TensorValue) and v.allocation is not None
+        ],
         "external": sorted(
             {t.extra.qualified_name for t in tensors if t.is_external and t.extra}
         ),

@@ -17,14 +17,14 @@ class ArenaFacts:
         memory_id: By which tensors name it.
         size_bytes: Of the arena now.
         lower_bound_bytes: Most bytes that are needed at one time.
-        file_bytes: What the program asked for.
+        file_bytes: What the program asked for; None if it has no such arena.
         planner: What found the offsets; `file` where those of the program stayed.
     """
 
     memory_id: int
     size_bytes: int
     lower_bound_bytes: int
-    file_bytes: int
+    file_bytes: int | None
     planner: str
 
 

@@ -165,15 +165,30 @@ def replan(stages: Stages, plan: BuildPlan) -> dict[str, Adapted]:
 
 
 def _sized(stages: Stages, plan: BuildPlan) -> dict[str, Program]:
-    """Programs with scratch tensors as large as they have to be."""
-    from orchestrator.stages.replan import with_scratch  # noqa: PLC0415
+    """Programs with scratch tensors of the right size, pinned ones in their arenas."""
+    from orchestrator.stages.replan import with_pinned, with_scratch  # noqa: PLC0415
 
     needs = scratch_needs(stages, plan)
-    # Where the profile asks to verify, everything is as it has to be already.
-    return {
-        name: with_scratch(program, needs[name])
-        for name, program in stages.programs.items()
-    }
+    schemas = _schemas(stages, plan)
+    found, problems = {}, []
+    for number, model in enumerate(stages.profile.models):
+        # Where the profile asks to verify, everything is as it has to be already.
+        program = with_scratch(stages.programs[model.name], needs[model.name])
+        found[model.name], refused = with_pinned(program, model.pins, schemas)
+        problems += [
+            Diagnostic(
+                code="cannot-pin",
+                message=f'{model.pins.tensors[p.pin].text} of model "{model.name}",'
+                f" method {p.method}, cannot have a place of its own",
+                where=stages.profile.span("models", number, "tensors", p.pin, "tensor"),
+                notes=(("found", p.found),),
+                hint="name another tensor, or place its whole arena with `regions`",
+            )
+            for p in refused
+        ]
+    if problems:
+        raise MemoryPlanError(problems)
+    return found
 
 
 def _schemas(stages: Stages, plan: BuildPlan) -> dict[OperatorName, OpSchema]:
@@ -197,8 +212,15 @@ def memory_of(stages: Stages, plan: BuildPlan | None) -> MemoryPlan:
         MemoryPlanError: A block fits no region of the board.
     """
     from orchestrator.stages.memory import plan_memory  # noqa: PLC0415
+    from orchestrator.stages.replan import free_memory_id  # noqa: PLC0415
 
     adapted = stages.adapted(plan) if plan is not None else {}
+    pins = {model.name: model.pins for model in stages.profile.models}
+    if plan is not None:
+        pins = {
+            name: chosen.with_tensor_arenas(free_memory_id(stages.programs[name]))
+            for name, chosen in pins.items()
+        }
     return plan_memory(
         stages.built(plan) if plan is not None else stages.programs,
         pointer_bytes=stages.target.cpu.pointer_bytes,
@@ -208,7 +230,7 @@ def memory_of(stages: Stages, plan: BuildPlan | None) -> MemoryPlan:
         delegates=stages.libraries.delegate_states(stages.programs.values()),
         planned={name: found.arenas for name, found in adapted.items()},
         scratch=scratch_needs(stages, plan) if plan is not None else {},
-        pins={model.name: model.pins for model in stages.profile.models},
+        pins=pins,
         concurrency=stages.profile.memory.concurrency,
     )
 

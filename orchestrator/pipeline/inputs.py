@@ -303,7 +303,7 @@ class Inputs:
             for name, value in {
                 "name": p.name,
                 "target": (p.target, self.target.toolchain),
-                "models": [(model.name, model.load) for model in p.models],
+                "models": [(m.name, m.load, m.pins.tensors) for m in p.models],
                 "prelink": p.prelink,
                 "scratch": p.scratch,
                 # What lies where.

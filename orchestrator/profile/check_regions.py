@@ -200,6 +200,11 @@ def _named(document: Document) -> Iterator[tuple[KeyPath, str]]:
         for key, value in table_of(document, *where, "regions").items():
             if isinstance(value, str):
                 yield (*where, "regions", key), value
+        for number in range(len(array_of(document, *where, "tensors"))):
+            tensor = (*where, "tensors", number)
+            name = text_of(document, *tensor, "region")
+            if name is not None:
+                yield (*tensor, "region"), name
 
 
 def _pins(document: Document, board: Board) -> Iterator[Diagnostic]:

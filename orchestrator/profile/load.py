@@ -11,7 +11,13 @@ from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.operator import OperatorName
-from orchestrator.core.regions import Concurrency, Pins, RegionChoice
+from orchestrator.core.regions import (
+    Concurrency,
+    Pins,
+    RegionChoice,
+    TensorKind,
+    TensorPin,
+)
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.check_libraries import IMPLICIT, default_name
 from orchestrator.profile.checked import (
@@ -55,7 +61,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.profile.delegates import DelegateTable
-    from orchestrator.profile.region_tables import MemoryTable
+    from orchestrator.profile.region_tables import MemoryTable, TensorTable
 
 
 def load_profile(
@@ -244,7 +250,18 @@ def _model(table: ModelTable, folder: Path) -> ModelEntry:
         pins=Pins(
             every=table.region,
             by_id=tuple(sorted((int(i), r) for i, r in (table.regions or {}).items())),
+            tensors=tuple(map(_tensor_pin, table.tensors)),
         ),
+    )
+
+
+def _tensor_pin(table: TensorTable) -> TensorPin:
+    kind, index = table.tensor.split()
+    return TensorPin(
+        kind=TensorKind(kind),
+        index=int(index),
+        method=table.method,
+        region=table.region,
     )
 
 

@@ -38,7 +38,7 @@ from orchestrator.profile.fields import (
     problem,
     shown,
 )
-from orchestrator.profile.region_tables import ArenaRegions, MemoryTable
+from orchestrator.profile.region_tables import ArenaRegions, MemoryTable, TensorTable
 from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
 from orchestrator.profile.scratch_tables import ScratchTable
 from orchestrator.profile.table import Table
@@ -155,6 +155,10 @@ class ModelTable(Table):
         description="The same for single arenas, by memory id of the program. "
         "Default: what `region` says.",
         examples=[{"1": "dtcm", "2": "sram"}],
+    )
+    tensors: tuple[TensorTable, ...] = Field(
+        default=(),
+        description="Single tensors that lie in another memory than their arena.",
     )
     data: tuple[RelativePath, ...] = Field(
         default=(),

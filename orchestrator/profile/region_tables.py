@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from orchestrator.core.memory_policy import Planner
-from orchestrator.core.regions import Concurrency
+from orchestrator.core.regions import Concurrency, TensorKind
 from orchestrator.profile.fields import (
     ModelName,
     Size,
@@ -57,6 +58,20 @@ def _check_ids(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
+_TENSOR = f"({'|'.join(TensorKind)}) (0|[1-9][0-9]{{0,8}})"
+
+
+def _check_tensor(value: str) -> str:
+    if re.fullmatch(_TENSOR, value):
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}",
+        expected="input, output or value, and a number",
+        hint='write tensor = "input 0"; `orchestrator inspect --json` lists them',
+    )
+
+
 Address = Annotated[
     StrictInt,
     AfterValidator(_check_address),
@@ -73,6 +88,31 @@ ArenaRegions = Annotated[
         }
     ),
 ]
+
+
+TensorName = Annotated[
+    StrictStr,
+    AfterValidator(_check_tensor),
+    Field(json_schema_extra={"pattern": f"^{_TENSOR}$"}),
+]
+
+
+class TensorTable(Table):
+    """A tensor of a model that lies in a memory of its own choice: docs/memory.md."""
+
+    tensor: TensorName = Field(
+        description="Which one: `input` or `output` and its number, or `value` and its "
+        "index in the program. `orchestrator inspect --json` lists them.",
+        examples=["input 0"],
+    )
+    method: StrictStr | None = Field(
+        default=None,
+        description="Whose tensor. Default: that of every method.",
+        examples=["forward"],
+    )
+    region: ModelName = Field(
+        description="Memory of the board that it lies in.", examples=["dtcm"]
+    )
 
 
 class RegionTable(Table):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from orchestrator.profile.delegates import DelegateTable
 from orchestrator.profile.model import CustomTable, ModelTable, ProfileTable
-from orchestrator.profile.region_tables import RegionTable
+from orchestrator.profile.region_tables import RegionTable, TensorTable
 from orchestrator.profile.table import Table
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from orchestrator.profile.checked import KeyPath
+
+
+_ARRAYS = (ModelTable, CustomTable, DelegateTable, RegionTable, TensorTable)
 
 
 @cache
@@ -37,7 +40,7 @@ def tables() -> Mapping[tuple[str, ...], type[Table]]:
 
 def is_array(table: tuple[str, ...]) -> bool:
     """Whether a profile may have any number of the table."""
-    return tables()[table] in (ModelTable, CustomTable, DelegateTable, RegionTable)
+    return tables()[table] in _ARRAYS
 
 
 def keys_of(table: type[Table]) -> tuple[str, ...]:

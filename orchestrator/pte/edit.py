@@ -129,10 +129,13 @@ class _Editor:
     def _numbers(
         self, table: Table, slot: int, numbers: Sequence[int], width: int
     ) -> None:
-        """Write a vector in place, or a new one if others need it as it is."""
-        start, _ = self._buffer.vector(self._buffer.target(table.place(slot, 4)), width)
+        """Write a vector in place, or a new one if that is longer or another's too."""
+        start, count = self._buffer.vector(
+            self._buffer.target(table.place(slot, 4)), width
+        )
         packed = [_NUMBER[width].pack(n) for n in numbers]
-        if not self._write({start + width * n: p for n, p in enumerate(packed)}):
+        writes = {start + width * n: p for n, p in enumerate(packed)}
+        if count != len(numbers) or not self._write(writes):
             self._point(table, slot, self._vector(numbers, width))
 
     def _write(self, writes: dict[int, bytes]) -> bool:

@@ -186,7 +186,7 @@ def test_json_of_inspect(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(method) == set(
         _keys(
             *("name", "inputs", "outputs", "values", "instructions", "operators"),
-            *("delegates", "arenas", "external"),
+            *("delegates", "arenas", "planned", "external"),
             *("constant_bytes", "mutable_state_bytes"),
         )
     )

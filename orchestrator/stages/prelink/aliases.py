@@ -103,6 +103,9 @@ class _Sides:
             return
         if all(here == to for here, to in self._sides):
             yield {}
+        # Arenas may lie in different memories, and a tensor was given one of them.
+        if any(here.space != to.space for here, to in self._sides):
+            return
         yield self._forward()
         yield self._backward()
 

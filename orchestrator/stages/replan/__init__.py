@@ -2,11 +2,12 @@
 
 from orchestrator.stages.replan.adapt import (
     Adapted,
-    PlanProofError,
     adapt_linked,
     adapt_program,
     with_scratch,
 )
+from orchestrator.stages.replan.pins import free_memory_id, with_pinned
+from orchestrator.stages.replan.proof import PlanProofError
 from orchestrator.stages.replan.scratch import scratch_problems
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "PlanProofError",
     "adapt_linked",
     "adapt_program",
+    "free_memory_id",
     "scratch_problems",
+    "with_pinned",
     "with_scratch",
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.pte.edit import EditError, with_methods
 from orchestrator.pte.shared import SHARED_ID, shares_state
 from orchestrator.stages.replan.layout import replan
-from orchestrator.stages.replan.proof import problems_of
+from orchestrator.stages.replan.proof import PlanProofError, problems_of
 from orchestrator.stages.replan.scratch import sized
 from orchestrator.stages.replan.steps import linked_subject, method_subject
 
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
     Planner = Callable[[Sequence[Block]], BlockPlan]
     Schemas = Mapping[OperatorName, OpSchema]
-
-
-class PlanProofError(Exception):
-    """A plan of ours is wrong: nothing may be built with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ def replan(
     Args:
         subject: The method, with the places that the program gives.
         arena_bytes: Size of the arenas with these places, by memory id.
-        file_bytes: What the program asked for, for the record.
+        file_bytes: What the program asked for, for the record; it may lack arenas.
         fixed: Memory ids that must stay as they are.
         plan: The planner.
     """
@@ -76,7 +76,7 @@ def replan(
                 memory_id=memory_id,
                 size_bytes=sizes[memory_id],
                 lower_bound_bytes=planned.peak_live_bytes,
-                file_bytes=file_bytes[memory_id],
+                file_bytes=dict(enumerate(file_bytes)).get(memory_id),
                 planner=name,
             )
         )

@@ -28,8 +28,15 @@ _Memory: TypeAlias = list[frozenset[_Tag]]
 _Seen: TypeAlias = frozenset[tuple[int, int, int]]
 """Who may have written a byte a reader looks at, and how far from there it begins."""
 
+_SPACE_BYTES = 1 << 64
+"""From one arena to the next; no offset is larger."""
+
 _NOBODY = (-1, -1, 0)
 _UNKNOWN: frozenset[_Tag] = frozenset({(-1, -1)})
+
+
+class PlanProofError(Exception):
+    """A plan of ours is wrong: nothing may be built with it."""
 
 
 def problems_of(
@@ -42,17 +49,16 @@ def problems_of(
         values: Every slot, with the new places.
         arena_bytes: New size of each arena, by memory id.
     """
-    found: list[str] = []
-    for memory_id in range(1, len(arena_bytes)):
-        before = _Layout(subject.values, memory_id)
-        after = _Layout(values, memory_id)
-        found += _misplaced(before, after, arena_bytes[memory_id])
-        if not found:
-            found += _Comparison(subject, before, after).problems()
+    before, after = _Layout(subject.values), _Layout(values)
+    found = [*_misplaced(before, after, arena_bytes)]
+    if not found:
+        found = _Comparison(subject, before, after).problems()
     return tuple(dict.fromkeys(found))
 
 
-def _misplaced(before: _Layout, after: _Layout, size_bytes: int) -> Iterable[str]:
+def _misplaced(
+    before: _Layout, after: _Layout, arena_bytes: Sequence[int]
+) -> Iterable[str]:
     if before.places.keys() != after.places.keys():
         yield "other tensors are planned"
         return
@@ -60,22 +66,28 @@ def _misplaced(before: _Layout, after: _Layout, size_bytes: int) -> Iterable[str
         was = before.places[value]
         if end - begin != was[1] - was[0]:
             yield f"value {value} has another size"
-        if end > size_bytes:
-            yield f"value {value} ends at byte {end} of {size_bytes}"
+        memory_id, offset = divmod(begin, _SPACE_BYTES)
+        size_bytes = arena_bytes[memory_id] if memory_id < len(arena_bytes) else 0
+        if offset + end - begin > size_bytes:
+            yield f"value {value} ends at byte {offset + end - begin} of {size_bytes}"
         if (begin - was[0]) % 16:
             yield f"value {value} is aligned otherwise"
 
 
 class _Layout:
-    """Places in one arena, and the pieces they cut it into."""
+    """Places in all arenas, and the pieces they cut them into.
 
-    def __init__(self, values: Sequence[Value], memory_id: int) -> None:
+    The arenas lie behind one another, so that a tensor may go from one to another.
+    """
+
+    def __init__(self, values: Sequence[Value]) -> None:
         self.places: dict[int, tuple[int, int]] = {}
         for index, value in enumerate(values):
             if not isinstance(value, TensorValue) or value.allocation is None:
                 continue
-            if value.allocation.memory_id == memory_id and value.size_bytes:
-                begin = value.allocation.offset_bytes
+            if value.size_bytes:
+                place = value.allocation
+                begin = place.memory_id * _SPACE_BYTES + place.offset_bytes
                 self.places[index] = (begin, begin + value.size_bytes)
         self._cuts = sorted({at for place in self.places.values() for at in place})
 
