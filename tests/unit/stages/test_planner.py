@@ -15,7 +15,7 @@ from orchestrator.stages.plan_csv import read_blocks
 from orchestrator.stages.planner import plan_blocks
 from orchestrator.stages.planner.bounds import least_bytes
 from orchestrator.stages.planner.greedy import Conflicts, greedy_plans
-from orchestrator.stages.planner.search import STRATEGIES, Outcome, search
+from orchestrator.stages.planner.search import STRATEGIES, Outcome, Strategy, search
 from orchestrator.stages.verify_plan import check_plan
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "memory-plans"
@@ -167,6 +167,22 @@ def test_with_differing_alignments_the_search_proves_nothing() -> None:
     ]
     found = search(blocks, capacity_bytes=7, strategy=STRATEGIES[0], nodes=100)
     assert found.outcome is Outcome.GAVE_UP
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
+def test_a_gap_below_a_block_that_lies_on_its_neighbour_is_tried(
+    strategy: Strategy,
+) -> None:
+    # Whichever way up, at one end a block must lie higher than the floor there, and
+    # lower than anything that could lie below it.
+    blocks = blocks_of(
+        *((0, 0, 5), (0, 2, 6), (1, 1, 5), (2, 2, 2), (1, 5, 4), (3, 3, 5), (3, 3, 3)),
+        *((4, 4, 6), (4, 5, 2), (2, 6, 3), (6, 6, 6), (5, 7, 6), (7, 7, 5)),
+    )
+    found = search(blocks, capacity_bytes=15, strategy=strategy, nodes=1_000)
+    assert found.outcome is Outcome.FOUND
+    below = search(blocks, capacity_bytes=14, strategy=strategy, nodes=1_000)
+    assert below.outcome is Outcome.IMPOSSIBLE
 
 
 def test_the_search_finds_what_no_greedy_plan_does() -> None:
