@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.text_file import read_text
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
     MemoryPlanError,
     OrchestratorError,
     SourceSpan,
-    UsageError,
 )
 from orchestrator.shell.files import write_if_changed
 from orchestrator.stages.plan_csv import read_blocks, write_blocks
@@ -20,7 +20,6 @@ from orchestrator.stages.verify_plan import check_plan
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from pathlib import Path
 
     from orchestrator.console import Console
     from orchestrator.core.planning import BlockPlan
@@ -28,7 +27,10 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Plan, verify, write what was asked for, and tell how good the plan is."""
-    blocks = read_blocks(_text(args.file), file=str(args.file))
+    blocks = read_blocks(
+        read_text(args.file, wanted="a CSV file of blocks: id,lower,upper,size"),
+        file=str(args.file),
+    )
     plan = plan_blocks(blocks, capacity_bytes=args.capacity)
     if problems := check_plan(blocks, plan):
         raise OrchestratorError(
@@ -66,22 +68,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
         f"found by     {plan.planner}"
     )
     return ExitCode.OK
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        decoding = isinstance(error, UnicodeDecodeError)
-        raise UsageError(
-            Diagnostic(
-                code="not-utf8" if decoding else "unreadable-file",
-                message=f"{path} cannot be read",
-                where=SourceSpan(file=str(path)),
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint="name a CSV file of blocks: id,lower,upper,size",
-            )
-        ) from error
 
 
 def _too_small(plan: BlockPlan, capacity_bytes: int, file: str) -> Diagnostic:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import orchestrator
 from orchestrator.commands.dependencies import depfile_problems, write_dependencies
 from orchestrator.commands.reading import read_model
+from orchestrator.commands.text_file import read_text
 from orchestrator.core.op_info import Origin, Selection
 from orchestrator.errors import (
-    Diagnostic,
     ExitCode,
     ModelError,
     OrchestratorError,
     ProfileError,
-    SourceSpan,
     UsageError,
 )
 from orchestrator.shell.files import write_if_changed
@@ -105,19 +104,7 @@ def union_of(readers: Iterable[Callable[[], Selection]]) -> Selection:
 
 def read_file(path: Path) -> Selection:
     """The selection of a YAML file. Raises UsageError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        decoding = isinstance(error, UnicodeDecodeError)
-        raise UsageError(
-            Diagnostic(
-                code="not-utf8" if decoding else "unreadable-file",
-                message=f"{path} cannot be read",
-                where=SourceSpan(file=str(path)),
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint="name a functions.yaml or a selected_operators.yaml",
-            )
-        ) from error
+    text = read_text(path, wanted="a functions.yaml or a selected_operators.yaml")
     try:
         return read_operator_list(
             text, file=str(path), origin=Origin(_origin(path)), keep_sources=True

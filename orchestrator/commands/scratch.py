@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
+from orchestrator.commands.text_file import read_text
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.console import Console
+
+_TABLE: Final = "a table of scratch sizes (CSV)"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -63,7 +66,7 @@ def _show(args: Namespace, console: Console) -> ExitCode:
 def _check(paths: list[Path], console: Console) -> ExitCode:
     from orchestrator.stages.scratch import check_tables  # noqa: PLC0415
 
-    rows = check_tables({str(path): _text(path) for path in paths})
+    rows = check_tables({str(path): read_text(path, wanted=_TABLE) for path in paths})
     console.document(
         {"tables": [{"file": file, "rows": count} for file, count in rows.items()]}
     )
@@ -71,20 +74,3 @@ def _check(paths: list[Path], console: Console) -> ExitCode:
         "\n".join(f"{file}: {count} rows agree" for file, count in rows.items())
     )
     return ExitCode.OK
-
-
-def _text(path: Path) -> str:
-    """The text of a table. Raises UsageError."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        decoding = isinstance(error, UnicodeDecodeError)
-        raise UsageError(
-            Diagnostic(
-                code="not-utf8" if decoding else "unreadable-file",
-                message=f"{path} cannot be read",
-                where=SourceSpan(file=str(path)),
-                notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint="name a table of scratch sizes (CSV)",
-            )
-        ) from error

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy
-from orchestrator.running.product import Port, ValueKind
+from orchestrator.running.product import Port
 from orchestrator.running.values import (
     Call,
     ListValue,

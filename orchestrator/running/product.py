@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.pte.interface import TENSOR_LISTS, can_be_given
+from orchestrator.pte.value_kind import VALUE_KINDS, ValueKind
 from orchestrator.pte.values import (
     BoolListValue,
-    BoolValue,
     DoubleListValue,
-    DoubleValue,
     IntListValue,
-    IntValue,
     NoneValue,
-    OptionalTensorListValue,
-    StringValue,
-    TensorListValue,
     TensorValue,
     Value,
 )
@@ -35,26 +29,6 @@ if TYPE_CHECKING:
 _VERSION: Final = 1
 FIRMWARE: Final = "firmware.elf"
 """Name of the program in the output folder."""
-
-
-class ValueKind(IntEnum):
-    """What a value holds; the codes are those of `orch::Tag` in the runtime."""
-
-    NONE = 0
-    TENSOR = 1
-    INT = 2
-    DOUBLE = 3
-    BOOL = 4
-    STRING = 5
-    INT_LIST = 6
-    DOUBLE_LIST = 7
-    BOOL_LIST = 8
-    TENSOR_LIST = 9
-
-    @property
-    def label(self) -> str:
-        """As messages and files name it: `tensor`, `int_list`."""
-        return self.name.lower()
 
 
 Fixed = bool | int | float | str | tuple[bool | int | float, ...] | None
@@ -143,21 +117,6 @@ class Product:
         return tuple(dict.fromkeys(method.model for method in self.methods))
 
 
-_KINDS: Final[dict[type[Value], ValueKind]] = {
-    NoneValue: ValueKind.NONE,
-    TensorValue: ValueKind.TENSOR,
-    IntValue: ValueKind.INT,
-    DoubleValue: ValueKind.DOUBLE,
-    BoolValue: ValueKind.BOOL,
-    StringValue: ValueKind.STRING,
-    IntListValue: ValueKind.INT_LIST,
-    DoubleListValue: ValueKind.DOUBLE_LIST,
-    BoolListValue: ValueKind.BOOL_LIST,
-    TensorListValue: ValueKind.TENSOR_LIST,
-    OptionalTensorListValue: ValueKind.TENSOR_LIST,
-}
-
-
 def product_json(
     *,
     profile: str,
@@ -220,7 +179,7 @@ def _fixed(method: Method, value: Value) -> dict[str, object]:
 
 
 def _port(method: Method, value: Value) -> dict[str, object]:
-    kind = _KINDS[type(value)].label
+    kind = VALUE_KINDS[type(value)].label
     if isinstance(value, TENSOR_LISTS):
         items = [method.values[i] if i >= 0 else NoneValue() for i in value.items]
         return {"kind": kind, "items": [_port(method, item) for item in items]}

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.inputs import (
     Problems,
@@ -21,7 +22,7 @@ from orchestrator.running.inputs import (
     find_method,
     read_array,
 )
-from orchestrator.running.product import Port, ValueKind
+from orchestrator.running.product import Port
 from orchestrator.running.values import Call, ListValue, OtherValue, stored_as
 
 if TYPE_CHECKING:

@@ -7,11 +7,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.running.npy import Array, dtype_name
-from orchestrator.running.product import Port, ProductMethod, ValueKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from orchestrator.running.product import Port, ProductMethod
 
 NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
     {

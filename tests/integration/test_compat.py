@@ -22,8 +22,8 @@ from orchestrator.core.firmware import Firmware, firmware_facts, read_firmware
 from orchestrator.errors import ModelError, OrchestratorError
 from orchestrator.pte.caller import caller_values, own_outputs
 from orchestrator.pte.reader import read_program
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.pte.values import TensorValue, kind_name
-from orchestrator.running.product import ValueKind
 from orchestrator.shell.sources import library_file, library_names
 from orchestrator.stages.aggregate import aggregate
 from orchestrator.stages.compat import check_compat, firmware_of

@@ -9,22 +9,18 @@ drop one with the other.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from orchestrator.core.memory import identifier
 from orchestrator.pte.program import JumpFalseCall, MoveCall
+from orchestrator.pte.value_kind import VALUE_KINDS
 from orchestrator.pte.values import (
-    BoolListValue,
     BoolValue,
-    DoubleListValue,
     DoubleValue,
-    IntListValue,
     IntValue,
     NoneValue,
-    OptionalTensorListValue,
     StringValue,
-    TensorListValue,
     TensorValue,
 )
 from orchestrator.stages.generate.external import external_symbols
@@ -40,20 +36,6 @@ if TYPE_CHECKING:
     from orchestrator.stages.generate.ports import ApiMethod
     from orchestrator.stages.generate.prelinked import PrelinkedText
 
-_TAGS: Final[dict[type[Value], int]] = {
-    NoneValue: 0,
-    TensorValue: 1,
-    IntValue: 2,
-    DoubleValue: 3,
-    BoolValue: 4,
-    StringValue: 5,
-    IntListValue: 6,
-    DoubleListValue: 7,
-    BoolListValue: 8,
-    TensorListValue: 9,
-    OptionalTensorListValue: 9,
-}
-"""Codes of `orch::Tag`."""
 _DYNAMIC, _CONTIGUOUS, _READ_ONLY, _CALLER = 1, 2, 4, 8  # flags of orch::Tensor
 _KERNEL, _MOVE, _JUMP_FALSE = 0, 1, 2  # orch::Instruction::Kind
 
@@ -80,7 +62,7 @@ def table_words(method: LinkedMethod) -> list[tuple[int, int, int]]:
 def _value_words(
     value: Value, *, is_given: bool, is_fixed: bool
 ) -> tuple[int, int, int]:
-    tag, words = _TAGS[type(value)], (0, 0)
+    tag, words = int(VALUE_KINDS[type(value)]), (0, 0)
     match value:
         case TensorValue():
             flags = _CONTIGUOUS if value.is_contiguous else 0

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from orchestrator.pte.interface import TENSOR_LISTS
+from orchestrator.pte.value_kind import VALUE_KINDS
 from orchestrator.pte.values import (
-    BoolListValue,
-    BoolValue,
-    DoubleListValue,
-    DoubleValue,
-    IntListValue,
-    IntValue,
     NoneValue,
-    OptionalTensorListValue,
-    StringValue,
-    TensorListValue,
     TensorValue,
     Value,
 )
@@ -24,20 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from orchestrator.stages.generate.ports import ApiMethod
-
-_TAGS: Final[dict[type[Value], str]] = {
-    NoneValue: "None",
-    TensorValue: "Tensor",
-    IntValue: "Int",
-    DoubleValue: "Double",
-    BoolValue: "Bool",
-    StringValue: "String",
-    IntListValue: "IntList",
-    DoubleListValue: "DoubleList",
-    BoolListValue: "BoolList",
-    TensorListValue: "TensorList",
-    OptionalTensorListValue: "TensorList",
-}
 
 
 def load_function(entry: str, method: ApiMethod) -> Iterator[str]:
@@ -106,7 +84,7 @@ def _arrays(value: Value, name: str) -> Iterator[str]:
 def _port(value: Value, name: str, *, is_given: bool = False) -> str:
     """What the API promises of a value, whose arrays have this name."""
     if not isinstance(value, TensorValue):
-        return f"      {{orch::Tag::{_TAGS[type(value)]}, {', '.join(['{}'] * 5)}}}"
+        return f"      {{{VALUE_KINDS[type(value)].tag}, {', '.join(['{}'] * 5)}}}"
     arrays = f"{name}_sizes, {name}_order" if value.sizes else "nullptr, nullptr"
     flags = ["orch::Tensor::kDynamic"] if value.is_dynamic else []
     flags += ["orch::Tensor::kCaller"] if is_given else []

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.running.compare import (
     Comparison,
     Element,
@@ -23,7 +24,7 @@ from orchestrator.running.compare import (
     elements,
 )
 from orchestrator.running.npy import Array
-from orchestrator.running.product import Port, ProductMethod, ValueKind
+from orchestrator.running.product import Port, ProductMethod
 from orchestrator.running.protocol import CallResult, DeviceError
 from orchestrator.running.values import Call, ListValue, OtherValue, RunValue
 

@@ -10,7 +10,8 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ExitCode, UsageError
-from orchestrator.running.product import Port, ValueKind, read_product
+from orchestrator.pte.value_kind import ValueKind
+from orchestrator.running.product import Port, read_product
 from orchestrator.targets import resolve_target
 from tests.conftest import CASES
 from tests.unit.running.corpus_products import case_document, host, product_text

@@ -10,9 +10,10 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ExitCode, MismatchError, UsageError
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.npy import Array
-from orchestrator.running.product import Port, ProductMethod, ValueKind
+from orchestrator.running.product import Port, ProductMethod
 from orchestrator.running.protocol import (
     CallResult,
     CallTrace,

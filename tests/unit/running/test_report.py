@@ -10,11 +10,12 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.render import render_diagnostics
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.npy import Array
 from orchestrator.running.outputs import output_files
-from orchestrator.running.product import Port, ProductMethod, ValueKind
+from orchestrator.running.product import Port, ProductMethod
 from orchestrator.running.protocol import CallResult, DeviceError
 from orchestrator.running.report import failures, render_table, report_data
 from orchestrator.running.values import Call, OtherValue, RunValue

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.npy import Array
-from orchestrator.running.product import Product, ValueKind, read_product
+from orchestrator.running.product import Product, read_product
 from orchestrator.running.scenario import Scenario, read_scenario
 from orchestrator.running.values import OtherValue
 from tests.conftest import CASES, CORPUS

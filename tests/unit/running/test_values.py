@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.pte.value_kind import ValueKind
 from orchestrator.running.npy import Array
-from orchestrator.running.product import Port, ValueKind
+from orchestrator.running.product import Port
 from orchestrator.running.values import (
     ListValue,
     Misfit,

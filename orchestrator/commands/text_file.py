@@ -1,0 +1,35 @@
+"""Text files that a command line names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_text(path: Path, *, wanted: str) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark.
+
+    Args:
+        path: The file.
+        wanted: What should be named: `a table of scratch sizes (CSV)`.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        decoding = isinstance(error, UnicodeDecodeError)
+        raise UsageError(
+            Diagnostic(
+                code="not-utf8" if decoding else "unreadable-file",
+                message=f"{path} cannot be read",
+                where=SourceSpan(file=str(path)),
+                notes=(("found", getattr(error, "strerror", None) or str(error)),),
+                hint=f"name {wanted}",
+            )
+        ) from error
