@@ -41,7 +41,7 @@ struct Area {
 };
 
 /// All channels of the outputs that the lanes of `dot` are.
-__attribute__((noinline)) inline void convolve_lanes(const Filters& filters,
+inline void convolve_lanes(const Filters& filters,
                                                      const Area& area,
                                                      const float* bias,
                                                      VectorDot& dot) {
@@ -67,7 +67,7 @@ __attribute__((noinline)) inline void convolve_lanes(const Filters& filters,
   }
 }
 
-__attribute__((noinline)) inline void convolve_area(const Filters& filters,
+inline void convolve_area(const Filters& filters,
                                                     const Area& area,
                                                     const float* bias) {
   const int32_t x_row = area.rows.in_step * filters.x.stride[2];
