@@ -16,9 +16,12 @@ struct Run {
   int32_t in_step;  // from the inputs of one to those of the next
 };
 
-__attribute__((noinline)) inline Run run_at(const Axis& axis, int32_t o) {
-  Run run = {taps_at(axis, o), 1, 0};
-  for (; o + run.count < axis.out; ++run.count) {
+/// The run that begins with output `o`.
+__attribute__((noinline)) inline void find_run(const Axis& axis, int32_t o,
+                                               Run& run) {
+  run.taps = taps_at(axis, o);
+  run.in_step = 0;
+  for (run.count = 1; o + run.count < axis.out; ++run.count) {
     const Taps next = taps_at(axis, o + run.count);
     if (run.count == 1) run.in_step = next.in - run.taps.in;
     if (next.count != run.taps.count || next.kernel != run.taps.kernel ||
@@ -28,7 +31,6 @@ __attribute__((noinline)) inline Run run_at(const Axis& axis, int32_t o) {
       break;
     }
   }
-  return run;
 }
 
 /// Outputs of all channels that see the same weights, and where they begin.
@@ -41,7 +43,7 @@ struct Area {
 };
 
 /// All channels of the outputs that the lanes of `dot` are.
-inline void convolve_lanes(const Filters& filters,
+__attribute__((noinline)) inline void convolve_lanes(const Filters& filters,
                                                      const Area& area,
                                                      const float* bias,
                                                      VectorDot& dot) {
@@ -73,7 +75,8 @@ inline void convolve_area(const Filters& filters,
   const int32_t x_row = area.rows.in_step * filters.x.stride[2];
   const int32_t x_column = area.columns.in_step * filters.x.stride[3];
   VectorDot dot;
-  dot.loops = filters.loops.relative();
+  dot.loops = filters.loops;
+  dot.loops.make_relative();
   int32_t row = 0;
   int32_t column = 0;
   for (int32_t left = area.rows.count * area.columns.count; left > 0;
@@ -103,10 +106,10 @@ inline void convolve_vectors(Filters& filters, const float* input,
   Area area;
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t h = 0; h < y.size[2]; h += area.rows.count) {
-      area.rows = run_at(filters.conv.axes[0], h);
+      find_run(filters.conv.axes[0], h, area.rows);
       filters.set_rows(area.rows.taps);
       for (int32_t v = 0; v < y.size[3]; v += area.columns.count) {
-        area.columns = run_at(filters.conv.axes[1], v);
+        find_run(filters.conv.axes[1], v, area.columns);
         filters.set_columns(area.columns.taps);
         area.x =
             input + filters.first_input(n, area.rows.taps, area.columns.taps);

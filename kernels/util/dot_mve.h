@@ -73,7 +73,7 @@ static_assert(
 
 /// Computes kRows rows. What vectors flush to 0 is.
 template <int kRows>
-__attribute__((noinline)) void dot_vectors(const VectorDot& dot) {
+ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot) {
   int32_t i, j, x, w0, w1, at, x_step, w_step, value0, value1;
   asm volatile(
       "vldrw.32 q6, [%[dot], #40]\n"

@@ -27,9 +27,8 @@ void matmul_vectors(const Matrix<const float>& a, const Matrix<const float>& b,
   const FlushFlags flags;
   float sums[kVectorRows][kVectorLanes];
   VectorDot dot;
-  const DotLoops nested = {
-      {1, 1, inner}, {0, 0, b.row_step}, {0, 0, a.column_step}};
-  dot.loops = nested.relative();
+  dot.loops = {{1, 1, inner}, {0, 0, b.row_step}, {0, 0, a.column_step}};
+  dot.loops.make_relative();
   for (int32_t row = 0; row < kVectorRows; ++row) {
     dot.start[row] = 0;
     dot.y[row] = sums[row];
