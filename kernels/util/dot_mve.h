@@ -50,7 +50,8 @@ inline constexpr int kVectorLanes = 8;
 inline constexpr int kVectorRows = 2;
 
 /// Sums of up to two rows and eight lanes: lanes have factors x of their own,
-/// rows factors w. Known to the assembly below.
+/// rows factors w. What a second row has does not matter if only one is
+/// computed. Known to the assembly below.
 struct VectorDot {
   DotLoops loops;                // relative
   int32_t lanes;                 // that are stored, at least one
@@ -71,9 +72,8 @@ static_assert(
         offsetof(VectorDot, y) == 124,
     "the assembly knows where things are");
 
-/// Computes kRows rows. What vectors flush to 0 is.
-template <int kRows>
-ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot) {
+/// Computes one row or both. What vectors flush to 0 is.
+ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, bool one_row) {
   int32_t i, j, x, w0, w1, at, x_step, w_step, value0, value1;
   asm volatile(
       "vldrw.32 q6, [%[dot], #40]\n"
@@ -81,44 +81,52 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot) {
       "ldrd %[value0], %[value1], [%[dot], #116]\n"
       "vdup.32 q0, %[value0]\n"
       "vdup.32 q1, %[value0]\n"
-      ".if %c[rows] == 2\n"
       "vdup.32 q2, %[value1]\n"
       "vdup.32 q3, %[value1]\n"
-      ".endif\n"
       "ldr %[i], [%[dot]]\n"
       "cmp %[i], #0\n"
-      "beq 4f\n"
+      "beq 6f\n"
       "ldrd %[x], %[w0], [%[dot], #104]\n"
       "ldr %[w1], [%[dot], #112]\n"
       "ldr %[x_step], [%[dot], #20]\n"
       "lsl %[x_step], %[x_step], #2\n"
       "ldr %[w_step], [%[dot], #32]\n"
       "mov %[at], #0\n"
-      "1:\n"
+      "1:\n"  // the outermost loop
       "ldr %[j], [%[dot], #4]\n"
       "2:\n"
       "ldr lr, [%[dot], #8]\n"
       "dls lr, lr\n"
-      "3:\n"
+      "cbnz %[one_row], 4f\n"
+      "3:\n"  // a product of each sum of both rows
       "ldr %[value0], [%[w0], %[at], lsl #2]\n"
       "vldrw.u32 q4, [%[x], q6, uxtw #2]\n"
       "vmul.f32 q5, q4, %[value0]\n"
       "vadd.f32 q0, q0, q5\n"
-      ".if %c[rows] == 2\n"
       "ldr %[value1], [%[w1], %[at], lsl #2]\n"
       "vmul.f32 q5, q4, %[value1]\n"
       "vadd.f32 q2, q2, q5\n"
-      ".endif\n"
       "vldrw.u32 q4, [%[x], q7, uxtw #2]\n"
       "vmul.f32 q5, q4, %[value0]\n"
       "vadd.f32 q1, q1, q5\n"
-      ".if %c[rows] == 2\n"
       "vmul.f32 q5, q4, %[value1]\n"
       "vadd.f32 q3, q3, q5\n"
-      ".endif\n"
       "add %[x], %[x], %[x_step]\n"
       "add %[at], %[at], %[w_step]\n"
       "le lr, 3b\n"
+      "b 5f\n"
+      "4:\n"  // the same for one row
+      "ldr %[value0], [%[w0], %[at], lsl #2]\n"
+      "vldrw.u32 q4, [%[x], q6, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value0]\n"
+      "vadd.f32 q0, q0, q5\n"
+      "vldrw.u32 q4, [%[x], q7, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value0]\n"
+      "vadd.f32 q1, q1, q5\n"
+      "add %[x], %[x], %[x_step]\n"
+      "add %[at], %[at], %[w_step]\n"
+      "le lr, 4b\n"
+      "5:\n"
       "ldr %[value0], [%[dot], #16]\n"
       "ldr %[value1], [%[dot], #28]\n"
       "add %[x], %[x], %[value0], lsl #2\n"
@@ -131,36 +139,31 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot) {
       "add %[at], %[at], %[value1]\n"
       "subs %[i], %[i], #1\n"
       "bne 1b\n"
-      "4:\n"
+      "6:\n"
       "vldrw.32 q6, [%[dot], #72]\n"
       "vldrw.32 q7, [%[dot], #88]\n"
       "ldr %[i], [%[dot], #36]\n"
       "ldrd %[w0], %[w1], [%[dot], #124]\n"
       "vctp.32 %[i]\n"
-      ".if %c[rows] == 2\n"
-      "vpstt\n"
-      "vstrwt.32 q0, [%[w0], q6, uxtw #2]\n"
-      "vstrwt.32 q2, [%[w1], q6, uxtw #2]\n"
-      ".else\n"
       "vpst\n"
       "vstrwt.32 q0, [%[w0], q6, uxtw #2]\n"
-      ".endif\n"
-      "subs %[i], %[i], #4\n"
-      "ble 5f\n"
-      "vctp.32 %[i]\n"
-      ".if %c[rows] == 2\n"
-      "vpstt\n"
+      "subs %[j], %[i], #4\n"
+      "it mi\n"
+      "movmi %[j], #0\n"
+      "vctp.32 %[j]\n"
+      "vpst\n"
       "vstrwt.32 q1, [%[w0], q7, uxtw #2]\n"
+      "cbnz %[one_row], 7f\n"
+      "vpst\n"
       "vstrwt.32 q3, [%[w1], q7, uxtw #2]\n"
-      ".else\n"
+      "vctp.32 %[i]\n"
       "vpst\n"
-      "vstrwt.32 q1, [%[w0], q7, uxtw #2]\n"
-      ".endif\n"
-      "5:\n"
+      "vstrwt.32 q2, [%[w1], q6, uxtw #2]\n"
+      "7:\n"
       : [i] "=&r"(i), [j] "=&r"(j), [x] "=&r"(x), [w0] "=&r"(w0),
         [w1] "=&r"(w1), [at] "=&r"(at), [x_step] "=&r"(x_step),
         [w_step] "=&r"(w_step), [value0] "=&r"(value0), [value1] "=&r"(value1)
-      : [dot] "r"(&dot), [rows] "i"(kRows)
+      : [dot] "r"(&dot), [one_row] "l"(one_row ? 1 : 0)
       : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
 }
 
@@ -168,11 +171,7 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot) {
 /// Needs flags that were clear, and leaves them so.
 __attribute__((noinline)) inline void dot_tile(const VectorDot& dot,
                                                int32_t rows) {
-  if (rows == kVectorRows) {
-    dot_vectors<kVectorRows>(dot);
-  } else {
-    dot_vectors<1>(dot);
-  }
+  dot_vectors(dot, rows == 1);
   if (!FlushFlags::any()) return;
   for (int32_t row = 0; row < rows; ++row) {
     for (int32_t lane = 0; lane < dot.lanes; ++lane) {
