@@ -61,13 +61,14 @@ void matmul(const Matrix<const T>& a, const Matrix<const T>& b,
             Finish finish) {
 #if ORCH_FLOAT_VECTORS
   if constexpr (kIsSame<T, float>) {
-    matmul_vectors(a, b, out, rows, inner, columns, finish);
-    return;
-  } else
-#endif
-  {
-    matmul_plain(a, b, out, rows, inner, columns, finish);
+    // To set lanes up is more work than a tiny product.
+    if (!kFavourSpeed || inner > 4 || columns > 4) {
+      matmul_vectors(a, b, out, rows, inner, columns, finish);
+      return;
+    }
   }
+#endif
+  matmul_plain(a, b, out, rows, inner, columns, finish);
 }
 
 /// The same for tensors: a [M, K], b [K, N], out [M, N], any dim orders.
