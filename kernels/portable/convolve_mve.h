@@ -69,9 +69,8 @@ __attribute__((noinline)) inline void convolve_lanes(const Filters& filters,
   }
 }
 
-inline void convolve_area(const Filters& filters,
-                                                    const Area& area,
-                                                    const float* bias) {
+inline void convolve_area(const Filters& filters, const Area& area,
+                          const float* bias) {
   const int32_t x_row = area.rows.in_step * filters.x.stride[2];
   const int32_t x_column = area.columns.in_step * filters.x.stride[3];
   VectorDot dot;
