@@ -32,6 +32,7 @@ def run_firmware(
     folder: Path,
     *,
     target: tuple[str, str, str],
+    optimize: str = "size",
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
     request: Sequence[int],
@@ -41,13 +42,14 @@ def run_firmware(
     Args:
         folder: An empty one.
         target: Cpu, isa and toolchain.
+        optimize: As in a profile.
         sources: Of the runtime, relative to it, beside start-up and files.
         units: From the flags of the target to what else is compiled.
         request: What `orch_application` reads.
     """
     cpu, isa, name = target
     resolved = resolve_target(
-        cpu=cpu, isa=isa, board=None, toolchain=name, optimize="size"
+        cpu=cpu, isa=isa, board=None, toolchain=name, optimize=optimize
     )
     assert resolved.board is not None
     toolchain = with_builtins(find_toolchain(resolved), resolved)

@@ -34,12 +34,14 @@ def _units(flags: Flags) -> list[CompileUnit]:
 
 
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])
-def test_variants_agree(toolchain: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("optimize", ["size", "speed"])
+def test_variants_agree(optimize: str, toolchain: str, tmp_path: Path) -> None:
     need_toolchain(CPU, toolchain)
     need_emulator(CPU)
     found = run_firmware(
         tmp_path,
         target=(CPU, "mve", toolchain),
+        optimize=optimize,
         sources=("src/tensor.cpp",),
         units=_units,
         request=(20261122, 4000),
