@@ -35,12 +35,13 @@ Error add_same(const Tensor& self, const Tensor& other, const Scalar& alpha,
     const int32_t to_step = loop.row_stride(0);
     const int32_t a_step = loop.row_stride(1);
     const int32_t b_step = loop.row_stride(2);
-    for (int32_t left = loop.row_size(); left > 0; --left) {
+    int32_t left = loop.row_size();
+    do {
       *to = add<T>(*a, *b, factor);
       to += to_step;
       a += a_step;
       b += b_step;
-    }
+    } while (--left != 0);
   }
   return Error::Ok;
 }

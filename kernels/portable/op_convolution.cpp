@@ -1,67 +1,13 @@
 #include "orch_selected/op_convolution.h"
 
+#include "convolve.h"
+#include "convolve_mve.h"
 #include "orch/kernel.h"
 #include "util/check.h"
-#include "util/dot.h"
 #include "util/dtype.h"
-#include "util/planes.h"
 
 namespace orch::portable {
 namespace {
-
-/// Where the weights lie over the input along one dimension, H or W.
-struct Axis {
-  int32_t in;
-  int32_t out;
-  int32_t kernel;
-  int32_t stride;
-  int32_t padding;
-  int32_t dilation;
-  bool transposed;
-};
-
-/// The weights that meet an input at one output position: `count` of them, in
-/// even steps.
-struct Taps {
-  int32_t count;
-  int32_t kernel;
-  int32_t kernel_step;
-  int32_t in;
-  int32_t in_step;
-};
-
-/// Output o and weight k meet input i where, in a convolution,
-/// i = o * stride - padding + k * dilation, and in a transposed one
-/// o = i * stride - padding + k * dilation.
-Taps taps_at(const Axis& axis, int32_t o) {
-  Taps taps = {};
-  for (int32_t k = 0; k < axis.kernel; ++k) {
-    int32_t i;
-    if (axis.transposed) {
-      i = o + axis.padding - k * axis.dilation;
-      if (i % axis.stride != 0) continue;
-      i /= axis.stride;
-    } else {
-      i = o * axis.stride - axis.padding + k * axis.dilation;
-    }
-    if (i < 0 || i >= axis.in) continue;
-    if (taps.count == 0) {
-      taps.kernel = k;
-      taps.in = i;
-    } else if (taps.count == 1) {
-      taps.kernel_step = k - taps.kernel;
-      taps.in_step = i - taps.in;
-    }
-    ++taps.count;
-  }
-  return taps;
-}
-
-struct Convolution {
-  Axis axes[2];  // H, W
-  int32_t groups;
-  bool transposed;
-};
 
 /// Finds the size of the output along one axis. Errors: InvalidArgument.
 Error set_output(Axis& axis, int32_t output_padding) {
@@ -142,87 +88,21 @@ Error prepare(const Args& args, Convolution& conv) {
   return resize_output(out, {sizes, input.dim}, input, weight);
 }
 
-/// Every output is the bias plus products in order of input channel, kernel
-/// row, kernel column; weights over padding are left out.
 template <typename T>
 void convolve(const Convolution& conv, const Tensor& input,
               const Tensor& weight, const Tensor* bias, Tensor& out) {
-  const Planes x(input, 2);
-  const Planes w(weight, 2);
-  const Planes y(out, 2);
-  const int32_t in_channels = x.size[1] / conv.groups;
-  int32_t out_channels = y.size[1] / conv.groups;
-  int32_t groups = conv.groups;
-  // Strides of the weights by input and by output channel, and by group.
-  const int32_t w_in = w.stride[conv.transposed ? 0 : 1];
-  int32_t w_next = w.stride[conv.transposed ? 1 : 0];
-  const int32_t w_group =
-      w.stride[0] * (conv.transposed ? in_channels : out_channels);
-  // Depthwise: seen as one group, where every output has an input of its own.
-  int32_t x_next = 0;
-  if (in_channels == 1 && out_channels == 1) {
-    x_next = x.stride[1];
-    w_next = w_group;
-    out_channels = groups;
-    groups = 1;
-  }
-
-  // The innermost loop should be long: loops that a kernel of size 1 makes
-  // trivial go outside, which leaves the order of the products as it is.
-  const bool narrow = w.size[3] == 1;
-  const int at_w = narrow ? 0 : 2;
-  const int at_h = narrow && w.size[2] != 1 ? 2 : 1;
-  const int at_c = 3 - at_w - at_h;
-  DotLoops loops;
-  loops.count[at_c] = in_channels;
-  loops.x_step[at_c] = x.stride[1];
-  loops.w_step[at_c] = w_in;
-
-  for (int32_t n = 0; n < y.size[0]; ++n) {
-    for (int32_t h = 0; h < y.size[2]; ++h) {
-      const Taps rows = taps_at(conv.axes[0], h);
-      loops.count[at_h] = rows.count;
-      loops.x_step[at_h] = rows.in_step * x.stride[2];
-      loops.w_step[at_h] = rows.kernel_step * w.stride[2];
-      for (int32_t v = 0; v < y.size[3]; ++v) {
-        const Taps columns = taps_at(conv.axes[1], v);
-        loops.count[at_w] = columns.count;
-        loops.x_step[at_w] = columns.in_step * x.stride[3];
-        loops.w_step[at_w] = columns.kernel_step * w.stride[3];
-        const DotLoops relative = loops.relative();
-
-        const T* x_group = input.data<T>() + n * x.stride[0] +
-                           rows.in * x.stride[2] + columns.in * x.stride[3];
-        const T* w_first = weight.data<T>() + rows.kernel * w.stride[2] +
-                           columns.kernel * w.stride[3];
-        T* to = out.mutable_data<T>() + n * y.stride[0] + h * y.stride[2] +
-                v * y.stride[3];
-        const T* start = bias == nullptr ? nullptr : bias->data<T>();
-        for (int32_t g = 0; g < groups; ++g) {
-          Dot<T> dot = {x_group, w_first + g * w_group, start, x_next, w_next};
-          for (int32_t left = out_channels, block; left > 0; left -= block) {
-            block = left >= kDotBlock ? kDotBlock : 1;
-            Compute<T> sums[kDotBlock];
-            if (block == 1) {
-              dot1(dot, &relative, sums);
-            } else if (x_next == 0) {
-              dot4<T, true>(dot, &relative, sums);
-            } else {
-              dot4<T, false>(dot, &relative, sums);
-            }
-            for (int32_t i = 0; i < block; ++i) {
-              *to = static_cast<T>(sums[i]);
-              to += y.stride[1];
-            }
-            dot.x += block * x_next;
-            dot.w += block * w_next;
-            if (dot.start != nullptr) dot.start += block;
-          }
-          start = dot.start;
-          x_group += in_channels * x.stride[1];
-        }
-      }
-    }
+  Filters filters(conv, input, weight, out);
+  const T* start = bias == nullptr ? nullptr : bias->data<T>();
+#if ORCH_FLOAT_VECTORS
+  if constexpr (kIsSame<T, float>) {
+    convolve_vectors(filters, input.data<T>(), weight.data<T>(), start,
+                     out.mutable_data<T>());
+    return;
+  } else
+#endif
+  {
+    convolve_plain(filters, input.data<T>(), weight.data<T>(), start,
+                   out.mutable_data<T>());
   }
 }
 

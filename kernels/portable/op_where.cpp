@@ -38,12 +38,13 @@ void copy_where(bool wanted, const Tensor& condition, const Tensor& from,
     T* to = out.mutable_data<T>() + loop.offset(0);
     const uint8_t* mask = condition.data<uint8_t>() + loop.offset(1);
     int32_t at = loop.offset(2);
-    for (int32_t left = loop.row_size(); left > 0; --left) {
+    int32_t left = loop.row_size();
+    do {
       if ((*mask != 0) == wanted) *to = load(from, at);
       to += loop.row_stride(0);
       mask += loop.row_stride(1);
       at += loop.row_stride(2);
-    }
+    } while (--left != 0);
   }
 }
 

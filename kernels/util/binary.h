@@ -46,12 +46,13 @@ Error map_as(const Tensor& a, const Tensor& b, Tensor& out, Fn fn) {
         const int32_t to_step = loop.row_stride(0);
         const int32_t x_step = loop.row_stride(1);
         const int32_t y_step = loop.row_stride(2);
-        for (int32_t left = loop.row_size(); left > 0; --left) {
+        int32_t left = loop.row_size();
+        do {
           *to = fn(*x, *y);
           to += to_step;
           x += x_step;
           y += y_step;
-        }
+        } while (--left != 0);
       }
       return Error::Ok;
     }

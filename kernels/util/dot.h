@@ -17,12 +17,16 @@ struct DotLoops {
   /// inner ones end, and the outermost count is 0 if any is.
   DotLoops relative() const {
     DotLoops loops = *this;
-    for (int i = 0; i < 2; ++i) {
-      loops.x_step[i] -= count[i + 1] * x_step[i + 1];
-      loops.w_step[i] -= count[i + 1] * w_step[i + 1];
-      if (count[i + 1] == 0) loops.count[0] = 0;
-    }
+    loops.make_relative();
     return loops;
+  }
+
+  void make_relative() {
+    for (int i = 0; i < 2; ++i) {
+      x_step[i] -= count[i + 1] * x_step[i + 1];
+      w_step[i] -= count[i + 1] * w_step[i + 1];
+      if (count[i + 1] == 0) count[0] = 0;
+    }
   }
 };
 

@@ -4,24 +4,18 @@
 #include "orch/tensor.h"
 #include "util/check.h"
 #include "util/dot.h"
+#include "util/matmul_mve.h"
+#include "util/matrix.h"
 
 namespace orch {
-
-/// Where the items of a matrix lie, steps in items.
-template <typename T>
-struct Matrix {
-  T* items;
-  int32_t row_step;
-  int32_t column_step;
-};
 
 /// out[i][j] = finish(sum over k of a[i][k] * b[k][j], i, j), summed in order
 /// of k, starting from 0. a: [rows, inner], b: [inner, columns], out: [rows,
 /// columns].
 template <typename T, typename Finish>
-void matmul(const Matrix<const T>& a, const Matrix<const T>& b,
-            const Matrix<T>& out, int32_t rows, int32_t inner, int32_t columns,
-            Finish finish) {
+void matmul_plain(const Matrix<const T>& a, const Matrix<const T>& b,
+                  const Matrix<T>& out, int32_t rows, int32_t inner,
+                  int32_t columns, Finish finish) {
   const DotLoops nested = {
       {1, 1, inner}, {0, 0, a.column_step}, {0, 0, b.row_step}};
   const DotLoops loops = nested.relative();
@@ -58,6 +52,23 @@ void matmul(const Matrix<const T>& a, const Matrix<const T>& b,
       to[j * out.column_step] = static_cast<T>(finish(sum, i, j));
     }
   }
+}
+
+/// The same with the instructions of the target.
+template <typename T, typename Finish>
+void matmul(const Matrix<const T>& a, const Matrix<const T>& b,
+            const Matrix<T>& out, int32_t rows, int32_t inner, int32_t columns,
+            Finish finish) {
+#if ORCH_FLOAT_VECTORS
+  if constexpr (kIsSame<T, float>) {
+    // To set lanes up is more work than a tiny product.
+    if (!kFavourSpeed || inner > 4 || columns > 4) {
+      matmul_vectors(a, b, out, rows, inner, columns, finish);
+      return;
+    }
+  }
+#endif
+  matmul_plain(a, b, out, rows, inner, columns, finish);
 }
 
 /// The same for tensors: a [M, K], b [K, N], out [M, N], any dim orders.

@@ -40,6 +40,7 @@ class StridedLoop {
   void next();
   /// Begins again after the end. Only for a loop that has items.
   void restart() { valid_ = true; }
+  /// At least 1 where the loop is valid.
   int32_t row_size() const { return dims_[last_].size; }
   int32_t row_stride(int tensor) const { return dims_[last_].stride[tensor]; }
   /// Of the first item of the row, in items.

@@ -16,11 +16,12 @@ void map_rows(StridedLoop& loop, const T* from, R* to, Fn fn) {
     R* target = to + loop.offset(0);
     const int32_t source_step = loop.row_stride(1);
     const int32_t target_step = loop.row_stride(0);
-    for (int32_t left = loop.row_size(); left > 0; --left) {
+    int32_t left = loop.row_size();
+    do {
       *target = fn(*source);
       source += source_step;
       target += target_step;
-    }
+    } while (--left != 0);
   }
 }
 

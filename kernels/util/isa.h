@@ -1,0 +1,35 @@
+// Which instructions the kernels of this build may use.
+#pragma once
+
+#define ORCH_ISA_SCALAR 0
+#define ORCH_ISA_DSP 1
+#define ORCH_ISA_MVE 2
+
+// The build says what the profile's target has; what is compiled without it
+// follows the compiler.
+#ifndef ORCH_ISA
+#if defined(__ARM_FEATURE_MVE)
+#define ORCH_ISA ORCH_ISA_MVE
+#elif defined(__ARM_FEATURE_DSP)
+#define ORCH_ISA ORCH_ISA_DSP
+#else
+#define ORCH_ISA ORCH_ISA_SCALAR
+#endif
+#endif
+
+// Vectors of floats: a core may have MVE for integers alone.
+#if ORCH_ISA == ORCH_ISA_MVE && (__ARM_FEATURE_MVE & 2) != 0
+#define ORCH_FLOAT_VECTORS 1
+#else
+#define ORCH_FLOAT_VECTORS 0
+#endif
+
+// Loops that most of the time is spent in. At -Os, gcc leaves the test of a
+// loop at its top and what it could keep in registers in memory.
+#if defined(__GNUC__) && !defined(__clang__)
+#define ORCH_HOT __attribute__((noinline, optimize("O2")))
+#else
+#define ORCH_HOT __attribute__((noinline))
+#endif
+
+#define ORCH_ALWAYS_INLINE inline __attribute__((always_inline))
