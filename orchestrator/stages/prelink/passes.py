@@ -13,10 +13,12 @@ from orchestrator.pte.values import TensorValue
 from orchestrator.stages.prelink.aliases import alias_copies, drop_unused_calls
 from orchestrator.stages.prelink.constants import (
     PERMUTE,
+    evaluate_constants,
     fold_constants,
     fold_permutes,
 )
 from orchestrator.stages.prelink.edit import LISTS, renumbered
+from orchestrator.stages.prelink.evaluate import has_evaluator
 from orchestrator.stages.prelink.in_place import in_place, may_be_in_place
 from orchestrator.stages.prelink.ledger import NO_OPERATOR, NOT_WANTED, counts_of
 from orchestrator.stages.prelink.views import moving_operators
@@ -126,6 +128,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "fold_constants": Pass(
             change=fold_constants, calls=_of(moving_operators() - {PERMUTE})
         ),
+        "evaluate_constants": Pass(change=evaluate_constants, calls=has_evaluator),
         "alias_copies": Pass(change=alias_copies, calls=_of(moving_operators())),
         "drop_unused_calls": Pass(
             change=drop_unused_calls, calls=_of(moving_operators())
