@@ -99,7 +99,7 @@ class _Reader:
             count *= size
         return Tensor(dtype, sizes, order, self.take(count), is_out)
 
-    def argument(self) -> Any:  # noqa: PLR0911  # one kind each
+    def argument(self) -> Any:  # noqa: C901, PLR0911  # one kind each
         match self.get("B"):
             case 0:
                 return None

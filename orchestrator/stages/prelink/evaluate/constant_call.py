@@ -107,7 +107,7 @@ class ConstantCall(Arguments):
         return self.tensor(position)
 
     def stored(self, results: tuple[Items, ...]) -> dict[int, bytes]:
-        """By value index: the memory of the outputs, whose items are in schema order."""
+        """By value index: the memory of the outputs, in schema order."""
         need(len(results) == len(self._outs))
         found = {}
         for index, items in zip(self._outs, results, strict=True):
