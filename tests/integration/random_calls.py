@@ -152,10 +152,10 @@ def _binary(r: RandomCalls) -> Iterator[Call]:
         a, b = r.pair(dtypes)
         outs = _FLOATS if "div" in name else dtypes
         yield Call(name, (a, b, r.out(r.near(outs, a, b), r.wide(a, b))))
-    for base in ("add", "sub"):
-        a, b = r.pair(_ANY)
+    for base, dtypes in (("add", _ANY), ("sub", _REAL)):
+        a, b = r.pair(dtypes)
         alpha = r.one([1, 1, r.one(_NUMBERS)])
-        out = r.out(r.near(_ANY, a, b), r.wide(a, b))
+        out = r.out(r.near(dtypes, a, b), r.wide(a, b))
         yield Call(f"aten::{base}.out", (a, b, alpha, out))
     a, b = r.pair(_REAL)
     mode = r.one(["floor", "floor", "trunc", "trunc", None])
@@ -186,7 +186,7 @@ def _with_numbers(r: RandomCalls) -> Iterator[Call]:
     out = r.out(r.near(_FLOATS, a), a.sizes)
     yield Call("aten::clamp.out", (a, *limits, out))
     low, high = r.one([-1.0, -3, -0.0]), r.one([1.0, 4, 2.5, 0.0])
-    a = r.tensor(r.one(_REAL), r.sizes())
+    a = r.tensor(r.one(_FLOATS), r.sizes())
     yield Call("aten::hardtanh.out", (a, low, high, r.out(a.dtype, a.sizes)))
 
 

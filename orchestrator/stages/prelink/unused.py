@@ -24,7 +24,6 @@ What a kernel of somebody else's does besides is not known: it may talk to hardw
 """
 STAY: Final = frozenset(
     {
-        "orch::portable::copy_",
         "orch::portable::div_out_mode",
         "orch::portable::embedding_out",
         "orch::portable::index_Tensor_out",
@@ -33,9 +32,9 @@ STAY: Final = frozenset(
         "orch::quantized::choose_qparams_per_token_asymmetric_out",
     }
 )
-"""Kernels of ours that write an input, or that fail where items are not as they must.
+"""Kernels of ours that fail where items are not as they must be.
 
-A run that fails for them has to go on failing.
+A run that fails for that has to go on failing.
 """
 
 

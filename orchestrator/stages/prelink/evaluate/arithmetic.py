@@ -44,6 +44,7 @@ def _scaled(
     def evaluate(call: ConstantCall) -> tuple[Items, ...]:
         a, b, alpha, out = call.items(0), call.items(1), call.scalar(2), call.out(3)
         need(alpha_fits(alpha, result_type(a, b)))
+        need({a.dtype, b.dtype, out.dtype} <= taken)
 
         def scaled(x: Array, y: Array, dtype: ScalarType) -> Array:
             factor = computed(number_of(alpha, dtype), dtype)

@@ -61,7 +61,7 @@ def _hardtanh(call: ConstantCall) -> tuple[Items, ...]:
         raised = np.where(x < bottom, bottom, x)
         return np.where(raised > top, top, raised)
 
-    need(call.items(0).dtype in REAL)
+    need(call.items(0).dtype in FLOATING)
     return unary_same(call.items(0), call.out(3), limited)
 
 

@@ -54,7 +54,9 @@ def _cat(call: ConstantCall) -> tuple[Items, ...]:
             need(condition=False)
         elif items.numbers.shape != (0,):
             parts.append(items)
-    need(parts)
+    if not parts:
+        need(-1 <= call.number(1) <= 0)
+        return (Items(out.dtype, converted(np.zeros(0, np.uint8), out.dtype)),)
     dim = dim_of(call.number(1), parts[0].rank)
     shapes = {(p.rank, *np.delete(p.numbers.shape, dim).tolist()) for p in parts}
     need(len({p.rank for p in parts}) == 1 and len(shapes) == 1)
@@ -65,8 +67,9 @@ def _cat(call: ConstantCall) -> tuple[Items, ...]:
 def _flip(call: ConstantCall) -> tuple[Items, ...]:
     items, out = call.items(0), call.out(2)
     dims = [dim_of(d, max(items.rank, 1)) for d in call.numbers(1)]
-    need(items.dtype is out.dtype and items.rank and len(set(dims)) == len(dims))
-    return (Items(out.dtype, np.flip(items.numbers, tuple(dims))),)
+    need(items.dtype is out.dtype and len(set(dims)) == len(dims))
+    axes = tuple(d for d in dims if d < items.rank)
+    return (Items(out.dtype, np.flip(items.numbers, axes)),)
 
 
 def _index(call: ConstantCall) -> tuple[Items, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrator.core.dtype import FLOATING, REAL, ScalarType
+from orchestrator.core.dtype import FLOATING, ScalarType
 from orchestrator.stages.prelink.arguments import dim_of, need
 from orchestrator.stages.prelink.evaluate.numbers import (
     Array,
@@ -170,7 +170,7 @@ def _any(call: ConstantCall) -> tuple[Items, ...]:
 def _largest(items: Items, dims: tuple[int, ...]) -> Array:
     """Numbers of the largest items, the first of several; NaN is above all."""
     rows = _rows(items.numbers, dims)
-    need(len(rows) > 0 and items.dtype in REAL)
+    need(len(rows) > 0 and items.dtype in REAL_OR_BOOL)
     return np.asarray(rows.argmax(axis=0)).astype(np.int64)
 
 
