@@ -20,6 +20,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.pte.linked import LinkedCall
+from orchestrator.pte.values import IntValue
 from orchestrator.stages.prelink.evaluate import evaluated_kernels, results_of
 from tests.unit.stages.recorded_calls import (
     Call,
@@ -316,24 +317,48 @@ def test_nan_is_left_to_the_kernel(operator: str, args: tuple[Any, ...]) -> None
     ("operator", "args"),
     [
         # sizes
-        ("aten::add.out", (given(S.Float, [1.0, 2.0]), given(S.Float, [1.0] * 3), 1)),
-        ("aten::add.out", (given(S.Float, [1.0, 2.0]), given(S.Float, [1.0, 2.0]), 1)),
+        ("aten::add.out", (given(S.Int, [1, 2]), given(S.Int, [1] * 3), 1)),
+        ("aten::add.out", (given(S.Int, [1, 2]), given(S.Int, [1, 2]), 1)),
         # categories fall
-        ("aten::add.out", (given(S.Float, [1.0]), given(S.Double, [1.0]), 0.5j)),
+        ("aten::add.out", (given(S.Float, [1.0]), given(S.Double, [1.0]), 1)),
+        ("aten::add.out", (given(S.Int, [1]), given(S.Int, [1]), 0.5)),
         ("aten::remainder.Scalar_out", (given(S.Int, [1]), 0)),
-        ("aten::clamp.out", (given(S.Float, [1.0]), None, None)),
+        ("aten::clamp.out", (given(S.Int, [1]), None, None)),
         ("aten::clamp.out", (given(S.Char, [1]), 300, None)),
         ("aten::bitwise_and.Scalar_out", (given(S.Int, [1]), 0.5)),
+        ("aten::bitwise_and.Scalar_out", (given(S.Int, [1]), "1")),
+        ("aten::div.out_mode", (given(S.Int, [1]), given(S.Int, [1]), 1)),
+        ("aten::cat.out", (given(S.Int, [1]), 0)),
+        ("aten::cat.out", ((given(S.Int, 1), given(S.Int, [1])), 0)),
+        ("aten::arange.start_out", (0.0, 1, 1)),
     ],
 )
 def test_what_a_kernel_refuses_is_left_to_it(
     operator: str, args: tuple[Any, ...]
 ) -> None:
-    if any(isinstance(a, complex) for a in args):
-        args = (*args[:-1], 1)
-        assert items(operator, *args, out(S.Int, 1)) is None
-        return
-    assert items(operator, *args, out(args[0].dtype, 1)) is None
+    assert items(operator, *args, out(S.Int, 1)) is None
+
+
+def test_what_does_not_fit_together_is_left_to_the_kernel() -> None:
+    a, b = given(S.Float, [[1.0, 2.0]]), given(S.Float, [[1.0], [2.0]])
+    to = out(S.Float, 1, 1)
+    three = given(S.Float, [1.0, 2.0, 3.0])
+    assert items("aten::addmm.out", three, a, b, 1, 1, to) is None
+    assert items("aten::mm.out", a, a, to) is None
+    assert items("aten::mul.out", three, a, to) is None
+
+
+def test_what_a_list_of_tensors_has_must_be_constant() -> None:
+    """Other kinds of values in a list, and tensors that something writes, are not."""
+    one = given(S.Int, [1])
+    method = method_of([Call("aten::cat.out", ((one, one), 0, out(S.Int, 2)))])
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    assert results_of(method, call, frozenset()) is not None
+    assert results_of(method, call, {0}) is None
+    values = (IntValue(3), *method.values[1:])
+    assert results_of(replace(method, values=values), call, frozenset()) is None
+    assert results_of(replace(method, data=()), call, frozenset()) is None
 
 
 @pytest.mark.parametrize("at", [5, -6])

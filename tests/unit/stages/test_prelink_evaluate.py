@@ -113,6 +113,11 @@ def test_what_the_caller_or_a_move_decides_is_not_constant() -> None:
     both(b, one, one, y)
     both(b, y, y, z)
     assert len(checked(b.method((), (z,))).instructions) == 3
+    b = Builder()
+    one, y, z = (b.tensor((8,), at) for at in (None, 0, 8))
+    both(b, one, one, y)
+    b.code.append(MoveCall(source=y, target=z))
+    assert len(checked(b.method((), (z,))).instructions) == 2
 
 
 def test_kernels_of_others_stay() -> None:
@@ -135,6 +140,33 @@ def test_the_place_of_a_constant_is_free() -> None:
     both(b, z, out, x)
     after = checked(b.method((x,), (x,)))
     assert bases(after) == ["bitwise_and", "relu", "bitwise_and"]
+
+
+def test_what_is_read_with_its_neighbour_is_not_made_a_constant() -> None:
+    """A tensor that shows more than the call wrote."""
+    b = Builder()
+    one, y, wide, out = (
+        b.tensor(sizes, at)
+        for sizes, at in (((4,), None), ((4,), 8), ((8,), 8), ((8,), 16))
+    )
+    both(b, one, one, y)
+    both(b, wide, wide, out)
+    method = b.method((), (out,))
+    assert bases(checked(method)) == bases(method)
+
+
+def test_a_part_of_what_was_computed_is_a_constant_of_its_own() -> None:
+    b = Builder()
+    one, y, half, out = (
+        b.tensor(sizes, at)
+        for sizes, at in (((8,), None), ((8,), 8), ((4,), 12), ((4,), 24))
+    )
+    x = b.tensor((4,), 32)
+    both(b, one, one, y)
+    both(b, half, x, out)
+    after = checked(b.method((x,), (out,)))
+    assert bases(after) == ["bitwise_and"]
+    assert data_of(after, half) == dict(b.data)[one][4:]
 
 
 def test_a_second_writer_keeps_the_call() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from orchestrator.catalog import read_library
 from orchestrator.pte.linked import LinkedCall
-from orchestrator.pte.values import IntValue
+from orchestrator.pte.program import JumpFalseCall, MoveCall
+from orchestrator.pte.values import IntValue, TensorListValue
 from orchestrator.stages.prelink import PASSES, run_passes
 from orchestrator.stages.prelink.unused import STAY
 from tests.unit.stages.machine import behaves_alike
@@ -87,6 +88,26 @@ def test_what_may_fail_or_do_more_stays(function: str) -> None:
     both(b, x, x, y, function=function)
     both(b, x, x, out)
     assert dropped(b.method((x,), (out,))) == 0
+
+
+def test_calls_around_jumps_and_moves_and_lists() -> None:
+    """What only one way reads is read."""
+    b = Builder()
+    x, y, z, out = (b.tensor((4,), at) for at in (0, 8, 16, 24))
+    wide = b.tensor((8,), 32)
+    both(b, x, x, y)
+    b.code.append(JumpFalseCall(condition=x, destination=3))
+    both(b, y, x, z)
+    pair = b.value(TensorListValue((x, y)))
+    dim = b.value(IntValue(0))
+    b.call("aten::cat.out", pair, dim, wide, function="orch::portable::cat_out")
+    both(b, x, x, out)
+    assert dropped(b.method((x,), (out, wide))) == 1
+    assert dropped(b.method((x,), (out, z))) == 1
+    assert dropped(b.method((x,), (out,))) == 3
+    # Where a call writes to what a move has made another tensor, nothing is known.
+    b.code.append(MoveCall(source=out, target=z))
+    assert dropped(b.method((x,), (out, z))) == 0
 
 
 def test_state_stays() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from orchestrator.core.dtype import FLOATING, INTEGRAL
-from orchestrator.stages.prelink.arguments import need
+from orchestrator.stages.prelink.arguments import UnknownCallError, need
 from orchestrator.stages.prelink.evaluate.numbers import (
     Items,
     Scalar,
@@ -48,7 +48,7 @@ def _arange(call: ConstantCall) -> tuple[Items, ...]:
         return _steps(float(start), float(end), float(step), out)
     need(out.dtype in INTEGRAL)
     if isinstance(start, float) or isinstance(end, float) or isinstance(step, float):
-        need(condition=False)
+        raise UnknownCallError
     need(step != 0)
     count = len(range(int(start), int(end), int(step)))
     need((count,) == out.sizes and (end - start) * step >= 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from orchestrator.core.dtype import REAL
-from orchestrator.stages.prelink.arguments import need
+from orchestrator.stages.prelink.arguments import UnknownCallError, need
 from orchestrator.stages.prelink.evaluate.numbers import (
     Array,
     Items,
@@ -62,7 +62,7 @@ def _addmm(call: ConstantCall) -> tuple[Items, ...]:
     try:
         start = np.broadcast_to(computed(added.numbers, dtype), total.shape)
     except ValueError:
-        need(condition=False)
+        raise UnknownCallError from None
     # With beta 0, NaN and infinity in what is added do not count.
     if beta != 0:
         total = beta * start + total

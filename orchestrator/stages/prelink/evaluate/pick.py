@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.stages.prelink.arguments import dim_of, need
+from orchestrator.stages.prelink.arguments import UnknownCallError, dim_of, need
 from orchestrator.stages.prelink.evaluate.numbers import Items, converted, truncated
 from orchestrator.stages.prelink.evaluate.promote import (
     broadcast,
@@ -51,8 +51,8 @@ def _cat(call: ConstantCall) -> tuple[Items, ...]:
     parts = []
     for items in call.lists(0):
         if items is None or items.rank == 0 or not can_cast(items.dtype, out.dtype):
-            need(condition=False)
-        elif items.numbers.shape != (0,):
+            raise UnknownCallError
+        if items.numbers.shape != (0,):
             parts.append(items)
     if not parts:
         need(-1 <= call.number(1) <= 0)
@@ -86,7 +86,7 @@ def _index(call: ConstantCall) -> tuple[Items, ...]:
     try:
         numbers = items.numbers[tuple(taken)]
     except IndexError:
-        need(condition=False)
+        raise UnknownCallError from None
     return (Items(out.dtype, np.asarray(numbers)),)
 
 

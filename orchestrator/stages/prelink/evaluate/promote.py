@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from orchestrator.core.dtype import FLOATING, INTEGRAL, REAL, ScalarType
-from orchestrator.stages.prelink.arguments import need
+from orchestrator.stages.prelink.arguments import UnknownCallError, need
 from orchestrator.stages.prelink.evaluate.numbers import (
     Array,
     Items,
@@ -91,8 +91,7 @@ def broadcast(*tensors: Items) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*(t.numbers.shape for t in tensors))
     except ValueError:
-        need(condition=False)
-        raise
+        raise UnknownCallError from None
 
 
 def pairwise(
