@@ -34,6 +34,7 @@ _FORMATS: Final = {
 _EDGES: Final = (
     *(0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 0.1, -3.7, 127.5, -128.5),
     *(255.0, 256.0, 65504.0, 65520.0, 2.0**24 + 2, 2.0**31, -(2.0**31), 2.0**63),
+    *(float("nan"), 1 + 2.0**-11 + 2.0**-40, -1 - 2.0**-11 - 2.0**-40),
     *(3e38, -3e38, 1e-40, 1e-8, 6e-8, 1e-5, float("inf"), float("-inf")),
 )
 _SIZES: Final = ((3, 4), (1, 4), (4,), (), (3, 1), (2, 3, 4), (2, 1, 4), (0, 4), (1,))
@@ -76,6 +77,7 @@ class RandomCalls:
         small = self._rng.integers(-9, 10, count).astype("f8")
         if form.kind == "f":
             small = np.where(self._rng.random(count) < 0.5, small * 0.37, small)
+            small *= self._rng.choice([1.0, -1.0], count)  # -0 among them
             edges = self._rng.choice(_EDGES, count)
             # Of edges that are numbers only, so that not everything becomes NaN.
             rare = self._rng.random(count) < self.one((0.0, 0.0, 0.1, 0.5))
@@ -182,7 +184,7 @@ def _with_numbers(r: RandomCalls) -> Iterator[Call]:
         out = r.out(r.near(_FLOATS, a), a.sizes)
         yield Call(f"aten::{base}.Scalar_out", (a, r.one(_NUMBERS), out))
     a = r.tensor(r.one(_REAL), r.sizes())
-    limits = [r.one([None, r.one(_NUMBERS), -2, 3]) for _ in range(2)]
+    limits = [r.one([None, r.one(_NUMBERS), -2, 3, 0.0, -0.0]) for _ in range(2)]
     out = r.out(r.near(_FLOATS, a), a.sizes)
     yield Call("aten::clamp.out", (a, *limits, out))
     low, high = r.one([-1.0, -3, -0.0]), r.one([1.0, 4, 2.5, 0.0])
@@ -319,6 +321,10 @@ def _affine(r: RandomCalls) -> Iterator[Call]:
     dtype, floating = r.one(_QUANTIZED), r.one(_FLOATS)
     a, out = (dtype, floating) if back else (floating, dtype)
     x, to = r.tensor(a, sizes), r.out(out, sizes)
+    if a is _S.Float and r.one([False, True]):
+        # Close to ties, which an inverse in place of the scale decides.
+        ties = np.float32(0.1) * (np.arange(int(np.prod(sizes))) + 15.5).astype("f4")
+        x = r.of(a, np.nextafter(ties, np.float32(0)).reshape(sizes))
     word = "dequantize" if back else "quantize"
     ends = (*_limits(r, dtype), int(dtype))
     scale = r.one([0.1, 1.0, 0.003, 3e-39, 1e30, 0.0, 0.1])
@@ -333,7 +339,8 @@ def _affine(r: RandomCalls) -> Iterator[Call]:
     axis = r.one([0, -1])
     count = sizes[axis]
     scales = r.of(kinds[0], [scale * (i + 1) for i in range(count)])
-    zeros = r.of(kinds[1], [zero + 0 * i for i in range(count)])
+    high = r.one([0, 1 << 32]) if kinds[1] is _S.Long else 0  # dropped
+    zeros = r.of(kinds[1], [zero + high] * count)
     maybe = r.one([zeros, None]) if back else zeros
     yield Call(
         f"{name}{word}_per_channel.out", (x, scales, maybe, axis, *ends, *named, to)

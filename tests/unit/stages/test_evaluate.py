@@ -6,6 +6,7 @@ tests/integration/test_evaluate.py compares them with the kernels, to the bit.
 from __future__ import annotations
 
 import math
+import re
 import struct
 import subprocess
 import sys
@@ -133,6 +134,14 @@ def test_registry_names_what_modules_have() -> None:
     assert {*found} <= {*kernel_names().values()}
 
 
+def test_the_page_names_what_has_an_evaluator() -> None:
+    page = (ROOT / "docs" / "constants.md").read_text(encoding="utf-8")
+    rows = page.partition("## Operators")[2].partition("Copies, views")[0]
+    found = re.findall(r"`(\w+::[\w.]+)`", rows)
+    assert len(found) == len({*found})
+    assert {kernel_names()[name] for name in found} == {*evaluated_kernels()}
+
+
 @pytest.mark.parametrize(
     ("operator", "dtype", "args", "want"),
     [
@@ -196,9 +205,10 @@ def test_division(
     ("dtype", "to", "numbers", "want"),
     [
         (S.Float, S.Char, [1.9, -1.9, 130.0, 1e10, NAN], [1, -1, -126, -1, 0]),
-        (S.Float, S.Int, [3e9, -3e9, INF, 0.5], [(1 << 31) - 1, -(1 << 31)] * 1),
+        (S.Float, S.Int, [3e9, -3e9, INF, 0.5, NAN], None),
         (S.Double, S.Long, [1e19, -1e19, 2.0**62], None),
         (S.Float, S.Half, [65519.0, 65520.0, 6e-8, 2.0**-25], None),
+        (S.Double, S.Half, [1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11 + 2.0**-20], None),
         (S.Int, S.Float, [16777217, -3], [16777216.0, -3.0]),
         (S.Float, S.Bool, [0.0, -0.0, NAN, 2.0], [False, False, True, True]),
         (S.Int, S.Char, [300, -129], [44, 127]),
@@ -209,7 +219,9 @@ def test_conversions(
     dtype: ScalarType, to: ScalarType, numbers: list[Any], want: list[Any] | None
 ) -> None:
     special: dict[Any, list[Any]] = {
-        (S.Float, S.Int): [(1 << 31) - 1, -(1 << 31), (1 << 31) - 1, 0],
+        (S.Float, S.Int): [(1 << 31) - 1, -(1 << 31), (1 << 31) - 1, 0, 0],
+        # By way of float32, where it becomes a tie.
+        (S.Double, S.Half): [1.0, 1 + 2.0**-10],
         (S.Double, S.Long): [(1 << 63) - 1, -(1 << 63), 1 << 62],
         (S.Float, S.Half): [65504.0, INF, 2.0**-24, 0.0],
     }
@@ -218,6 +230,23 @@ def test_conversions(
         *(given(dtype, numbers), False, None, out(to, len(numbers))),
     )
     assert found == special.get((dtype, to), want)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "numbers", "want"),
+    [
+        (0.0, None, [-0.0, -1.0], ["-0", 0.0]),
+        (-0.0, None, [0.0, -1.0], [0.0, "-0"]),
+        (None, -0.0, [0.0, 1.0], [0.0, "-0"]),
+        (3.0, 1.0, [0.0, 2.0, 5.0], [1.0, 1.0, 1.0]),  # the upper limit wins
+        (-INF, 2, [-INF, 3.0], [-INF, 2.0]),
+    ],
+)
+def test_limits(
+    low: float | None, high: float | None, numbers: list[float], want: list[Any]
+) -> None:
+    to = out(S.Float, len(numbers))
+    assert items("aten::clamp.out", given(S.Float, numbers), low, high, to) == want
 
 
 def test_bfloat16_is_rounded_to_even() -> None:
@@ -282,16 +311,27 @@ def test_quantization(
 
 
 def test_an_inverse_is_rounded_before_it_multiplies() -> None:
-    """1.5 / 3 is a tie, 1.5 * (1 / 3) is above it."""
-    scale = float(np.float32(3))
-    inverse = np.float32(1) / np.float32(scale)
-    x = 4.5
-    want = int(np.rint(np.float32(x) * inverse))
+    """Quotients are just below the ties, products with 1 / scale are ties."""
     found = items(
         "quantized_decomposed::quantize_per_tensor.out",
-        *(given(S.Float, [x]), scale, 0, -128, 127, int(S.Char), out(S.Char, 1)),
+        *(given(S.Float, [1.5499999523162842, 2.3499999046325684]), 0.1, 0),
+        *(-128, 127, int(S.Char), out(S.Char, 2)),
     )
-    assert found == [want]
+    assert found == [16, 24]
+
+
+def test_zero_points_have_32_bits() -> None:
+    """What is above is dropped."""
+    found = items(
+        "quantized_decomposed::quantize_per_tensor.Tensor_out",
+        *(
+            given(S.Float, [1.0]),
+            given(S.Double, [0.5]),
+            given(S.Long, [3 + (1 << 32)]),
+        ),
+        *(-128, 127, int(S.Char), out(S.Char, 1)),
+    )
+    assert found == [5]
 
 
 @pytest.mark.parametrize(
