@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import TensorValue
-from orchestrator.stages.prelink.evaluate import has_evaluator, results_of
+from orchestrator.stages.prelink.evaluate import may_be_computed, results_of
 from orchestrator.stages.prelink.fold import SMALL_BYTES, folded
 from orchestrator.stages.prelink.views import ITEM_BYTES, moves_items, views_of
 
@@ -59,7 +59,7 @@ def _evaluated(
         isinstance(out, TensorValue) and out.allocation is not None for out in outs
     ):
         return None
-    if has_evaluator(call):
+    if may_be_computed(method, call):
         made = results_of(method, call, written | effects.moved)
         if made is not None:
             return made

@@ -457,8 +457,14 @@ def test_what_something_writes_is_not_constant() -> None:
 def test_numpy_is_not_imported_before_something_is_computed() -> None:
     code = (
         "import sys\n"
-        "from orchestrator.stages.prelink import PASSES\n"
         "import orchestrator.cli\n"
+        "from orchestrator.stages.prelink import PASSES, run_passes\n"
+        "from tests.unit.stages.methods import Builder\n"
+        "b = Builder()\n"
+        "x, out, one = b.tensor((4,), 0), b.tensor((4,), 4), b.tensor((4,), None)\n"
+        "name = 'bitwise_and_Tensor_out'\n"
+        "b.call(f'aten::{name}', x, one, out, function=f'orch::portable::{name}')\n"
+        "run_passes(b.method((x,), (out,)), PASSES)\n"
         "print('numpy' in sys.modules)"
     )
     done = subprocess.run(

@@ -3,7 +3,8 @@
 from orchestrator.stages.prelink.evaluate.registry import (
     evaluated_kernels,
     has_evaluator,
+    may_be_computed,
     results_of,
 )
 
-__all__ = ["evaluated_kernels", "has_evaluator", "results_of"]
+__all__ = ["evaluated_kernels", "has_evaluator", "may_be_computed", "results_of"]

@@ -146,17 +146,12 @@ def results_of(
         the evaluator does not cover the arguments, and if an item were NaN: kernels do
         not promise its bits.
     """
-    if not has_evaluator(call) or len(set(call.outs)) != len(call.outs):
+    inputs = _inputs(method, call) if may_be_computed(method, call) else None
+    if inputs is None or not inputs.isdisjoint(unknown):
         return None
     data = dict(method.data)
-    for index in _tensors(method, call):
-        tensor = method.values[index]
-        if not isinstance(tensor, TensorValue) or tensor.dtype not in ALL:
-            return None
-        if index not in call.outs and (
-            index in unknown or index not in data or tensor.allocation is not None
-        ):
-            return None
+    if not inputs <= data.keys():
+        return None
     package = __name__.rpartition(".")[0]
     family = import_module(f"{package}.{_FAMILY[call.function]}")
     constants = import_module(f"{package}.constant_call")
@@ -168,6 +163,26 @@ def results_of(
     except UnknownCallError:
         return None
     return results
+
+
+def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:
+    """Tensors that a call only reads; None if one is no constant, as most are."""
+    inputs = set()
+    for index in _tensors(method, call):
+        tensor = method.values[index]
+        if not isinstance(tensor, TensorValue) or tensor.dtype not in ALL:
+            return None
+        if index not in call.outs:
+            inputs.add(index)
+            if tensor.allocation is not None:
+                return None
+    return inputs
+
+
+def may_be_computed(method: LinkedMethod, call: LinkedCall) -> bool:
+    """Whether a call has an evaluator, and reads no tensor in an arena."""
+    distinct = len(set(call.outs)) == len(call.outs)
+    return has_evaluator(call) and distinct and _inputs(method, call) is not None
 
 
 def _tensors(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
