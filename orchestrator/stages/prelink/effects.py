@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.program import MoveCall
@@ -84,6 +85,12 @@ class Effects:
         self.is_open = any(
             index in self._sources for effect in self.at for index in effect.writes
         )
+
+    def copy(self) -> Self:
+        """The same effects; what is dropped from one stays in the other."""
+        new = copy(self)
+        new.at = [*self.at]
+        return new
 
     def drop(self, index: int) -> None:
         """Take an instruction for one that does nothing."""

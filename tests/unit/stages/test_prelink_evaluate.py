@@ -198,7 +198,7 @@ def test_constants_take_no_more_flash_than_before(
     y, x, out = (b.tensor((rows, 8), at) for at in (0, 64, 128))
     b.data = [(one, bytes(i * 5 % 256 for i in range(8 * rows)))]
     other = b.tensor((8,), None)
-    b.data.append((other, bytes([0x3C]) * 8))
+    b.data[-1] = (other, bytes([0x3C]) * 8)
     both(b, one, other, y)
     both(b, x, y, out)
     if shared:
@@ -206,6 +206,27 @@ def test_constants_take_no_more_flash_than_before(
         both(b, x, other, out)
     after = run_passes(b.method((x,), (out,)), [EVALUATE])
     assert (len(after.instructions) < len(b.code)) is folded
+
+
+@pytest.mark.parametrize(("used", "left"), [(False, 1), (True, 4)])
+def test_what_is_large_only_on_its_way_is_computed(
+    used: bool,  # noqa: FBT001
+    left: int,
+) -> None:
+    """Items that are looked up by a range: the range is needed by nobody else."""
+    b = Builder()
+    one, x, y, z, out = (b.tensor((40,), at) for at in (None, 0, 64, 128, 192))
+    b.data = [(one, bytes(range(40)))]
+    size, number = b.numbers(40), b.value(IntValue(0x3C))
+    b.call("aten::full.out", size, number, y, function="orch::portable::full_out")
+    both(b, y, one, z)
+    both(b, x, z, out)
+    if used:
+        both(b, x, one, out)
+        both(b, x, y, out)
+        left += 1
+    after = run_passes(b.method((x,), (out,)), [EVALUATE])
+    assert len(after.instructions) == left
 
 
 def test_a_result_that_is_a_constant_already_is_free() -> None:
