@@ -47,8 +47,8 @@ from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 SCHEMA_VERSION = 1
 
 PASSES = (
-    *("fold_permutes", "fold_constants", "alias_copies", "drop_unused_calls"),
-    *("in_place", "drop_values", "share_values"),
+    *("fold_permutes", "fold_constants", "evaluate_constants", "alias_copies"),
+    *("drop_unused_calls", "in_place", "drop_values", "share_values"),
 )
 """Names of the passes of stage `prelink`; a test holds the two equal."""
 
@@ -306,10 +306,11 @@ class PrelinkTable(Table):
 
     skip: tuple[Annotated[StrictStr, *choice(PASSES, "unknown-pass")], ...] = Field(
         default=(),
-        description="Passes to leave out. `fold_permutes`, `fold_constants`: compute "
-        "constants at build time. `alias_copies`, `drop_unused_calls`: no needless "
-        "copies. `in_place`: outputs over inputs that are not needed any more. "
-        "`drop_values`, `share_values`: no slot unused, and none twice.",
+        description="Passes to leave out. `fold_permutes`, `fold_constants`, "
+        "`evaluate_constants`: compute constants at build time. `alias_copies`: no "
+        "needless copies. `drop_unused_calls`: no calls that nobody reads. `in_place`: "
+        "outputs over inputs that are not needed any more. `drop_values`, "
+        "`share_values`: no slot unused, and none twice.",
         examples=[["fold_permutes"]],
     )
 

@@ -156,24 +156,3 @@ class _Sides:
         tensor = self._method.values[index]
         assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
         return tensor
-
-
-def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
-    """Leave out calls that only move items where nobody looks at them.
-
-    None of them can fail: what could is not known to move items only.
-    """
-    effects, written = Effects(method), method.written
-    dropped: set[int] = set()
-    places = places_of(method)
-    # From the last one on: what a call reads is unused once the call is gone.
-    for index, call in reversed([*enumerate(method.instructions)]):
-        if not isinstance(call, LinkedCall):
-            continue
-        if views_of(method, call, written, converts=True) is None:
-            continue
-        outs = tuple(places[out] for out in call.outs if out in places)
-        if is_same(method, effects, {}, {index: Dropped(outs=outs)}):
-            effects.drop(index)
-            dropped.add(index)
-    return without(method, dropped)

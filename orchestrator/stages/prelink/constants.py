@@ -1,34 +1,31 @@
-"""Calls that only move items of constants are made by the build."""
+"""Calls that are given constants only are made by the build."""
 
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import TensorValue
-from orchestrator.stages.prelink.edit import with_values, without
-from orchestrator.stages.prelink.effects import Effects
-from orchestrator.stages.prelink.proof import Dropped, is_same
-from orchestrator.stages.prelink.spans import Place, places_of
+from orchestrator.stages.prelink.evaluate import may_be_computed, results_of
+from orchestrator.stages.prelink.fold import SMALL_BYTES, folded
 from orchestrator.stages.prelink.views import ITEM_BYTES, moves_items, views_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orchestrator.pte.linked import LinkedMethod
-    from orchestrator.pte.values import Value
+    from orchestrator.stages.prelink.effects import Effects
+    from orchestrator.stages.prelink.views import View
 
 PERMUTE: Final = "aten::permute_copy.out"
-_SMALL_BYTES: Final = 32
-"""A call, its arguments and the value it writes take more flash than this."""
 
 
 def fold_permutes(method: LinkedMethod) -> LinkedMethod:
     """Permute constants at build time."""
-    return _folded(method, permutes=True)
+    return folded(method, partial(_made, permutes=True), may_grow=True)
 
 
 def fold_constants(method: LinkedMethod) -> LinkedMethod:
@@ -36,54 +33,72 @@ def fold_constants(method: LinkedMethod) -> LinkedMethod:
 
     Their items become another dtype where that is exact.
     """
-    return _folded(method, permutes=False)
+    return folded(method, partial(_made, permutes=False), may_grow=True)
 
 
-def _folded(method: LinkedMethod, *, permutes: bool) -> LinkedMethod:
-    effects, written = Effects(method), method.written
-    dropped: set[int] = set()
-    for index, call in enumerate(method.instructions):
-        if not isinstance(call, LinkedCall):
-            continue
-        if (str(call.operator) == PERMUTE) is not permutes:
-            continue
-        data = _made(method, effects, written, call)
-        if data is None:
-            continue
-        shown = _shown(method, effects, index, data)
-        if shown is None:
-            continue
-        places = places_of(method)
-        changed: dict[int, Value] = {}
-        for v in shown:
-            tensor = method.values[v]
-            assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
-            changed[v] = replace(tensor, allocation=None, data_buffer_index=1)
-        leaves = Dropped(
-            outs=tuple(places[out] for out in data),
-            constants=tuple(
-                (Place(("constant", v), 0, len(items)), places[v])
-                for v, items in shown.items()
-            ),
-        )
-        if not is_same(method, effects, changed, {index: leaves}):
-            continue
-        effects.drop(index)
-        dropped.add(index)
-        method = replace(
-            with_values(method, changed),
-            data=tuple(sorted({**dict(method.data), **shown}.items())),
-        )
-    return without(method, dropped)
+def evaluate_constants(method: LinkedMethod) -> LinkedMethod:
+    """Compute calls that are given constants only, where flash does not grow.
+
+    What is computed may then be copied, permuted and so on as well.
+    """
+    given = frozenset(index for index, _ in method.data)
+    return folded(method, partial(_evaluated, given=given), may_grow=False)
+
+
+def _evaluated(
+    method: LinkedMethod,
+    effects: Effects,
+    written: frozenset[int],
+    call: LinkedCall,
+    *,
+    given: frozenset[int],
+) -> dict[int, bytes] | None:
+    """Items of a call's outputs; `given`: constants that were there before the pass."""
+    outs = [method.values[out] for out in call.outs]
+    if not effects.moved.isdisjoint(call.outs) or not all(
+        isinstance(out, TensorValue) and out.allocation is not None for out in outs
+    ):
+        return None
+    if may_be_computed(method, call):
+        made = results_of(method, call, written | effects.moved)
+        if made is not None:
+            return made
+    views = views_of(method, call, written, converts=True)
+    if views is None or given.issuperset(view.source for view in views):
+        return None
+    return _moved(method, effects, call, views)
 
 
 def _made(
-    method: LinkedMethod, effects: Effects, written: frozenset[int], call: LinkedCall
+    method: LinkedMethod,
+    effects: Effects,
+    written: frozenset[int],
+    call: LinkedCall,
+    *,
+    permutes: bool,
 ) -> dict[int, bytes] | None:
     """Items of a call's outputs, if it only moves those of constants."""
+    if (str(call.operator) == PERMUTE) is not permutes:
+        return None
     views = views_of(method, call, written, converts=True)
     if views is None:
         return None
+    data = dict(method.data)
+    found = _moved(method, effects, call, views)
+    if found is None:
+        return None
+    sources = {view.source for view in views}
+    worth = all(
+        len(content) <= SMALL_BYTES or content in data.values()
+        for content in found.values()
+    )
+    return found if worth or _replaces(method, effects, sources) else None
+
+
+def _moved(
+    method: LinkedMethod, effects: Effects, call: LinkedCall, views: tuple[View, ...]
+) -> dict[int, bytes] | None:
+    """Items of a call's outputs, if those that it moves are constant."""
     data = dict(method.data)
     made: dict[int, bytearray] = {}
     for view in views:
@@ -93,7 +108,6 @@ def _made(
             and isinstance(target, TensorValue)
             and source.allocation is None
             and target.allocation is not None
-            and view.source in data
             and view.source in data
             and target.dtype.item_bytes in ITEM_BYTES
             and not {view.source, *call.args} & effects.moved
@@ -105,13 +119,6 @@ def _made(
         content = made.setdefault(view.target, bytearray(target.size_bytes))
         view.moved(items, content, target.dtype.item_bytes)
     found = {out: bytes(content) for out, content in made.items() if content}
-    sources = {view.source for view in views}
-    worth = all(
-        len(content) <= _SMALL_BYTES or content in data.values()
-        for content in found.values()
-    )
-    if not worth and not _replaces(method, effects, sources):
-        return None
     return found if len(found) == len(set(call.outs)) else None
 
 
@@ -126,22 +133,6 @@ def _replaces(method: LinkedMethod, effects: Effects, sources: set[int]) -> bool
         ):
             return False
     return True
-
-
-def _shown(
-    method: LinkedMethod, effects: Effects, index: int, data: Mapping[int, bytes]
-) -> dict[int, bytes] | None:
-    """By tensor: items, of all that show what a call writes."""
-    places = places_of(method)
-    shown: dict[int, bytes] = {}
-    for out, content in data.items():
-        where = places[out]
-        for v in sorted({out, *effects.followers(index, where, places)}):
-            if not where.holds(places[v]):
-                return None
-            begin = places[v].begin - where.begin
-            shown[v] = content[begin : begin + places[v].end - places[v].begin]
-    return shown
 
 
 _INTEGERS: Final[Mapping[ScalarType, str]] = {

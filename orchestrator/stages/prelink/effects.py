@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.program import MoveCall
@@ -15,7 +16,7 @@ from orchestrator.pte.values import (
 from orchestrator.stages.prelink.spans import places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
     from orchestrator.pte.values import Value
@@ -85,6 +86,12 @@ class Effects:
             index in self._sources for effect in self.at for index in effect.writes
         )
 
+    def copy(self) -> Self:
+        """The same effects; what is dropped from one stays in the other."""
+        new = copy(self)
+        new.at = [*self.at]
+        return new
+
     def drop(self, index: int) -> None:
         """Take an instruction for one that does nothing."""
         self.at[index] = Effect(
@@ -101,7 +108,16 @@ class Effects:
             where: What it has written.
             places: Of all tensors that have bytes.
         """
-        found: set[int] = set()
+        return {v for shown in self._ahead(start, where, places) for v in shown}
+
+    def is_read(self, start: int, where: Place, places: Mapping[int, Place]) -> bool:
+        """Whether `followers` has any."""
+        return any(self._ahead(start, where, places))
+
+    def _ahead(
+        self, start: int, where: Place, places: Mapping[int, Place]
+    ) -> Iterator[set[int]]:
+        """Followers, by instruction, until what was written is written again."""
         seen: set[int] = set()
         ahead = [*self.at[start].next]
         while ahead:
@@ -113,10 +129,9 @@ class Effects:
             touched = self.outputs if is_end else self.at[index].touches
             fills: frozenset[int] = frozenset() if is_end else self.at[index].fills
             near = {v for v in touched if v in places and places[v].overlaps(where)}
-            found |= near - fills
+            yield near - fills
             if not is_end and near.isdisjoint(fills):
                 ahead += self.at[index].next
-        return found
 
     def writers(
         self, start: int, where: Place, places: Mapping[int, Place]

@@ -10,15 +10,18 @@ from orchestrator.core.passes import PassRecord
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.program import MoveCall
 from orchestrator.pte.values import TensorValue
-from orchestrator.stages.prelink.aliases import alias_copies, drop_unused_calls
+from orchestrator.stages.prelink.aliases import alias_copies
 from orchestrator.stages.prelink.constants import (
     PERMUTE,
+    evaluate_constants,
     fold_constants,
     fold_permutes,
 )
 from orchestrator.stages.prelink.edit import LISTS, renumbered
+from orchestrator.stages.prelink.evaluate import has_evaluator
 from orchestrator.stages.prelink.in_place import in_place, may_be_in_place
 from orchestrator.stages.prelink.ledger import NO_OPERATOR, NOT_WANTED, counts_of
+from orchestrator.stages.prelink.unused import drop_unused_calls, may_be_unused
 from orchestrator.stages.prelink.views import moving_operators
 
 if TYPE_CHECKING:
@@ -126,10 +129,9 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "fold_constants": Pass(
             change=fold_constants, calls=_of(moving_operators() - {PERMUTE})
         ),
+        "evaluate_constants": Pass(change=evaluate_constants, calls=has_evaluator),
         "alias_copies": Pass(change=alias_copies, calls=_of(moving_operators())),
-        "drop_unused_calls": Pass(
-            change=drop_unused_calls, calls=_of(moving_operators())
-        ),
+        "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "drop_values": Pass(change=drop_values),
         "share_values": Pass(change=share_values, planned=True),

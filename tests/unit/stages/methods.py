@@ -80,13 +80,17 @@ class Builder:
         *args: int,
         outs: tuple[int, ...] | None = None,
         in_place: tuple[int, ...] = (),
+        function: str = "",
     ) -> None:
-        """Add a call; its last argument is what it writes, unless told."""
+        """Add a call; its last argument is what it writes, unless told.
+
+        Its kernel is nobody's, unless a C++ name is given.
+        """
         operator = OperatorName.parse(name)
         self.code.append(
             LinkedCall(
                 operator=operator,
-                function=operator.identifier,
+                function=function or operator.identifier,
                 args=args,
                 outs=args[-1:] if outs is None else outs,
                 in_place=in_place,

@@ -124,6 +124,26 @@ def _adds(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
         b.call("aten::add.out", one, other, out, in_place=in_place)
 
 
+def _ands(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
+    """Add a call of a kernel of ours, which the build can compute."""
+
+    def sizes(index: int) -> tuple[int, ...]:
+        value = b.values[index]
+        assert isinstance(value, TensorValue)
+        return () if value.is_dynamic else value.sizes
+
+    one = draw(st.sampled_from([tensors[0]] * len(tensors) + tensors))
+    same = [t for t in tensors if sizes(t) and sizes(t) == sizes(one)]
+    outs = [t for t in same if t != tensors[0]]
+    if outs:
+        other = draw(st.sampled_from([one] * len(same) + same))
+        b.call(
+            "aten::bitwise_and.Tensor_out",
+            *(one, other, draw(st.sampled_from(outs))),
+            function="orch::portable::bitwise_and_Tensor_out",
+        )
+
+
 @st.composite
 def methods(  # noqa: C901  # a few lines per kind of instruction
     draw: st.DrawFn, *, jumps: bool
@@ -146,7 +166,9 @@ def methods(  # noqa: C901  # a few lines per kind of instruction
     count = draw(st.integers(1, 9))
     for _ in range(count):
         kind = draw(
-            st.sampled_from(("copy", "copy", "copy", "mix", "mix", "add", "other"))
+            st.sampled_from(
+                ("copy", "copy", "copy", "mix", "mix", "add", "and", "and", "other")
+            )
         )
         if kind == "copy":
             _copies(draw, b, tensors)
@@ -155,6 +177,8 @@ def methods(  # noqa: C901  # a few lines per kind of instruction
             b.call("aten::relu.out", *reads, draw(some))
         elif kind == "add":
             _adds(draw, b, tensors)
+        elif kind == "and":
+            _ands(draw, b, tensors)
         else:
             way = draw(st.sampled_from(("change", "two", "jump", "move")))
             if way == "change":

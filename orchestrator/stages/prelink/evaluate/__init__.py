@@ -1,0 +1,10 @@
+"""What kernels compute from constants, bit for bit, in Python."""
+
+from orchestrator.stages.prelink.evaluate.registry import (
+    evaluated_kernels,
+    has_evaluator,
+    may_be_computed,
+    results_of,
+)
+
+__all__ = ["evaluated_kernels", "has_evaluator", "may_be_computed", "results_of"]

@@ -1,0 +1,130 @@
+"""Arguments of a call that is given constants only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orchestrator.pte.values import (
+    BoolValue,
+    DoubleValue,
+    IntValue,
+    NoneValue,
+    OptionalTensorListValue,
+    StringValue,
+    TensorListValue,
+    TensorValue,
+)
+from orchestrator.stages.prelink.arguments import Arguments, UnknownCallError, need
+from orchestrator.stages.prelink.evaluate.numbers import (
+    Items,
+    Scalar,
+    read_items,
+    write_items,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from orchestrator.pte.linked import LinkedCall, LinkedMethod
+
+
+class ConstantCall(Arguments):
+    """Arguments of a call; positions count as the kernel counts them.
+
+    Everything raises UnknownCallError where an argument is of another kind.
+
+    Args:
+        method: Has the call.
+        call: The call.
+        unknown: Values that something writes or moves.
+        data: By value index: bytes of constants.
+    """
+
+    def __init__(
+        self,
+        method: LinkedMethod,
+        call: LinkedCall,
+        unknown: frozenset[int],
+        data: Mapping[int, bytes],
+    ) -> None:
+        super().__init__(method, call, unknown)
+        self._outs = call.outs
+        self._data = data
+        self._unknown = unknown
+
+    def items_at(self, index: int) -> Items:
+        """Items of a value that is a constant tensor."""
+        tensor = self.tensor_at(index)
+        need(index in self._data and tensor.allocation is None)
+        return read_items(self._data[index], tensor)
+
+    def items(self, position: int) -> Items:
+        """Items of an argument."""
+        return self.items_at(self.index(position))
+
+    def optional_items(self, position: int) -> Items | None:
+        """Items of an argument that may be None."""
+        return None if self.is_none(position) else self.items(position)
+
+    def lists(self, position: int) -> tuple[Items | None, ...]:
+        """Items of every tensor in a list, whose tensors may be None."""
+        value = self._values[self.index(position)]
+        if not isinstance(value, (TensorListValue, OptionalTensorListValue)):
+            raise UnknownCallError
+        return tuple(
+            None
+            if index < 0 or isinstance(self._values[index], NoneValue)
+            else self.items_at(index)
+            for index in value.items
+        )
+
+    def scalar(self, position: int) -> Scalar:
+        """A number or truth value that nobody writes."""
+        index = self.index(position)
+        value = self._values[index]
+        if (
+            not isinstance(value, (IntValue, DoubleValue, BoolValue))
+            or index in self._unknown
+        ):
+            raise UnknownCallError
+        return value.value
+
+    def optional_scalar(self, position: int) -> Scalar | None:
+        """A number that may be None."""
+        return None if self.is_none(position) else self.scalar(position)
+
+    def text(self, position: int) -> str:
+        """A string."""
+        value = self._values[self.index(position)]
+        if not isinstance(value, StringValue):
+            raise UnknownCallError
+        return value.value
+
+    def out(self, position: int) -> TensorValue:
+        """The tensor that the call writes."""
+        return self.tensor(position)
+
+    def stored(self, results: tuple[Items, ...]) -> dict[int, bytes]:
+        """By value index: the memory of the outputs, in schema order."""
+        need(len(results) == len(self._outs))
+        found = {}
+        for index, items in zip(self._outs, results, strict=True):
+            tensor = self.tensor_at(index)
+            need(items.dtype is tensor.dtype)
+            found[index] = write_items(np.asarray(items.numbers), tensor)
+        return found
+
+
+def evaluated(
+    evaluator: Callable[[ConstantCall], tuple[Items, ...]], call: ConstantCall
+) -> dict[int, bytes]:
+    """By value index: the memory of the outputs.
+
+    Raises:
+        UnknownCallError: The evaluator declines.
+    """
+    # What overflows or is divided by 0 does so on the device as well.
+    with np.errstate(all="ignore"):
+        return call.stored(evaluator(call))

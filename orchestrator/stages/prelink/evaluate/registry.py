@@ -1,0 +1,194 @@
+"""Which kernels the build can compute, and with what.
+
+NumPy is imported with the first call that is computed: most programs have none.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ALL
+from orchestrator.pte.values import (
+    OptionalTensorListValue,
+    TensorListValue,
+    TensorValue,
+)
+from orchestrator.stages.prelink.arguments import UnknownCallError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from orchestrator.pte.linked import LinkedCall, LinkedMethod
+
+_LISTS = (TensorListValue, OptionalTensorListValue)
+
+_FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "affine": (
+        "orch::cortex_m::dequantize_per_tensor_out",
+        "orch::cortex_m::quantize_per_tensor_out",
+        "orch::quantized::dequantize_per_channel_out",
+        "orch::quantized::dequantize_per_tensor_Tensor_out",
+        "orch::quantized::dequantize_per_tensor_out",
+        "orch::quantized::dequantize_per_token_out",
+        "orch::quantized::quantize_per_channel_out",
+        "orch::quantized::quantize_per_tensor_Tensor_out",
+        "orch::quantized::quantize_per_tensor_out",
+        "orch::quantized::quantize_per_token_out",
+    ),
+    "arithmetic": (
+        "orch::portable::abs_out",
+        "orch::portable::add_out",
+        "orch::portable::bitwise_and_Scalar_out",
+        "orch::portable::bitwise_and_Tensor_out",
+        "orch::portable::bitwise_not_out",
+        "orch::portable::bitwise_or_Scalar_out",
+        "orch::portable::bitwise_or_Tensor_out",
+        "orch::portable::mul_out",
+        "orch::portable::neg_out",
+        "orch::portable::sub_out",
+    ),
+    "compare": (
+        "orch::portable::eq_Scalar_out",
+        "orch::portable::eq_Tensor_out",
+        "orch::portable::ge_Scalar_out",
+        "orch::portable::ge_Tensor_out",
+        "orch::portable::gt_Scalar_out",
+        "orch::portable::gt_Tensor_out",
+        "orch::portable::le_Scalar_out",
+        "orch::portable::le_Tensor_out",
+        "orch::portable::logical_not_out",
+        "orch::portable::logical_xor_out",
+        "orch::portable::lt_Scalar_out",
+        "orch::portable::lt_Tensor_out",
+        "orch::portable::ne_Scalar_out",
+        "orch::portable::ne_Tensor_out",
+    ),
+    "create": (
+        "orch::portable::arange_start_out",
+        "orch::portable::full_out",
+        "orch::portable::scalar_tensor_out",
+    ),
+    "divide": (
+        "orch::portable::div_out",
+        "orch::portable::div_out_mode",
+        "orch::portable::fmod_Scalar_out",
+        "orch::portable::remainder_Scalar_out",
+    ),
+    "limit": (
+        "orch::cortex_m::maximum_out",
+        "orch::cortex_m::minimum_out",
+        "orch::portable::clamp_out",
+        "orch::portable::hardtanh_out",
+        "orch::portable::maximum_out",
+        "orch::portable::minimum_out",
+        "orch::portable::relu_out",
+    ),
+    "matrix": (
+        "orch::portable::addmm_out",
+        "orch::portable::bmm_out",
+        "orch::portable::mm_out",
+    ),
+    "pick": (
+        "orch::portable::_to_dim_order_copy_out",
+        "orch::portable::cat_out",
+        "orch::portable::embedding_out",
+        "orch::portable::flip_out",
+        "orch::portable::index_Tensor_out",
+        "orch::portable::where_self_out",
+    ),
+    "reduce": (
+        "orch::portable::any_all_out",
+        "orch::portable::any_dims_out",
+        "orch::portable::any_out",
+        "orch::portable::argmax_out",
+        "orch::portable::max_dim_max",
+        "orch::portable::mean_dtype_out",
+        "orch::portable::mean_out",
+        "orch::portable::sum_IntList_out",
+        "orch::portable::var_correction_out",
+    ),
+}
+"""Kernels by the module that has their evaluators, under `EVALUATORS`."""
+
+_FAMILY: Final = MappingProxyType(
+    {kernel: family for family, kernels in _FAMILIES.items() for kernel in kernels}
+)
+
+
+def evaluated_kernels() -> Mapping[str, str]:
+    """The module that computes what a kernel does, by the kernel's C++ name."""
+    return _FAMILY
+
+
+def has_evaluator(call: LinkedCall) -> bool:
+    """Whether there is an evaluator for the kernel of a call.
+
+    It is found by kernel, not by operator: a kernel of the user's may round otherwise.
+    """
+    return call.function in _FAMILY
+
+
+def results_of(
+    method: LinkedMethod, call: LinkedCall, unknown: Collection[int]
+) -> dict[int, bytes] | None:
+    """What a call writes, if everything it is given is constant.
+
+    Args:
+        method: Has the call.
+        call: One of its calls.
+        unknown: Values that something writes or moves.
+
+    Returns:
+        By value index: the items of each output, in the order of its memory. None if
+        something is not known before a run, if the kernel would report an error, if
+        the evaluator does not cover the arguments, and if an item were NaN: kernels do
+        not promise its bits.
+    """
+    inputs = _inputs(method, call) if may_be_computed(method, call) else None
+    if inputs is None or not inputs.isdisjoint(unknown):
+        return None
+    data = dict(method.data)
+    if not inputs <= data.keys():
+        return None
+    package = __name__.rpartition(".")[0]
+    family = import_module(f"{package}.{_FAMILY[call.function]}")
+    constants = import_module(f"{package}.constant_call")
+    known = constants.ConstantCall(method, call, frozenset(unknown), data)
+    try:
+        results: dict[int, bytes] = constants.evaluated(
+            family.EVALUATORS[call.function], known
+        )
+    except UnknownCallError:
+        return None
+    return results
+
+
+def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:
+    """Tensors that a call only reads; None if one is no constant, as most are."""
+    inputs = set()
+    for index in _tensors(method, call):
+        tensor = method.values[index]
+        if not isinstance(tensor, TensorValue) or tensor.dtype not in ALL:
+            return None
+        if index not in call.outs:
+            inputs.add(index)
+            if tensor.allocation is not None:
+                return None
+    return inputs
+
+
+def may_be_computed(method: LinkedMethod, call: LinkedCall) -> bool:
+    """Whether a call has an evaluator, and reads no tensor in an arena."""
+    distinct = len(set(call.outs)) == len(call.outs)
+    return has_evaluator(call) and distinct and _inputs(method, call) is not None
+
+
+def _tensors(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
+    for argument in call.args:
+        value = method.values[argument]
+        if isinstance(value, _LISTS):
+            yield from (item for item in value.items if item >= 0)
+        elif isinstance(value, TensorValue):
+            yield argument

@@ -1,0 +1,112 @@
+"""What the build computes from constants has the bits that kernels give."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.pte.linked import LinkedCall
+from orchestrator.stages.prelink.evaluate import (
+    evaluated_kernels,
+    has_evaluator,
+    results_of,
+)
+from tests.cpp.support.suite import build
+from tests.integration.random_calls import random_calls
+from tests.unit.stages.recorded_calls import (
+    calls_bytes,
+    kernel_names,
+    method_of,
+    read_calls,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.stages.recorded_calls import Call, Tensor
+
+_FLOATS = {
+    ScalarType.Half: "<f2",
+    ScalarType.Float: "<f4",
+    ScalarType.Double: "<f8",
+}
+
+
+def has_nan(tensor: Tensor, data: bytes) -> bool:
+    """Whether an item is NaN."""
+    if tensor.dtype is ScalarType.BFloat16:
+        bits = np.frombuffer(data, "<u2").astype(np.uint32) << np.uint32(16)
+        return bool(np.isnan(bits.view(np.float32)).any())
+    form = _FLOATS.get(tensor.dtype)
+    return form is not None and bool(np.isnan(np.frombuffer(data, form)).any())
+
+
+def _recorded(calls: list[Call], folder: Path) -> list[tuple[bytes, ...] | None]:
+    """What the kernels give: the memory of the outputs, None where they fail."""
+    program = build()["all_dtypes"]
+    (folder / "calls.bin").write_bytes(calls_bytes(calls))
+    done = subprocess.run(
+        [program, "--no-version", "--test-case=what kernels give is recorded"],
+        env={
+            "ORCH_CALLS": str(folder / "calls.bin"),
+            "ORCH_RECORD": str(folder / "outs.bin"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    data = (folder / "outs.bin").read_bytes()
+    found: list[tuple[bytes, ...] | None] = []
+    at = 0
+    for call in calls:
+        passed, at = data[at], at + 1
+        outs = []
+        for out in call.outs:
+            outs.append(data[at : at + len(out.data)])
+            at += len(out.data)
+        found.append(tuple(outs) if passed else None)
+    assert at == len(data)
+    return found
+
+
+@pytest.mark.toolchain
+@pytest.mark.slow
+def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
+    """Where it declines the kernel fails, or gives NaN."""
+    recorded = [
+        call
+        for call in read_calls()
+        if kernel_names().get(call.operator) in evaluated_kernels()
+    ]
+    calls = [*recorded, *random_calls(150)]
+    same: Counter[str] = Counter()
+    wrong: list[tuple[str, Call, object]] = []
+    for call, wants in zip(calls, _recorded(calls, tmp_path), strict=True):
+        method = method_of([call])
+        (linked,) = method.instructions
+        assert isinstance(linked, LinkedCall)
+        assert has_evaluator(linked), call.operator
+        got = results_of(method, linked, frozenset())
+        if got is None:
+            if wants is not None and not any(map(has_nan, call.outs, wants)):
+                wrong.append(("declined", call, wants))
+        elif wants is None:
+            wrong.append(("failed", call, got))
+        elif tuple(got[out] for out in linked.outs) != wants:
+            wrong.append(("differs", call, (got, wants)))
+        else:
+            same[linked.function] += 1
+    assert not wrong, (
+        len(wrong),
+        Counter((w[0], w[1].operator) for w in wrong),
+        wrong[0],
+    )
+    assert {*same} == {*evaluated_kernels()}
+    assert min(same.values()) >= 20
