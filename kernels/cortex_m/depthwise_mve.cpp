@@ -1,7 +1,8 @@
 // Depthwise convolution with vectors, over strips: the part of the input that
 // an output row needs, column by column, so that the taps of a pixel lie in one
 // piece. Padding becomes items that add nothing.
-#include "depthwise.h"
+#include "convolve.h"
+#include "isa.h"
 
 #if ORCH_ISA == ORCH_ISA_MVE
 
@@ -24,7 +25,7 @@ constexpr int32_t kMostSharedTaps = 48;
 
 class Strips {
  public:
-  explicit Strips(const Depthwise& conv)
+  explicit Strips(const Convolution& conv)
       : conv_(conv),
         kernel_rows_(conv.rows.kernel),
         taps_(kernel_rows_ * conv.columns.kernel),
@@ -215,7 +216,7 @@ class Strips {
     compute_line(line, strip_, y);
   }
 
-  const Depthwise& conv_;
+  const Convolution& conv_;
   int32_t kernel_rows_;
   int32_t taps_;
   int32_t line_;
@@ -226,9 +227,9 @@ class Strips {
   uint16_t offsets_[kMostSharedTaps] = {};
 };
 
-}  // namespace
-
-bool convolve_strips(const Depthwise& conv) {
+/// Computes a convolution with few taps, which most are; false if it is none of
+/// these.
+bool convolve_strips(const Convolution& conv) {
   const bool shared = conv.multiplier > 1;
   const int32_t most_taps = shared ? kMostSharedTaps : kMostStripTaps;
   // Where weights are must fit 16 bits.
@@ -256,6 +257,81 @@ bool convolve_strips(const Depthwise& conv) {
     strips.compute_channels(last ? conv.out.channels - 4 : c);
   }
   return true;
+}
+
+/// The taps of an output pixel that lie in the input.
+struct Window {
+  int32_t rows;
+  int32_t columns;
+  const int8_t* x;  // of the first channel at the first tap
+  const int8_t* w;
+};
+
+/// `count` channels of a pixel from `channel` on, four or one.
+ORCH_HOT void compute_window(const Convolution& conv, const Window& window,
+                             int32_t channel, int32_t count, int8_t* y) {
+  const int8_t* x = window.x + channel / conv.multiplier;
+  const int8_t* w = window.w + channel;
+  const int32_t x_row =
+      wrapping_product(conv.rows.dilation, conv.in.width * conv.in.channels);
+  const int32_t x_column =
+      wrapping_product(conv.columns.dilation, conv.in.channels);
+  int32_t sums[4] = {};
+  if (conv.bias != nullptr) {
+    for (int32_t i = 0; i < count; ++i) sums[i] = conv.bias[channel + i];
+  }
+  int32x4_t total = vldrwq_s32(sums);
+  for (int32_t i = window.rows; i > 0; --i) {
+    const int8_t* from = x;
+    const int8_t* weights = w;
+    for (int32_t j = window.columns; j > 0; --j) {
+      if (count == 4) {
+        const int32x4_t items = vaddq_n_s32(vldrbq_s32(from), conv.x_offset);
+        total = vaddq_s32(total, vmulq_s32(items, vldrbq_s32(weights)));
+      } else {
+        add_product(sums[0], *from + conv.x_offset, *weights);
+      }
+      from += x_column;
+      weights += conv.out.channels;
+    }
+    x += x_row;
+    w += conv.columns.kernel * conv.out.channels;
+  }
+  if (count == 4) vstrwq_s32(sums, total);
+  finish<1, 4>(conv.to, sums, channel, count, y, 0);
+}
+
+/// Any convolution, pixel by pixel.
+void convolve_pixels(const Convolution& conv) {
+  const int32_t channels = conv.out.channels;
+  int8_t* y = conv.y;
+  for (int32_t n = 0; n < conv.out.batch; ++n) {
+    for (int32_t h = 0; h < conv.out.height; ++h) {
+      const Taps rows = taps_at(conv.rows, h);
+      for (int32_t v = 0; v < conv.out.width; ++v) {
+        const Taps columns = taps_at(conv.columns, v);
+        const int32_t pixel =
+            (n * conv.in.height + rows.in) * conv.in.width + columns.in;
+        const int32_t tap = rows.first * conv.columns.kernel + columns.first;
+        const Window window = {rows.count, columns.count,
+                               conv.x + pixel * conv.in.channels,
+                               conv.w + tap * channels};
+        for (int32_t c = 0; c < channels;) {
+          const bool four = conv.multiplier == 1 && c + 4 <= channels;
+          const int32_t count = four ? 4 : 1;
+          compute_window(conv, window, c, count, y);
+          y += count;
+          c += count;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void convolve_depthwise(const Convolution& conv) {
+  if (!convolve_strips(conv)) convolve_pixels(conv);
 }
 
 }  // namespace orch::cortex_m

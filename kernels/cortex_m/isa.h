@@ -26,3 +26,11 @@
 #endif
 
 #define ORCH_ALWAYS_INLINE inline __attribute__((always_inline))
+
+namespace orch::cortex_m {
+
+/// In a branch that is hardly ever taken: keeps clang from computing both ways
+/// and choosing.
+ORCH_ALWAYS_INLINE void stay_branch() { asm volatile(""); }
+
+}  // namespace orch::cortex_m

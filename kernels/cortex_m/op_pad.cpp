@@ -67,7 +67,7 @@ Error pad_out(const Args& args) {
   const IntList after = args.int_list(2);
   ORCH_CHECK(before.size() == 4 && after.size() == 4, Error::InvalidArgument);
   int32_t value;
-  ORCH_TRY(read_between(args.integer(3), -128, 127, value));
+  ORCH_TRY(read_item(args, 3, value));
 
   constexpr uint8_t kNhwc[] = {0, 2, 3, 1};
   const bool nhwc = is_channels_last(input);

@@ -19,8 +19,9 @@ struct Patch {
   int32_t w_row;
   int32_t w_column;
   int32_t x_step;
-  int32_t w_step;
-  int32_t x_offset;  // added to every input
+  int32_t w_step;     // 0 where every channel of a tile is the first one
+  int32_t w_channel;  // from one output channel to the next
+  int32_t x_offset;   // added to every input
 };
 
 /// Calls fn(x, w) for all pieces of a patch.

@@ -12,6 +12,7 @@
 //       have inputs of their own, side by side, or share one
 #pragma once
 
+#include "image.h"
 #include "isa.h"
 
 #if ORCH_ISA == ORCH_ISA_DSP
@@ -34,6 +35,41 @@ ORCH_ALWAYS_INLINE void start(const int32_t* bias, int32_t channel,
       sums[p][c] = added;
       add_product(sums[p][c], extra[p], 1);
     });
+  }
+}
+
+/// Output channels from `first` to below `end`.
+struct ChannelRange {
+  int32_t first;
+  int32_t end;
+};
+
+/// Output channels of kPixels pixels that see the same input channels. `w` is
+/// of the first one of all; `y` is, too, and pixels are `y_step` items apart.
+/// `extra`: what all sums of a pixel get.
+template <int kPixels, int kChannels>
+ORCH_ALWAYS_INLINE void compute_tiles(Patch& patch, const int8_t* x,
+                                      const int8_t* w, const int32_t* bias,
+                                      const int32_t* extra, const Output& to,
+                                      const ChannelRange& channels, int8_t* y,
+                                      int32_t y_step) {
+  int32_t first = channels.first;
+  w += first * patch.w_channel;
+  while (first < channels.end) {
+    const int32_t left = channels.end - first;
+    // Of a last tile that is not full every channel is the first one.
+    const bool full = left >= kChannels;
+    int32_t count = full ? left / kChannels * kChannels : 1;
+    if (count > kMostChannels) count = kMostChannels;
+    patch.w_step = full ? patch.w_channel : 0;
+    Sums<kPixels> sums;
+    start(bias, first, count, extra, sums);
+    sum_patch<kPixels, kChannels>(patch, x, w, sums,
+                                  full ? count / kChannels : 1);
+    finish<kPixels, kMostChannels>(to, &sums[0][0], first, count, y + first,
+                                   y_step);
+    w += count * patch.w_channel;
+    first += count;
   }
 }
 

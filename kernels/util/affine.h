@@ -146,6 +146,19 @@ inline Error read_zero_point(int64_t value, Affine& affine) {
   return Error::Ok;
 }
 
+/// Reads arguments 1 to 5, `float scale, int zero_point, int quant_min,
+/// int quant_max, ScalarType dtype`, for a tensor of the quantized dtype
+/// `dtype`. Errors: InvalidArgument, NotSupported.
+__attribute__((noinline)) inline Error read_affine(const Args& args,
+                                                   ScalarType dtype,
+                                                   Affine& affine) {
+  ORCH_CHECK(args.integer(5) == static_cast<int>(dtype),
+             Error::InvalidArgument);
+  affine.scale = static_cast<float>(args.real(1));
+  ORCH_TRY(read_zero_point(args.integer(2), affine));
+  return read_limits(args.integer(3), args.integer(4), dtype, affine);
+}
+
 /// Tensors of scales and zero points, the latter may be null.
 struct AffineTensors {
   const Tensor* scales;       // Float or Double
