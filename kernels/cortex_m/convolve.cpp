@@ -79,7 +79,7 @@ void convolve(const Convolution& conv) {
         block.w = conv.w + (rows.first * patch.w_row + columns.first * depth);
         const int32_t last = v + kWidePixels - 1;
         const bool wide =
-            last < conv.out.width && columns.first == 0 &&
+            kWideTiles && last < conv.out.width && columns.first == 0 &&
             taps_at(conv.columns, last).count == conv.columns.kernel;
         if (wide) {
           compute<kWidePixels, kWideChannels>(conv, block);

@@ -43,7 +43,7 @@ class PixelTaps {
   }
 
  private:
-  void fill(int32_t first) {
+  __attribute__((noinline)) void fill(int32_t first) {
     first_ = first;
     Tap* tap = list_.at;
     int32_t skipped = 0;
@@ -77,26 +77,19 @@ struct Pixel {
 };
 
 /// Adds the taps of a list to the sums of `count` channels from `c` on.
-ORCH_ALWAYS_INLINE void add_taps(const Convolution& conv, const TapList& taps,
-                                 const Pixel& pixel, int32_t c, int32_t count,
-                                 int32_t* sums) {
-  const int8_t* w = pixel.w + c;
-  const bool full = count % kDepthChannels == 0;
-  const int32_t tiles = full ? count / kDepthChannels : count;
-  if (conv.multiplier == 1) {
-    const int8_t* x = pixel.x + c;
-    if (full) {
-      sum_channels<kDepthChannels, false>(taps, x, w, sums, tiles);
-    } else {
-      sum_channels<1, false>(taps, x, w, sums, tiles);
-    }
+__attribute__((noinline)) void add_taps(const Convolution& conv,
+                                        const TapList& taps, const Pixel& pixel,
+                                        int32_t c, int32_t count,
+                                        int32_t* sums) {
+  const bool shared = conv.multiplier != 1;
+  const int8_t* const x = pixel.x + (shared ? c / conv.multiplier : c);
+  const int8_t* const w = pixel.w + c;
+  if (count % kDepthChannels != 0) {
+    sum_one_by_one(taps, x, shared ? 0 : 1, w, sums, count);
+  } else if (shared) {
+    sum_channels<true>(taps, x, w, sums, count / kDepthChannels);
   } else {
-    const int8_t* x = pixel.x + c / conv.multiplier;
-    if (full) {
-      sum_channels<kDepthChannels, true>(taps, x, w, sums, tiles);
-    } else {
-      sum_channels<1, true>(taps, x, w, sums, tiles);
-    }
+    sum_channels<false>(taps, x, w, sums, count / kDepthChannels);
   }
 }
 

@@ -159,12 +159,6 @@ struct Output {
   int32_t step;  // 1, or 0 if one stands for all channels
   int32_t offset;
   Range range;
-
-  int8_t item(int32_t sum, int32_t channel) const {
-    const int32_t at = channel * step;
-    return clamp_item(requantize(sum, multipliers[at], shifts[at], offset),
-                      range);
-  }
 };
 
 /// Turns the sums of `count` channels from `channel` on into items; those of
@@ -176,7 +170,7 @@ ORCH_HOT void finish(const Output& to, const int32_t* sums, int32_t channel,
   const int32_t* shift = to.shifts + channel * to.step;
   const int32_t step = to.step;
   const int32_t offset = to.offset;
-  const Range range = to.range;
+  const bool full = is_full(to.range);
   for (const int8_t* const end = y + count; y != end; ++y) {
     int32_t values[kPixels];
     unrolled<kPixels>([&](auto p) { values[p] = sums[p * kPixelSums]; });
@@ -190,7 +184,7 @@ ORCH_HOT void finish(const Output& to, const int32_t* sums, int32_t channel,
     }
     unrolled<kPixels>([&](auto p) {
       const int32_t item = multiply_and_divide(values[p], by, right, offset);
-      y[p * y_step] = clamp_item(item, range);
+      y[p * y_step] = clamp_item(item, full, to.range);
     });
     multiplier += step;
     shift += step;

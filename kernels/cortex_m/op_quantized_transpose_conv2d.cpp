@@ -107,7 +107,7 @@ void compute_row(const Transposed& conv, Block& block, const int8_t* x,
       block.y = y + v * conv.out.channels;
       // All taps of the first and of the last pixel.
       const int32_t more = kWidePixels - 1;
-      const bool wide = columns.count == phase.count &&
+      const bool wide = kWideTiles && columns.count == phase.count &&
                         (conv.out.width - 1 - v) / axis.axis.stride >= more &&
                         taps_at(axis, phase, index + more).count == phase.count;
       if (wide) {

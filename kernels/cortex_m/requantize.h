@@ -90,12 +90,20 @@ ORCH_ALWAYS_INLINE int32_t clamp(int32_t value, const Range& range) {
   return value > range.high ? range.high : value;
 }
 
-ORCH_ALWAYS_INLINE int8_t clamp_item(int32_t value, const Range& range) {
+/// Whether limits are those of int8, as most are.
+inline bool is_full(const Range& range) {
+  return range.high - range.low == UINT8_MAX;
+}
+
+/// `value` within `range`, of which `full` tells whether it is all of int8.
+ORCH_ALWAYS_INLINE int8_t clamp_item(int32_t value, bool full,
+                                     const Range& range) {
 #if defined(__thumb2__)
-  // Most limits are those of int8.
   asm("ssat %0, #8, %0" : "+r"(value));
-  if (range.high - range.low == 255) return static_cast<int8_t>(value);
+  if (full) return static_cast<int8_t>(value);
   stay_branch();
+#else
+  (void)full;
 #endif
   return static_cast<int8_t>(clamp(value, range));
 }

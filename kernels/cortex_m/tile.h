@@ -7,9 +7,10 @@
 //   sum_patch<P, C>(patch, x, w, sums, tiles)
 //       sums[p][c] += sum over the patch of (x of pixel p + x_offset) * w of c,
 //       for so many tiles of channels, one after the other
-//   sum_channels<C, kShared>(taps, x, w, sums, tiles)
-//       sums[c] += sum over the taps of (x of c + x_offset) * w of c; channels
-//       have inputs of their own, side by side, or share one
+//   sum_channels<kShared>(taps, x, w, sums, tiles)
+//       sums[c] += sum over the taps of (x of c + x_offset) * w of c, for so
+//       many tiles of kDepthChannels; channels have inputs of their own, side
+//       by side, or share one
 #pragma once
 
 #include "image.h"
@@ -22,6 +23,22 @@
 #endif
 
 namespace orch::cortex_m {
+
+/// What `sum_channels` does, for `count` channels whose inputs are `x_step`
+/// items apart.
+ORCH_HOT inline void sum_one_by_one(const TapList& taps, const int8_t* x,
+                                    int32_t x_step, const int8_t* w,
+                                    int32_t* sums, int32_t count) {
+  const Tap* const end = taps.at + taps.count;
+  for (; count > 0; --count) {
+    for (const Tap* tap = taps.at; tap != end; ++tap) {
+      add_product(*sums, x[tap->x] + taps.x_offset, w[tap->w]);
+    }
+    ++sums;
+    ++w;
+    x += x_step;
+  }
+}
 
 /// The sums of `count` channels before anything is added: biases, if there are
 /// any, and what a pixel has for all channels.

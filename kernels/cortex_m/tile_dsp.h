@@ -230,39 +230,32 @@ ORCH_ALWAYS_INLINE void multiply_taps(const Tap* tap, const Tap* end,
       : "cc", "memory");
 }
 
-template <int kChannels, bool kShared>
+template <bool kShared>
 ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
                            const int8_t* w, int32_t* sums, int32_t tiles) {
-  static_assert(kChannels == 4 || kChannels == 1, "a word, or one item");
   const Tap* const end = taps.at + taps.count;
-  const int32_t x_offset = taps.x_offset;
   if (taps.count == 0) return;
   for (; tiles > 0; --tiles) {
-    int32_t tile[kChannels];
-    unrolled<kChannels>([&](auto c) { tile[c] = sums[c]; });
-    if constexpr (kChannels == 4 && !kShared) {
-      multiply_taps(taps.at, end, x, w, pair_of(x_offset), tile);
-    } else {
+    int32_t tile[kDepthChannels];
+    unrolled<kDepthChannels>([&](auto c) { tile[c] = sums[c]; });
+    if constexpr (kShared) {
       for (const Tap* tap = taps.at; tap != end; ++tap) {
-        const int32_t item = x[tap->x] + x_offset;
-        const int8_t* const weights = w + tap->w;
-        if constexpr (kChannels == 1) {
-          add_product(tile[0], item, *weights);
-        } else {
-          const uint32_t word = load4(weights);
-          const Pair evens = even(word);
-          const Pair odds = odd(word);
-          tile[0] = __builtin_arm_smlabb(evens, item, tile[0]);
-          tile[1] = __builtin_arm_smlabb(odds, item, tile[1]);
-          tile[2] = __builtin_arm_smlatb(evens, item, tile[2]);
-          tile[3] = __builtin_arm_smlatb(odds, item, tile[3]);
-        }
+        const int32_t item = x[tap->x] + taps.x_offset;
+        const uint32_t word = load4(w + tap->w);
+        const Pair evens = even(word);
+        const Pair odds = odd(word);
+        tile[0] = __builtin_arm_smlabb(evens, item, tile[0]);
+        tile[1] = __builtin_arm_smlabb(odds, item, tile[1]);
+        tile[2] = __builtin_arm_smlatb(evens, item, tile[2]);
+        tile[3] = __builtin_arm_smlatb(odds, item, tile[3]);
       }
+    } else {
+      multiply_taps(taps.at, end, x, w, pair_of(taps.x_offset), tile);
+      x += kDepthChannels;
     }
-    unrolled<kChannels>([&](auto c) { sums[c] = tile[c]; });
-    sums += kChannels;
-    w += kChannels;
-    if (!kShared) x += kChannels;
+    unrolled<kDepthChannels>([&](auto c) { sums[c] = tile[c]; });
+    sums += kDepthChannels;
+    w += kDepthChannels;
   }
 }
 
