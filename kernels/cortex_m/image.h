@@ -135,6 +135,17 @@ __attribute__((noinline)) inline Error read_between(const Args& args, int index,
   return Error::Ok;
 }
 
+/// The first of a list of integers, argument `index`, which must fit 32 bits.
+/// Errors: InvalidArgument.
+__attribute__((noinline)) inline Error read_first(const Args& args, int index,
+                                                  int32_t& out) {
+  const IntList list = args.int_list(index);
+  ORCH_CHECK(list.size() > 0, Error::InvalidArgument);
+  out = static_cast<int32_t>(list[0]);
+  ORCH_CHECK(out == list[0], Error::InvalidArgument);
+  return Error::Ok;
+}
+
 /// What is added to items before they are multiplied: -zero point. Errors:
 /// InvalidArgument.
 inline Error read_offset(const Args& args, int index, int32_t& out) {

@@ -5,17 +5,6 @@
 namespace orch::cortex_m {
 namespace {
 
-/// The first of a list of integers, argument `index`, which must fit 32 bits.
-/// Errors: InvalidArgument.
-__attribute__((noinline)) Error read_first(const Args& args, int index,
-                                           int32_t& out) {
-  const IntList list = args.int_list(index);
-  ORCH_CHECK(list.size() > 0, Error::InvalidArgument);
-  out = static_cast<int32_t>(list[0]);
-  ORCH_CHECK(out == list[0], Error::InvalidArgument);
-  return Error::Ok;
-}
-
 /// Gives `out` the sizes of `input`, but `outputs` in the last dimension.
 /// Errors: those of `resize_output`. Not inlined, as calls below need no
 /// `sizes` on the stack.
