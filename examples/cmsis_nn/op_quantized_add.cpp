@@ -9,8 +9,8 @@ constexpr int32_t kLeftShift = 20;
 /// Reads zero point, multiplier and shift. Errors: InvalidArgument.
 Error read_addend(const Args& args, int first, int32_t& zero_point,
                   Scale& scale) {
-  ORCH_TRY(read_between(args.integer(first), -128, 127, zero_point));
-  return read_scale(args.integer(first + 1), args.integer(first + 2), scale);
+  ORCH_TRY(read_item(args, first, zero_point));
+  return read_scale(args, first + 1, scale);
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ Error quantized_add_out(const Args& args) {
   ORCH_TRY(read_addend(args, 1, zero_points[0], scales[0]));
   ORCH_TRY(read_addend(args, 5, zero_points[1], scales[1]));
   ORCH_TRY(read_addend(args, 8, zero_points[2], scales[2]));
-  ORCH_TRY(read_range(args.integer(11), args.integer(12), range));
+  ORCH_TRY(read_range(args, 11, 12, range));
   ORCH_TRY(prepare_pair(self, other, out));
   return for_each_run(
       self, other, out,

@@ -9,8 +9,7 @@ Error run(const Args& args, Layout layout) {
   Tensor& out = args.tensor(9);
 
   Pool pool;
-  ORCH_TRY(prepare_pool(input, layout, args.int_list(1), args.int_list(2),
-                        args.int_list(3), nullptr, args.boolean(4), pool, out));
+  ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), pool, out));
   ORCH_CHECK(fits(pool.in) && fits(pool.out), Error::NotSupported);
   const cmsis_nn_pool_params params = {
       {pool.columns.stride, pool.rows.stride},

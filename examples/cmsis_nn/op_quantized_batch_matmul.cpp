@@ -30,10 +30,10 @@ Error quantized_batch_matmul_out(const Args& args) {
   int32_t of_rhs;
   int32_t of_out;
   Scale scale;
-  ORCH_TRY(read_offset(args.integer(1), of_lhs));
-  ORCH_TRY(read_offset(args.integer(3), of_rhs));
-  ORCH_TRY(read_between(args.integer(4), -128, 127, of_out));
-  ORCH_TRY(read_scale(args.integer(5), args.integer(6), scale));
+  ORCH_TRY(read_offset(args, 1, of_lhs));
+  ORCH_TRY(read_offset(args, 3, of_rhs));
+  ORCH_TRY(read_item(args, 4, of_out));
+  ORCH_TRY(read_scale(args, 5, scale));
   const int32_t sizes[] = {batch, rows, columns};
   ORCH_TRY(resize_output(out, sizes, lhs, rhs));
   if (out.numel() == 0) return Error::Ok;

@@ -72,13 +72,6 @@ Error multiply_with_sums(Linear& linear, const int32_t* sums) {
 
 #endif
 
-/// The first of a list of integers, which must fit 32 bits. Errors:
-/// InvalidArgument.
-Error read_first(const IntList& list, int32_t& out) {
-  ORCH_CHECK(list.size() > 0, Error::InvalidArgument);
-  return read_between(list[0], INT32_MIN, INT32_MAX, out);
-}
-
 }  // namespace
 
 // cortex_m::quantized_linear.out(Tensor input, Tensor weights, Tensor? bias,
@@ -109,13 +102,12 @@ Error quantized_linear_out(const Args& args) {
                   is_per_channel(*kernel_sum, linear.outputs)),
              Error::InvalidArgument);
   Range range;
-  ORCH_TRY(read_offset(args.integer(4), linear.params.input_offset));
-  ORCH_TRY(read_offset(args.integer(5), linear.params.filter_offset));
-  ORCH_TRY(
-      read_between(args.integer(6), -128, 127, linear.params.output_offset));
-  ORCH_TRY(read_first(args.int_list(7), linear.multiplier));
-  ORCH_TRY(read_first(args.int_list(8), linear.shift));
-  ORCH_TRY(read_range(args.integer(10), args.integer(9), range));
+  ORCH_TRY(read_offset(args, 4, linear.params.input_offset));
+  ORCH_TRY(read_offset(args, 5, linear.params.filter_offset));
+  ORCH_TRY(read_item(args, 6, linear.params.output_offset));
+  ORCH_TRY(read_first(args, 7, linear.multiplier));
+  ORCH_TRY(read_first(args, 8, linear.shift));
+  ORCH_TRY(read_range(args, 10, 9, range));
   linear.params.activation = {range.low, range.high};
 
   int32_t sizes[kMaxDim];

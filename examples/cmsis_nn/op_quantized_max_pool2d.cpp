@@ -6,18 +6,15 @@ namespace {
 
 Error run(const Args& args, Layout layout) {
   const Tensor& input = args.tensor(0);
-  const IntList dilation = args.int_list(4);
   Tensor& out = args.tensor(10);
 
   int32_t zero_point;
   Range range;
-  ORCH_TRY(read_between(args.integer(6), -128, 127, zero_point));
+  ORCH_TRY(read_item(args, 6, zero_point));
   ORCH_CHECK(args.integer(7) == zero_point, Error::InvalidArgument);
-  ORCH_TRY(read_range(args.integer(8), args.integer(9), range));
+  ORCH_TRY(read_range(args, 8, 9, range));
   Pool pool;
-  ORCH_TRY(prepare_pool(input, layout, args.int_list(1), args.int_list(2),
-                        args.int_list(3), &dilation, args.boolean(5), pool,
-                        out));
+  ORCH_TRY(prepare_pool(args, layout, true, args.boolean(5), pool, out));
   ORCH_CHECK(fits(pool.in) && fits(pool.out) && pool.rows.dilation == 1 &&
                  pool.columns.dilation == 1,
              Error::NotSupported);

@@ -14,10 +14,10 @@ Error quantized_mul_out(const Args& args) {
   int32_t of_other;
   int32_t of_out;
   Scale scale;
-  ORCH_TRY(read_between(args.integer(1), -128, 127, of_self));
-  ORCH_TRY(read_between(args.integer(3), -128, 127, of_other));
-  ORCH_TRY(read_between(args.integer(4), -128, 127, of_out));
-  ORCH_TRY(read_scale(args.integer(5), args.integer(6), scale));
+  ORCH_TRY(read_item(args, 1, of_self));
+  ORCH_TRY(read_item(args, 3, of_other));
+  ORCH_TRY(read_item(args, 4, of_out));
+  ORCH_TRY(read_scale(args, 5, scale));
   ORCH_TRY(prepare_pair(self, other, out));
   return for_each_run(
       self, other, out,

@@ -44,28 +44,19 @@ inline Error read_window(const Args& args, Layout layout,
   ORCH_TRY(read_image(input, layout, window.in));
   ORCH_TRY(read_image(weight, Layout::kNhwc, window.filter));
   ORCH_CHECK(fits(window.in) && fits(window.filter), Error::NotSupported);
-  int32_t stride[2];
-  int32_t padding[2];
-  int32_t dilation[2];
-  ORCH_TRY(read_ints(args.int_list(3), 2, 1, stride));
-  ORCH_TRY(read_ints(args.int_list(4), 2, 0, padding));
-  ORCH_TRY(read_ints(args.int_list(5), 2, 1, dilation));
+  window.rows.kernel = window.filter.height;
+  window.columns.kernel = window.filter.width;
+  ORCH_TRY(read_axes(args, 3, 3, window.in, window.rows, window.columns));
   const int32_t outputs = window.filter.*outputs_of;
   ORCH_CHECK(is_per_channel(multipliers, outputs) &&
                  is_per_channel(shifts, outputs) &&
                  (bias == nullptr || is_per_channel(*bias, outputs)),
              Error::InvalidArgument);
-  ORCH_TRY(
-      read_offset(args.integer(positions.input_offset), window.input_offset));
-  ORCH_TRY(read_between(args.integer(positions.input_offset + 1), -128, 127,
-                        window.output_offset));
-  ORCH_TRY(read_range(args.integer(positions.multipliers + 2),
-                      args.integer(positions.multipliers + 3), window.range));
+  ORCH_TRY(read_offset(args, positions.input_offset, window.input_offset));
+  ORCH_TRY(read_item(args, positions.input_offset + 1, window.output_offset));
+  ORCH_TRY(read_range(args, positions.multipliers + 2,
+                      positions.multipliers + 3, window.range));
 
-  window.rows = {window.in.height, 0,          window.filter.height,
-                 stride[0],        padding[0], dilation[0]};
-  window.columns = {window.in.width, 0,          window.filter.width,
-                    stride[1],       padding[1], dilation[1]};
   Axis* const axes[] = {&window.rows, &window.columns};
   for (Axis* axis : axes) {
     ORCH_TRY(set_output(*axis));
@@ -75,10 +66,8 @@ inline Error read_window(const Args& args, Layout layout,
   }
   window.out = {window.in.batch, window.rows.out, window.columns.out, outputs};
   ORCH_CHECK(fits(window.out), Error::NotSupported);
-  ORCH_TRY(resize_image(out, layout, window.out, input, weight, multipliers,
-                        shifts));
-  Image written;
-  return read_image(out, layout, written);
+  return resize_image(out, layout, window.out, input, weight, multipliers,
+                      shifts);
 }
 
 }  // namespace cmsis_adapter

@@ -1,5 +1,4 @@
-// Rows of floats to int8 and back with vectors, to the same bits as
-// util/affine.h.
+// Floats to int8 and back with vectors, to the same bits as util/affine.h.
 #pragma once
 
 #include <stdint.h>
@@ -11,20 +10,13 @@ namespace orch::cortex_m {
 
 /// Whether vectors give the same: they take subnormals for 0, which makes no
 /// difference as long as scales are far from them.
-inline bool is_vector_row(const AffineRow& row, const Affine& affine) {
-  const float scale = affine.scale;
-  return row.from_step == 1 && row.to_step == 1 && scale > 0x1p-64F &&
-         scale < 0x1p64F;
+inline bool suits_vectors(const Affine& affine) {
+  return affine.scale > 0x1p-64F && affine.scale < 0x1p64F;
 }
 
-/// Quantizes a row.
-inline void quantize_vectors(const AffineRow& row, const Affine& affine) {
-  if (!is_vector_row(row, affine)) {
-    quantize_row<float, int8_t>(row, affine);
-    return;
-  }
-  const void* from = row.from;
-  void* to = row.to;
+/// Quantizes `count` items.
+inline void quantize_vectors(const float* from, int8_t* to, int32_t count,
+                             const Affine& affine) {
   asm volatile(
       "vdup.32 q1, %[low]\n"
       "vdup.32 q2, %[high]\n"
@@ -42,21 +34,16 @@ inline void quantize_vectors(const AffineRow& row, const Affine& affine) {
       "letp lr, 1b\n"
       "2:\n"
       : [from] "+r"(from), [to] "+l"(to)
-      : [count] "r"(row.count), [inverse] "r"(1.0F / affine.scale),
+      : [count] "r"(count), [inverse] "r"(1.0F / affine.scale),
         [zero] "r"(static_cast<float>(affine.zero_point)),
         [low] "r"(static_cast<float>(affine.low)),
         [high] "r"(static_cast<float>(affine.high))
       : "lr", "q0", "q1", "q2", "cc", "memory");
 }
 
-/// Turns a row into floats.
-inline void dequantize_vectors(const AffineRow& row, const Affine& affine) {
-  if (!is_vector_row(row, affine)) {
-    dequantize_row<int8_t, float>(row, affine);
-    return;
-  }
-  const void* from = row.from;
-  void* to = row.to;
+/// Turns `count` items into floats.
+inline void dequantize_vectors(const int8_t* from, float* to, int32_t count,
+                               const Affine& affine) {
   asm volatile(
       "wlstp.32 lr, %[count], 2f\n"
       "1:\n"
@@ -68,7 +55,7 @@ inline void dequantize_vectors(const AffineRow& row, const Affine& affine) {
       "letp lr, 1b\n"
       "2:\n"
       : [from] "+l"(from), [to] "+r"(to)
-      : [count] "r"(row.count), [zero] "r"(affine.zero_point),
+      : [count] "r"(count), [zero] "r"(affine.zero_point),
         [scale] "r"(affine.scale)
       : "lr", "q0", "cc", "memory");
 }

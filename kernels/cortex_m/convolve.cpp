@@ -18,47 +18,16 @@ struct Block {
   int8_t* y;
 };
 
-/// w_offset times the sums of the inputs of kPixels pixels.
-template <int kPixels>
-ORCH_HOT void sum_inputs(const Convolution& conv, const Patch& patch,
-                         const int8_t* x, int32_t* sums) {
+/// w_offset times the sum of a pixel's inputs.
+ORCH_HOT int32_t sum_inputs(const Convolution& conv, const Patch& patch,
+                            const int8_t* x) {
+  int32_t sum = 0;
   for_each_piece(patch, x, x, [&](const int8_t* from, const int8_t*) {
-    for (int p = 0; p < kPixels; ++p) {
-      for (int32_t i = 0; i < patch.items; ++i) {
-        add_product(sums[p], from[p * patch.x_step + i] + conv.x_offset,
-                    conv.w_offset);
-      }
+    for (int32_t i = 0; i < patch.items; ++i) {
+      add_product(sum, from[i] + conv.x_offset, conv.w_offset);
     }
   });
-}
-
-/// Output channels `first` to below `end` of kPixels pixels; they see the same
-/// input channels.
-template <int kPixels, int kChannels>
-ORCH_ALWAYS_INLINE void compute_group(const Convolution& conv, Block& block,
-                                      const int8_t* x, int32_t first,
-                                      int32_t end) {
-  const int32_t filter_items =
-      conv.rows.kernel * conv.columns.kernel * conv.group_channels;
-  int32_t extra[kPixels] = {};
-  if (conv.w_offset != 0) sum_inputs<kPixels>(conv, block.patch, x, extra);
-  const int8_t* w = block.w + first * filter_items;
-  while (first < end) {
-    const int32_t left = end - first;
-    // Of a last tile that is not full every channel is the first one.
-    const bool full = left >= kChannels;
-    int32_t count = full ? left / kChannels * kChannels : 1;
-    if (count > kMostChannels) count = kMostChannels;
-    block.patch.w_step = full ? filter_items : 0;
-    Sums<kPixels> sums;
-    start(conv.bias, first, count, extra, sums);
-    sum_patch<kPixels, kChannels>(block.patch, x, w, sums,
-                                  full ? count / kChannels : 1);
-    finish<kPixels, kMostChannels>(conv.to, &sums[0][0], first, count,
-                                   block.y + first, conv.out.channels);
-    w += count * filter_items;
-    first += count;
-  }
+  return sum;
 }
 
 /// All output channels of kPixels pixels.
@@ -66,8 +35,15 @@ template <int kPixels, int kChannels>
 ORCH_HOT void compute(const Convolution& conv, Block& block) {
   const int8_t* x = block.x;
   for (int32_t c = 0; c < conv.out.channels; c += conv.group_outputs) {
-    compute_group<kPixels, kChannels>(conv, block, x, c,
-                                      c + conv.group_outputs);
+    int32_t extra[kPixels] = {};
+    if (conv.w_offset != 0) {
+      for (int p = 0; p < kPixels; ++p) {
+        extra[p] = sum_inputs(conv, block.patch, x + p * block.patch.x_step);
+      }
+    }
+    compute_tiles<kPixels, kChannels>(block.patch, x, block.w, conv.bias, extra,
+                                      conv.to, {c, c + conv.group_outputs},
+                                      block.y, conv.out.channels);
     x += conv.group_channels;
   }
 }
@@ -87,6 +63,7 @@ void convolve(const Convolution& conv) {
   patch.w_row = conv.columns.kernel * depth;
   patch.w_column = depth;
   patch.x_step = wrapping_product(conv.columns.stride, conv.in.channels);
+  patch.w_channel = conv.rows.kernel * patch.w_row;
   patch.x_offset = conv.x_offset;
   block.y = conv.y;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
@@ -102,7 +79,7 @@ void convolve(const Convolution& conv) {
         block.w = conv.w + (rows.first * patch.w_row + columns.first * depth);
         const int32_t last = v + kWidePixels - 1;
         const bool wide =
-            last < conv.out.width && columns.first == 0 &&
+            kWideTiles && last < conv.out.width && columns.first == 0 &&
             taps_at(conv.columns, last).count == conv.columns.kernel;
         if (wide) {
           compute<kWidePixels, kWideChannels>(conv, block);

@@ -37,8 +37,11 @@ Error prepare(const Args& args, Kind kind, Layout layout, Convolution& conv);
 /// y = requantize(bias + sum of (x + x_offset) * (w + w_offset)).
 void convolve(const Convolution& conv);
 
-/// The same of matrices: x of [rows, depth], w of [columns, depth], y of [rows,
-/// columns]; both have dense rows.
+/// The same of a depthwise one; it has no w_offset.
+void convolve_depthwise(const Convolution& conv);
+
+/// What `convolve` does of matrices: x of [rows, depth], w of [columns, depth],
+/// y of [rows, columns]; both have dense rows.
 void multiply(Convolution& conv, int32_t rows, int32_t depth, int32_t columns);
 
 }  // namespace orch::cortex_m

@@ -129,22 +129,25 @@ class Areas {
     return wrapping_product(sum, conv_.w_offset);
   }
 
-  /// One pixel by itself, of which nothing is assumed.
-  __attribute__((noinline)) void compute_pixel(const Area& area, Line line,
+  /// One pixel by itself, of which nothing is assumed. Leaves `line` as it is.
+  __attribute__((noinline)) void compute_pixel(const Area& area, Line& line,
                                                const int8_t* x, int8_t* y,
                                                int32_t channel) const {
     const int32_t extra = conv_.w_offset == 0 ? 0 : sum_inputs(area, x);
+    int32_t begin[4];
+    memcpy(begin, line.begin, sizeof begin);
     for (int32_t& sum : line.begin) sum += extra;
     --line.count;
-    for (int32_t i = 0; i < area.groups; ++i) {
+    for (int32_t i = area.groups; i > 0; --i) {
       compute_line(line, x, y);
-      for (int32_t c = 0; c < 4; ++c) {
-        line.begin[c] = line.sums[c];
-        line.w[c] += area.w_group;
-      }
+      memcpy(line.begin, line.sums, sizeof line.begin);
+      for (const int8_t*& w : line.w) w += area.w_group;
       x += area.x_group;
     }
     finish<1, 4>(conv_.to, line.begin, channel, line.lanes, y, 0);
+    ++line.count;
+    for (const int8_t*& w : line.w) w -= area.groups * area.w_group;
+    memcpy(line.begin, begin, sizeof begin);
   }
 
   /// What all channels of an area have in common.

@@ -1,7 +1,8 @@
 // Depthwise convolution with vectors, over strips: the part of the input that
 // an output row needs, column by column, so that the taps of a pixel lie in one
 // piece. Padding becomes items that add nothing.
-#include "depthwise.h"
+#include "convolve.h"
+#include "isa.h"
 
 #if ORCH_ISA == ORCH_ISA_MVE
 
@@ -16,24 +17,26 @@ namespace orch::cortex_m {
 namespace {
 
 /// Bytes that a strip has room for, and what may be read behind it.
-constexpr int32_t kStripBytes = 320;
+constexpr int32_t kStripBytes = 160;
 constexpr int32_t kReadBehind = 64;
 
 /// Most taps of a window whose weights are brought together.
-constexpr int32_t kMostSharedTaps = 48;
+constexpr int32_t kMostSharedTaps = 40;
 
 class Strips {
  public:
-  explicit Strips(const Depthwise& conv)
+  /// `bytes`: of a column's row in a strip, 4 or 1.
+  Strips(const Convolution& conv, int32_t bytes)
       : conv_(conv),
+        bytes_(bytes),
         kernel_rows_(conv.rows.kernel),
         taps_(kernel_rows_ * conv.columns.kernel),
-        line_(conv.in.width * conv.in.channels),
+        line_bytes_(conv.in.width * conv.in.channels),
         row_span_(wrapping_product(conv.rows.kernel - 1, conv.rows.dilation)),
         padding_(static_cast<uint8_t>(-conv.x_offset) * 0x01010101U) {}
 
   /// Four channels of all pixels; each has its own input.
-  void compute_channels(int32_t channel) {
+  __attribute__((noinline)) void compute_channels(int32_t channel) {
     Quad quad;
     memset(quad.w, 0, sizeof quad.w);
     int32_t sums[4] = {};
@@ -50,40 +53,41 @@ class Strips {
       quad.low[i] = conv_.to.range.low;
       quad.high[i] = conv_.to.range.high;
     }
-    const int32_t x_step = conv_.columns.stride * kernel_rows_ * 4;
-    for_each_strip<4>(channel, [&](int8_t* y, int32_t count) {
-      compute_quad(quad, strip_, x_step, y + channel, conv_.out.channels, count,
-                   conv_.to.offset);
-    });
+    quad_ = &quad;
+    compute_strips(channel, channel);
   }
 
-  /// Where the weights of taps are, counted as strips have them.
-  void set_offsets() {
-    for (int32_t t = 0; t < taps_; ++t) {
-      offsets_[t] = static_cast<uint16_t>(weights_of(t) - conv_.w);
-    }
-  }
-
-  /// All channels that share the input channel `channel`, for all pixels.
-  void compute_shared(int32_t channel) {
-    Line line = {};
-    for (int32_t i = 0; i < 4; ++i) line.w[i] = weights_ + i * kMostSharedTaps;
+  /// `count` channels of all pixels from `channel` on, at most four; they share
+  /// their input.
+  __attribute__((noinline)) void compute_shared(int32_t channel,
+                                                int32_t count) {
+    Line line;
+    int8_t weights[4][kMostSharedTaps];
+    for (int32_t i = 0; i < 4; ++i) line.w[i] = weights[i];
     line.count = 2;
     line.items = taps_;
+    line.x_skip = 0;
+    line.w_skip = 0;
     line.x_column = conv_.columns.stride * kernel_rows_ - passed_items(taps_);
     line.y_column = conv_.out.channels;
+    line.lanes = count;
     line.offset = conv_.to.offset;
     line.low = conv_.to.range.low;
     line.high = conv_.to.range.high;
-    for_each_strip<1>(channel, [&](int8_t* y, int32_t count) {
-      const int32_t first = channel * conv_.multiplier;
-      for (int32_t i = 0; i < conv_.multiplier; i += 4) {
-        int8_t* const to = y + first + i;
-        line.lanes = limit(conv_.multiplier - i, 4);
-        line.y_end = to + count * conv_.out.channels;
-        compute_line_of(line, first + i, to);
+    load_four(conv_.to.multipliers + channel, 1, count, line.multipliers);
+    load_four(conv_.to.shifts + channel, 1, count, line.shifts);
+    for (int32_t i = 0; i < 4; ++i) {
+      // Where fewer are left, the last one stands in.
+      const int32_t c = channel + (i < count ? i : count - 1);
+      int32_t sum = 0;
+      for (int32_t t = 0; t < taps_; ++t) {
+        weights[i][t] = weights_of(t)[c];
+        sum += weights[i][t];
       }
-    });
+      line.begin[i] = begin(c, sum);
+    }
+    line_ = &line;
+    compute_strips(channel / conv_.multiplier, channel);
   }
 
  private:
@@ -93,13 +97,14 @@ class Strips {
     return value < most ? value : most;
   }
 
-  /// Fills the strip with a part of each output row, one after the other, and
-  /// calls fn(y, count): the first channel of the part's first pixel, pixels.
-  template <int32_t kBytes, typename Fn>
-  ORCH_ALWAYS_INLINE void for_each_strip(int32_t channel, const Fn& fn) {
+  /// Fills the strip with a part of each output row, from `channel` of the
+  /// input on, one after the other, and computes channels from `first_output`
+  /// on.
+  __attribute__((noinline)) void compute_strips(int32_t channel,
+                                                int32_t first_output) {
     const int32_t stride = conv_.columns.stride;
     const int32_t kernel = conv_.columns.kernel;
-    const int32_t column_bytes = kernel_rows_ * kBytes;
+    const int32_t column_bytes = kernel_rows_ * bytes_;
     const int32_t most = (kStripBytes / column_bytes - kernel) / stride + 1;
     for (int32_t v = 0; v < conv_.out.width; v += most) {
       const int32_t count = limit(conv_.out.width - v, most);
@@ -109,7 +114,7 @@ class Strips {
       const int32_t inside = limit(conv_.in.width - first, columns) - before;
       const int8_t* x =
           conv_.x + channel + (first + before) * conv_.in.channels;
-      int8_t* y = conv_.y + v * conv_.out.channels;
+      int8_t* y = conv_.y + v * conv_.out.channels + first_output;
       // What lies beside the image stays.
       pad(columns * column_bytes);
       for (int32_t n = 0; n < conv_.out.batch; ++n) {
@@ -118,28 +123,32 @@ class Strips {
           if (row < 0 || row + row_span_ >= conv_.in.height) {
             pad(columns * column_bytes);
           }
-          fill<kBytes>(x, row, strip_ + before * column_bytes, inside);
-          fn(y, count);
+          fill(x, row, strip_ + before * column_bytes, inside);
+          if (bytes_ == 4) {
+            compute_quad(*quad_, strip_, stride * column_bytes, y,
+                         conv_.out.channels, count, conv_.to.offset);
+          } else {
+            line_->y_end = y + count * conv_.out.channels;
+            compute_line(*line_, strip_, y);
+          }
           y += conv_.out.width * conv_.out.channels;
           row += conv_.rows.stride;
         }
-        x += conv_.in.height * line_;
+        x += conv_.in.height * line_bytes_;
       }
     }
   }
 
   /// Rows from `row` on, as far as they are in the image.
-  template <int32_t kBytes>
-  ORCH_ALWAYS_INLINE void fill(const int8_t* x, int32_t row, int8_t* to,
-                               int32_t columns) const {
-    if (kBytes == 4 && row_span_ == 2 && kernel_rows_ == 3 && row >= 0 &&
+  void fill(const int8_t* x, int32_t row, int8_t* to, int32_t columns) const {
+    if (bytes_ == 4 && row_span_ == 2 && kernel_rows_ == 3 && row >= 0 &&
         row + 2 < conv_.in.height) {
-      copy_three(x + row * line_, to, columns);
+      copy_three(x + row * line_bytes_, to, columns);
       return;
     }
     for (int32_t i = 0; i < kernel_rows_; ++i) {
       if (row >= 0 && row < conv_.in.height) {
-        copy_row<kBytes>(x + row * line_, to + i * kBytes, columns);
+        copy_row(x + row * line_bytes_, to + i * bytes_, columns);
       }
       row += conv_.rows.dilation;
     }
@@ -155,12 +164,18 @@ class Strips {
   }
 
   /// One row, column by column.
-  template <int32_t kBytes>
   ORCH_HOT void copy_row(const int8_t* x, int8_t* to, int32_t count) const {
     const int32_t step = conv_.in.channels;
-    const int32_t to_step = kernel_rows_ * kBytes;
+    const int32_t to_step = kernel_rows_ * bytes_;
+    if (bytes_ == 4) {
+      for (; count > 0; --count) {
+        memcpy(to, x, 4);
+        x += step;
+        to += to_step;
+      }
+    }
     for (; count > 0; --count) {
-      memcpy(to, x, kBytes);
+      *to = *x;
       x += step;
       to += to_step;
     }
@@ -168,7 +183,7 @@ class Strips {
 
   /// Columns of three rows.
   ORCH_HOT void copy_three(const int8_t* x, int8_t* to, int32_t count) const {
-    const int32_t line = line_;
+    const int32_t line = line_bytes_;
     const int32_t step = conv_.in.channels;
     for (; count > 0; --count) {
       uint32_t items[3];
@@ -197,44 +212,23 @@ class Strips {
     return sum;
   }
 
-  /// Channels from `channel` on of a row of pixels, four of them or what is
-  /// left.
-  void compute_line_of(Line& line, int32_t channel, int8_t* y) {
-    const Output& to = conv_.to;
-    load_four(to.multipliers + channel, 1, line.lanes, line.multipliers);
-    load_four(to.shifts + channel, 1, line.lanes, line.shifts);
-    for (int32_t i = 0; i < line.lanes; ++i) {
-      int8_t* w = weights_ + i * kMostSharedTaps;
-      for (int32_t t = 0; t < taps_; t += 8) {
-        const uint16x8_t offsets = vldrhq_u16(offsets_ + t);
-        vstrbq_s16(w + t,
-                   vldrbq_gather_offset_s16(conv_.w + channel + i, offsets));
-      }
-      line.begin[i] = begin(channel + i, sum_of_items(w, taps_, 1, 0));
-    }
-    compute_line(line, strip_, y);
-  }
-
-  const Depthwise& conv_;
+  const Convolution& conv_;
+  const Quad* quad_ = nullptr;  // where channels have inputs of their own
+  Line* line_ = nullptr;        // where they share one
+  int32_t bytes_;
   int32_t kernel_rows_;
   int32_t taps_;
-  int32_t line_;
+  int32_t line_bytes_;
   int32_t row_span_;  // from a window's first row to its last
   uint32_t padding_;
   alignas(4) int8_t strip_[kStripBytes + kReadBehind];
-  int8_t weights_[4 * kMostSharedTaps];  // by channel
-  uint16_t offsets_[kMostSharedTaps] = {};
 };
 
-}  // namespace
-
-bool convolve_strips(const Depthwise& conv) {
+/// Computes a convolution with few taps, which most are; false if it is none of
+/// these.
+bool convolve_strips(const Convolution& conv) {
   const bool shared = conv.multiplier > 1;
   const int32_t most_taps = shared ? kMostSharedTaps : kMostStripTaps;
-  // Where weights are must fit 16 bits.
-  if (shared && most_taps * int64_t{conv.out.channels} > UINT16_MAX) {
-    return false;
-  }
   const bool fits = conv.rows.kernel <= most_taps &&
                     conv.columns.kernel <= most_taps &&
                     conv.rows.kernel * conv.columns.kernel <= most_taps;
@@ -244,10 +238,14 @@ bool convolve_strips(const Depthwise& conv) {
       has_left_shift(conv.to, conv.out.channels)) {
     return false;
   }
-  Strips strips(conv);
+  Strips strips(conv, shared ? 1 : 4);
   if (shared) {
-    strips.set_offsets();
-    for (int32_t c = 0; c < conv.in.channels; ++c) strips.compute_shared(c);
+    for (int32_t c = 0; c < conv.out.channels;) {
+      const int32_t left = conv.multiplier - c % conv.multiplier;
+      const int32_t count = left < 4 ? left : 4;
+      strips.compute_shared(c, count);
+      c += count;
+    }
     return true;
   }
   // The last four may overlap those before.
@@ -256,6 +254,81 @@ bool convolve_strips(const Depthwise& conv) {
     strips.compute_channels(last ? conv.out.channels - 4 : c);
   }
   return true;
+}
+
+/// The taps of an output pixel that lie in the input.
+struct Window {
+  int32_t rows;
+  int32_t columns;
+  const int8_t* x;  // of the first channel at the first tap
+  const int8_t* w;
+};
+
+/// `count` channels of a pixel from `channel` on, four or one.
+ORCH_HOT void compute_window(const Convolution& conv, const Window& window,
+                             int32_t channel, int32_t count, int8_t* y) {
+  const int8_t* x = window.x + channel / conv.multiplier;
+  const int8_t* w = window.w + channel;
+  const int32_t x_row =
+      wrapping_product(conv.rows.dilation, conv.in.width * conv.in.channels);
+  const int32_t x_column =
+      wrapping_product(conv.columns.dilation, conv.in.channels);
+  int32_t sums[4] = {};
+  if (conv.bias != nullptr) {
+    for (int32_t i = 0; i < count; ++i) sums[i] = conv.bias[channel + i];
+  }
+  int32x4_t total = vldrwq_s32(sums);
+  for (int32_t i = window.rows; i > 0; --i) {
+    const int8_t* from = x;
+    const int8_t* weights = w;
+    for (int32_t j = window.columns; j > 0; --j) {
+      if (count == 4) {
+        const int32x4_t items = vaddq_n_s32(vldrbq_s32(from), conv.x_offset);
+        total = vaddq_s32(total, vmulq_s32(items, vldrbq_s32(weights)));
+      } else {
+        add_product(sums[0], *from + conv.x_offset, *weights);
+      }
+      from += x_column;
+      weights += conv.out.channels;
+    }
+    x += x_row;
+    w += conv.columns.kernel * conv.out.channels;
+  }
+  if (count == 4) vstrwq_s32(sums, total);
+  finish<1, 4>(conv.to, sums, channel, count, y, 0);
+}
+
+/// Any convolution, pixel by pixel. Not inlined, as strips need the stack.
+__attribute__((noinline)) void convolve_pixels(const Convolution& conv) {
+  const int32_t channels = conv.out.channels;
+  int8_t* y = conv.y;
+  for (int32_t n = 0; n < conv.out.batch; ++n) {
+    for (int32_t h = 0; h < conv.out.height; ++h) {
+      const Taps rows = taps_at(conv.rows, h);
+      for (int32_t v = 0; v < conv.out.width; ++v) {
+        const Taps columns = taps_at(conv.columns, v);
+        const int32_t pixel =
+            (n * conv.in.height + rows.in) * conv.in.width + columns.in;
+        const int32_t tap = rows.first * conv.columns.kernel + columns.first;
+        const Window window = {rows.count, columns.count,
+                               conv.x + pixel * conv.in.channels,
+                               conv.w + tap * channels};
+        for (int32_t c = 0; c < channels;) {
+          const bool four = conv.multiplier == 1 && c + 4 <= channels;
+          const int32_t count = four ? 4 : 1;
+          compute_window(conv, window, c, count, y);
+          y += count;
+          c += count;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void convolve_depthwise(const Convolution& conv) {
+  if (!convolve_strips(conv)) convolve_pixels(conv);
 }
 
 }  // namespace orch::cortex_m

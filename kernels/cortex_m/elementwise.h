@@ -81,10 +81,11 @@ struct Scale {
   }
 };
 
-/// Errors: InvalidArgument.
-inline Error read_scale(int64_t multiplier, int64_t shift, Scale& scale) {
-  ORCH_TRY(read_between(multiplier, INT32_MIN, INT32_MAX, scale.multiplier));
-  return read_between(shift, -31, 31, scale.shift);
+/// Reads a multiplier, argument `first`, and the shift behind it. Errors:
+/// InvalidArgument.
+inline Error read_scale(const Args& args, int first, Scale& scale) {
+  ORCH_TRY(read_between(args, first, INT32_MIN, INT32_MAX, scale.multiplier));
+  return read_between(args, first + 1, -31, 31, scale.shift);
 }
 
 }  // namespace orch::cortex_m

@@ -46,7 +46,8 @@ __attribute__((noinline)) inline Error read_image(const Tensor& tensor,
   return Error::Ok;
 }
 
-/// Gives `out` the sizes of an image. Errors: those of `resize_output`.
+/// Gives `out` the sizes of an image. Errors: those of `resize_output` and of
+/// `read_image`.
 template <typename... Tensors>
 Error resize_image(Tensor& out, Layout layout, const Image& image,
                    const Tensors&... inputs) {
@@ -54,7 +55,9 @@ Error resize_image(Tensor& out, Layout layout, const Image& image,
   const int32_t sizes[4] = {image.batch, nhwc ? image.height : image.channels,
                             nhwc ? image.width : image.height,
                             nhwc ? image.channels : image.width};
-  return resize_output(out, {sizes, 4}, inputs...);
+  ORCH_TRY(resize_output(out, {sizes, 4}, inputs...));
+  Image written;
+  return read_image(out, layout, written);
 }
 
 /// A window along one dimension.
@@ -67,6 +70,23 @@ struct Axis {
   int32_t dilation;
 };
 
+/// Reads `int[] stride, int[] padding`, arguments from `first` on, and, if
+/// there are three lists, `int[] dilation`, for axes that have their kernels.
+/// Errors: InvalidArgument.
+__attribute__((noinline)) inline Error read_axes(const Args& args, int first,
+                                                 int lists, const Image& in,
+                                                 Axis& rows, Axis& columns) {
+  int32_t values[3][2] = {{}, {}, {1, 1}};
+  for (int i = 0; i < lists; ++i) {
+    const int32_t low = i == 1 ? 0 : 1;
+    ORCH_TRY(read_ints(args.int_list(first + i), 2, low, values[i]));
+  }
+  rows = {in.height, 0, rows.kernel, values[0][0], values[1][0], values[2][0]};
+  columns = {in.width,     0,           columns.kernel, values[0][1],
+             values[1][1], values[2][1]};
+  return Error::Ok;
+}
+
 /// The taps of a window that lie in the input.
 struct Taps {
   int32_t first;
@@ -75,7 +95,7 @@ struct Taps {
 };
 
 /// Taps of output `o`.
-inline Taps taps_at(const Axis& axis, int32_t o) {
+__attribute__((noinline)) inline Taps taps_at(const Axis& axis, int32_t o) {
   Taps taps = {0, axis.kernel, o * axis.stride - axis.padding};
   while (taps.count > 0 && taps.in < 0) {
     taps.in += axis.dilation;
@@ -91,7 +111,7 @@ inline Taps taps_at(const Axis& axis, int32_t o) {
 }
 
 /// Finds the size of the output along one axis. Errors: InvalidArgument.
-inline Error set_output(Axis& axis) {
+__attribute__((noinline)) inline Error set_output(Axis& axis) {
   const int64_t window = int64_t{axis.dilation} * (axis.kernel - 1) + 1;
   const int64_t padded = axis.in + 2 * int64_t{axis.padding};
   ORCH_CHECK(padded >= window && padded <= kMaxExtent, Error::InvalidArgument);
@@ -105,24 +125,42 @@ inline int32_t wrapping_product(int32_t a, int32_t b) {
                               static_cast<uint32_t>(b));
 }
 
-/// An integer argument of 32 bits between two limits. Errors: InvalidArgument.
-inline Error read_between(int64_t value, int32_t low, int32_t high,
-                          int32_t& out) {
-  ORCH_CHECK(value >= low && value <= high, Error::InvalidArgument);
+/// Argument `index`, an integer between two limits. Errors: InvalidArgument.
+__attribute__((noinline)) inline Error read_between(const Args& args, int index,
+                                                    int32_t low, int32_t high,
+                                                    int32_t& out) {
+  const int64_t value = args.integer(index);
   out = static_cast<int32_t>(value);
+  ORCH_CHECK(out == value && out >= low && out <= high, Error::InvalidArgument);
+  return Error::Ok;
+}
+
+/// The first of a list of integers, argument `index`, which must fit 32 bits.
+/// Errors: InvalidArgument.
+__attribute__((noinline)) inline Error read_first(const Args& args, int index,
+                                                  int32_t& out) {
+  const IntList list = args.int_list(index);
+  ORCH_CHECK(list.size() > 0, Error::InvalidArgument);
+  out = static_cast<int32_t>(list[0]);
+  ORCH_CHECK(out == list[0], Error::InvalidArgument);
   return Error::Ok;
 }
 
 /// What is added to items before they are multiplied: -zero point. Errors:
 /// InvalidArgument.
-inline Error read_offset(int64_t value, int32_t& out) {
-  return read_between(value, -128, 128, out);
+inline Error read_offset(const Args& args, int index, int32_t& out) {
+  return read_between(args, index, -128, 128, out);
 }
 
-/// Limits of the output. Errors: InvalidArgument.
-inline Error read_range(int64_t low, int64_t high, Range& range) {
-  ORCH_TRY(read_between(low, -128, 127, range.low));
-  return read_between(high, -128, 127, range.high);
+/// An item among the arguments, as zero points are. Errors: InvalidArgument.
+inline Error read_item(const Args& args, int index, int32_t& out) {
+  return read_between(args, index, -128, 127, out);
+}
+
+/// Limits of the output, arguments `low` and `high`. Errors: InvalidArgument.
+inline Error read_range(const Args& args, int low, int high, Range& range) {
+  ORCH_TRY(read_item(args, low, range.low));
+  return read_item(args, high, range.high);
 }
 
 /// From 32-bit sums to int8.
@@ -132,12 +170,6 @@ struct Output {
   int32_t step;  // 1, or 0 if one stands for all channels
   int32_t offset;
   Range range;
-
-  int8_t item(int32_t sum, int32_t channel) const {
-    const int32_t at = channel * step;
-    return clamp_item(requantize(sum, multipliers[at], shifts[at], offset),
-                      range);
-  }
 };
 
 /// Turns the sums of `count` channels from `channel` on into items; those of
@@ -149,20 +181,21 @@ ORCH_HOT void finish(const Output& to, const int32_t* sums, int32_t channel,
   const int32_t* shift = to.shifts + channel * to.step;
   const int32_t step = to.step;
   const int32_t offset = to.offset;
-  const Range range = to.range;
+  const bool full = is_full(to.range);
   for (const int8_t* const end = y + count; y != end; ++y) {
     int32_t values[kPixels];
     unrolled<kPixels>([&](auto p) { values[p] = sums[p * kPixelSums]; });
     const int32_t by = *multiplier;
     uint32_t right = 0U - static_cast<uint32_t>(*shift);
     if (__builtin_expect(*shift > 0, 0)) {
+      stay_branch();
       unrolled<kPixels>(
           [&](auto p) { values[p] = shifted_left(values[p], *shift); });
       right = 0;
     }
     unrolled<kPixels>([&](auto p) {
       const int32_t item = multiply_and_divide(values[p], by, right, offset);
-      y[p * y_step] = clamp_item(item, range);
+      y[p * y_step] = clamp_item(item, full, to.range);
     });
     multiplier += step;
     shift += step;
@@ -171,8 +204,28 @@ ORCH_HOT void finish(const Output& to, const int32_t* sums, int32_t channel,
 }
 
 /// Whether a tensor holds one Int for each of `count` channels.
-inline bool is_per_channel(const Tensor& tensor, int32_t count) {
+__attribute__((noinline)) inline bool is_per_channel(const Tensor& tensor,
+                                                     int32_t count) {
   return tensor.dtype == ScalarType::Int && tensor.numel() == count;
+}
+
+/// Reads bias, which may be null, multipliers and shifts of `count` channels.
+/// Errors: InvalidArgument.
+__attribute__((noinline)) inline Error read_channels(
+    const Tensor* bias, const Tensor& multipliers, const Tensor& shifts,
+    int32_t count, const int32_t*& first, Output& to) {
+  ORCH_CHECK(is_per_channel(multipliers, count) &&
+                 is_per_channel(shifts, count) &&
+                 (bias == nullptr || is_per_channel(*bias, count)),
+             Error::InvalidArgument);
+  first = bias == nullptr ? nullptr : bias->data<int32_t>();
+  to.multipliers = multipliers.data<int32_t>();
+  to.shifts = shifts.data<int32_t>();
+  to.step = 1;
+  for (int32_t c = 0; c < count; ++c) {
+    ORCH_CHECK(is_shift(to.shifts[c]), Error::InvalidArgument);
+  }
+  return Error::Ok;
 }
 
 }  // namespace orch::cortex_m

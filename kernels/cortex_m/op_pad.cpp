@@ -23,30 +23,22 @@ bool is_channels_last(const Tensor& tensor) {
   return memcmp(tensor.order, kOrder, sizeof kOrder) == 0;
 }
 
-/// Writes what surrounds the input from dimension `d` on, and the input.
-void write(const Padded* padded, const int32_t* items, int8_t value,
-           const int8_t*& x, int8_t*& y) {
-  const auto fill = [&](int32_t count) {
-    memset(y, value, static_cast<size_t>(count));
-    y += count;
-  };
-  fill(padded[0].before * items[0]);
+/// Writes the rows of the input in between. `items`: in the output, of one
+/// index of a dimension.
+void write_rows(const Padded* padded, const int32_t* items, const int8_t* x,
+                int8_t* y) {
+  for (int i = 0; i < 4; ++i) y += padded[i].before * items[i];
+  const int32_t row = padded[3].in;
   for (int32_t i = 0; i < padded[0].in; ++i) {
-    fill(padded[1].before * items[1]);
     for (int32_t j = 0; j < padded[1].in; ++j) {
-      fill(padded[2].before * items[2]);
-      for (int32_t k = 0; k < padded[2].in; ++k) {
-        fill(padded[3].before);
-        memmove(y, x, static_cast<size_t>(padded[3].in));
-        x += padded[3].in;
-        y += padded[3].in;
-        fill(padded[3].after);
+      int8_t* to = y + (i * items[0] + j * items[1]);
+      for (int32_t k = padded[2].in; k > 0; --k) {
+        memcpy(to, x, static_cast<size_t>(row));
+        x += row;
+        to += items[2];
       }
-      fill(padded[2].after * items[2]);
     }
-    fill(padded[1].after * items[1]);
   }
-  fill(padded[0].after * items[0]);
 }
 
 }  // namespace
@@ -67,7 +59,7 @@ Error pad_out(const Args& args) {
   const IntList after = args.int_list(2);
   ORCH_CHECK(before.size() == 4 && after.size() == 4, Error::InvalidArgument);
   int32_t value;
-  ORCH_TRY(read_between(args.integer(3), -128, 127, value));
+  ORCH_TRY(read_item(args, 3, value));
 
   constexpr uint8_t kNhwc[] = {0, 2, 3, 1};
   const bool nhwc = is_channels_last(input);
@@ -97,15 +89,13 @@ Error pad_out(const Args& args) {
   ORCH_CHECK(nhwc ? is_channels_last(out) : out.contiguous(),
              Error::NotSupported);
 
-  int32_t items[4] = {1, 1, 1,
-                      1};  // in the output, of one index of a dimension
+  int32_t items[4] = {1, 1, 1, 1};
   for (int i = 2; i >= 0; --i) {
     const Padded& inner = padded[i + 1];
     items[i] = items[i + 1] * (inner.before + inner.in + inner.after);
   }
-  const int8_t* x = input.data<int8_t>();
-  int8_t* y = out.mutable_data<int8_t>();
-  write(padded, items, static_cast<int8_t>(value), x, y);
+  memset(out.memory, value, out.nbytes());
+  write_rows(padded, items, input.data<int8_t>(), out.mutable_data<int8_t>());
   return Error::Ok;
 }
 

@@ -1,12 +1,7 @@
 #include "orch_selected/op_quantize_per_tensor.h"
 
-#include "isa.h"
+#include "affine.h"
 #include "orch/kernel.h"
-#include "util/affine.h"
-#include "util/check.h"
-#if ORCH_ISA == ORCH_ISA_MVE
-#include "affine_mve.h"
-#endif
 
 namespace orch::cortex_m {
 
@@ -17,24 +12,17 @@ Error quantize_per_tensor_out(const Args& args) {
   const Tensor& input = args.tensor(0);
   Tensor& out = args.tensor(6);
 
-  ORCH_CHECK(args.integer(5) == static_cast<int>(out.dtype),
-             Error::InvalidArgument);
-  AffineFn fn;
-  ORCH_TRY(find_quantize<selected::cortex_m_quantize_per_tensor_out.bits>(
-      input.dtype, out.dtype, fn));
-#if ORCH_ISA == ORCH_ISA_MVE
-  if (input.dtype == ScalarType::Float && out.dtype == ScalarType::Char) {
-    fn = quantize_vectors;
-  }
-#endif
   Affine affine;
-  affine.scale = static_cast<float>(args.number(1));
-  ORCH_TRY(read_zero_point(args.integer(2), affine));
-  ORCH_TRY(read_limits(args.integer(3), args.integer(4), out.dtype, affine));
-  ORCH_TRY(resize(out, input.sizes()));
-  StridedLoop loop = loop_over(out, input);
-  for_each_row(loop, input, out, affine, fn);
-  return Error::Ok;
+  ORCH_CHECK(input.dtype == ScalarType::Float, Error::InvalidArgument);
+  ORCH_TRY(read_affine(args, out.dtype, affine));
+  ORCH_TRY(prepare_items(input, out));
+  constexpr DtypeSet kDtypes{selected::cortex_m_quantize_per_tensor_out.bits};
+  return switch_dtype<(kDtypes & kItems).bits>(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    quantize_items(input.data<float>(), out.mutable_data<T>(), out.numel(),
+                   affine);
+    return Error::Ok;
+  });
 }
 
 }  // namespace orch::cortex_m

@@ -55,9 +55,8 @@ ORCH_HOT void add_vectors(const Addition& add, PairRow<int8_t>& row) {
 /// Reads zero point, multiplier and shift. Errors: InvalidArgument.
 __attribute__((noinline)) Error read_addend(const Args& args, int first,
                                             Addend& addend) {
-  ORCH_TRY(read_between(args.integer(first), -128, 127, addend.zero_point));
-  return read_scale(args.integer(first + 1), args.integer(first + 2),
-                    addend.scale);
+  ORCH_TRY(read_item(args, first, addend.zero_point));
+  return read_scale(args, first + 1, addend.scale);
 }
 
 }  // namespace
@@ -76,7 +75,7 @@ Error quantized_add_out(const Args& args) {
   ORCH_TRY(read_addend(args, 1, add.a));
   ORCH_TRY(read_addend(args, 5, add.b));
   ORCH_TRY(read_addend(args, 8, add.sum));
-  ORCH_TRY(read_range(args.integer(11), args.integer(12), add.range));
+  ORCH_TRY(read_range(args, 11, 12, add.range));
   ORCH_TRY(prepare_pair(self, other, out));
   for_each_pair_row<int8_t>(self, other, out, [&](PairRow<int8_t> row) {
 #if ORCH_ISA == ORCH_ISA_MVE

@@ -69,8 +69,7 @@ Error run(const Args& args, Layout layout) {
   Tensor& out = args.tensor(9);
 
   Pool pool;
-  ORCH_TRY(prepare_pool(input, layout, args.int_list(1), args.int_list(2),
-                        args.int_list(3), nullptr, args.boolean(4), pool, out));
+  ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), pool, out));
   ORCH_TRY(check_scratch(scratch, 0));
   average_windows(pool, input.data<int8_t>(), out.mutable_data<int8_t>());
   return Error::Ok;

@@ -35,10 +35,10 @@ Error quantized_batch_matmul_out(const Args& args) {
              Error::InvalidArgument);
   Convolution conv;
   Scale scale;
-  ORCH_TRY(read_offset(args.integer(1), conv.x_offset));
-  ORCH_TRY(read_offset(args.integer(3), conv.w_offset));
-  ORCH_TRY(read_between(args.integer(4), -128, 127, conv.to.offset));
-  ORCH_TRY(read_scale(args.integer(5), args.integer(6), scale));
+  ORCH_TRY(read_offset(args, 1, conv.x_offset));
+  ORCH_TRY(read_offset(args, 3, conv.w_offset));
+  ORCH_TRY(read_item(args, 4, conv.to.offset));
+  ORCH_TRY(read_scale(args, 5, scale));
   ORCH_TRY(check_scratch(scratch, 0));
   const int32_t sizes[] = {lhs.size(0), rows, columns};
   ORCH_TRY(resize_output(out, sizes, lhs, rhs_transposed));

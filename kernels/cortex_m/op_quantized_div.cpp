@@ -59,11 +59,11 @@ Error quantized_div_out(const Args& args) {
              Error::InvalidArgument);
   Division division;
   int32_t zero_point;
-  ORCH_TRY(read_between(args.integer(1), -32768, 32767, division.a_zero));
-  ORCH_TRY(read_between(args.integer(3), -32768, 32767, division.b_zero));
-  ORCH_TRY(read_between(args.integer(4), -32768, 32767, zero_point));
+  ORCH_TRY(read_between(args, 1, -32768, 32767, division.a_zero));
+  ORCH_TRY(read_between(args, 3, -32768, 32767, division.b_zero));
+  ORCH_TRY(read_between(args, 4, -32768, 32767, zero_point));
   division.zero_point = static_cast<float>(zero_point);
-  division.scale = static_cast<float>(args.number(5));
+  division.scale = static_cast<float>(args.real(5));
   ORCH_TRY(resize_broadcast(out, self, other));
   constexpr DtypeSet kDtypes = selected::cortex_m_quantized_div_out;
   constexpr DtypeSet kTaken = dtype_set(ScalarType::Char, ScalarType::Short);

@@ -5,11 +5,16 @@
 namespace orch::cortex_m {
 namespace {
 
-/// The first of a list of integers, which must fit 32 bits. Errors:
-/// InvalidArgument.
-Error read_first(const IntList& list, int32_t& out) {
-  ORCH_CHECK(list.size() > 0, Error::InvalidArgument);
-  return read_between(list[0], INT32_MIN, INT32_MAX, out);
+/// Gives `out` the sizes of `input`, but `outputs` in the last dimension.
+/// Errors: those of `resize_output`. Not inlined, as calls below need no
+/// `sizes` on the stack.
+__attribute__((noinline)) Error resize_rows(const Tensor& input,
+                                            const Tensor& weights,
+                                            int32_t outputs, Tensor& out) {
+  int32_t sizes[kMaxDim];
+  for (int i = 0; i < input.dim; ++i) sizes[i] = input.size(i);
+  sizes[input.dim - 1] = outputs;
+  return resize_output(out, {sizes, input.dim}, input, weights);
 }
 
 }  // namespace
@@ -45,18 +50,16 @@ Error quantized_linear_out(const Args& args) {
   Convolution conv;
   int32_t multiplier;
   int32_t shift;
-  ORCH_TRY(read_offset(args.integer(4), conv.x_offset));
-  ORCH_TRY(read_offset(args.integer(5), conv.w_offset));
-  ORCH_TRY(read_between(args.integer(6), -128, 127, conv.to.offset));
-  ORCH_TRY(read_first(args.int_list(7), multiplier));
-  ORCH_TRY(read_first(args.int_list(8), shift));
-  ORCH_TRY(read_range(args.integer(10), args.integer(9), conv.to.range));
+  ORCH_TRY(read_offset(args, 4, conv.x_offset));
+  ORCH_TRY(read_offset(args, 5, conv.w_offset));
+  ORCH_TRY(read_item(args, 6, conv.to.offset));
+  ORCH_TRY(read_first(args, 7, multiplier));
+  ORCH_TRY(read_first(args, 8, shift));
+  ORCH_CHECK(is_shift(shift), Error::InvalidArgument);
+  ORCH_TRY(read_range(args, 10, 9, conv.to.range));
   if (kernel_sum != nullptr) conv.x_offset = 0;
 
-  int32_t sizes[kMaxDim];
-  for (int i = 0; i < input.dim; ++i) sizes[i] = input.size(i);
-  sizes[input.dim - 1] = outputs;
-  ORCH_TRY(resize_output(out, {sizes, input.dim}, input, weights));
+  ORCH_TRY(resize_rows(input, weights, outputs, out));
   conv.to.multipliers = &multiplier;
   conv.to.shifts = &shift;
   conv.to.step = 0;

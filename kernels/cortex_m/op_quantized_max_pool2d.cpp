@@ -27,18 +27,15 @@ void find_largest(const Pool& pool, const Range& range, const int8_t* x,
 
 Error run(const Args& args, Layout layout) {
   const Tensor& input = args.tensor(0);
-  const IntList dilation = args.int_list(4);
   Tensor& out = args.tensor(10);
 
   int32_t zero_point;
   Range range;
-  ORCH_TRY(read_between(args.integer(6), -128, 127, zero_point));
+  ORCH_TRY(read_item(args, 6, zero_point));
   ORCH_CHECK(args.integer(7) == zero_point, Error::InvalidArgument);
-  ORCH_TRY(read_range(args.integer(8), args.integer(9), range));
+  ORCH_TRY(read_range(args, 8, 9, range));
   Pool pool;
-  ORCH_TRY(prepare_pool(input, layout, args.int_list(1), args.int_list(2),
-                        args.int_list(3), &dilation, args.boolean(5), pool,
-                        out));
+  ORCH_TRY(prepare_pool(args, layout, true, args.boolean(5), pool, out));
   find_largest(pool, range, input.data<int8_t>(), out.mutable_data<int8_t>());
   return Error::Ok;
 }

@@ -16,10 +16,10 @@ Error quantized_mul_out(const Args& args) {
   int32_t b;
   int32_t zero_point;
   Scale scale;
-  ORCH_TRY(read_between(args.integer(1), -128, 127, a));
-  ORCH_TRY(read_between(args.integer(3), -128, 127, b));
-  ORCH_TRY(read_between(args.integer(4), -128, 127, zero_point));
-  ORCH_TRY(read_scale(args.integer(5), args.integer(6), scale));
+  ORCH_TRY(read_item(args, 1, a));
+  ORCH_TRY(read_item(args, 3, b));
+  ORCH_TRY(read_item(args, 4, zero_point));
+  ORCH_TRY(read_scale(args, 5, scale));
   ORCH_TRY(prepare_pair(self, other, out));
   map_pairs<int8_t>(self, other, out, [&](int32_t x, int32_t y) {
     const int32_t scaled = scale.of((x - a) * (y - b));

@@ -47,13 +47,11 @@ __attribute__((noinline)) Error prepare(const Args& args, Layout layout,
   const int32_t outputs = filter.batch;
   ORCH_CHECK(weight.numel() > 0 && filter.channels == conv.in.channels,
              Error::InvalidArgument);
-  ORCH_CHECK(is_per_channel(multipliers, outputs) &&
-                 is_per_channel(shifts, outputs) &&
-                 (bias == nullptr || is_per_channel(*bias, outputs)),
-             Error::InvalidArgument);
-  ORCH_TRY(read_offset(args.integer(7), conv.x_offset));
-  ORCH_TRY(read_between(args.integer(8), -128, 127, conv.to.offset));
-  ORCH_TRY(read_range(args.integer(11), args.integer(12), conv.to.range));
+  ORCH_TRY(
+      read_channels(bias, multipliers, shifts, outputs, conv.bias, conv.to));
+  ORCH_TRY(read_offset(args, 7, conv.x_offset));
+  ORCH_TRY(read_item(args, 8, conv.to.offset));
+  ORCH_TRY(read_range(args, 11, 12, conv.to.range));
   ORCH_TRY(set_transposed_output(
       {conv.in.height, 0, filter.height, stride[0], padding[0], dilation[0]},
       output_padding[0], conv.rows));
@@ -66,16 +64,10 @@ __attribute__((noinline)) Error prepare(const Args& args, Layout layout,
   ORCH_TRY(check_scratch(args.tensor(14), 0));
   ORCH_TRY(
       resize_image(out, layout, conv.out, input, weight, multipliers, shifts));
-  Image written;
-  ORCH_TRY(read_image(out, layout, written));
 
   conv.x = input.data<int8_t>();
   conv.w = weight.data<int8_t>();
-  conv.bias = bias == nullptr ? nullptr : bias->data<int32_t>();
   conv.y = out.mutable_data<int8_t>();
-  conv.to.multipliers = multipliers.data<int32_t>();
-  conv.to.shifts = shifts.data<int32_t>();
-  conv.to.step = 1;
   return Error::Ok;
 }
 
@@ -89,31 +81,13 @@ struct Block {
 
 /// All output channels of kPixels pixels.
 template <int kPixels, int kChannels>
-ORCH_HOT void compute(const Transposed& conv, const Block& block) {
-  const int32_t filter_items = block.patch.w_step;
+ORCH_HOT void compute(const Transposed& conv, Block& block) {
+  const int32_t none[kPixels] = {};
   const int32_t y_step =
       wrapping_product(conv.columns.axis.stride, conv.out.channels);
-  const int32_t none[kPixels] = {};
-  const int8_t* w = block.w;
-  for (int32_t first = 0; first < conv.out.channels;) {
-    const int32_t left = conv.out.channels - first;
-    // The last ones that are no full tile are tiles of one channel.
-    const bool full = left >= kChannels;
-    int32_t count = full ? left / kChannels * kChannels : left;
-    if (count > kMostChannels) count = kMostChannels;
-    Sums<kPixels> sums;
-    start(conv.bias, first, count, none, sums);
-    if (full) {
-      sum_patch<kPixels, kChannels>(block.patch, block.x, w, sums,
-                                    count / kChannels);
-    } else {
-      sum_patch<kPixels, 1>(block.patch, block.x, w, sums, count);
-    }
-    finish<kPixels, kMostChannels>(conv.to, &sums[0][0], first, count,
-                                   block.y + first, y_step);
-    w += count * filter_items;
-    first += count;
-  }
+  compute_tiles<kPixels, kChannels>(block.patch, block.x, block.w, conv.bias,
+                                    none, conv.to, {0, conv.out.channels},
+                                    block.y, y_step);
 }
 
 /// One row of the output.
@@ -133,7 +107,7 @@ void compute_row(const Transposed& conv, Block& block, const int8_t* x,
       block.y = y + v * conv.out.channels;
       // All taps of the first and of the last pixel.
       const int32_t more = kWidePixels - 1;
-      const bool wide = columns.count == phase.count &&
+      const bool wide = kWideTiles && columns.count == phase.count &&
                         (conv.out.width - 1 - v) / axis.axis.stride >= more &&
                         taps_at(axis, phase, index + more).count == phase.count;
       if (wide) {
@@ -164,7 +138,7 @@ Error run(const Args& args, Layout layout) {
   patch.w_row = wrapping_product(conv.rows.tap_step, w_line);
   patch.w_column = wrapping_product(conv.columns.tap_step, depth);
   patch.x_step = depth;
-  patch.w_step = conv.rows.axis.kernel * w_line;
+  patch.w_channel = conv.rows.axis.kernel * w_line;
   patch.x_offset = conv.x_offset;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t first = 0; first < phase_count(conv.rows); ++first) {

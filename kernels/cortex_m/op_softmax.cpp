@@ -144,11 +144,9 @@ Error softmax_out(const Args& args) {
   int32_t shift;
   ORCH_TRY(read_dim(args.integer(1), input.dim, dim));
   ORCH_CHECK(args.integer(3) == -128, Error::InvalidArgument);
-  ORCH_TRY(
-      read_between(args.integer(4), INT32_MIN, INT32_MAX, softmax.multiplier));
-  ORCH_TRY(read_between(args.integer(5), 0, 31, shift));
-  ORCH_TRY(
-      read_between(args.integer(6), INT32_MIN, INT32_MAX, softmax.diff_min));
+  ORCH_TRY(read_between(args, 4, INT32_MIN, INT32_MAX, softmax.multiplier));
+  ORCH_TRY(read_between(args, 5, 0, 31, shift));
+  ORCH_TRY(read_between(args, 6, INT32_MIN, INT32_MAX, softmax.diff_min));
   softmax.shift = static_cast<uint32_t>(shift);
   ORCH_TRY(resize(out, input.sizes()));
   if (out.numel() == 0) return Error::Ok;

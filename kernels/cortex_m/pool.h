@@ -27,7 +27,8 @@ struct PoolWindow {
 /// Finds the size of the output along one axis. Every window must begin in
 /// front of the end of the input and end behind its beginning. Errors:
 /// InvalidArgument.
-inline Error set_pool_output(Axis& axis, bool ceil_mode) {
+__attribute__((noinline)) inline Error set_pool_output(Axis& axis,
+                                                       bool ceil_mode) {
   ORCH_CHECK(axis.kernel > 0 && axis.in > 0, Error::InvalidArgument);
   ORCH_TRY(set_output(axis));
   const int32_t window = axis.dilation * (axis.kernel - 1) + 1;
@@ -43,34 +44,28 @@ inline Error set_pool_output(Axis& axis, bool ceil_mode) {
   return Error::Ok;
 }
 
-/// Reads the parameters of a pooling operator and gives `out` its sizes.
-/// `dilation` may be null. Errors: InvalidArgument, NotSupported.
-__attribute__((noinline)) inline Error prepare_pool(
-    const Tensor& input, Layout layout, const IntList& kernel,
-    const IntList& stride, const IntList& padding, const IntList* dilation,
-    bool ceil_mode, Pool& pool, Tensor& out) {
+/// Reads the parameters of a pooling operator, arguments 1 to 3 and, if
+/// `dilated`, 4, and gives `out` its sizes. Errors: InvalidArgument,
+/// NotSupported.
+__attribute__((noinline)) inline Error prepare_pool(const Args& args,
+                                                    Layout layout, bool dilated,
+                                                    bool ceil_mode, Pool& pool,
+                                                    Tensor& out) {
+  const Tensor& input = args.tensor(0);
   ORCH_TRY(read_image(input, layout, pool.in));
-  int32_t sizes[2];
-  int32_t strides[2];
-  int32_t paddings[2];
-  int32_t dilations[2] = {1, 1};
-  ORCH_TRY(read_ints(kernel, 2, 1, sizes));
-  ORCH_TRY(read_ints(stride, 2, 1, strides));
-  ORCH_TRY(read_ints(padding, 2, 0, paddings));
-  if (dilation != nullptr) ORCH_TRY(read_ints(*dilation, 2, 1, dilations));
-  pool.rows = {pool.in.height, 0,           sizes[0],
-               strides[0],     paddings[0], dilations[0]};
-  pool.columns = {pool.in.width, 0,           sizes[1],
-                  strides[1],    paddings[1], dilations[1]};
+  int32_t kernel[2];
+  ORCH_TRY(read_ints(args.int_list(1), 2, 1, kernel));
+  pool.rows.kernel = kernel[0];
+  pool.columns.kernel = kernel[1];
+  ORCH_TRY(
+      read_axes(args, 2, dilated ? 3 : 2, pool.in, pool.rows, pool.columns));
   ORCH_TRY(set_pool_output(pool.rows, ceil_mode));
   ORCH_TRY(set_pool_output(pool.columns, ceil_mode));
   pool.out = {pool.in.batch, pool.rows.out, pool.columns.out, pool.in.channels};
   ORCH_TRY(resize_image(out, layout, pool.out, input));
-  Image written;
-  ORCH_TRY(read_image(out, layout, written));
   pool.row_step =
-      wrapping_product(dilations[0], pool.in.width * pool.in.channels);
-  pool.column_step = wrapping_product(dilations[1], pool.in.channels);
+      wrapping_product(pool.rows.dilation, pool.in.width * pool.in.channels);
+  pool.column_step = wrapping_product(pool.columns.dilation, pool.in.channels);
   return Error::Ok;
 }
 

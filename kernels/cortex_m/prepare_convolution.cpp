@@ -19,12 +19,9 @@ Error prepare(const Args& args, Kind kind, Layout layout, Convolution& conv) {
   ORCH_TRY(read_image(input, layout, conv.in));
   Image filter;
   ORCH_TRY(read_image(weight, Layout::kNhwc, filter));
-  int32_t stride[2];
-  int32_t padding[2];
-  int32_t dilation[2];
-  ORCH_TRY(read_ints(args.int_list(3), 2, 1, stride));
-  ORCH_TRY(read_ints(args.int_list(4), 2, 0, padding));
-  ORCH_TRY(read_ints(args.int_list(5), 2, 1, dilation));
+  conv.rows.kernel = filter.height;
+  conv.columns.kernel = filter.width;
+  ORCH_TRY(read_axes(args, 3, 3, conv.in, conv.rows, conv.columns));
   ORCH_CHECK(weight.numel() > 0, Error::InvalidArgument);
   const int32_t outputs = depthwise ? filter.channels : filter.batch;
   conv.multiplier = 1;
@@ -40,36 +37,22 @@ Error prepare(const Args& args, Kind kind, Layout layout, Convolution& conv) {
     ORCH_CHECK(groups > 0 && outputs % groups == 0, Error::InvalidArgument);
     conv.group_outputs = outputs / groups;
   }
-  ORCH_CHECK(is_per_channel(multipliers, outputs) &&
-                 is_per_channel(shifts, outputs) &&
-                 (bias == nullptr || is_per_channel(*bias, outputs)),
-             Error::InvalidArgument);
-  ORCH_TRY(read_offset(args.integer(next), conv.x_offset));
-  ORCH_TRY(read_between(args.integer(next + 1), -128, 127, conv.to.offset));
-  ORCH_TRY(read_range(args.integer(next + 4), args.integer(next + 5),
-                      conv.to.range));
+  ORCH_TRY(
+      read_channels(bias, multipliers, shifts, outputs, conv.bias, conv.to));
+  ORCH_TRY(read_offset(args, next, conv.x_offset));
+  ORCH_TRY(read_item(args, next + 1, conv.to.offset));
+  ORCH_TRY(read_range(args, next + 4, next + 5, conv.to.range));
 
-  conv.rows = {conv.in.height, 0,          filter.height,
-               stride[0],      padding[0], dilation[0]};
-  conv.columns = {conv.in.width, 0,          filter.width,
-                  stride[1],     padding[1], dilation[1]};
   ORCH_TRY(set_output(conv.rows));
   ORCH_TRY(set_output(conv.columns));
   conv.out = {conv.in.batch, conv.rows.out, conv.columns.out, outputs};
   ORCH_TRY(check_scratch(args.tensor(next + 6), 0));
   ORCH_TRY(
       resize_image(out, layout, conv.out, input, weight, multipliers, shifts));
-  Image written;
-  ORCH_TRY(read_image(out, layout, written));
-
   conv.w_offset = 0;
   conv.x = input.data<int8_t>();
   conv.w = weight.data<int8_t>();
-  conv.bias = bias == nullptr ? nullptr : bias->data<int32_t>();
   conv.y = out.mutable_data<int8_t>();
-  conv.to.multipliers = multipliers.data<int32_t>();
-  conv.to.shifts = shifts.data<int32_t>();
-  conv.to.step = 1;
   return Error::Ok;
 }
 

@@ -24,7 +24,7 @@ inline int32_t divide_by_power(int32_t value, uint32_t exponent) {
 
 /// value * multiplier / 2^31, rounded to nearest, ties up; then divided by
 /// 2^exponent, rounded to nearest, ties away from zero; plus `offset`. What
-/// overflows wraps around. Of `exponent` the lower five bits count.
+/// overflows wraps around. `exponent` is 0 to 31.
 ORCH_ALWAYS_INLINE int32_t multiply_and_divide(int32_t value,
                                                int32_t multiplier,
                                                uint32_t exponent,
@@ -50,19 +50,22 @@ ORCH_ALWAYS_INLINE int32_t multiply_and_divide(int32_t value,
   return result;
 #else
   const uint32_t scaled = static_cast<uint32_t>(
-      divide_by_power(high_multiply(value, multiplier), exponent & 31U));
+      divide_by_power(high_multiply(value, multiplier), exponent));
   return static_cast<int32_t>(scaled + static_cast<uint32_t>(offset));
 #endif
 }
 
-/// value * 2^shift, of whose lower five bits count. Overflow wraps around.
+/// Whether scales may have this shift: sums have 32 bits.
+inline bool is_shift(int32_t shift) { return shift >= -31 && shift <= 31; }
+
+/// value * 2^shift, for a shift from 0 to 31. Overflow wraps around.
 ORCH_ALWAYS_INLINE int32_t shifted_left(int32_t value, int32_t shift) {
   return static_cast<int32_t>(static_cast<uint32_t>(value)
-                              << (static_cast<uint32_t>(shift) & 31U));
+                              << static_cast<uint32_t>(shift));
 }
 
-/// value * multiplier / 2^31 * 2^shift + offset. Only the lower five bits of
-/// shifts count: what programs hold is not checked.
+/// value * multiplier / 2^31 * 2^shift + offset, for a shift that `is_shift`
+/// has.
 ///
 /// Source: arm_nn_requantize of CMSIS-NN, and
 /// executorch/backends/cortex_m/passes/passes_utils.py, requantize_cmsis.
@@ -87,11 +90,20 @@ ORCH_ALWAYS_INLINE int32_t clamp(int32_t value, const Range& range) {
   return value > range.high ? range.high : value;
 }
 
-ORCH_ALWAYS_INLINE int8_t clamp_item(int32_t value, const Range& range) {
+/// Whether limits are those of int8, as most are.
+inline bool is_full(const Range& range) {
+  return range.high - range.low == UINT8_MAX;
+}
+
+/// `value` within `range`, of which `full` tells whether it is all of int8.
+ORCH_ALWAYS_INLINE int8_t clamp_item(int32_t value, bool full,
+                                     const Range& range) {
 #if defined(__thumb2__)
-  // Most limits are those of int8.
   asm("ssat %0, #8, %0" : "+r"(value));
-  if (range.high - range.low == 255) return static_cast<int8_t>(value);
+  if (full) return static_cast<int8_t>(value);
+  stay_branch();
+#else
+  (void)full;
 #endif
   return static_cast<int8_t>(clamp(value, range));
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "isa.h"
+#include "util/check.h"
 
 namespace orch::cortex_m {
 
@@ -19,8 +20,9 @@ struct Patch {
   int32_t w_row;
   int32_t w_column;
   int32_t x_step;
-  int32_t w_step;
-  int32_t x_offset;  // added to every input
+  int32_t w_step;     // 0 where every channel of a tile is the first one
+  int32_t w_channel;  // from one output channel to the next
+  int32_t x_offset;   // added to every input
 };
 
 /// Calls fn(x, w) for all pieces of a patch.
@@ -66,8 +68,13 @@ struct TapList {
 /// Output channels of a depthwise convolution that are computed together.
 inline constexpr int kDepthChannels = 4;
 
-/// Most channels that sums are kept of, before they become items.
-inline constexpr int kMostChannels = 16;
+/// Whether there are tiles of several pixels. With two products per instruction
+/// a pixel by itself is only a tenth slower, and needs less flash and stack.
+inline constexpr bool kWideTiles = ORCH_ISA != ORCH_ISA_DSP || kFavourSpeed;
+
+/// Most channels that sums are kept of, before they become items. With sums of
+/// one pixel there is room for more, so that inputs are widened less often.
+inline constexpr int kMostChannels = kWideTiles ? 16 : 32;
 
 /// Sums of a block of kPixels pixels by channel.
 template <int kPixels>

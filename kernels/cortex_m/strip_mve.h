@@ -29,9 +29,9 @@ static_assert(offsetof(Quad, multipliers) == 16 &&
 
 /// Computes `count` pixels, at least one, `x_step` and `y_step` bytes apart.
 /// `x` has 64 bytes for each, at addresses that 4 divides.
-inline void compute_quad(const Quad& quad, const int8_t* x, int32_t x_step,
-                         int8_t* y, int32_t y_step, int32_t count,
-                         int32_t offset) {
+__attribute__((noinline)) inline void compute_quad(
+    const Quad& quad, const int8_t* x, int32_t x_step, int8_t* y,
+    int32_t y_step, int32_t count, int32_t offset) {
   const int8_t* w = quad.w[0];
   int32_t s0;
   int32_t s1;

@@ -114,24 +114,43 @@ ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
       : "cc", "memory");
 }
 
-/// The same for any tile.
-template <int kPixels, int kChannels>
+/// Products of one pixel and four channels.
 ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
                                        const int8_t* end, int32_t w_step,
-                                       int32_t (&sums)[kPixels][kChannels]) {
-  do {
-    unrolled<kChannels>([&](auto c) {
-      const uint32_t weights = load4(w + c * w_step);
-      const Pair evens = even(weights);
-      const Pair odds = odd(weights);
-      unrolled<kPixels>([&](auto p) {
-        sums[p][c] = __builtin_arm_smlad(x[p], evens, sums[p][c]);
-        sums[p][c] = __builtin_arm_smlad(x[kPixels + p], odds, sums[p][c]);
-      });
-    });
-    x += 2 * kPixels;
-    w += 4;
-  } while (w != end);
+                                       int32_t (&sums)[1][4]) {
+  Pair x0;
+  Pair x1;
+  uint32_t weights;
+  uint32_t evens;
+  asm("1:\n\t"
+      "ldrd %[x0], %[x1], [%[x]], #8\n\t"
+      "ldr %[weights], [%[w], %[w_step]]\n\t"
+      "sxtb16 %[evens], %[weights]\n\t"
+      "smlad %[s1], %[x0], %[evens], %[s1]\n\t"
+      "sxtb16 %[weights], %[weights], ror #8\n\t"
+      "smlad %[s1], %[x1], %[weights], %[s1]\n\t"
+      "ldr %[weights], [%[w], %[w_step], lsl #1]\n\t"
+      "sxtb16 %[evens], %[weights]\n\t"
+      "smlad %[s2], %[x0], %[evens], %[s2]\n\t"
+      "sxtb16 %[weights], %[weights], ror #8\n\t"
+      "smlad %[s2], %[x1], %[weights], %[s2]\n\t"
+      "ldr %[weights], [%[w], %[w_last]]\n\t"
+      "sxtb16 %[evens], %[weights]\n\t"
+      "smlad %[s3], %[x0], %[evens], %[s3]\n\t"
+      "sxtb16 %[weights], %[weights], ror #8\n\t"
+      "smlad %[s3], %[x1], %[weights], %[s3]\n\t"
+      "ldr %[weights], [%[w]], #4\n\t"
+      "sxtb16 %[evens], %[weights]\n\t"
+      "smlad %[s0], %[x0], %[evens], %[s0]\n\t"
+      "sxtb16 %[weights], %[weights], ror #8\n\t"
+      "smlad %[s0], %[x1], %[weights], %[s0]\n\t"
+      "cmp %[w], %[end]\n\t"
+      "bne 1b"
+      : [x] "+r"(x), [w] "+r"(w), [s0] "+r"(sums[0][0]), [s1] "+r"(sums[0][1]),
+        [s2] "+r"(sums[0][2]), [s3] "+r"(sums[0][3]), [x0] "=&r"(x0),
+        [x1] "=&r"(x1), [weights] "=&r"(weights), [evens] "=&r"(evens)
+      : [end] "r"(end), [w_step] "r"(w_step), [w_last] "r"(3 * w_step)
+      : "cc", "memory");
 }
 
 template <int kPixels, int kChannels>
@@ -140,80 +159,103 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
   Pair pairs[kMostItems / 2 * kPixels];
   const Pair offsets = pair_of(patch.x_offset);
   const int32_t w_step = patch.w_step;
-  for_each_piece(patch, x, w, [&](const int8_t* from, const int8_t* weights) {
-    for (int32_t left = patch.items; left > 0;) {
-      int32_t items = left < kMostItems ? left : kMostItems;
-      const int32_t words = items & ~3;
-      widen<kPixels>(from, patch.x_step, words, offsets, pairs);
-      const int8_t* row = weights;
-      for (int32_t first = 0; first < tiles * kChannels; first += kChannels) {
-        int32_t tile[kPixels][kChannels];
-        unrolled<kPixels>([&](auto p) {
-          unrolled<kChannels>([&](auto c) { tile[p][c] = sums[p][first + c]; });
-        });
-        if (words != 0) {
-          multiply_pairs(pairs, row, row + words, w_step, tile);
-        }
-        for (int32_t i = words; i < items; ++i) {
-          unrolled<kPixels>([&](auto p) {
-            const int32_t input = from[p * patch.x_step + i] + patch.x_offset;
-            unrolled<kChannels>([&](auto c) {
-              add_product(tile[p][c], input, row[c * w_step + i]);
-            });
+  for_each_piece(
+      patch, x, w,
+      [&](const int8_t* from, const int8_t* weights)
+          __attribute__((always_inline)) {
+            for (int32_t left = patch.items; left > 0;) {
+              int32_t items = left < kMostItems ? left : kMostItems;
+              const int32_t words = items & ~3;
+              widen<kPixels>(from, patch.x_step, words, offsets, pairs);
+              const int8_t* row = weights;
+              for (int32_t first = 0; first < tiles * kChannels;
+                   first += kChannels) {
+                int32_t tile[kPixels][kChannels];
+                unrolled<kPixels>([&](auto p) {
+                  unrolled<kChannels>(
+                      [&](auto c) { tile[p][c] = sums[p][first + c]; });
+                });
+                if (words != 0) {
+                  multiply_pairs(pairs, row, row + words, w_step, tile);
+                }
+                for (int32_t i = words; i < items; ++i) {
+                  unrolled<kPixels>([&](auto p) {
+                    const int32_t input =
+                        from[p * patch.x_step + i] + patch.x_offset;
+                    unrolled<kChannels>([&](auto c) {
+                      add_product(tile[p][c], input, row[c * w_step + i]);
+                    });
+                  });
+                }
+                unrolled<kPixels>([&](auto p) {
+                  unrolled<kChannels>(
+                      [&](auto c) { sums[p][first + c] = tile[p][c]; });
+                });
+                row += kChannels * w_step;
+              }
+              left -= items;
+              from += items;
+              weights += items;
+            }
           });
-        }
-        unrolled<kPixels>([&](auto p) {
-          unrolled<kChannels>([&](auto c) { sums[p][first + c] = tile[p][c]; });
-        });
-        row += kChannels * w_step;
-      }
-      left -= items;
-      from += items;
-      weights += items;
-    }
-  });
 }
 
-template <int kChannels, bool kShared>
+/// Products of four channels with inputs of their own, tap by tap up to `end`.
+ORCH_ALWAYS_INLINE void multiply_taps(const Tap* tap, const Tap* end,
+                                      const int8_t* x, const int8_t* w,
+                                      Pair offsets, int32_t (&sums)[4]) {
+  uint32_t items;
+  uint32_t weights;
+  Pair inputs;
+  Pair factors;
+  asm("1:\n\t"
+      "ldrd %[items], %[weights], [%[tap]], #8\n\t"
+      "ldr %[items], [%[x], %[items]]\n\t"
+      "ldr %[weights], [%[w], %[weights]]\n\t"
+      "sxtab16 %[inputs], %[offsets], %[items]\n\t"
+      "sxtb16 %[factors], %[weights]\n\t"
+      "smlabb %[s0], %[inputs], %[factors], %[s0]\n\t"
+      "smlatt %[s2], %[inputs], %[factors], %[s2]\n\t"
+      "sxtab16 %[inputs], %[offsets], %[items], ror #8\n\t"
+      "sxtb16 %[factors], %[weights], ror #8\n\t"
+      "smlabb %[s1], %[inputs], %[factors], %[s1]\n\t"
+      "smlatt %[s3], %[inputs], %[factors], %[s3]\n\t"
+      "cmp %[tap], %[end]\n\t"
+      "bne 1b"
+      : [tap] "+r"(tap), [s0] "+r"(sums[0]), [s1] "+r"(sums[1]),
+        [s2] "+r"(sums[2]), [s3] "+r"(sums[3]), [items] "=&r"(items),
+        [weights] "=&r"(weights), [inputs] "=&r"(inputs),
+        [factors] "=&r"(factors)
+      : [end] "r"(end), [x] "r"(x), [w] "r"(w), [offsets] "r"(offsets)
+      : "cc", "memory");
+}
+
+template <bool kShared>
 ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
                            const int8_t* w, int32_t* sums, int32_t tiles) {
-  static_assert(kChannels == 4 || kChannels == 1, "a word, or one item");
   const Tap* const end = taps.at + taps.count;
-  const int32_t x_offset = taps.x_offset;
-  const Pair offsets = pair_of(x_offset);
+  if (taps.count == 0) return;
   for (; tiles > 0; --tiles) {
-    int32_t tile[kChannels];
-    unrolled<kChannels>([&](auto c) { tile[c] = sums[c]; });
-    for (const Tap* tap = taps.at; tap != end; ++tap) {
-      const int8_t* const from = x + tap->x;
-      const int8_t* const weights = w + tap->w;
-      if constexpr (kChannels == 1) {
-        add_product(tile[0], *from + x_offset, *weights);
-      } else {
-        const uint32_t word = load4(weights);
+    int32_t tile[kDepthChannels];
+    unrolled<kDepthChannels>([&](auto c) { tile[c] = sums[c]; });
+    if constexpr (kShared) {
+      for (const Tap* tap = taps.at; tap != end; ++tap) {
+        const int32_t item = x[tap->x] + taps.x_offset;
+        const uint32_t word = load4(w + tap->w);
         const Pair evens = even(word);
         const Pair odds = odd(word);
-        if constexpr (kShared) {
-          const int32_t item = *from + x_offset;
-          tile[0] = __builtin_arm_smlabb(evens, item, tile[0]);
-          tile[1] = __builtin_arm_smlabb(odds, item, tile[1]);
-          tile[2] = __builtin_arm_smlatb(evens, item, tile[2]);
-          tile[3] = __builtin_arm_smlatb(odds, item, tile[3]);
-        } else {
-          const uint32_t items = load4(from);
-          const Pair inputs = even(offsets, items);
-          tile[0] = __builtin_arm_smlabb(inputs, evens, tile[0]);
-          tile[2] = __builtin_arm_smlatt(inputs, evens, tile[2]);
-          const Pair others = odd(offsets, items);
-          tile[1] = __builtin_arm_smlabb(others, odds, tile[1]);
-          tile[3] = __builtin_arm_smlatt(others, odds, tile[3]);
-        }
+        tile[0] = __builtin_arm_smlabb(evens, item, tile[0]);
+        tile[1] = __builtin_arm_smlabb(odds, item, tile[1]);
+        tile[2] = __builtin_arm_smlatb(evens, item, tile[2]);
+        tile[3] = __builtin_arm_smlatb(odds, item, tile[3]);
       }
+    } else {
+      multiply_taps(taps.at, end, x, w, pair_of(taps.x_offset), tile);
+      x += kDepthChannels;
     }
-    unrolled<kChannels>([&](auto c) { sums[c] = tile[c]; });
-    sums += kChannels;
-    w += kChannels;
-    if (!kShared) x += kChannels;
+    unrolled<kDepthChannels>([&](auto c) { sums[c] = tile[c]; });
+    sums += kDepthChannels;
+    w += kDepthChannels;
   }
 }
 

@@ -63,7 +63,8 @@ static_assert(offsetof(Line, begin) == 16 && offsetof(Line, count) == 32 &&
               "the assembly knows where things are");
 
 /// Computes a line of at least one pixel.
-inline void compute_line(Line& line, const int8_t* x, int8_t* y) {
+__attribute__((noinline)) inline void compute_line(Line& line, const int8_t* x,
+                                                   int8_t* y) {
   register const int8_t* x_register asm("r1") = x;
   register int8_t* y_register asm("r3") = y;
   asm volatile(

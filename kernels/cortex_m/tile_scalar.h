@@ -47,25 +47,25 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
   }
 }
 
-template <int kChannels, bool kShared>
+template <bool kShared>
 ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
                            const int8_t* w, int32_t* sums, int32_t tiles) {
   const Tap* const end = taps.at + taps.count;
   const int32_t x_offset = taps.x_offset;
   for (; tiles > 0; --tiles) {
-    int32_t tile[kChannels];
-    unrolled<kChannels>([&](auto c) { tile[c] = sums[c]; });
+    int32_t tile[kDepthChannels];
+    unrolled<kDepthChannels>([&](auto c) { tile[c] = sums[c]; });
     for (const Tap* tap = taps.at; tap != end; ++tap) {
       const int8_t* const from = x + tap->x;
       const int8_t* const weights = w + tap->w;
-      unrolled<kChannels>([&](auto c) {
+      unrolled<kDepthChannels>([&](auto c) {
         add_product(tile[c], from[kShared ? 0 : c] + x_offset, weights[c]);
       });
     }
-    unrolled<kChannels>([&](auto c) { sums[c] = tile[c]; });
-    sums += kChannels;
-    w += kChannels;
-    if (!kShared) x += kChannels;
+    unrolled<kDepthChannels>([&](auto c) { sums[c] = tile[c]; });
+    sums += kDepthChannels;
+    w += kDepthChannels;
+    if (!kShared) x += kDepthChannels;
   }
 }
 

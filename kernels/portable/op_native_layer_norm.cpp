@@ -158,7 +158,7 @@ Error native_layer_norm_out(const Args& args) {
   return switch_dtype<kDtypes.bits>(input.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     using C = Compute<T>;
-    const C eps = static_cast<C>(args.number(4));
+    const C eps = static_cast<C>(args.real(4));
     for (; groups.valid(); groups.next()) {
       for (int32_t i = 0; i < groups.row_size(); ++i) {
         C mean = 0;

@@ -32,7 +32,7 @@ Error dequantize_per_tensor_out(const Args& args) {
            selected::quantized_decomposed_dequantize_per_tensor_out.bits>(
       input.dtype, out.dtype, fn));
   Affine affine;
-  affine.scale = static_cast<float>(args.number(1));
+  affine.scale = static_cast<float>(args.real(1));
   ORCH_TRY(read_zero_point(args.integer(2), affine));
   ORCH_TRY(resize(out, input.sizes()));
   StridedLoop loop = loop_over(out, input);

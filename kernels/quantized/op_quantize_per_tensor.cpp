@@ -13,15 +13,11 @@ Error quantize_per_tensor_out(const Args& args) {
   const Tensor& input = args.tensor(0);
   Tensor& out = args.tensor(6);
 
-  ORCH_CHECK(args.integer(5) == static_cast<int>(out.dtype),
-             Error::InvalidArgument);
   AffineFn fn;
   ORCH_TRY(find_quantize<selected::quantized_decomposed_quantize_per_tensor_out
                              .bits>(input.dtype, out.dtype, fn));
   Affine affine;
-  affine.scale = static_cast<float>(args.number(1));
-  ORCH_TRY(read_zero_point(args.integer(2), affine));
-  ORCH_TRY(read_limits(args.integer(3), args.integer(4), out.dtype, affine));
+  ORCH_TRY(read_affine(args, out.dtype, affine));
   ORCH_TRY(resize(out, input.sizes()));
   StridedLoop loop = loop_over(out, input);
   for_each_row(loop, input, out, affine, fn);

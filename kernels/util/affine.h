@@ -127,15 +127,19 @@ Error find_dequantize(ScalarType from, ScalarType to, AffineFn& fn) {
 __attribute__((noinline)) inline Error read_limits(int64_t low, int64_t high,
                                                    ScalarType dtype,
                                                    Affine& affine) {
-  const int bits = static_cast<int>(8 * item_bytes(dtype));
+  ORCH_CHECK(kQuantized.has(dtype), Error::InvalidArgument);
+  const int unused = 32 - static_cast<int>(8 * item_bytes(dtype));
   const bool is_signed =
       dtype != ScalarType::Byte && dtype != ScalarType::UInt16;
-  const int64_t count = int64_t{1} << bits;
-  const int64_t lowest = is_signed ? -(count >> 1) : 0;
-  ORCH_CHECK(low >= lowest && high < lowest + count, Error::InvalidArgument);
-  ORCH_CHECK(low <= high, Error::NotSupported);
+  const int32_t lowest = is_signed ? INT32_MIN >> unused : 0;
+  const int32_t highest =
+      static_cast<int32_t>((is_signed ? INT32_MAX : UINT32_MAX) >> unused);
   affine.low = static_cast<int32_t>(low);
   affine.high = static_cast<int32_t>(high);
+  ORCH_CHECK(affine.low == low && affine.high == high && affine.low >= lowest &&
+                 affine.high <= highest,
+             Error::InvalidArgument);
+  ORCH_CHECK(low <= high, Error::NotSupported);
   return Error::Ok;
 }
 
@@ -144,6 +148,19 @@ inline Error read_zero_point(int64_t value, Affine& affine) {
   affine.zero_point = static_cast<int32_t>(value);
   ORCH_CHECK(affine.zero_point == value, Error::InvalidArgument);
   return Error::Ok;
+}
+
+/// Reads arguments 1 to 5, `float scale, int zero_point, int quant_min,
+/// int quant_max, ScalarType dtype`, for a tensor of the quantized dtype
+/// `dtype`. Errors: InvalidArgument, NotSupported.
+__attribute__((noinline)) inline Error read_affine(const Args& args,
+                                                   ScalarType dtype,
+                                                   Affine& affine) {
+  ORCH_CHECK(args.integer(5) == static_cast<int>(dtype),
+             Error::InvalidArgument);
+  affine.scale = static_cast<float>(args.real(1));
+  ORCH_TRY(read_zero_point(args.integer(2), affine));
+  return read_limits(args.integer(3), args.integer(4), dtype, affine);
 }
 
 /// Tensors of scales and zero points, the latter may be null.

@@ -259,6 +259,53 @@ TEST_CASE("quantized_transpose_conv2d refuses what does not fit") {
   CHECK(good.run() == Error::Ok);
 }
 
+TEST_CASE("shifts beyond 31 bits are refused") {
+  const TestTensor x(kChar, {1, 2, 2, 2});
+  const TestTensor w(kChar, {2, 1, 1, 2});
+  const TestTensor deep(kChar, {1, 1, 1, 2});
+  const TestTensor matrix(kChar, {2, 2});
+  const TestTensor row(kChar, {1, 2});
+  const auto ones = TestTensor::of<int32_t>({2}, {1, 1});
+  const auto edges = TestTensor::of<int32_t>({2}, {-31, 31});
+  const TestTensor scratch(ScalarType::Byte, {0});
+  const TestTensor out(kChar, {1, 2, 2, 2});
+  const TestTensor row_out(kChar, {1, 2});
+  const Good conv{
+      quantized_conv2d_nhwc_out,
+      {tensor(x), tensor(w), none(), ints({1, 1}), ints({0, 0}), ints({1, 1}),
+       integer(0), integer(0), tensor(ones), tensor(edges), integer(-128),
+       integer(127), tensor(scratch), tensor(out)}};
+  const Good depthwise{quantized_depthwise_conv2d_nhwc_out,
+                       {tensor(x), tensor(deep), none(), ints({1, 1}),
+                        ints({0, 0}), ints({1, 1}), integer(1), integer(0),
+                        integer(0), tensor(ones), tensor(edges), integer(-128),
+                        integer(127), tensor(scratch), tensor(out)}};
+  const Good transposed{
+      quantized_transpose_conv2d_nhwc_out,
+      {tensor(x), tensor(w), none(), ints({1, 1}), ints({0, 0}), ints({0, 0}),
+       ints({1, 1}), integer(0), integer(0), tensor(ones), tensor(edges),
+       integer(-128), integer(127), tensor(scratch), tensor(scratch),
+       tensor(out)}};
+  const Good linear{quantized_linear_out,
+                    {tensor(row), tensor(matrix), none(), none(), integer(0),
+                     integer(0), integer(0), ints({1}), ints({-31}),
+                     integer(127), integer(-128), tensor(row_out)}};
+  for (const int32_t shift : {-32, 32, INT32_MIN, INT32_MAX}) {
+    const auto shifts = TestTensor::of<int32_t>({2}, {0, shift});
+    CHECK(conv.with(9, tensor(shifts)) == kInvalid);
+    CHECK(depthwise.with(10, tensor(shifts)) == kInvalid);
+    CHECK(transposed.with(10, tensor(shifts)) == kInvalid);
+    CHECK(linear.with(8, ints({shift})) == kInvalid);
+  }
+  CHECK(unwritten(out));
+  CHECK(unwritten(row_out));
+  CHECK(conv.run() == Error::Ok);
+  CHECK(depthwise.run() == Error::Ok);
+  CHECK(transposed.run() == Error::Ok);
+  CHECK(linear.run() == Error::Ok);
+  CHECK(linear.with(8, ints({31})) == Error::Ok);
+}
+
 TEST_CASE("quantized_batch_matmul refuses what does not fit") {
   const TestTensor a(kChar, {2, 3, 4});
   const TestTensor b(kChar, {2, 5, 4});

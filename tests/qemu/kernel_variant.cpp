@@ -4,8 +4,8 @@
 
 #include "cortex_m/convolve.cpp"
 #include "cortex_m/convolve_mve.cpp"
+#include "cortex_m/depthwise.cpp"
 #include "cortex_m/depthwise_mve.cpp"
-#include "cortex_m/op_quantized_depthwise_conv2d.cpp"
 
 using namespace orch;
 using namespace orch::cortex_m;
@@ -44,15 +44,12 @@ int32_t set_axes(const Problem& problem, T& conv) {
 
 int32_t RUN(const Problem& problem, int8_t* y) {
   if (problem.kind == ProblemKind::kDepthwise) {
-    Depthwise conv;
+    Convolution conv;
     const int32_t items = set_axes(problem, conv);
     if (items < 0) return items;
     conv.multiplier = problem.outputs / problem.channels;
     conv.y = y;
-#if ORCH_ISA == ORCH_ISA_MVE
-    if (convolve_strips(conv)) return items;
-#endif
-    convolve_pixels(conv);
+    convolve_depthwise(conv);
     return items;
   }
   Convolution conv;

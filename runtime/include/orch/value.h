@@ -35,15 +35,16 @@ struct Scalar {
   }
   bool is_floating() const { return tag == Tag::Double; }
   bool is_bool() const { return tag == Tag::Bool; }
+  /// The value of a double.
+  double as_double() const {
+    const int64_t b = bits();
+    double value;
+    memcpy(&value, &b, sizeof value);
+    return value;
+  }
   /// The value as a double, whatever it holds.
   double to_double() const {
-    if (tag == Tag::Double) {
-      const int64_t b = bits();
-      double value;
-      memcpy(&value, &b, sizeof value);
-      return value;
-    }
-    return static_cast<double>(bits());
+    return tag == Tag::Double ? as_double() : static_cast<double>(bits());
   }
   /// The value as an integer; a double is truncated, out of range saturates.
   int64_t to_int() const;
@@ -172,6 +173,9 @@ class Args {
   const Scalar& scalar(int index) const { return value(index).scalar(); }
   int64_t integer(int index) const { return value(index).to_int(); }
   bool boolean(int index) const { return value(index).to_bool(); }
+  /// A `float`.
+  double real(int index) const { return value(index).scalar().as_double(); }
+  /// A `Scalar`, whatever it holds.
   double number(int index) const { return value(index).to_double(); }
   IntList int_list(int index) const { return {value(index).list(), values_}; }
   /// A list of doubles, `float[]`.

@@ -91,7 +91,7 @@ namespace semihosting {
 
 int run_application() {
   // Program name and two short relative paths.
-  static char line[128];
+  static char line[64];
   const uint32_t block[] = {address(line), sizeof line};
   if (call(kGetCommandLine, block) != 0) return 2;
   char* rest = line;
