@@ -1,0 +1,17 @@
+"""What makes lowering faster; each can be switched off."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Mechanism(StrEnum):
+    """One way to do less; the graphs that come out are the same."""
+
+    PROVENANCE = "provenance"
+    """Records of where nodes come from are shared, not copied deeply for each node."""
+    RECOMPILE = "recompile"
+    """Python code of a graph is generated when somebody reads or runs it."""
+    MEMO = "memo"
+    """An operator whose arguments have metadata that was seen before is not dispatched
+    again, if its node has the metadata that came of it then."""

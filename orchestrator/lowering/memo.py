@@ -1,0 +1,171 @@
+"""Operators that were dispatched with the same arguments before.
+
+An operator on fake tensors looks at nothing but metadata, so what comes of it is known
+once it was dispatched with such arguments. If the node that is replayed has just that
+metadata already, its value stays. Everything whose result could depend on more takes
+the way it always took.
+
+Source: ExecuTorch 1.5 `exir/pass_base.py`, `_ExportPassBase._fx`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+from executorch.exir.dialects.edge._ops import EdgeOpOverload
+from executorch.exir.pass_base import ProxyValue, _ExportPassBase
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.immutable_collections import immutable_dict, immutable_list
+from torch.utils import _pytree as pytree
+
+from orchestrator.lowering.tokens import PLAIN, UnknownValueError, token_of
+
+if TYPE_CHECKING:
+    from orchestrator.lowering.patches import Patches
+
+_BY_CONTENT = (
+    torch.Tag.nondeterministic_seeded,
+    torch.Tag.dynamic_output_shape,
+    torch.Tag.data_dependent_output,
+)
+
+
+class Memo:
+    """What operators came to, by what they were given."""
+
+    def __init__(self) -> None:
+        self._results: dict[Any, Any] = {}
+        self._modes: list[Any] = []
+        self._pure: dict[Any, bool] = {}
+        self.hits = self.misses = self.bypasses = 0
+
+    def install(self, patches: Patches) -> None:
+        """Use the memo from now on, until the patches are taken back."""
+        memo, original = self, _ExportPassBase._fx  # noqa: SLF001
+
+        def fx(  # noqa: PLR0913, PLR0917
+            self: Any, kind: str, target: Any, args: Any, kwargs: Any, meta: Any
+        ) -> ProxyValue:
+            key = memo.key_of(kind, target, args, kwargs)
+            if key is None:
+                memo.bypasses += 1
+                return original(self, kind, target, args, kwargs, meta)
+            known = memo._results.get(key)
+            if known is not None and "val" in meta.data:
+                value = meta.data["val"]
+                if memo.token(value) == known:
+                    memo.hits += 1
+                    return _replayed(self, kind, target, args, kwargs, meta, value)
+            memo.misses += 1
+            before = torch.autograd._get_sequence_nr()  # noqa: SLF001
+            result = original(self, kind, target, args, kwargs, meta)
+            # Where gradients are recorded, dispatching counts on, and nodes that are
+            # made later are numbered by that: `seq_nr`.
+            if torch.autograd._get_sequence_nr() == before:  # noqa: SLF001
+                memo._results[key] = memo.token(result.data)
+            return result
+
+        patches.replace(_ExportPassBase, "_fx", fx)
+
+    def key_of(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
+        """What the result depends on; None if that is not known."""
+        if kind != "call_function" or not self._is_pure(target):
+            return None
+        try:
+            return (
+                target,
+                token_of(_data(args)),
+                token_of(_data(kwargs)),
+                torch.is_grad_enabled(),
+                torch.is_inference_mode_enabled(),
+                _context(),
+            )
+        except UnknownValueError:
+            return None
+
+    def token(self, value: Any) -> Any:
+        """Of a result; None if there is none."""
+        try:
+            return token_of(value)
+        except UnknownValueError:
+            return None
+
+    def _is_pure(self, target: Any) -> bool:
+        found = self._pure.get(target)
+        if found is None:
+            found = self._pure[target] = _depends_on_metadata(target)
+        return found
+
+
+def _depends_on_metadata(target: Any) -> bool:
+    """Whether an operator changes nothing, and metadata decides what it gives."""
+    if isinstance(target, EdgeOpOverload):
+        target = target._op  # noqa: SLF001
+    return (
+        isinstance(target, OpOverload)
+        and not target._schema.is_mutable  # noqa: SLF001
+        and not any(tag in target.tags for tag in _BY_CONTENT)
+    )
+
+
+def _data(value: Any) -> Any:
+    if isinstance(value, ProxyValue):
+        return value.data
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_data, value))
+    if isinstance(value, dict):
+        return {key: _data(item) for key, item in value.items()}
+    return value
+
+
+def _context() -> Any:
+    """What else operators of backends look at: Arm's TOSA specification."""
+    module = sys.modules.get("executorch.backends.arm.tosa.specification")
+    if module is None:
+        return None
+    spec = module.TosaLoweringContext.tosa_spec_var.get(None)
+    return None if spec is None else str(spec)
+
+
+class _NotPlainError(Exception):
+    """An argument that the tracer has to look at."""
+
+
+def _nodes(value: Any) -> Any:
+    """Arguments as a graph has them: what `Tracer.create_arg` makes of plain ones."""
+    kind = type(value)
+    if kind is ProxyValue:
+        return value.node
+    if kind in PLAIN:
+        return value
+    if kind is tuple:
+        return tuple(map(_nodes, value))
+    if kind in (list, immutable_list):
+        return [_nodes(item) for item in value]
+    if kind in (dict, immutable_dict):
+        return {key: _nodes(item) for key, item in value.items()}
+    raise _NotPlainError
+
+
+def _replayed(
+    step: Any, kind: str, target: Any, args: Any, kwargs: Any, meta: Any, value: Any
+) -> ProxyValue:
+    """A node with the value that it had: what `_fx` does besides dispatching."""
+    tracer, name = step.tracer, None
+    if isinstance(target, OpOverload):
+        name = tracer.graph._target_to_str(target.overloadpacket.__name__)  # noqa: SLF001
+    try:
+        node = tracer.create_node(kind, target, _nodes(args), _nodes(kwargs), name)
+        proxy = tracer.proxy(node)
+    except _NotPlainError:
+        proxies = pytree.tree_map_only(ProxyValue, lambda x: x.proxy, (args, kwargs))
+        proxy = tracer.create_proxy(kind, target, *proxies, name=name)
+    proxy.node.meta.update(meta.data)
+    if type(value) is FakeTensor:
+        proxy.node.meta["val"], proxy.node.meta["tensor_meta"] = value, None
+    else:
+        tracer.set_metadata(proxy.node, value)
+    return ProxyValue(value, proxy)

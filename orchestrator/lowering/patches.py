@@ -1,0 +1,27 @@
+"""Attributes of other packages, replaced for a while."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Patches:
+    """Replacements that are taken back in the reverse order."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, Any]] = []
+
+    def replace(self, owner: Any, name: str, new: Any) -> None:  # noqa: ANN401
+        """Give an attribute that `owner` itself has another value.
+
+        Raises:
+            KeyError: It has none of that name.
+        """
+        self._before.append((owner, name, vars(owner)[name]))
+        setattr(owner, name, new)
+
+    def restore(self) -> None:
+        """Take everything back."""
+        while self._before:
+            owner, name, value = self._before.pop()
+            setattr(owner, name, value)

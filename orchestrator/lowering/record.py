@@ -1,0 +1,217 @@
+"""Graphs as they are after every step, to be compared with those of another run.
+
+Two runs that end in the same bytes may have differed on the way. A recording has every
+graph after every pass and every run of a pass manager: names, operators, targets,
+arguments and all metadata of the nodes, placeholders and outputs of the signature.
+Numbers that mean an object's place in memory are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+import executorch.exir.pass_manager  # so that its classes are known
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+from torch.fx.passes.infra.pass_base import PassBase
+from torch.fx.passes.infra.pass_manager import PassManager
+from torch.fx.traceback import NodeSource
+
+from orchestrator.lowering.patches import Patches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_GENERATED = re.compile(r"<eval_with_key>\.\d+")
+"""Code that PyTorch generated, counted since the process began."""
+_NUMBERED = "seq_nr"
+"""Counted by PyTorch since the process began: told by the order they are met in."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A graph after a step.
+
+    Args:
+        step: The pass, or the pass manager.
+        lines: One for each node, and what the signature says.
+    """
+
+    step: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two recordings part.
+
+    Args:
+        stage: Which one, from 0 on.
+        step: What ran before.
+        line: In the graph.
+        one: The text there.
+        other: The same of the other recording.
+    """
+
+    stage: int
+    step: str
+    line: int
+    one: str
+    other: str
+
+
+@dataclass
+class Recording:
+    """Every graph of a run, in order."""
+
+    stages: list[Stage] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over everything, in hex."""
+        whole = hashlib.sha256()
+        for stage in self.stages:
+            whole.update("\n".join((stage.step, *stage.lines, "")).encode())
+        return whole.hexdigest()
+
+    def difference(self, other: Recording) -> Difference | None:
+        """Where another run was not the same, first; None if it was."""
+        for number in range(max(len(self.stages), len(other.stages))):
+            one = self.stages[number] if number < len(self.stages) else _NOTHING
+            two = other.stages[number] if number < len(other.stages) else _NOTHING
+            if one == two:
+                continue
+            pairs = [(one.step, two.step)]
+            count = max(len(one.lines), len(two.lines))
+            pairs += zip(
+                one.lines + ("",) * (count - len(one.lines)),
+                two.lines + ("",) * (count - len(two.lines)),
+                strict=True,
+            )
+            line = next(n for n, (a, b) in enumerate(pairs) if a != b)
+            return Difference(number, one.step, line, *pairs[line])
+        return None
+
+
+_NOTHING = Stage("nothing more", ())
+
+
+@contextmanager
+def recorded() -> Iterator[Recording]:
+    """Record every graph inside of it."""
+    recording, patches = Recording(), Patches()
+    for owner in (*_classes(PassBase), *_classes(PassManager)):
+        if "__call__" in vars(owner):
+            _watch(owner, recording, patches)
+    try:
+        yield recording
+    finally:
+        patches.restore()
+
+
+def _classes(base: type) -> Iterator[type]:
+    """A class and all that are made from it, each once."""
+    found = [base]
+    for owner in found:
+        found += [c for c in owner.__subclasses__() if c not in found]
+    yield from found
+
+
+def _watch(owner: type, recording: Recording, patches: Patches) -> None:
+    call = vars(owner)["__call__"]
+
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = call(self, *args, **kwargs)
+        lines = facts_of(result, recording.numbers)
+        recording.stages.append(Stage(type(self).__qualname__, lines))
+        return result
+
+    patches.replace(owner, "__call__", watched)
+
+
+def facts_of(value: Any, numbers: dict[int, int]) -> tuple[str, ...]:
+    """One line for each node of a graph, a program or the result of a pass.
+
+    Args:
+        value: That.
+        numbers: Sequence numbers that were met before, by what they are told as; more
+            are added.
+    """
+    modified = getattr(value, "modified", "")
+    value = getattr(value, "exported_program", value)
+    value = getattr(value, "graph_module", value) if modified != "" else value
+    lines = [f"modified: {modified}"]
+    if isinstance(value, ExportedProgram):
+        lines.append(f"signature: {value.graph_signature}")
+        value = value.graph_module
+    if isinstance(value, GraphModule):
+        for name, module in value.named_modules():
+            if isinstance(module, GraphModule):
+                lines.append(f"module {name}")
+                lines += (_node_facts(node, numbers) for node in module.graph.nodes)
+    return tuple(lines)
+
+
+def _node_facts(node: Node, numbers: dict[int, int]) -> str:
+    meta = dict(node.meta)
+    if _NUMBERED in meta:
+        meta[_NUMBERED] = numbers.setdefault(meta[_NUMBERED], len(numbers))
+    text = (
+        f"{node.name} {node.op} {_text(node.target)} {_text(node.args)}"
+        f" {_text(node.kwargs)} {_text(meta)}"
+    )
+    return _GENERATED.sub("<eval_with_key>", text)
+
+
+def _text(value: Any) -> str:  # noqa: PLR0911
+    """What a value is, without its place in memory."""
+    if isinstance(value, Node):
+        return f"%{value.name}"
+    if isinstance(value, FakeTensor):
+        return _tensor(value) + _text(value.constant)
+    if isinstance(value, torch.Tensor):
+        return _tensor(value) + _content(value)
+    if isinstance(value, GraphModule):
+        return f"graph of {len(value.graph.nodes)}"
+    if isinstance(value, NodeSource):
+        return _source(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (tuple, list, set, frozenset)):
+        items = [_text(v) for v in value]
+        if isinstance(value, (set, frozenset)):
+            items.sort()
+        return f"{type(value).__name__}({', '.join(items)})"
+    text = str(value) if isinstance(value, type) or callable(value) else repr(value)
+    return text.split(" at 0x")[0]
+
+
+def _tensor(value: torch.Tensor) -> str:
+    return (
+        f"{type(value).__name__}({value.dtype}, {tuple(map(str, value.shape))},"
+        f" {tuple(map(str, value.stride()))}, {value.device}, {value.requires_grad})"
+    )
+
+
+def _content(value: torch.Tensor) -> str:
+    if value.device.type != "cpu" or type(value) not in _WITH_CONTENT:
+        return ""
+    with unset_fake_temporarily():
+        data = value.detach().contiguous().flatten().view(torch.uint8)
+        return hashlib.sha256(data.numpy().tobytes()).hexdigest()
+
+
+_WITH_CONTENT = (torch.Tensor, torch.nn.Parameter)
+
+
+def _source(source: NodeSource) -> str:
+    inner = ", ".join(_source(s) for s in source.from_node)
+    actions = "+".join(a.name for a in source.action)
+    return f"<{source.name} {source.target} {source.pass_name} {actions} [{inner}]>"

@@ -1,0 +1,52 @@
+"""Lowers networks with and without acceleration and compares every graph on the way.
+
+Runs in the interpreter that has ExecuTorch, with the project on its path:
+
+    python compare_lowering.py MECHANISM...
+
+Prints JSON: by network what differs first (null if nothing does), whether the programs'
+bytes are equal, how many stages there were, and what the mechanisms did.
+"""
+
+# mypy: ignore-errors
+# PyTorch is not there when the project is checked.
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import warnings
+from dataclasses import asdict
+
+from orchestrator.lowering import Mechanism, accelerated, recorded
+from tests.interop.lowering_nets import NETS, lowering
+
+
+def main() -> None:
+    """Compare all networks."""
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    mechanisms = [Mechanism(word) for word in sys.argv[1:]]
+    found = {}
+    for name in NETS:
+        # What PyTorch notes down the first time it sees an operator differs later.
+        lowering(name)()
+        lower = lowering(name)
+        with recorded() as plain:
+            expected = lower()
+        lower = lowering(name)
+        with recorded() as fast, accelerated(mechanisms) as ledger:
+            got = lower()
+        difference = plain.difference(fast)
+        found[name] = {
+            "difference": difference and asdict(difference),
+            "same_bytes": got == expected,
+            "stages": len(plain.stages),
+            "ledger": asdict(ledger),
+        }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
