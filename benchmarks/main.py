@@ -27,6 +27,7 @@ BENCHMARKS = {
     "runtime": "flash of the runtime by part, RAM and instructions of each program",
     "int8": "int8 models against CMSIS-NN: flash, RAM, instructions",
     "folded": "the fp32 autoencoder with its constants computed by the build",
+    "lowering": "seconds of lowering networks with ExecuTorch, accelerated",
     "firmware": "flash, RAM, instructions and outputs of firmware",
 }
 

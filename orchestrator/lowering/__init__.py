@@ -1,11 +1,10 @@
 """Lowering made faster, provably unchanged: around the unmodified packages.
 
 Needs PyTorch and ExecuTorch (the extra `export`); nothing else of the project imports
-this package.
+this package. `orchestrator.lowering.record` compares what two runs made of a network.
 """
 
-from orchestrator.lowering.accelerate import accelerated
+from orchestrator.lowering.accelerate import Ledger, accelerated
 from orchestrator.lowering.mechanisms import Mechanism
-from orchestrator.lowering.record import Difference, Recording, recorded
 
-__all__ = ["Difference", "Mechanism", "Recording", "accelerated", "recorded"]
+__all__ = ["Ledger", "Mechanism", "accelerated"]

@@ -44,9 +44,9 @@ class Memo:
 
     def install(self, patches: Patches) -> None:
         """Use the memo from now on, until the patches are taken back."""
-        memo, original = self, _ExportPassBase._fx  # noqa: SLF001
+        memo, original = self, _ExportPassBase._fx
 
-        def fx(  # noqa: PLR0913, PLR0917
+        def fx(  # noqa: PLR0917  # as the method that it replaces
             self: Any, kind: str, target: Any, args: Any, kwargs: Any, meta: Any
         ) -> ProxyValue:
             key = memo.key_of(kind, target, args, kwargs)
@@ -60,11 +60,11 @@ class Memo:
                     memo.hits += 1
                     return _replayed(self, kind, target, args, kwargs, meta, value)
             memo.misses += 1
-            before = torch.autograd._get_sequence_nr()  # noqa: SLF001
+            before = torch.autograd._get_sequence_nr()
             result = original(self, kind, target, args, kwargs, meta)
             # Where gradients are recorded, dispatching counts on, and nodes that are
             # made later are numbered by that: `seq_nr`.
-            if torch.autograd._get_sequence_nr() == before:  # noqa: SLF001
+            if torch.autograd._get_sequence_nr() == before:
                 memo._results[key] = memo.token(result.data)
             return result
 
@@ -103,10 +103,10 @@ class Memo:
 def _depends_on_metadata(target: Any) -> bool:
     """Whether an operator changes nothing, and metadata decides what it gives."""
     if isinstance(target, EdgeOpOverload):
-        target = target._op  # noqa: SLF001
+        target = target._op
     return (
         isinstance(target, OpOverload)
-        and not target._schema.is_mutable  # noqa: SLF001
+        and not target._schema.is_mutable
         and not any(tag in target.tags for tag in _BY_CONTENT)
     )
 
@@ -150,13 +150,13 @@ def _nodes(value: Any) -> Any:
     raise _NotPlainError
 
 
-def _replayed(
+def _replayed(  # noqa: PLR0917  # as `_fx`
     step: Any, kind: str, target: Any, args: Any, kwargs: Any, meta: Any, value: Any
 ) -> ProxyValue:
     """A node with the value that it had: what `_fx` does besides dispatching."""
     tracer, name = step.tracer, None
     if isinstance(target, OpOverload):
-        name = tracer.graph._target_to_str(target.overloadpacket.__name__)  # noqa: SLF001
+        name = tracer.graph._target_to_str(target.overloadpacket.__name__)
     try:
         node = tracer.create_node(kind, target, _nodes(args), _nodes(kwargs), name)
         proxy = tracer.proxy(node)

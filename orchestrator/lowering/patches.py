@@ -11,7 +11,7 @@ class Patches:
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
 
-    def replace(self, owner: Any, name: str, new: Any) -> None:  # noqa: ANN401
+    def replace(self, owner: Any, name: str, new: Any) -> None:
         """Give an attribute that `owner` itself has another value.
 
         Raises:

@@ -37,15 +37,20 @@ class DeferredCode:
 
     def install(self, patches: Patches) -> None:
         """Defer code from now on, until the patches are taken back."""
-        patches.replace(GraphModule, "recompile", lambda module: self._put_off(module))
+        deferred = self
+
+        def recompile(self: GraphModule) -> _Code:
+            return deferred._put_off(self)
+
+        patches.replace(GraphModule, "recompile", recompile)
 
     def _put_off(self, module: GraphModule) -> _Code:
         """Note that a module's code, and that of its children, is to be generated."""
         self.deferred += 1
-        codegen = module.graph._codegen  # noqa: SLF001
+        codegen = module.graph._codegen
         if isinstance(codegen, _PyTreeCodeGen):
-            module._in_spec = codegen.pytree_info.in_spec  # noqa: SLF001
-            module._out_spec = codegen.pytree_info.out_spec  # noqa: SLF001
+            module._in_spec = codegen.pytree_info.in_spec
+            module._out_spec = codegen.pytree_info.out_spec
         for child in module.children():
             if isinstance(child, GraphModule):
                 self._put_off(child)
@@ -58,7 +63,7 @@ class DeferredCode:
             setattr(own, name, _Wanted(self, module, name))
         return _Code(lambda: self.generate(module))
 
-    def generate(self, module: GraphModule) -> Any:  # noqa: ANN401
+    def generate(self, module: GraphModule) -> Any:
         """Generate a module's code."""
         own = type(module)
         for name in (*_GENERATED, *_PICKLED, "forward"):
@@ -76,7 +81,7 @@ class _Wanted:
         self._module = ref(module)
         self._name = name
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:  # noqa: ANN401
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
         module = self._module()
         if module is not None:
             self._deferred.generate(module)
@@ -89,7 +94,7 @@ class _Code:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         self.__dict__["made"] = made = self.__dict__.get("made") or self._make()

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import executorch.exir.pass_manager  # noqa: F401  # so that its classes are known
 import torch
-import executorch.exir.pass_manager  # so that its classes are known
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -118,9 +118,12 @@ def recorded() -> Iterator[Recording]:
 
 def _classes(base: type) -> Iterator[type]:
     """A class and all that are made from it, each once."""
-    found = [base]
+    found: list[type] = [base]
     for owner in found:
-        found += [c for c in owner.__subclasses__() if c not in found]
+        subclasses: list[type] = owner.__subclasses__()
+        for made in subclasses:
+            if made not in found:
+                found.append(made)
     yield from found
 
 

@@ -12,7 +12,7 @@ class UnknownValueError(Exception):
     """Nothing can be said of a value, or only by looking at its content."""
 
 
-def token_of(value: Any) -> Any:  # noqa: ANN401, PLR0911
+def token_of(value: Any) -> Any:
     """Something that is equal for values that an operator cannot tell apart.
 
     Raises:
@@ -41,7 +41,7 @@ PLAIN = frozenset(
 """Kinds of values that a graph has as they are."""
 
 
-def _tensor_token(tensor: FakeTensor) -> Any:  # noqa: ANN401
+def _tensor_token(tensor: FakeTensor) -> Any:
     sizes, strides = tuple(tensor.shape), tuple(tensor.stride())
     offset = tensor.storage_offset()
     if (

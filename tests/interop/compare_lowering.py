@@ -19,7 +19,8 @@ import sys
 import warnings
 from dataclasses import asdict
 
-from orchestrator.lowering import Mechanism, accelerated, recorded
+from orchestrator.lowering import Mechanism, accelerated
+from orchestrator.lowering.record import recorded
 from tests.interop.lowering_nets import NETS, lowering
 
 
@@ -31,13 +32,13 @@ def main() -> None:
     found = {}
     for name in NETS:
         # What PyTorch notes down the first time it sees an operator differs later.
-        lowering(name)()
+        lowering(name)().to_executorch()
         lower = lowering(name)
         with recorded() as plain:
-            expected = lower()
+            expected = lower().to_executorch().buffer
         lower = lowering(name)
         with recorded() as fast, accelerated(mechanisms) as ledger:
-            got = lower()
+            got = lower().to_executorch().buffer
         difference = plain.difference(fast)
         found[name] = {
             "difference": difference and asdict(difference),
@@ -45,7 +46,7 @@ def main() -> None:
             "stages": len(plain.stages),
             "ledger": asdict(ledger),
         }
-    print(json.dumps(found))
+    sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ import copy
 import json
 import logging
 import pickle
+import sys
 import warnings
+from contextlib import suppress
 
 import torch
 from executorch.exir.pass_base import ExportPass, _ExportPassBase
@@ -20,7 +22,8 @@ from torch.fx import GraphModule
 from torch.fx.traceback import NodeSource
 
 import orchestrator.lowering.accelerate as accelerate_module
-from orchestrator.lowering import accelerated, recorded
+from orchestrator.lowering import accelerated
+from orchestrator.lowering.record import recorded
 from tests.interop.lowering_nets import lowering
 
 PATCHED = (
@@ -43,12 +46,9 @@ def _restores() -> bool:
 
 def _restores_after_an_error() -> bool:
     before = _now()
-    try:
-        with accelerated():
-            raise KeyError
-    except KeyError:
-        return _now() == before
-    return False
+    with suppress(KeyError), accelerated():
+        raise KeyError
+    return _now() == before
 
 
 def _nests() -> bool:
@@ -133,8 +133,8 @@ def main() -> None:
     """Try all laws."""
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
-    lowering("random 0")()  # imports everything
-    print(
+    lowering("random 0")().to_executorch()  # imports everything
+    sys.stdout.write(
         json.dumps(
             {
                 "restores": _restores(),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import torch
@@ -37,6 +38,27 @@ class Residual(nn.Module):
         return x
 
 
+class MobileNet(nn.Module):
+    """MobileNetV1 of a quarter of the channels, for two classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = [nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU()]
+        channels = (8, 16, 32, 32, 64, 64, *[128] * 6, 256, 256)
+        strides = (1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1)
+        for (a, b), stride in zip(pairwise(channels), strides, strict=True):
+            layers += [
+                *(nn.Conv2d(a, a, 3, stride, 1, groups=a, bias=False),),
+                *(nn.BatchNorm2d(a), nn.ReLU(), nn.Conv2d(a, b, 1, bias=False)),
+                *(nn.BatchNorm2d(b), nn.ReLU()),
+            ]
+        self.layers = nn.Sequential(*layers, nn.AvgPool2d(3))
+        self.linear = nn.Linear(256, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(self.layers(x).flatten(1))
+
+
 class ChannelNorm(nn.Module):
     """Layer normalisation over the channels."""
 
@@ -53,7 +75,7 @@ class Normed(nn.Module):
 
     def __init__(self, *channels: int) -> None:
         super().__init__()
-        pairs = list(zip(channels, channels[1:], strict=False))
+        pairs = list(pairwise(channels))
         self.convs = nn.ModuleList(nn.Conv2d(a, b, 3, 1, 1) for a, b in pairs)
         self.norms = nn.ModuleList(ChannelNorm(b) for _, b in pairs)
 
@@ -126,7 +148,7 @@ def _quantized(module: nn.Module, inputs: tuple, quantizer: object) -> nn.Module
     return convert_pt2e(prepared)
 
 
-def _cortex_m() -> Callable[[], bytes]:
+def _cortex_m(module: nn.Module, *sizes: int) -> Callable[[], object]:
     from executorch.backends.cortex_m.edge_compile_config import (  # noqa: PLC0415
         cortex_m_edge_compile_config,
     )
@@ -140,22 +162,22 @@ def _cortex_m() -> Callable[[], bytes]:
         CortexMTargetConfig,
     )
 
-    inputs = (torch.randn(1, 8, 8, 8).to(memory_format=torch.channels_last),)
-    module = Residual(2).eval().to(memory_format=torch.channels_last)
+    inputs = (torch.randn(sizes).to(memory_format=torch.channels_last),)
+    module = module.eval().to(memory_format=torch.channels_last)
     program = export(_quantized(module, inputs, CortexMQuantizer()), inputs)
     config = CortexMTargetConfig.from_target_string("cortex-m55")
 
-    def lower() -> bytes:
+    def lower() -> object:
         edge = to_edge(program, compile_config=cortex_m_edge_compile_config())
         edge._edge_programs["forward"] = CortexMPassManager(  # noqa: SLF001
             edge.exported_program(), target_config=config
         ).transform()
-        return bytes(edge.to_executorch().buffer)
+        return edge
 
     return lower
 
 
-def _ethos_u() -> Callable[[], bytes]:
+def _ethos_u(module: nn.Module, *sizes: int) -> Callable[[], object]:
     from executorch.backends.arm.ethosu import (  # noqa: PLC0415
         EthosUCompileSpec,
         EthosUPartitioner,
@@ -165,7 +187,7 @@ def _ethos_u() -> Callable[[], bytes]:
         get_symmetric_quantization_config,
     )
 
-    inputs = (torch.randn(1, 3, 8, 8),)
+    inputs = (torch.randn(sizes),)
     spec = EthosUCompileSpec(
         "ethos-u55-128",
         system_config="Ethos_U55_High_End_Embedded",
@@ -173,45 +195,35 @@ def _ethos_u() -> Callable[[], bytes]:
     )
     quantizer = EthosUQuantizer(spec)
     quantizer.set_global(get_symmetric_quantization_config())
-    program = export(_quantized(Normed(3, 8, 8).eval(), inputs, quantizer), inputs)
-
-    def lower() -> bytes:
-        return bytes(
-            to_edge_transform_and_lower(
-                program,
-                partitioner=[EthosUPartitioner(spec)],
-                compile_config=EdgeCompileConfig(_check_ir_validity=False),
-            )
-            .to_executorch()
-            .buffer
-        )
-
-    return lower
+    program = export(_quantized(module.eval(), inputs, quantizer), inputs)
+    return lambda: to_edge_transform_and_lower(
+        program,
+        partitioner=[EthosUPartitioner(spec)],
+        compile_config=EdgeCompileConfig(_check_ir_validity=False),
+    )
 
 
-def _xnnpack() -> Callable[[], bytes]:
+def _xnnpack() -> Callable[[], object]:
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import (  # noqa: PLC0415
         XnnpackPartitioner,
     )
 
     program = export(Residual(2).eval(), (torch.randn(1, 8, 8, 8),))
-    return lambda: bytes(
-        to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
-        .to_executorch()
-        .buffer
+    return lambda: to_edge_transform_and_lower(
+        program, partitioner=[XnnpackPartitioner()]
     )
 
 
 def _portable(
     module: nn.Module, *sizes: int, dynamic: object = None
-) -> Callable[[], bytes]:
+) -> Callable[[], object]:
     program = export(module.eval(), (torch.randn(*sizes),), dynamic_shapes=dynamic)
-    return lambda: bytes(to_edge(program).to_executorch().buffer)
+    return lambda: to_edge(program)
 
 
-NETS: dict[str, Callable[[], Callable[[], bytes]]] = {
-    "cortex-m": _cortex_m,
-    "ethos-u": _ethos_u,
+NETS: dict[str, Callable[[], Callable[[], object]]] = {
+    "cortex-m": lambda: _cortex_m(Residual(2), 1, 8, 8, 8),
+    "ethos-u": lambda: _ethos_u(Normed(3, 8, 8), 1, 3, 8, 8),
     "xnnpack": _xnnpack,
     "portable": lambda: _portable(Residual(1), 1, 8, 4, 4),
     "dynamic": lambda: _portable(
@@ -220,10 +232,19 @@ NETS: dict[str, Callable[[], Callable[[], bytes]]] = {
     "branches": lambda: _portable(Branches(), 3, 5),
     **{f"random {n}": lambda n=n: _portable(Random(n), 4, 4) for n in range(12)},
 }
-"""By name: gives what lowers the network to a program's bytes."""
+"""By name: gives what lowers the network."""
+
+LARGE: dict[str, Callable[[], Callable[[], object]]] = {
+    "nine convolutions, Ethos-U55": lambda: _ethos_u(
+        Normed(3, 16, 16, 16, *[32] * 6), 1, 3, 32, 32
+    ),
+    "MobileNetV1 0.25, Cortex-M": lambda: _cortex_m(MobileNet(), 1, 3, 96, 96),
+    "25 inverted residuals, Cortex-M": lambda: _cortex_m(Residual(25), 1, 8, 16, 16),
+}
+"""Those that are measured."""
 
 
-def lowering(name: str) -> Callable[[], bytes]:
-    """What lowers a network; the same weights each time."""
+def lowering(name: str) -> Callable[[], object]:
+    """What lowers a network but for `to_executorch`; always the same weights."""
     torch.manual_seed(7)
-    return NETS[name]()
+    return {**NETS, **LARGE}[name]()
