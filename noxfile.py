@@ -36,7 +36,10 @@ TARGETS = (
 CLANG_FORMAT = "clang-format-14"
 """Other versions format in other ways."""
 
-EXECUTORCH = ("executorch==1.5.1", "torch==2.13.0")
+EXECUTORCH = (
+    *("executorch==1.5.1", "torch==2.13.0"),
+    *("tosa-tools==2026.5.0", "ethos-u-vela==5.1.0"),
+)
 """What the corpus was made with; its tools are the reference."""
 
 

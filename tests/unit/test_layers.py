@@ -24,7 +24,7 @@ LAYERS = (
     {"boards"},
     {"targets"},
     {"profile", "pte", "catalog", "lockfile"},
-    {"stages", "running", "explain_selection"},
+    {"stages", "running", "explain_selection", "lowering"},
     {"plan", "shell"},
     {"pipeline", "render", "progress", "progress_lines"},
     {"arguments", "console", "fastpath"},
