@@ -21,7 +21,7 @@ _NETWORKS: Final = {
     "25 inverted residuals, Cortex-M": 2.5,
 }
 """How many times faster each should be; tests/interop/lowering_nets.py has them."""
-_MECHANISMS: Final = ("provenance", "recompile", "memo")
+_MECHANISMS: Final = ("provenance", "recompile", "memo", "texts", "collector")
 _VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "as it is": (),
     "all": _MECHANISMS,

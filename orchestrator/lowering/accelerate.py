@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import warnings
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.lowering.collector import collect_rarely
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.patches import Patches
 
@@ -58,6 +60,7 @@ def accelerated(
         patches = Patches()
         ledger = _Running.ledger = Ledger()
         memo = code = None
+        collector = gc.get_threshold()
         try:
             _Running.depth += 1
             if Mechanism.PROVENANCE in mechanisms:
@@ -78,9 +81,18 @@ def accelerated(
 
                 memo = Memo()
                 memo.install(patches)
+            if Mechanism.TEXTS in mechanisms:
+                from orchestrator.lowering.texts import (  # noqa: PLC0415
+                    describe_on_demand,
+                )
+
+                describe_on_demand(patches)
+            if Mechanism.COLLECTOR in mechanisms:
+                collect_rarely()
             yield ledger
         finally:
             patches.restore()
+            gc.set_threshold(*collector)
             _Running.depth -= 1
             if code is not None:
                 ledger.deferred, ledger.generated = code.deferred, code.generated

@@ -15,3 +15,7 @@ class Mechanism(StrEnum):
     MEMO = "memo"
     """An operator whose arguments have metadata that was seen before is not dispatched
     again, if its node has the metadata that came of it then."""
+    TEXTS = "texts"
+    """The text that describes a node is made when somebody reads it."""
+    COLLECTOR = "collector"
+    """The garbage collector runs rarely."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_ABSENT = object()
+
 
 class Patches:
     """Replacements that are taken back in the reverse order."""
@@ -20,8 +22,22 @@ class Patches:
         self._before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, new)
 
+    def add(self, owner: Any, name: str, new: Any) -> None:
+        """Give `owner` an attribute that it does not have itself.
+
+        Raises:
+            KeyError: It has one of that name.
+        """
+        if name in vars(owner):
+            raise KeyError(name)
+        self._before.append((owner, name, _ABSENT))
+        setattr(owner, name, new)
+
     def restore(self) -> None:
         """Take everything back."""
         while self._before:
             owner, name, value = self._before.pop()
-            setattr(owner, name, value)
+            if value is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)

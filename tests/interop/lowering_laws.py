@@ -9,6 +9,7 @@ Prints JSON: by law, whether it holds.
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import logging
 import pickle
@@ -30,18 +31,21 @@ PATCHED = (
     (NodeSource, "__init__"),
     (GraphModule, "recompile"),
     (_ExportPassBase, "_fx"),
+    (_ExportPassBase.ExportInterpreter, "run_node"),
 )
 
 
 def _now() -> list[object]:
-    return [vars(owner)[name] for owner, name in PATCHED]
+    return [vars(owner)[name] for owner, name in PATCHED] + [gc.get_threshold()]
 
 
 def _restores() -> bool:
     before = _now()
     with accelerated():
         changed = all(a is not b for a, b in zip(before, _now(), strict=True))
-    return changed and _now() == before
+    return (
+        changed and _now() == before and "node_debug_str" not in vars(_ExportPassBase)
+    )
 
 
 def _restores_after_an_error() -> bool:
@@ -98,6 +102,22 @@ def _generates_code_on_demand() -> bool:
     return all([*holds, graphs[5](one).tolist() == [2, 2]])
 
 
+def _describes_on_demand() -> bool:
+    texts = []
+
+    class Pass(ExportPass):
+        def call_operator(self, op, args, kwargs, meta):  # noqa: ANN001, ANN202
+            texts.append(self.node_debug_str)
+            return super().call_operator(op, args, kwargs, meta)
+
+    program = torch.export.export(torch.nn.ReLU(), (torch.ones(3),))
+    Pass()(program.graph_module)
+    with accelerated():
+        Pass()(program.graph_module)
+        unused = ExportPass().node_debug_str is None
+    return unused and len(texts) == 2 and texts[0] == texts[1] and "relu" in texts[0]
+
+
 def _changed(change: object) -> bool:
     """Whether a recording differs if a pass does something else."""
 
@@ -140,6 +160,7 @@ def main() -> None:
                 "restores": _restores(),
                 "restores after an error": _restores_after_an_error(),
                 "nests": _nests(),
+                "describes on demand": _describes_on_demand(),
                 "refuses other versions": _refuses_other_versions(),
                 "generates code on demand": _generates_code_on_demand(),
                 "notices another operator": _changed(_other_operator),

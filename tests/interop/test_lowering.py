@@ -37,7 +37,7 @@ def _run(script: str, *words: str) -> Any:
 @cache
 def _compared() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = _run(
-        "compare_lowering.py", "provenance", "recompile", "memo"
+        "compare_lowering.py", "provenance", "recompile", "memo", "texts", "collector"
     )
     return found
 
@@ -62,6 +62,7 @@ def test_the_mechanisms_have_done_something() -> None:
         "restores",
         "restores after an error",
         "nests",
+        "describes on demand",
         "refuses other versions",
         "generates code on demand",
         "notices another operator",
