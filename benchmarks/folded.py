@@ -6,13 +6,11 @@ ExecuTorch's figures are of a program whose constants were folded by its exporte
 
 from __future__ import annotations
 
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import counting
+from benchmarks.firmwares import measure_all
 from benchmarks.macs import multiply_accumulates
 from benchmarks.product import CORPUS, build
 from benchmarks.reference import EXECUTORCH_FOLDED
@@ -20,6 +18,8 @@ from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
 from orchestrator.pte.reader import read_program
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from benchmarks.counting import Counts
 
 _CASE = "ad_autoencoder_fp32"
@@ -50,26 +50,16 @@ def measure(repetitions: int) -> Findings:
     """Sizes and instructions; they are exact, so that one run is enough."""
     del repetitions
     findings = Findings()
-    try:
-        plugin: Path | None = counting.plugin_file()
-    except NotMeasuredError as missing:
-        plugin = None
-        findings.missing.append(f"instructions: {missing}")
     keys: list[_Key] = [
         (cpu, toolchain, optimize, folded)
         for cpu in _CORES
         for toolchain in _TOOLCHAINS
         for optimize, folded in (("size", False), ("size", True), ("speed", True))
     ]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            found = list(pool.map(lambda key: _measure(folder, key, plugin), keys))
-    measured = [m for m in found if isinstance(m, _Measured)]
+    measured = measure_all(keys, _measure, findings)
     if measured:
         findings.tables.append(_table(measured))
         findings.goals += [goal for m in measured for goal in _goals(m)]
-    findings.missing += [reason for reason in found if isinstance(reason, str)]
     return findings
 
 

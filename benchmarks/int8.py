@@ -5,13 +5,11 @@ Prelinked, both toolchains, exact: sizes from the ELF, instructions from QEMU.
 
 from __future__ import annotations
 
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import counting
+from benchmarks.firmwares import measure_all
 from benchmarks.macs import multiply_accumulates
 from benchmarks.product import CORPUS, Built, build
 from benchmarks.reference import EXECUTORCH_INT8, TFLITE_MICRO_INT8
@@ -19,6 +17,8 @@ from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
 from orchestrator.pte.reader import read_program
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from benchmarks.counting import Counts
 
 _CASES = {
@@ -53,23 +53,13 @@ def measure(repetitions: int) -> Findings:
     """Sizes and instructions; they are exact, so that one run is enough."""
     del repetitions
     findings = Findings()
-    try:
-        plugin: Path | None = counting.plugin_file()
-    except NotMeasuredError as missing:
-        plugin = None
-        findings.missing.append(f"instructions: {missing}")
     keys = [(m, c, t) for c in _CORES for m in _CASES for t in _TOOLCHAINS]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            found = list(pool.map(lambda key: _measure(folder, key, plugin), keys))
-    measured = [m for m in found if isinstance(m, _Measured)]
+    measured = measure_all(keys, _measure, findings)
     for cpu in _CORES:
         rows = [m for m in measured if m.built.cpu == cpu]
         if rows:
             findings.tables += [_sizes(cpu, rows), _instructions(cpu, rows)]
             findings.goals += [goal for m in rows for goal in _goals(m)]
-    findings.missing += [reason for reason in found if isinstance(reason, str)]
     return findings
 
 

@@ -7,18 +7,18 @@ loaded and prelinked.
 from __future__ import annotations
 
 import json
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import counting
+from benchmarks.firmwares import measure_all
 from benchmarks.product import CORPUS, Built, build
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
 from orchestrator.pte.reader import read_program
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from benchmarks.counting import Counts
 
 _CORES = ("cortex-m55", "cortex-m4")
@@ -71,23 +71,13 @@ def measure(repetitions: int) -> Findings:
     """Sizes and instructions; they are exact, so that one run is enough."""
     del repetitions
     findings = Findings()
-    try:
-        plugin: Path | None = counting.plugin_file()
-    except NotMeasuredError as missing:
-        plugin = None
-        findings.missing.append(f"instructions: {missing}")
     keys = [(case, cpu, load) for case in _cases() for cpu in _CORES for load in _LOADS]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            found = list(pool.map(lambda key: _measure(folder, key, plugin), keys))
-    measured = [m for m in found if isinstance(m, _Measured)]
+    measured = measure_all(keys, _measure, findings)
     for cpu in _CORES:
         rows = [m for m in measured if m.cpu == cpu]
         if rows:
             findings.tables.append(_table(cpu, rows))
             findings.goals += _goals(cpu, rows)
-    findings.missing += [reason for reason in found if isinstance(reason, str)]
     return findings
 
 
