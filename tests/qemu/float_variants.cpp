@@ -9,6 +9,7 @@
 #include "orch/platform.h"
 #include "portable/convolve.h"
 #include "portable/convolve_mve.h"
+#include "random_numbers.h"
 #include "util/matmul.h"
 
 namespace {
@@ -31,23 +32,6 @@ const float* floats(const uint32_t* bits) {
   return reinterpret_cast<const float*>(bits);
 }
 float* floats(uint32_t* bits) { return reinterpret_cast<float*>(bits); }
-
-uint32_t state;
-
-uint32_t next() {
-  state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
-  return state;
-}
-
-/// From `low` to `high`, both included.
-int32_t between(int32_t low, int32_t high) {
-  return low +
-         static_cast<int32_t>(next() % static_cast<uint32_t>(high - low + 1));
-}
-
-bool one_in(int32_t count) { return between(1, count) == 1; }
 
 /// The bits of a float below 2 whose exponent is up to `spread` smaller.
 uint32_t number(int32_t exponent, int32_t spread) {

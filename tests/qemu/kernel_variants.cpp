@@ -7,6 +7,7 @@
 
 #include "kernel_variant.h"
 #include "orch/platform.h"
+#include "random_numbers.h"
 
 namespace {
 
@@ -24,23 +25,6 @@ int8_t expected[kMostItems + 2 * kGuard];
 int32_t biases[kMostChannels];
 int32_t multipliers[kMostChannels];
 int32_t shifts[kMostChannels];
-
-uint32_t state;
-
-uint32_t next() {
-  state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
-  return state;
-}
-
-/// From `low` to `high`, both included.
-int32_t between(int32_t low, int32_t high) {
-  return low +
-         static_cast<int32_t>(next() % static_cast<uint32_t>(high - low + 1));
-}
-
-bool one_in(int32_t count) { return between(1, count) == 1; }
 
 /// Any number, often one at an edge.
 int32_t any() {
