@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,8 @@ from orchestrator.targets import resolve_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from orchestrator.core.toolchain import Toolchain
+
 _ROOT: Final = Path(__file__).parents[2]
 _SOURCES: Final = (
     "freestanding/mem.cpp",
@@ -28,24 +31,41 @@ _SOURCES: Final = (
 Flags = tuple[str, ...]
 
 
-def run_firmware(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firmware:
+    """What was built.
+
+    Args:
+        elf: What the emulator loads.
+        objects: Of the runtime's sources, by path under runtime/.
+        toolchain: That built it.
+        machine: Flags that select the core.
+        emulator: Its command.
+    """
+
+    elf: Path
+    objects: dict[str, Path]
+    toolchain: Toolchain
+    machine: tuple[str, ...]
+    emulator: tuple[str, ...]
+
+
+def link_firmware(
     folder: Path,
     *,
-    target: tuple[str, str, str],
+    target: tuple[str, str | None, str],
     optimize: str = "size",
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
-    request: Sequence[int],
-) -> list[int]:
-    """Build firmware, let it answer a request; both are words of 32 bits.
+) -> Firmware:
+    """Build firmware.
 
     Args:
         folder: An empty one.
-        target: Cpu, isa and toolchain.
+        target: Cpu, isa (None is the cpu's own) and toolchain.
         optimize: As in a profile.
         sources: Of the runtime, relative to it, beside start-up and files.
         units: From the flags of the target to what else is compiled.
-        request: What `orch_application` reads.
     """
     cpu, isa, name = target
     resolved = resolve_target(
@@ -65,25 +85,53 @@ def run_firmware(
         runtime_sources=(*_SOURCES, *sources),
         models=(),
     )
-    compiled = [u for u in plan.units if u.source.startswith("src/runtime/")]
-    flags = next(u for u in compiled if "platform" in u.source).flags
-    compiled += units(flags)
+    runtime = [u for u in plan.units if u.source.startswith("src/runtime/")]
+    assert len(runtime) == len(_SOURCES) + len(sources)
+    flags = next(u for u in runtime if "platform" in u.source).flags
+    compiled = [*runtime, *units(flags)]
     for unit in compiled:
         (folder / unit.object).parent.mkdir(parents=True, exist_ok=True)
         command = (*toolchain.compiler, *unit.flags, "-Werror", "-c", unit.source)
-        _run((*command, "-o", unit.object), folder)
+        run_command((*command, "-o", unit.object), folder)
     link = (*toolchain.linker, *plan.link_flags, *(u.object for u in compiled))
-    _run((*link, toolchain.builtins or "-lgcc", "-o", "test.elf"), folder)
+    run_command((*link, toolchain.builtins or "-lgcc", "-o", "test.elf"), folder)
+    return Firmware(
+        elf=folder / "test.elf",
+        objects={
+            u.source.removeprefix("src/runtime/"): folder / u.object for u in runtime
+        },
+        toolchain=toolchain,
+        machine=resolved.isa.machine_flags,
+        emulator=find_emulator(resolved.board.emulator),
+    )
+
+
+def run_firmware(
+    folder: Path,
+    *,
+    target: tuple[str, str, str],
+    optimize: str = "size",
+    sources: Sequence[str],
+    units: Callable[[Flags], Sequence[CompileUnit]],
+    request: Sequence[int],
+) -> list[int]:
+    """Build firmware, let it answer a request; both are words of 32 bits.
+
+    Arguments are those of `link_firmware`, and what `orch_application` reads.
+    """
+    firmware = link_firmware(
+        folder, target=target, optimize=optimize, sources=sources, units=units
+    )
     (folder / "request").write_bytes(np.array(request, "<u4").tobytes())
     paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"
-    emulator = find_emulator(resolved.board.emulator)
     options = ("-semihosting-config", paths, "-kernel", "test.elf")
-    _run((*emulator, *options), folder)
+    run_command((*firmware.emulator, *options), folder)
     found: list[int] = np.fromfile(folder / "response", "<i4").tolist()
     return found
 
 
-def _run(command: Sequence[str | Path], folder: Path) -> None:
+def run_command(command: Sequence[str | Path], folder: Path) -> str:
+    """What a command prints; it must succeed and say nothing else."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
@@ -96,3 +144,4 @@ def _run(command: Sequence[str | Path], folder: Path) -> None:
     )
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stderr}"
     assert done.stderr == ""
+    return done.stdout

@@ -7,8 +7,6 @@ is numpy on the host, whose processor has a double unit. NaN stands for any NaN.
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,32 +15,21 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.core.memory import MemoryPlan
-from orchestrator.core.resolution import Resolution
-from orchestrator.shell.toolchain import find_emulator, find_toolchain, with_builtins
-from orchestrator.stages.compile import CompileUnit, plan_compile
-from orchestrator.stages.generate.linker import linker_script
-from orchestrator.targets import resolve_target
+from orchestrator.stages.compile import CompileUnit
 from tests.qemu import double_operands as operands
+from tests.qemu.bare_firmware import Firmware, link_firmware, run_command
 from tests.targets import with_toolchains
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from orchestrator.core.toolchain import Toolchain
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 ROOT: Final = Path(__file__).parents[2]
 MAIN: Final = Path(__file__).with_name("double_operations.cpp")
-SOURCES: Final = (
-    "freestanding/mem.cpp",
-    "freestanding/soft_double.cpp",
-    "freestanding/soft_float.cpp",
-    "platform/cortex_m/semihosting.cpp",
-    "platform/cortex_m/startup.cpp",
-)
+SOURCES: Final = ("freestanding/soft_double.cpp", "freestanding/soft_float.cpp")
 TARGETS: Final = with_toolchains("cortex-m0plus", "cortex-m3", "cortex-m4")
 """Each with support functions of its own: two without an FPU, one with a single one."""
 
@@ -166,41 +153,6 @@ OPERATIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Firmware:
-    """The operations, built for a core.
-
-    Args:
-        elf: What the emulator loads.
-        objects: Of our sources, by path under runtime/.
-        toolchain: That built it.
-        machine: Flags that select the core.
-        emulator: Its command.
-    """
-
-    elf: Path
-    objects: dict[str, Path]
-    toolchain: Toolchain
-    machine: tuple[str, ...]
-    emulator: tuple[str, ...]
-
-
-def _run(command: Sequence[str | Path], folder: Path, timeout_s: float = 120.0) -> str:
-    done = subprocess.run(
-        [str(word) for word in command],
-        cwd=folder,
-        env=os.environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stderr}"
-    assert done.stderr == ""
-    return done.stdout
-
-
 @pytest.fixture(scope="module", params=TARGETS, ids="-".join)
 def firmware(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -209,44 +161,11 @@ def firmware(
     cpu, name = request.param
     need_toolchain(cpu, name)
     need_emulator(cpu)
-    target = resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=name, optimize="size"
-    )
-    assert target.board is not None
-    toolchain = with_builtins(find_toolchain(target), target)
-    folder = tmp_path_factory.mktemp(f"{cpu}-{name}")
-    (folder / "src").symlink_to(ROOT)
-    script = linker_script("test", target.board, MemoryPlan(models=()))
-    (folder / script.path).parent.mkdir()
-    (folder / script.path).write_text(script.text)
-    plan = plan_compile(
-        profile="test",
-        target=target,
-        toolchain=toolchain,
-        resolution=Resolution(),
-        runtime_sources=SOURCES,
-        models=(),
-    )
-    units = [u for u in plan.units if u.source.startswith("src/runtime/")]
-    assert len(units) == len(SOURCES)
-    platform = next(u for u in units if "platform" in u.source)
-    main = CompileUnit(str(MAIN), "obj/main.o", platform.flags)
-    for unit in (*units, main):
-        (folder / unit.object).parent.mkdir(parents=True, exist_ok=True)
-        command = (*toolchain.compiler, *unit.flags, "-Werror", "-c", unit.source)
-        _run((*command, "-o", unit.object), folder)
-    builtins = toolchain.builtins or "-lgcc"
-    objects = [u.object for u in (*units, main)]
-    link = (*toolchain.linker, *plan.link_flags, *objects, builtins)
-    _run((*link, "-o", "firmware.elf"), folder)
-    return Firmware(
-        elf=folder / "firmware.elf",
-        objects={
-            u.source.removeprefix("src/runtime/"): folder / u.object for u in units
-        },
-        toolchain=toolchain,
-        machine=target.isa.machine_flags,
-        emulator=find_emulator(target.board.emulator),
+    return link_firmware(
+        tmp_path_factory.mktemp(f"{cpu}-{name}"),
+        target=(cpu, None, name),
+        sources=SOURCES,
+        units=lambda flags: [CompileUnit(str(MAIN), "obj/main.o", flags)],
     )
 
 
@@ -273,7 +192,7 @@ def test_same_bits_as_on_the_host(
     (tmp_path / "request").write_bytes(request)
     paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"
     options = ("-semihosting-config", paths, "-kernel", firmware.elf)
-    _run((*firmware.emulator, *options), tmp_path)
+    run_command((*firmware.emulator, *options), tmp_path)
     found = np.fromfile(tmp_path / "response", "<u8").astype(np.uint64)
     with np.errstate(all="ignore"):
         values = operation.expected(a, b)
@@ -293,7 +212,9 @@ def test_same_bits_as_on_the_host(
 
 def _defined(nm: str, file: Path, member: str = "") -> set[str]:
     """Global symbols of an object, or of the archive member that defines one."""
-    lines = _run((nm, "-A", "-g", "--defined-only", file), file.parent).splitlines()
+    lines = run_command(
+        (nm, "-A", "-g", "--defined-only", file), file.parent
+    ).splitlines()
     fields = [line.rpartition(":") for line in lines if ":" in line]
     symbols = [(place, rest.split()[-1]) for place, _, rest in fields]
     places = {place for place, symbol in symbols if member in ("", symbol)}
@@ -305,8 +226,8 @@ def test_libgcc_object_of_addition_is_never_needed(firmware: Firmware) -> None:
     """Else a firmware that calls another of its functions would not link."""
     compiler = firmware.toolchain.compiler[0]
     ask = (compiler, *firmware.machine, "-print-libgcc-file-name")
-    libgcc = Path(_run(ask, firmware.elf.parent).strip())
-    nm = _run((compiler, "-print-prog-name=nm"), firmware.elf.parent).strip()
+    libgcc = Path(run_command(ask, firmware.elf.parent).strip())
+    nm = run_command((compiler, "-print-prog-name=nm"), firmware.elf.parent).strip()
     theirs = _defined(nm, libgcc, "__aeabi_dadd")
     assert {"__aeabi_dadd", "__aeabi_dsub"} <= theirs
     ours = _defined(nm, firmware.objects["freestanding/soft_double.cpp"])
