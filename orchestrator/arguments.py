@@ -94,6 +94,8 @@ def parser() -> argparse.ArgumentParser:
     command("plan", "show what would be built and why; needs no compiler")
     command("check", "check profile, models, kernels and memory; needs no compiler")
 
+    _add_export(command)
+
     inspect = command("inspect", "show what is in a .pte program", profile=False)
     inspect.add_argument("model", type=Path, metavar="MODEL")
 
@@ -122,6 +124,28 @@ def parser() -> argparse.ArgumentParser:
     command("doctor", "list compilers and emulators, found and missing", profile=False)
     command("schema", "print the JSON Schema of profiles", profile=False)
     return top
+
+
+def _add_export(command: Callable[..., _Parser]) -> None:
+    """Models that are given as Python."""
+    export = command("export", "make programs of models that are given as Python")
+    export.add_argument(
+        "--again", action="store_true", help="also where nothing changed"
+    )
+    export.add_argument(
+        "--no-accelerate",
+        action="store_false",
+        dest="accelerate",
+        help="lower as ExecuTorch does by itself",
+    )
+    export.add_argument(
+        "--verify",
+        action="store_true",
+        help="lower both ways, and compare every graph and the program",
+    )
+    export.add_argument(
+        "--explain", action="store_true", help="what each pass of lowering did"
+    )
 
 
 def _add_run(command: Callable[..., _Parser]) -> None:

@@ -99,6 +99,12 @@ class Console:
         )
         self.failure(bug)
 
+    def notes(self) -> Reporter:
+        """What takes long, for commands that mostly do not."""
+        from orchestrator.progress_lines import Lines  # noqa: PLC0415
+
+        return Lines(explain=False)
+
     def reporter(self, *, explain: bool) -> Reporter:
         """Progress: a bar on a terminal, plain lines elsewhere."""
         if sys.stderr.isatty():

@@ -29,6 +29,8 @@ class Lock:
     Args:
         profile: Name, file and digest of the profile (and of its base).
         models: By name: digest of the program.
+        exports: Of models that are given as Python: code, lowering, and digests of
+            every file that was read.
         sources: By path relative to the folder of runtime/ and kernels/: digests of
             every source, header and functions.yaml that was read.
         generated: By path: digests of the generated files.
@@ -49,6 +51,7 @@ class Lock:
     toolchain: Facts
     python: Facts
     outputs: Facts
+    exports: Facts = ()
     firmware: Facts = ()
     memory: Facts = ()
 
@@ -77,6 +80,8 @@ def lock_text(lock: Lock) -> str:
         f"schema = {SCHEMA}",
     ]
     for field in fields(lock):
+        if field.name == "exports" and not lock.exports:
+            continue
         lines += ["", f"[{field.name}]"]
         lines += [
             f"{_quoted(name)} = {_quoted(value)}"
@@ -114,6 +119,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
         python: dict[StrictStr, StrictStr]
         outputs: dict[StrictStr, StrictStr]
         # Locks of earlier versions have none.
+        exports: dict[StrictStr, StrictStr] = {}
         firmware: dict[StrictStr, StrictStr] = {}
         memory: dict[StrictStr, StrictStr] = {}
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    pipeline.reporter = console.notes()
     plan = pipeline.check()
     kernels = len(pipeline.resolution(plan).table_entries)
     memory = pipeline.memory(plan)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print target, models, kernels, memory and stages."""
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    pipeline.reporter = console.notes()
     plan = pipeline.check()
     toolchain = f"{pipeline.target.toolchain} (not installed)"
     try:

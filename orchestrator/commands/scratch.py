@@ -40,6 +40,7 @@ def _show(args: Namespace, console: Console) -> ExitCode:
     )
 
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    pipeline.reporter = console.notes()
     plan = pipeline.plan(with_toolchain=False)
     target = pipeline.target
     calls = scratch_calls(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ExitCode, ReproducibilityError, SourceSpan
-from orchestrator.pipeline import BuildOptions, Pipeline, load
+from orchestrator.pipeline import BuildOptions, ExportChoice, Pipeline, load
 from orchestrator.shell.publish import published_files
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
         try:
             first = Pipeline(profile, BuildOptions(out=args.out, write_lock=False))
             here = first.build(reporter)
-            options = BuildOptions(out=elsewhere, write_lock=False)
+            options = BuildOptions(
+                out=elsewhere,
+                write_lock=False,
+                export=ExportChoice(cache=Path(name) / "exports"),
+            )
             Pipeline(profile, options).build(reporter)
         finally:
             reporter.close()

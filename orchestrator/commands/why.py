@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Tell why an operator, kernel, source or symbol is in the product."""
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    pipeline.reporter = console.notes()
     facts = selection_facts(pipeline)
     answer = why(args.name, facts)
     stamp = str(pipeline.folder / WORK / STAMP_NAME)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Tell why an operator, kernel, source or dtype is not in the product."""
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    pipeline.reporter = console.notes()
     answer = why_not(args.name, selection_facts(pipeline), dtype=args.dtype)
     console.document(why_not_document(answer))
     console.data(why_not_text(answer))

@@ -4,6 +4,20 @@
 """
 
 from orchestrator.pipeline.build import BuildReport, Pipeline
-from orchestrator.pipeline.inputs import WORK, BuildOptions, load
+from orchestrator.pipeline.inputs import (
+    WORK,
+    BuildOptions,
+    ExportChoice,
+    Inputs,
+    load,
+)
 
-__all__ = ["WORK", "BuildOptions", "BuildReport", "Pipeline", "load"]
+__all__ = [
+    "WORK",
+    "BuildOptions",
+    "BuildReport",
+    "ExportChoice",
+    "Inputs",
+    "Pipeline",
+    "load",
+]

@@ -80,6 +80,7 @@ class Pipeline(Stages):
         from orchestrator.shell.publish import publish  # noqa: PLC0415
         from orchestrator.shell.toolchain import with_builtins  # noqa: PLC0415
 
+        self.reporter = reporter
         # A gap is reported before anybody misses a compiler.
         self.prove(self.plan(with_toolchain=False))
         plan = self.plan(with_toolchain=True)
@@ -121,8 +122,7 @@ class Pipeline(Stages):
             firmware=self.firmware_facts(plan),
             memory=self.memory_facts(plan),
         )
-        text = lockfile.lock_text(lock)
-        changed = self._current_lock_text() != text
+        changed = self._current_lock_text() != (text := lockfile.lock_text(lock))
         if self.options.locked and changed:
             lines = lockfile.differences(old_lock, lock) if old_lock else ()
             raise lockfile.stale(str(self.lock_file), lines or ("only its form",))

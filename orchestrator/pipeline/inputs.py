@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
+from orchestrator.reporter import Silent
 from orchestrator.shell import sources, stamp
 from orchestrator.targets import Target, resolve_target
 
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from orchestrator.catalog import Catalog
     from orchestrator.core.op_info import Origin
     from orchestrator.core.toolchain import Toolchain
+    from orchestrator.pipeline.exporting import Exported
     from orchestrator.pipeline.libraries import Libraries
     from orchestrator.profile import Profile
     from orchestrator.pte.program import Program
+    from orchestrator.reporter import Reporter
 
 WORK = ".work"
 
@@ -27,6 +30,23 @@ WORK = ".work"
 def digest(data: bytes) -> str:
     """SHA-256 in hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportChoice:
+    """How to export.
+
+    Args:
+        accelerate: Lower faster.
+        verify: Lower both ways, and compare.
+        again: Do not look for what is known.
+        cache: Folder of what is known; None for the machine's.
+    """
+
+    accelerate: bool = True
+    verify: bool = False
+    again: bool = False
+    cache: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +59,7 @@ class BuildOptions:
         locked: The lock must not change.
         frozen: Its inputs must be those of the lock before anything runs.
         write_lock: Write the lock beside the profile.
+        export: How models that are given as Python are exported.
     """
 
     out: Path | None = None
@@ -46,6 +67,7 @@ class BuildOptions:
     locked: bool = False
     frozen: bool = False
     write_lock: bool = True
+    export: ExportChoice = ExportChoice()
 
 
 def load(path: Path) -> Profile:
@@ -74,12 +96,29 @@ class Inputs:
         self.work = self.folder / WORK
         self.lock_file = profile.file.with_suffix(".lock")
         self.states: dict[str, stamp.State] = {}
+        self.reporter: Reporter = Silent()
 
     def read(self, path: Path) -> bytes:
         """Bytes of an input; its state is noted first, for the stamp."""
         absolute = str(path.absolute())
         self.states.setdefault(absolute, stamp.state_of(absolute))
         return path.read_bytes()
+
+    def digest_of(self, path: Path) -> str:
+        """Digest of an input."""
+        return digest(self.read(path))
+
+    @cached_property
+    def exported(self) -> dict[str, Exported]:
+        """Models that are given as Python, as programs. Raises ModelError."""
+        if all(model.source is None for model in self.profile.models):
+            return {}
+        from orchestrator.pipeline.exporting import export_models  # noqa: PLC0415
+
+        found = export_models(self)
+        for path in (p for e in found.values() for p in e.paths):
+            self.states.setdefault(path, stamp.state_of(path))
+        return found
 
     @cached_property
     def target(self) -> Target:
@@ -107,6 +146,9 @@ class Inputs:
         problems: list[Diagnostic] = []
         data: dict[str, bytes] = {}
         for index, model in enumerate(self.profile.models):
+            if model.source is not None:
+                data[model.name] = self.exported[model.name].program
+                continue
             try:
                 data[model.name] = self.read(model.path)
             except OSError as error:
@@ -227,7 +269,7 @@ class Inputs:
     def model_spans(self) -> dict[str, SourceSpan]:
         """Profile line of each model."""
         return {
-            model.name: self.profile.span("models", index, "path")
+            model.name: self.profile.span("models", index, model.key)
             for index, model in enumerate(self.profile.models)
         }
 

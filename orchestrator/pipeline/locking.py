@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orchestrator
 from orchestrator import lockfile
 from orchestrator.core.artifact import Artifact, GeneratedFile
+from orchestrator.core.lowering import quantize_text
 from orchestrator.pipeline.inputs import Inputs, digest
 from orchestrator.stages.compile import SOURCES
 
@@ -104,7 +107,10 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
                 *((f"sha256 {role}", found) for role, found in toolchain.programs),
             ]
         ),
-        python=lockfile.facts(_distributions(toolchain).items()),
+        python=lockfile.facts(
+            {**exported_distributions(inputs), **_distributions(toolchain)}.items()
+        ),
+        exports=export_facts(inputs),
         outputs=(),
     )
 
@@ -116,6 +122,40 @@ def _distributions(toolchain: Toolchain) -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found["ziglang"] = version("ziglang")
     return found
+
+
+def exported_distributions(inputs: Inputs) -> dict[str, str]:
+    """Versions of what took part in exporting models."""
+    found: dict[str, str] = {}
+    for exported in inputs.exported.values():
+        found |= exported.facts["distributions"]
+    return found
+
+
+def export_facts(inputs: Inputs) -> lockfile.Facts:
+    """What each exported model was made of, and how.
+
+    Files beside or below the profile or the code have their path; those elsewhere,
+    whose place is another on each machine, their name.
+    """
+    found: dict[str, str] = {}
+    for model in inputs.profile.models:
+        source = model.source
+        if source is None:
+            continue
+        found[f"{model.name} source"] = f"{inputs.label(model.path)}:{source.function}"
+        found[f"{model.name} lowering"] = source.lowering
+        exported = inputs.exported[model.name]
+        found[f"{model.name} python"] = exported.facts["python"]
+        if source.quantize is not None:
+            found[f"{model.name} quantize"] = quantize_text(source.quantize)
+        top = Path(os.path.commonpath([inputs.profile.folder, model.path.parent]))
+        for label, (sha256, _) in exported.facts["files"].items():
+            path = Path(os.path.normpath(model.path.parent / label))
+            name = inputs.label(path) if path.is_relative_to(top) else path.name
+            key = f"{model.name} file {name}"
+            found[key] = " ".join(sorted({*found.get(key, "").split(), sha256}))
+    return lockfile.facts(found.items())
 
 
 _INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)

@@ -191,6 +191,11 @@ class Stages(Inputs):
         ]
         names = {m.name for m in missing}
         found += [
+            f"warning[left-over]: model {name}: {text}"
+            for name, exported in self.exported.items()
+            for text in exported.facts["warnings"]
+        ]
+        found += [
             f"warning[not-missing]: operators.allow_missing names {name},"
             " which is not missing"
             for name in self.profile.operators.allow_missing

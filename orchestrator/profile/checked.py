@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import KernelKey
+    from orchestrator.core.lowering import Quantize
     from orchestrator.core.operator import OperatorName
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -90,13 +91,32 @@ class NamedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSource:
+    """Python code that gives a model.
+
+    Args:
+        function: Name of a callable in the file of the model.
+        lowering: One of `core.lowering.LOWERINGS`.
+        quantize: How; None leaves the model as it is.
+        reads: Files and patterns of files that its code reads.
+    """
+
+    function: str
+    lowering: str
+    quantize: Quantize | None = None
+    reads: tuple[NamedFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEntry:
     """A model of the product.
 
     Args:
         name: Unique in the profile; a C identifier in small letters.
-        path: Where the program is, seen from where the user named the profile.
+        path: Where the program is, or the Python file that it is made of, seen from
+            where the user named the profile.
         written: The path as the profile has it.
+        source: How the program is made; None if there is one.
         load: How it gets onto the device.
         data: Files with constants that the program leaves outside.
         pins: Memories that its arenas have to lie in.
@@ -105,9 +125,15 @@ class ModelEntry:
     name: str
     path: Path
     written: str
+    source: ModelSource | None = None
     load: Load = Load.PTE
     data: tuple[NamedFile, ...] = ()
     pins: Pins = NO_PINS
+
+    @property
+    def key(self) -> str:
+        """The key of the profile that says where it comes from."""
+        return "path" if self.source is None else "source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,19 +7,15 @@ reports, they pass over.
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from orchestrator.boards import boards_of
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.check_delegates import check_delegates
 from orchestrator.profile.check_libraries import check_libraries
+from orchestrator.profile.check_models import check_models
 from orchestrator.profile.check_regions import check_regions
-from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
-    is_model_name,
-    is_relative_path,
-    near_name,
     shown,
 )
 from orchestrator.profile.model import ISAS, ProfileTable
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from orchestrator.profile.checked import KeyPath
     from orchestrator.profile.document import Document
 
 
@@ -49,7 +44,7 @@ def check(
         is_file: Whether a path is a file; may raise `OSError`.
     """
     yield from _check_target(document)
-    yield from _check_models(document, is_file)
+    yield from check_models(document, is_file)
     yield from _check_yaml_files(document, is_file)
     yield from check_libraries(document, known_libraries, is_file)
     yield from check_delegates(document, is_file)
@@ -96,44 +91,6 @@ def _check_target(document: Document) -> Iterator[Diagnostic]:
         )
 
 
-def _check_models(
-    document: Document, is_file: Callable[[Path], bool]
-) -> Iterator[Diagnostic]:
-    first_with: dict[str, KeyPath] = {}
-    for index, model in enumerate(array_of(document, "models")):
-        if not isinstance(model, dict):
-            continue
-        path, name = (text_of(document, "models", index, k) for k in ("path", "name"))
-        where: KeyPath = ("models", index, "name")
-        if path is not None and is_relative_path(path):
-            yield from missing_file(
-                document,
-                ("models", index, "path"),
-                is_file,
-                what="model file",
-                expected="an exported program, a .pte file",
-            )
-            for at in range(len(array_of(document, "models", index, "data"))):
-                yield from missing_file(
-                    document,
-                    ("models", index, "data", at),
-                    is_file,
-                    what="data file",
-                    expected="constants of the program, a .ptd file",
-                )
-            if "name" not in model:
-                where = ("models", index, "path")
-                name = PurePosixPath(path).stem
-                if not is_model_name(name):
-                    yield _unusable_stem(document, where, name)
-        if name is None:
-            continue
-        if name in first_with:
-            yield _duplicate(document, where, name, first_with[name])
-        else:
-            first_with[name] = where
-
-
 def _check_yaml_files(
     document: Document, is_file: Callable[[Path], bool]
 ) -> Iterator[Diagnostic]:
@@ -145,35 +102,6 @@ def _check_yaml_files(
             what="operator list",
             expected="a functions.yaml or selected_operators.yaml",
         )
-
-
-def _unusable_stem(document: Document, where: KeyPath, stem: str) -> Diagnostic:
-    return Diagnostic(
-        code="missing-key",
-        message=f'{key_text(where[:2])} needs a name, its file name "{stem}" is none',
-        where=document.span(*where),
-        notes=(("expected", "a small letter, then small letters, digits or _"),),
-        hint=f'add name = "{near_name(stem, "_") or "model"}"',
-    )
-
-
-def _duplicate(
-    document: Document, where: KeyPath, name: str, first: KeyPath
-) -> Diagnostic:
-    verb = "write" if where[-1] == "name" else "add"
-    return Diagnostic(
-        code="duplicate-model",
-        message=f'two models are named "{name}"',
-        where=document.span(*where),
-        notes=(
-            (
-                "found",
-                f'{key_text(first[:2])} is "{name}" too, {document.span(*first)}',
-            ),
-            ("expected", "a name of its own for each model"),
-        ),
-        hint=f'{verb} name = "{name}_2", or whatever tells them apart',
-    )
 
 
 def _check_selects_something(document: Document) -> Iterator[Diagnostic]:

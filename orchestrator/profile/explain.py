@@ -148,9 +148,8 @@ def _type_hint(path: KeyPath, expected: str, value: object) -> str:
         case "a table", list() if is_table:
             hint = f"write {header_of(table)}, with one bracket"
         case "a table", _ if table in tables() and is_array(table):
-            first = next(
-                k for k, f in tables()[table].model_fields.items() if f.is_required()
-            )
+            fields = tables()[table].model_fields.items()
+            first = next((k for k, f in fields if f.is_required()), "path")
             hint = f"write {header_of(table)} and below it {_example((*table, first))}"
     return hint
 

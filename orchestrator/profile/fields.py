@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sized
 from fractions import Fraction
-from pathlib import PureWindowsPath
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Annotated, TypeVar
 
 from pydantic import (
@@ -174,6 +174,27 @@ def is_pattern(text: str) -> bool:
     return "*" in text
 
 
+def split_callable(text: str) -> tuple[str, str]:
+    """File and name of a Python callable `file.py:name`."""
+    path, _, name = text.rpartition(":")
+    return path, name
+
+
+def _check_callable(value: str) -> str:
+    path, name = split_callable(value)
+    if path.endswith(".py") and is_relative_path(path) and name.isidentifier():
+        return value
+    near = value if value.endswith(".py") else f"{PurePosixPath(value).stem}.py"
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}",
+        expected="a Python file relative to the profile, and a callable in it",
+        hint=f'write it as "{near}:build"'
+        if ":" not in value and value
+        else 'write it as "models/kws.py:build"',
+    )
+
+
 SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".S")
 """What a custom library may have compiled."""
 
@@ -334,6 +355,14 @@ OperatorOrBackend = Annotated[
     StrictStr,
     AfterValidator(_check_operator_or_backend),
     _text("operator or backend", _OPERATOR),
+]
+RelativePattern = Annotated[
+    StrictStr, AfterValidator(_check_path), _text("path or pattern", r"[^/\\][^\\]*")
+]
+PythonCallable = Annotated[
+    StrictStr,
+    AfterValidator(_check_callable),
+    _text("file and callable", r"[^/\\][^\\]*\.py:[A-Za-z_]\w*"),
 ]
 SourcePattern = Annotated[
     StrictStr,

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
+from orchestrator.core.lowering import PORTABLE, Activations, Quantize, Weights
 from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.operator import OperatorName
 from orchestrator.core.regions import (
@@ -32,6 +33,7 @@ from orchestrator.profile.checked import (
     Load,
     Memory,
     ModelEntry,
+    ModelSource,
     NamedFile,
     OperatorRequests,
     Optimize,
@@ -46,12 +48,15 @@ from orchestrator.profile.checked import (
 from orchestrator.profile.checks import check
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
-from orchestrator.profile.fields import is_relative_path, parse_size
+from orchestrator.profile.fields import (
+    is_relative_path,
+    parse_size,
+    split_callable,
+)
 from orchestrator.profile.model import (
     SCHEMA_VERSION,
     CustomTable,
     KernelsTable,
-    ModelTable,
     ProfileTable,
 )
 from orchestrator.targets import CPUS
@@ -61,6 +66,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.profile.delegates import DelegateTable
+    from orchestrator.profile.model_tables import ModelTable
     from orchestrator.profile.region_tables import MemoryTable, TensorTable
 
 
@@ -240,11 +246,15 @@ def _checked(
 
 
 def _model(table: ModelTable, folder: Path) -> ModelEntry:
-    path = folder / table.path
+    written, function = table.path or "", ""
+    if table.source is not None:
+        written, function = split_callable(table.source)
+    path = folder / written
     return ModelEntry(
         name=table.name or path.stem,
         path=path,
-        written=table.path,
+        written=written,
+        source=_source(table, function, folder) if function else None,
         load=Load(table.load),
         data=tuple(_named(folder, text) for text in table.data),
         pins=Pins(
@@ -252,6 +262,23 @@ def _model(table: ModelTable, folder: Path) -> ModelEntry:
             by_id=tuple(sorted((int(i), r) for i, r in (table.regions or {}).items())),
             tensors=tuple(map(_tensor_pin, table.tensors)),
         ),
+    )
+
+
+def _source(table: ModelTable, function: str, folder: Path) -> ModelSource:
+    found = table.quantize
+    quantize = None
+    if found is not None:
+        quantize = Quantize(
+            activations=Activations(found.activations),
+            weights=Weights(found.weights),
+            dynamic=found.dynamic,
+        )
+    return ModelSource(
+        function=function,
+        lowering=table.lowering or PORTABLE,
+        quantize=quantize,
+        reads=tuple(_named(folder, text) for text in table.reads),
     )
 
 

@@ -21,7 +21,7 @@ from pydantic import (
 
 from orchestrator.boards import boards_of
 from orchestrator.profile.budget_table import BudgetTable
-from orchestrator.profile.checked import DtypeSelect, Load, Optimize, Overlap
+from orchestrator.profile.checked import DtypeSelect, Optimize, Overlap
 from orchestrator.profile.delegates import DelegateTable  # noqa: TC001  # pydantic reads it
 from orchestrator.profile.fields import (
     Define,
@@ -38,7 +38,8 @@ from orchestrator.profile.fields import (
     problem,
     shown,
 )
-from orchestrator.profile.region_tables import ArenaRegions, MemoryTable, TensorTable
+from orchestrator.profile.model_tables import ModelTable  # noqa: TC001  # as above
+from orchestrator.profile.region_tables import MemoryTable
 from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
 from orchestrator.profile.scratch_tables import ScratchTable
 from orchestrator.profile.table import Table
@@ -128,49 +129,6 @@ class TargetTable(Table):
         default="size",
         description="What the compiler optimizes for.",
         examples=["size"],
-    )
-
-
-class ModelTable(Table):
-    """A model of the product; any number of them."""
-
-    name: ModelName | None = Field(
-        default=None,
-        description="Name in generated code and reports, unique in the profile. "
-        "Default: the file name without its suffix.",
-        examples=["person"],
-    )
-    path: RelativePath = Field(
-        description="The exported program, a `.pte` file.",
-        examples=["../models/vww_int8.pte"],
-    )
-    region: ModelName | None = Field(
-        default=None,
-        description="Memory of the board that its arenas lie in. Default: the first "
-        "that they fit.",
-        examples=["dtcm"],
-    )
-    regions: ArenaRegions | None = Field(
-        default=None,
-        description="The same for single arenas, by memory id of the program. "
-        "Default: what `region` says.",
-        examples=[{"1": "dtcm", "2": "sram"}],
-    )
-    tensors: tuple[TensorTable, ...] = Field(
-        default=(),
-        description="Single tensors that lie in another memory than their arena.",
-    )
-    data: tuple[RelativePath, ...] = Field(
-        default=(),
-        description="Files with the constants that the program leaves outside, `.ptd`. "
-        "The build checks name, dtype and size of each, and links them.",
-        examples=[["../models/vww_int8.ptd"]],
-    )
-    load: Annotated[StrictStr, *choice(Load)] = Field(
-        default="pte",
-        description="`pte`: the device loads the program, which lies in its flash. "
-        "`prelinked`: the build has done that, the device starts with constant tables.",
-        examples=["pte"],
     )
 
 

@@ -40,6 +40,7 @@ def missing_file(
     *,
     what: str,
     expected: str,
+    written: str | None = None,
 ) -> Iterator[Diagnostic]:
     """The problem of a path where there is no file.
 
@@ -51,8 +52,9 @@ def missing_file(
         is_file: Whether a path is a file; may raise `OSError`.
         what: What the file is to the profile, "model file".
         expected: What it should hold.
+        written: The path, if it is not all that stands there.
     """
-    written = text_of(document, *key_path)
+    written = written or text_of(document, *key_path)
     if written is None or not is_relative_path(written):
         return
     path = document.folder(*key_path) / written

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
 from orchestrator.profile.delegates import DelegateTable
-from orchestrator.profile.model import CustomTable, ModelTable, ProfileTable
+from orchestrator.profile.model import CustomTable, ProfileTable
+from orchestrator.profile.model_tables import ModelTable
 from orchestrator.profile.region_tables import RegionTable, TensorTable
 from orchestrator.profile.table import Table
 

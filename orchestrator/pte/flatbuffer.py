@@ -46,7 +46,7 @@ class Buffer:
         self.size = min(size, len(data))
         self._budget = _MOST_READS * self.size + 4096
         self._strings: dict[int, str] = {}
-        self._vtables: dict[int, tuple[tuple[int, ...], int]] = {}
+        self._vtables: dict[int, tuple[int, ...]] = {}
 
     def root(self) -> Table:
         """The root table.
@@ -69,11 +69,8 @@ class Buffer:
         known = self._vtables.get(vtable)
         if known is None:
             known = self._vtables[vtable] = self._read_vtable(vtable)
-        fields, table_bytes = known
-        if position + table_bytes > end:
-            raise _outside("a table", position)
         self.charge(8)
-        return Table(self, position, fields, table_bytes)
+        return Table(self, position, known)
 
     def entry(self, position: int) -> Table:
         """The table that the offset at a byte position leads to.
@@ -83,10 +80,12 @@ class Buffer:
         """
         return self.table_at(self.target(position))
 
-    def _read_vtable(self, position: int) -> tuple[tuple[int, ...], int]:
+    def _read_vtable(self, position: int) -> tuple[int, ...]:
         if position < 0 or position + 4 > self.size:
             raise _outside("a vtable", position)
-        vtable_bytes, table_bytes = _UINT16X2.unpack_from(self.data, position)
+        # The size of the table says nothing: the builder in Python shares vtables
+        # between tables of different sizes.
+        vtable_bytes, _ = _UINT16X2.unpack_from(self.data, position)
         if (
             vtable_bytes < _VTABLE_HEAD
             or vtable_bytes % 2
@@ -97,8 +96,7 @@ class Buffer:
                 found=f"{vtable_bytes} bytes at byte {position}",
             )
         slots = min((vtable_bytes - _VTABLE_HEAD) // 2, _MOST_SLOTS)
-        fields = unpack_from(f"<{slots}H", self.data, position + _VTABLE_HEAD)
-        return fields, max(table_bytes, _VTABLE_HEAD)
+        return unpack_from(f"<{slots}H", self.data, position + _VTABLE_HEAD)
 
     def target(self, position: int) -> int:
         """Where the offset at a byte position leads.
@@ -177,15 +175,12 @@ class Table:
     its default; a missing table, vector or string is None.
     """
 
-    __slots__ = ("_buffer", "_fields", "_size", "position")
+    __slots__ = ("_buffer", "_fields", "position")
 
-    def __init__(
-        self, buffer: Buffer, position: int, fields: tuple[int, ...], size: int
-    ) -> None:
+    def __init__(self, buffer: Buffer, position: int, fields: tuple[int, ...]) -> None:
         self._buffer = buffer
         self.position = position
         self._fields = fields
-        self._size = size
 
     def _field(self, slot: int, width: int) -> int:
         """Byte position of a field; 0 if it is missing."""
@@ -194,11 +189,12 @@ class Table:
         offset = self._fields[slot]
         if offset == 0:
             return 0
-        if offset < _VTABLE_HEAD or offset + width > self._size:
+        most = self._buffer.size - self.position - width
+        if offset < _VTABLE_HEAD or offset > most:
             raise DecodeError(
-                "a field lies outside its table",
+                "a field lies outside the program",
                 found=f"offset {offset} in the table at byte {self.position}",
-                expected=f"4 to {self._size - width}",
+                expected=f"4 to {most}",
             )
         return self.position + offset
 

@@ -64,9 +64,10 @@ def inputs_of(stamp: dict[str, object]) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """What decides which programs are found: compilers, Python, and this one."""
+    """What decides which programs are found: compilers, Pythons, and this one."""
     return {
         "PATH": os.environ.get("PATH", ""),
         "python": sys.executable,
+        "export": os.environ.get("ORCHESTRATOR_EXPORT_PYTHON", ""),
         "stamp": os.path.abspath(__file__),  # noqa: PTH100  # pathlib is slow to import
     }

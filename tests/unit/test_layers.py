@@ -25,7 +25,7 @@ LAYERS = (
     {"targets"},
     {"profile", "pte", "catalog", "lockfile"},
     {"stages", "running", "explain_selection", "lowering"},
-    {"plan", "shell"},
+    {"plan", "shell", "export"},
     {"pipeline", "render", "progress", "progress_lines"},
     {"arguments", "console", "fastpath"},
     {"commands"},

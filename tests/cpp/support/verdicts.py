@@ -54,7 +54,7 @@ _NAMES: Final = {
 """Operators are text to the device: of an impossible name there is no kernel."""
 
 _STRUCTURE: Final = {
-    "a field lies outside its table",
+    "a field lies outside the program",
     "a table lies outside the program",
     "a vtable lies outside the program",
     "a vtable has an impossible size",
@@ -69,7 +69,7 @@ there, and refuse that."""
 NOT_READ: Final = {
     # Parts that the device has no use for: names of inputs and source lines, named
     # data, delegates and operators that are not called, arenas without a tensor.
-    "a field lies outside its table",
+    "a field lies outside the program",
     "a table lies outside the program",
     "a vtable lies outside the program",
     "an offset points outside the program",

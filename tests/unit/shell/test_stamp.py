@@ -88,10 +88,10 @@ def test_another_profile_is_not_this_one(stamped: Path) -> None:
     assert stamp.is_current(str(stamped), profile=str(other)) is None
 
 
-@pytest.mark.parametrize("name", ["PATH", "python", "stamp"])
+@pytest.mark.parametrize("name", ["PATH", "export", "python", "stamp"])
 def test_another_environment_is_seen(stamped: Path, name: str) -> None:
     document = json.loads(stamped.read_text())
-    assert set(document["environment"]) == {"PATH", "python", "stamp"}
+    assert set(document["environment"]) == {"PATH", "export", "python", "stamp"}
     document["environment"][name] += "x"
     _write(stamped, document)
     assert not _is_current(stamped)

@@ -1,0 +1,121 @@
+"""From a module to a program: quantize, export, lower. Needs PyTorch, ExecuTorch."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.export import export
+from torch.utils import _pytree
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+from orchestrator.core.lowering import CORTEX_M, ETHOS_U, PORTABLE
+from orchestrator.export.failure import ExportError
+
+if TYPE_CHECKING:
+    from orchestrator.export.request import Request
+    from orchestrator.export.source import Source
+
+_LOWERINGS = "orchestrator.export.lowerings"
+
+
+def lowering_module(name: str) -> Any:
+    """The module of `lowerings` that knows a lowering."""
+    own = "ethos_u" if name in ETHOS_U else name.replace("-", "_")
+    return import_module(f"{_LOWERINGS}.{own}")
+
+
+def quantized(source: Source, request: Request) -> Any:
+    """The module that is lowered: quantized if the request says so.
+
+    Raises:
+        ExportError: PyTorch refuses to export or to quantize it.
+    """
+    if request.quantize is None:
+        return source.module
+    quantizer = lowering_module(request.lowering).quantizer(request)
+    graph = _exported(source.module, source).module(check_guards=False)
+    with ExportError.around("cannot-quantize", "PyTorch cannot quantize the model"):
+        prepared = prepare_pt2e(graph, quantizer)
+    with ExportError.around(
+        "bad-callable", "the model cannot run a calibration sample"
+    ):
+        for sample in source.calibration:
+            prepared(*copy.deepcopy(sample))
+    with ExportError.around("cannot-quantize", "PyTorch cannot quantize the model"):
+        return convert_pt2e(prepared)
+
+
+def _exported(module: Any, source: Source) -> Any:
+    with ExportError.around("cannot-export", "torch.export refuses the model"):
+        return export(
+            module,
+            copy.deepcopy(source.inputs),
+            dynamic_shapes=source.dynamic_shapes,
+            strict=False,
+        )
+
+
+def lowered(module: Any, source: Source, request: Request) -> Any:
+    """ExecuTorch's program manager, in whose `buffer` the program is.
+
+    Raises:
+        ExportError: PyTorch refuses to export, or ExecuTorch to lower it.
+    """
+    program = _exported(module, source)
+    with ExportError.around(
+        "cannot-lower",
+        f"ExecuTorch cannot lower the model for {request.lowering}",
+        "leave the operator out of the model, or choose another lowering",
+    ):
+        edge = lowering_module(request.lowering).lowered(program, request)
+        return edge.to_executorch()
+
+
+def reference(module: Any, source: Source) -> list[Any]:
+    """What PyTorch gives for the example inputs: flat, tensors and numbers."""
+    with (
+        ExportError.around("bad-callable", "the model cannot run its example inputs"),
+        torch.no_grad(),
+    ):
+        found = module(*copy.deepcopy(source.inputs))
+    return list(_pytree.tree_leaves(found))
+
+
+def left_over(program: Any, request: Request) -> list[str]:
+    """What a user has to know: heavy operators that the lowering did not take.
+
+    Args:
+        program: ExecuTorch's program manager.
+        request: What was asked for.
+    """
+    if request.lowering == PORTABLE:
+        return []
+    plan = program.executorch_program.execution_plan[0]
+    if request.lowering != CORTEX_M and not plan.delegates:
+        return [f"nothing of the model was lowered for {request.lowering}"]
+    names = [f"{o.name}.{o.overload}".removesuffix(".") for o in plan.operators]
+    calls = Counter(
+        names[instruction.instr_args.op_index]
+        for chain in plan.chains
+        for instruction in chain.instructions
+        if hasattr(instruction.instr_args, "op_index")
+    )
+    found = [f"{n} ({c})" for n, c in sorted(calls.items()) if n.startswith(_HEAVY)]
+    if not found:
+        return []
+    why = "; are module and inputs channels-last?"
+    return [
+        f"{request.lowering} left to portable kernels: {', '.join(found)}"
+        f"{why if request.lowering == CORTEX_M else ''}"
+    ]
+
+
+_HEAVY = (
+    *("aten::convolution", "aten::linear", "aten::addmm", "aten::mm", "aten::bmm"),
+    *("aten::avg_pool2d", "aten::max_pool2d"),
+)
+"""What a backend is chosen for."""

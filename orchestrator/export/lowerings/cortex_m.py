@@ -1,0 +1,40 @@
+"""Lowering for int8 kernels of Cortex-M."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from executorch.backends.cortex_m.edge_compile_config import (
+    cortex_m_edge_compile_config,
+)
+from executorch.backends.cortex_m.library import cmsis_nn
+from executorch.backends.cortex_m.passes.cortex_m_pass_manager import CortexMPassManager
+from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
+from executorch.backends.cortex_m.target_config import CortexM, CortexMTargetConfig
+from executorch.exir import to_edge
+
+if TYPE_CHECKING:
+    from orchestrator.export.request import Request
+
+
+def quantizer(request: Request) -> Any:
+    """What decides where scales are."""
+    del request
+    return CortexMQuantizer()
+
+
+def lowered(program: Any, request: Request) -> Any:
+    """Lower an exported program for the core, or for plain C where it is another's."""
+    edge = to_edge(program, compile_config=cortex_m_edge_compile_config())
+    edge._edge_programs["forward"] = CortexMPassManager(  # noqa: SLF001
+        edge.exported_program(), target_config=_config(request.cpu, request.isa)
+    ).transform()
+    return edge
+
+
+def _config(cpu: str, isa: str) -> Any:
+    core = f"M{cpu.removeprefix('cortex-m').upper()}"
+    if not cpu.startswith("cortex-m") or core not in CortexM.__members__:
+        core, isa = "M3", "scalar"
+    backend = getattr(cmsis_nn.Backend, isa.upper())
+    return CortexMTargetConfig(cpu=CortexM[core], isa=backend)

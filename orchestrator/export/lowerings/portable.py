@@ -1,0 +1,41 @@
+"""Lowering for portable kernels: no backend."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import executorch.kernels.quantized  # noqa: F401  # forms of operators that programs have
+import torch
+from executorch.exir import EdgeCompileConfig, to_edge
+from executorch.exir.passes.constant_prop_pass import constant_prop_pass
+
+from orchestrator.export.lowerings.xnnpack import quantizer
+
+if TYPE_CHECKING:
+    from orchestrator.export.request import Request
+
+__all__ = ["lowered", "quantizer"]
+
+_MOST_GROWTH_BYTES = 64
+"""About what a call and its arguments take in a program."""
+
+
+def lowered(program: Any, request: Request) -> Any:
+    """Lower an exported program."""
+    # Quantized graphs mix dtypes, which validation refuses.
+    is_valid = request.quantize is None
+    config = EdgeCompileConfig(_check_ir_validity=is_valid)
+    edge = to_edge(program, compile_config=config)
+    before = edge.exported_program()
+    after = constant_prop_pass(copy.deepcopy(before))
+    # Weights that are transposed in each run are the usual case. What is large only
+    # at run time, such as a mask, would be stored.
+    if _constant_bytes(after) <= _constant_bytes(before) + _MOST_GROWTH_BYTES:
+        edge._edge_programs["forward"] = after  # noqa: SLF001
+    return edge
+
+
+def _constant_bytes(program: Any) -> int:
+    tensors = {**program.state_dict, **program.constants}.values()
+    return sum(t.nbytes for t in tensors if isinstance(t, torch.Tensor))

@@ -1,0 +1,33 @@
+"""Lowering for XNNPACK."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+    XNNPACKQuantizer,
+    get_symmetric_quantization_config,
+)
+from executorch.exir import to_edge_transform_and_lower
+
+from orchestrator.core.lowering import Quantize, Weights
+
+if TYPE_CHECKING:
+    from orchestrator.export.request import Request
+
+
+def quantizer(request: Request) -> Any:
+    """What decides where scales are."""
+    choice = request.quantize or Quantize()
+    config = get_symmetric_quantization_config(
+        is_per_channel=choice.weights is Weights.PER_CHANNEL,
+        is_dynamic=choice.dynamic,
+    )
+    return XNNPACKQuantizer().set_global(config)
+
+
+def lowered(program: Any, request: Request) -> Any:
+    """Lower an exported program."""
+    del request
+    return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])

@@ -1,0 +1,81 @@
+"""Which files of the user's a process reads: those that it opens, imports and lists."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from orchestrator.export.failure import is_installed
+
+_NOT_FILES = ("/proc/", "/sys/", "/dev/")
+_NO_SOURCE = ("__pycache__", ".dist-info/", ".egg-info/")
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
+
+
+class Observer:
+    """Notes from now on; Python has no way to stop that.
+
+    Args:
+        ignored: Folders whose files do not count, such as that of Orchestrator.
+    """
+
+    def __init__(self, ignored: tuple[str, ...]) -> None:
+        self._ignored = (*(f"{f}/" for f in ignored), *_NOT_FILES)
+        self._temporary = f"{os.path.realpath(tempfile.gettempdir())}/"
+        self._opened: set[str] = set()
+        self._written: set[str] = set()
+        self._listed: set[str] = set()
+        self._active = True
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, args: tuple[object, ...]) -> None:
+        if not self._active or event not in ("open", "os.listdir", "os.scandir"):
+            return
+        path = args[0]
+        if isinstance(path, bytes):
+            path = os.fsdecode(path)
+        if path is None:
+            path = "."
+        if not isinstance(path, (str, os.PathLike)):
+            return  # a descriptor, whose file was opened before
+        absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
+        if event != "open":
+            self._listed.add(absolute)
+        elif isinstance(args[2], int) and args[2] & _WRITES:
+            self._written.add(absolute)
+        else:
+            self._opened.add(absolute)
+
+    def stop(self) -> None:
+        """Note nothing any more."""
+        self._active = False
+
+    def files(self) -> list[str]:
+        """Absolute paths of the user's files that were read; sorted.
+
+        Modules count as their source, wherever Python found them compiled. What the
+        process itself wrote is no input.
+        """
+        modules = [
+            file
+            for module in list(sys.modules.values())
+            if isinstance(file := getattr(module, "__file__", None), str)
+        ]
+        found = {
+            os.path.abspath(path)  # noqa: PTH100
+            for path in (*modules, *(self._opened - self._written))
+        }
+        return sorted(p for p in found if self._counts(p) and Path(p).is_file())
+
+    def folders(self) -> list[str]:
+        """Absolute paths of folders whose files were listed; sorted."""
+        found = self._listed
+        return sorted(p for p in found if self._counts(p) and Path(p).is_dir())
+
+    def _counts(self, path: str) -> bool:
+        if path.startswith(self._ignored) or any(part in path for part in _NO_SOURCE):
+            return False
+        made_here = path.startswith(self._temporary) and path in self._written
+        return not made_here and not is_installed(path)

@@ -1,0 +1,53 @@
+"""What the process that exports a model is asked for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from orchestrator.core.lowering import Activations, Quantize, Weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One model to export.
+
+    Args:
+        file: Absolute path of the Python file.
+        function: Callable in it.
+        folder: Absolute path of the profile's folder, in which the code runs.
+        lowering: One of `core.lowering.LOWERINGS`.
+        cpu: Key of `targets.CPUS`.
+        isa: Of that cpu.
+        quantize: How; None leaves the model as it is.
+        accelerate: Use `orchestrator.lowering.accelerated`.
+        verify: Lower both with and without it, and compare.
+    """
+
+    file: str
+    function: str
+    folder: str
+    lowering: str
+    cpu: str
+    isa: str
+    quantize: Quantize | None = None
+    accelerate: bool = True
+    verify: bool = False
+
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self), indent=1)
+
+
+def parse_request(text: str) -> Request:
+    """Read what `Request.text` wrote."""
+    data: dict[str, Any] = json.loads(text)
+    found = data["quantize"]
+    if found is not None:
+        data["quantize"] = Quantize(
+            activations=Activations(found["activations"]),
+            weights=Weights(found["weights"]),
+            dynamic=found["dynamic"],
+        )
+    return Request(**data)

@@ -1,0 +1,216 @@
+"""The process that exports one model: REQUEST.json FOLDER.
+
+Writes into the folder `model.pte`, inputs and outputs of PyTorch as `.npy`, and
+`result.json` last: what was read, which distributions took part, or what went wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import random
+import sys
+import time
+import traceback
+import warnings
+from contextlib import nullcontext, suppress
+from dataclasses import asdict, replace
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.export.failure import ExportError
+from orchestrator.export.observe import Observer
+from orchestrator.export.request import Request, parse_request
+
+if TYPE_CHECKING:
+    from orchestrator.export.source import Source
+
+PACKAGE = Path(__file__).parents[1]
+SEED = 0
+
+
+def main(request_file: str, folder: str) -> None:
+    """Export what the request asks for; failures are in the result."""
+    request = parse_request(Path(request_file).read_text(encoding="utf-8"))
+    result: dict[str, Any]
+    try:
+        result = _export(request, Path(folder))
+    except ExportError as error:
+        traceback.print_exc()
+        result = {
+            "failure": {
+                "code": error.code,
+                "message": error.message,
+                "notes": error.notes,
+                "hint": error.hint,
+            }
+        }
+    (Path(folder) / "result.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+def _export(request: Request, folder: Path) -> dict[str, Any]:
+    missing = _missing(request)
+    if missing:
+        raise ExportError(
+            "missing-extra",
+            "models given as Python need packages that are not installed",
+            notes=(("found", f"no {', '.join(missing)} in {sys.executable}"),),
+            hint='pip install "orchestrator[export]", or let'
+            " ORCHESTRATOR_EXPORT_PYTHON name an interpreter that has them",
+        )
+    import torch  # noqa: PLC0415
+
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    observer = Observer(ignored=(str(PACKAGE), str(folder)))
+    result = _verified(request) if request.verify else _once(request)
+    observer.stop()
+    (folder / "model.pte").write_bytes(result.pop("program"))
+    names = _write_arrays(result.pop("values"), folder)
+    return {
+        **result,
+        "arrays": names,
+        "files": observer.files(),
+        "folders": observer.folders(),
+        "distributions": _distributions(),
+        "python": platform.python_version(),
+    }
+
+
+def _missing(request: Request) -> list[str]:
+    """Distributions of the extra that the lowering needs and that are not there."""
+    needed = ["torch", "executorch"]
+    if request.lowering.startswith("ethos-u"):
+        needed += ["tosa-tools", "ethos-u-vela"]
+    found = []
+    for name in needed:
+        try:
+            metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found.append(name)
+    return found
+
+
+def _once(request: Request) -> dict[str, Any]:
+    """Call the code and lower what it gives."""
+    from orchestrator.export import lower  # noqa: PLC0415
+    from orchestrator.lowering import accelerated  # noqa: PLC0415
+    from orchestrator.lowering.accelerate import unknown_versions  # noqa: PLC0415
+
+    unknown = unknown_versions() if request.accelerate else []
+    source = _source(request)
+    lower.lowering_module(request.lowering)
+    start = time.process_time()
+    with accelerated() if request.accelerate else nullcontext() as ledger:
+        module = lower.quantized(source, request)
+        outputs = lower.reference(module, source)
+        program = lower.lowered(module, source, request)
+    return {
+        "program": bytes(program.buffer),
+        "warnings": [
+            *(f"lowering is not accelerated: {text}" for text in unknown),
+            *lower.left_over(program, request),
+        ],
+        "seconds": time.process_time() - start,
+        "ledger": None if ledger is None else asdict(ledger),
+        "values": {"in": source.inputs, "out": outputs},
+    }
+
+
+def _source(request: Request) -> Source:
+    """The model, the same in every process."""
+    import torch  # noqa: PLC0415
+
+    from orchestrator.export.source import load_source  # noqa: PLC0415
+
+    random.seed(SEED)
+    torch.manual_seed(SEED)
+    with suppress(ImportError):
+        import numpy  # noqa: ICN001, PLC0415
+
+        numpy.random.seed(SEED)  # noqa: NPY002  # what the user's code may use
+    return load_source(request.file, request.function)
+
+
+def _verified(request: Request) -> dict[str, Any]:
+    """Both with and without acceleration; every graph on the way has to be the same."""
+    from orchestrator.export import lower  # noqa: PLC0415
+
+    lower.lowering_module(request.lowering)  # so that its passes are known
+    from orchestrator.lowering.record import recorded  # noqa: PLC0415
+
+    with recorded() as plain:
+        before = _once(replace(request, accelerate=False))
+    with recorded() as fast:
+        after = _once(replace(request, accelerate=True))
+    found = plain.difference(fast)
+    if found is not None:
+        raise ExportError(
+            "export-differs",
+            "accelerated lowering makes another graph",
+            notes=(
+                ("found", f"stage {found.stage}, after {found.step}"),
+                ("without", found.one),
+                ("with", found.other),
+            ),
+            hint="export with --no-accelerate, and report it",
+        )
+    if before["program"] != after["program"]:
+        raise ExportError(
+            "export-differs",
+            "accelerated lowering makes another program of equal graphs",
+            hint="export with --no-accelerate, and report it",
+        )
+    verified = {"stages": len(plain.stages), "seconds_plain": before["seconds"]}
+    return {**after, "verified": verified}
+
+
+def _write_arrays(values: dict[str, Any], folder: Path) -> list[str]:
+    """Tensors as `.npy` files, named `in0.npy`, `out0.npy` and so on."""
+    import numpy as np  # noqa: PLC0415
+    import torch  # noqa: PLC0415
+    from torch.utils import _pytree  # noqa: PLC0415
+
+    names = []
+    for kind, found in values.items():
+        for number, value in enumerate(_pytree.tree_leaves(list(found))):
+            if not isinstance(value, torch.Tensor):
+                continue
+            tensor = value.detach().contiguous()
+            if tensor.dtype is torch.bfloat16:
+                tensor = tensor.view(torch.uint16)
+            names.append(f"{kind}{number}.npy")
+            np.save(folder / names[-1], tensor.numpy())
+    return names
+
+
+def _distributions() -> dict[str, dict[str, str]]:
+    """By name: version and metadata file of every distribution that was imported."""
+    modules = {name.partition(".")[0] for name in sys.modules}
+    owners = metadata.packages_distributions()
+    found = {}
+    for name in sorted({d for m in modules for d in owners.get(m, ())}):
+        distribution = metadata.distribution(name)
+        path = str(getattr(distribution, "_path", ""))
+        record = next(
+            (
+                file
+                for part in ("RECORD", "METADATA", "PKG-INFO")
+                if path and os.path.isfile(file := f"{path}/{part}")  # noqa: PTH113
+            ),
+            "",
+        )
+        digest = hashlib.sha256(Path(record).read_bytes()) if record else None
+        found[distribution.metadata["Name"]] = {
+            "version": distribution.version,
+            "record": record,
+            "sha256": digest.hexdigest() if digest else "",
+        }
+    return found
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,275 @@
+"""Stage export: models given as Python become programs, or are known already."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.core.lowering import CORTEX_M
+from orchestrator.errors import (
+    Diagnostic,
+    ModelError,
+    OrchestratorError,
+    ReproducibilityError,
+    ToolchainError,
+)
+from orchestrator.export.request import Request
+from orchestrator.shell import sources
+from orchestrator.shell.exported import Entry, ExportCache, started
+from orchestrator.shell.process import NOT_STARTED, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.errors import SourceSpan
+    from orchestrator.pipeline.inputs import Inputs
+    from orchestrator.profile.checked import ModelEntry, ModelSource
+
+PYTHON = "ORCHESTRATOR_EXPORT_PYTHON"
+"""Environment variable: the interpreter that has PyTorch and ExecuTorch."""
+_TIMEOUT_S = 24 * 3600.0
+_LOG_LINES = 12
+_SAME_EVERYWHERE = {
+    # Scales must not depend on how many cores a machine has, or which instructions.
+    "PYTHONHASHSEED": "0",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MKL_CBWR": "COMPATIBLE",
+    "ATEN_CPU_CAPABILITY": "default",
+    "ONEDNN_MAX_CPU_ISA": "SSE41",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """A model that was exported, now or before.
+
+    Args:
+        program: The program.
+        reason: Why it was exported now; "" if it was known.
+        entry: Where it is, and what is known of it.
+        paths: Absolute paths of everything that shaped it.
+        log: What the process wrote, if it ran now.
+    """
+
+    program: bytes
+    reason: str
+    entry: Entry
+    paths: tuple[str, ...]
+    log: Path | None = None
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the entry says."""
+        return self.entry.facts
+
+
+def export_models(inputs: Inputs) -> dict[str, Exported]:
+    """Export every model that is given as Python.
+
+    Raises:
+        ModelError: The code of a model fails, or cannot be lowered: all of them.
+        ToolchainError: What exporting needs is not installed.
+        ReproducibilityError: Accelerated lowering made something else.
+    """
+    found: dict[str, Exported] = {}
+    problems: list[Diagnostic] = []
+    for index, model in enumerate(inputs.profile.models):
+        if model.source is None:
+            continue
+        where = inputs.profile.span("models", index, "source")
+        try:
+            found[model.name] = _export(inputs, model, model.source, where)
+        except ModelError as error:
+            problems += error.diagnostics
+    if problems:
+        raise ModelError(problems)
+    return found
+
+
+def _export(
+    inputs: Inputs, model: ModelEntry, source: ModelSource, where: SourceSpan
+) -> Exported:
+    choice = inputs.options.export
+    request = _request(inputs, model, source)
+    base = Path(request.file).parent
+    cache = ExportCache(_key(inputs, request, source), base=base, folder=choice.cache)
+    reporter = inputs.reporter
+    label = f"export {model.name}"
+    entry, reason = (None, "asked for") if choice.again else cache.find()
+    if entry is not None:
+        reporter.skipped(label)
+        paths = cache.paths(entry)
+        return Exported(
+            program=entry.program, reason="", entry=entry, paths=tuple(paths)
+        )
+    reporter.stage(label, reason)
+    reporter.note(f"exporting {model.name}, {reason} ...")
+    log = inputs.work / "exports" / f"{model.name}.log"
+    start_ns = started()
+    with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as folder:
+        made = Path(folder) / "made"
+        made.mkdir()
+        told = _run(request, made, log, model.name, where)
+        if "failure" in told:
+            raise _error(told["failure"], model, where, log)
+        entry = cache.store(made, told, since_ns=start_ns)
+    return Exported(
+        program=entry.program,
+        reason=reason,
+        entry=entry,
+        paths=tuple(cache.paths(entry)),
+        log=log,
+    )
+
+
+def _request(inputs: Inputs, model: ModelEntry, source: ModelSource) -> Request:
+    target = inputs.profile.target
+    choice = inputs.options.export
+    return Request(
+        file=os.path.abspath(model.path),  # noqa: PTH100  # keeps links
+        function=source.function,
+        folder=os.path.abspath(inputs.profile.folder),  # noqa: PTH100
+        lowering=source.lowering,
+        cpu=target.cpu,
+        isa=target.isa,
+        quantize=source.quantize,
+        accelerate=choice.accelerate,
+        verify=choice.verify,
+    )
+
+
+def interpreter() -> str:
+    """The Python that exports."""
+    return os.environ.get(PYTHON) or sys.executable
+
+
+def _key(inputs: Inputs, request: Request, source: ModelSource) -> str:
+    """Digest of what is known before the code runs."""
+    base = Path(request.file).parent
+    # Only Cortex-M looks at the core.
+    core = (request.cpu, request.isa) if request.lowering == CORTEX_M else ()
+    own = hashlib.sha256()
+    for path in sources.package_files():
+        part = path.relative_to(sources.PACKAGE_FOLDER).parts
+        if part[0] in ("export", "lowering") or part == ("core", "lowering.py"):
+            own.update(inputs.read(path))
+    facts = [
+        own.hexdigest(),
+        interpreter(),
+        Path(request.file).name,
+        request.function,
+        os.path.relpath(request.folder, base),
+        request.lowering,
+        core,
+        repr(request.quantize),
+        [
+            (Path(os.path.relpath(path, base)).as_posix(), inputs.digest_of(path))
+            for path in _read_files(source)
+        ],
+    ]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+
+def _read_files(source: ModelSource) -> list[Path]:
+    """Files that the profile says the code reads."""
+    found: set[Path] = set()
+    for named in source.reads:
+        root, _, pattern = named.path.as_posix().partition("*")
+        folder = Path(root if root.endswith("/") else str(Path(root).parent))
+        if pattern:
+            rest = named.path.as_posix()[len(folder.as_posix()) :].lstrip("/")
+            found |= {p for p in folder.glob(rest) if p.is_file()}
+        else:
+            found.add(named.path)
+    return sorted(found)
+
+
+def _run(
+    request: Request, made: Path, log: Path, name: str, where: SourceSpan
+) -> dict[str, Any]:
+    """Run the process that exports; what it says."""
+    asked = made.with_name("request.json")
+    asked.write_text(request.text(), encoding="utf-8")
+    python = interpreter()
+    paths = [str(sources.PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
+    done = run(
+        [python, "-B", "-m", "orchestrator.export.worker", str(asked), str(made)],
+        cwd=Path(request.folder),
+        env={
+            **os.environ,
+            **_SAME_EVERYWHERE,
+            "PYTHONPATH": os.pathsep.join(p for p in paths if p),
+        },
+        timeout_s=_TIMEOUT_S,
+    )
+    if done.status == NOT_STARTED:
+        raise ToolchainError(
+            Diagnostic(
+                code="missing-extra",
+                message="the interpreter that exports models does not start",
+                where=where,
+                notes=(("found", f"{python}: {done.stderr}"),),
+                hint=f"correct {PYTHON}",
+            )
+        )
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(done.stdout + done.stderr, encoding="utf-8")
+    result = made / "result.json"
+    if not result.is_file():
+        lines = (done.stdout + done.stderr).rstrip().splitlines()[-_LOG_LINES:]
+        raise ModelError(
+            Diagnostic(
+                code="export-crashed",
+                message=f'model "{name}": the process that exports it died',
+                where=where,
+                notes=(
+                    ("found", f"status {done.status}"),
+                    ("its end", "\n".join(lines) or "no output"),
+                    ("log", str(log)),
+                ),
+                hint="does the code of the model run by itself?",
+            )
+        )
+    told: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    result.unlink()
+    return told
+
+
+def _error(
+    failure: Mapping[str, Any], model: ModelEntry, where: SourceSpan, log: Path
+) -> OrchestratorError:
+    kind: type[OrchestratorError] = {
+        "missing-extra": ToolchainError,
+        "export-differs": ReproducibilityError,
+    }.get(failure["code"], ModelError)
+    notes = tuple((str(label), str(text)) for label, text in failure["notes"])
+    return kind(
+        Diagnostic(
+            code=failure["code"],
+            message=f'model "{model.name}": {failure["message"]}',
+            where=where,
+            notes=(*notes, ("log", str(log))),
+            hint=failure["hint"],
+        )
+    )
+
+
+def publish_exported(found: Mapping[str, Exported], folder: Path) -> dict[str, Path]:
+    """Copy programs and arrays out of the cache: by model, where the program is."""
+    paths = {}
+    for name, exported in found.items():
+        own = folder / name
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir(parents=True)
+        for file in ("model.pte", *exported.facts["arrays"]):
+            shutil.copyfile(exported.entry.folder / file, own / file)
+        paths[name] = own / "model.pte"
+    return paths

@@ -1,0 +1,122 @@
+"""`[[models]]`: programs, and Python code that programs are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StrictBool, StrictStr
+
+from orchestrator.core.lowering import LOWERINGS, Activations, Weights
+from orchestrator.profile.checked import Load
+from orchestrator.profile.fields import (
+    ModelName,
+    PythonCallable,
+    RelativePath,
+    RelativePattern,
+    choice,
+)
+from orchestrator.profile.region_tables import (  # pydantic reads them
+    ArenaRegions,  # noqa: TC001
+    TensorTable,  # noqa: TC001
+)
+from orchestrator.profile.table import Table
+
+
+class QuantizeTable(Table):
+    """How a model given as Python is quantized, by ExecuTorch's own quantizers."""
+
+    activations: Annotated[StrictStr, *choice(Activations)] = Field(
+        default="int8",
+        description="Dtype of activations; `int16` is for Ethos-U.",
+        examples=["int8"],
+    )
+    weights: Annotated[StrictStr, *choice(Weights)] = Field(
+        default="per-channel",
+        description="Scales of int8 weights: one for each output channel, or one for "
+        "all of a layer. Cortex-M has `per-channel` for convolutions alone.",
+        examples=["per-channel"],
+    )
+    dynamic: StrictBool = Field(
+        default=False,
+        description="Choose scales of activations at run time; for `xnnpack` and "
+        "`portable`.",
+        examples=[False],
+    )
+
+
+class ModelTable(Table):
+    """A model of the product; any number of them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["path"]}, {"required": ["source"]}],
+            "dependentRequired": {
+                key: ["source"] for key in ("lowering", "quantize", "reads")
+            },
+        }
+    )
+
+    name: ModelName | None = Field(
+        default=None,
+        description="Name in generated code and reports, unique in the profile. "
+        "Default: the file name without its suffix.",
+        examples=["person"],
+    )
+    path: RelativePath | None = Field(
+        default=None,
+        description="The exported program, a `.pte` file. Either this or `source`.",
+        examples=["../models/vww_int8.pte"],
+    )
+    source: PythonCallable | None = Field(
+        default=None,
+        description="Python file and a callable in it that gives the model; the build "
+        "exports it for the target: docs/export.md.",
+        examples=["../models/vww.py:build"],
+    )
+    lowering: Annotated[StrictStr, *choice(LOWERINGS, "unknown-lowering")] | None = (
+        Field(
+            default=None,
+            description="With `source`: what the model is lowered for. `portable`: "
+            "kernels alone. `cortex-m`: int8 kernels. `xnnpack`, `ethos-u55-128` and "
+            "its like: a delegate. Default: `portable`.",
+            examples=["cortex-m"],
+        )
+    )
+    quantize: QuantizeTable | None = Field(
+        default=None,
+        description="With `source`: quantize the model. Default: it stays as it is.",
+    )
+    reads: tuple[RelativePattern, ...] = Field(
+        default=(),
+        description="With `source`: files, or patterns of files, that its code reads "
+        "other than with Python's own `open` and `import`, which are noticed.",
+        examples=[["../models/vww.safetensors"]],
+    )
+    region: ModelName | None = Field(
+        default=None,
+        description="Memory of the board that its arenas lie in. Default: the first "
+        "that they fit.",
+        examples=["dtcm"],
+    )
+    regions: ArenaRegions | None = Field(
+        default=None,
+        description="The same for single arenas, by memory id of the program. "
+        "Default: what `region` says.",
+        examples=[{"1": "dtcm", "2": "sram"}],
+    )
+    tensors: tuple[TensorTable, ...] = Field(
+        default=(),
+        description="Single tensors that lie in another memory than their arena.",
+    )
+    data: tuple[RelativePath, ...] = Field(
+        default=(),
+        description="Files with the constants that the program leaves outside, `.ptd`. "
+        "The build checks name, dtype and size of each, and links them.",
+        examples=[["../models/vww_int8.ptd"]],
+    )
+    load: Annotated[StrictStr, *choice(Load)] = Field(
+        default="pte",
+        description="`pte`: the device loads the program, which lies in its flash. "
+        "`prelinked`: the build has done that, the device starts with constant tables.",
+        examples=["pte"],
+    )

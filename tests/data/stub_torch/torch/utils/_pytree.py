@@ -1,0 +1,8 @@
+"""Nested values."""
+
+
+def tree_leaves(value):
+    """Flat."""
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in tree_leaves(item)]
+    return [value]

@@ -1,0 +1,149 @@
+"""Models given as Python, with the real PyTorch and ExecuTorch."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli import run
+from tests.tools import need_emulator, need_toolchain
+
+PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "python_model"
+
+pytestmark = [
+    pytest.mark.executorch,
+    pytest.mark.skipif(
+        not PYTHON, reason="EXECUTORCH_PYTHON is not set; see `nox -s interop`"
+    ),
+]
+
+STEP = 0.0016
+"""Less than one step of the outputs of every network here."""
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", PYTHON)
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+
+
+def _copy(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    for path in EXAMPLE.iterdir():
+        if path.is_file():
+            shutil.copyfile(path, folder / path.name)
+    return folder
+
+
+def _export(
+    profile: Path, out: Path, capsys: pytest.CaptureFixture[str], *words: str
+) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run(["export", str(profile), "--out", str(out), "--json", *words]) == 0
+    (model,) = json.loads(capsys.readouterr().out)["models"]
+    found: dict[str, Any] = model
+    return found
+
+
+@pytest.mark.qemu
+@pytest.mark.toolchain
+@pytest.mark.parametrize("core", ["m55", "m4"])
+def test_firmware_gives_what_quantized_pytorch_gives(
+    core: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain(f"cortex-{core}", "zig")
+    need_emulator(f"cortex-{core}")
+    profile = _copy(tmp_path / "example") / f"keywords-{core}.toml"
+    out = tmp_path / "out"
+    assert run(["build", str(profile), "--out", str(out)]) == 0
+    model = _export(profile, out, capsys)
+    assert model["reason"] == "", "the build has exported it"
+    folder = Path(model["program"]).parent
+    words = ["--input", str(folder / "in0.npy"), "--expect", str(folder / "out0.npy")]
+    assert run(["run", str(profile), "--out", str(out), *words, "--atol", "1e-5"]) == 0
+    wrong = ["--input", str(folder / "in0.npy"), "--expect", str(_shifted(folder))]
+    words = [*wrong, "--atol", str(STEP)]
+    assert run(["run", str(profile), "--out", str(out), *words]) == 10
+
+
+def _shifted(folder: Path) -> Path:
+    """Outputs that are wrong by a few steps."""
+    data = bytearray((folder / "out0.npy").read_bytes())
+    data[-1] ^= 0x80  # the sign of the last number
+    path = folder / "shifted.npy"
+    path.write_bytes(data)
+    return path
+
+
+def test_locks_of_the_example_hold(tmp_path: Path) -> None:
+    need_toolchain("cortex-m55", "zig")
+    folder = _copy(tmp_path / "example")
+    for core in ("m55", "m4"):
+        profile = str(folder / f"keywords-{core}.toml")
+        words = ["--out", str(tmp_path / core)]
+        assert run(["lock", "--check", profile, *words]) == 0
+
+
+def test_the_same_bytes_in_another_process_and_folder(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = []
+    for name in ("one", "another/folder"):
+        monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / name / "cache"))
+        profile = _copy(tmp_path / name / "example") / "keywords-m55.toml"
+        found.append(_export(profile, tmp_path / name / "out", capsys))
+        assert found[-1]["reason"] == "first export"
+    assert found[0]["sha256"] == found[1]["sha256"]
+
+
+LOWERINGS = {
+    "portable": "",
+    "portable, quantized": "quantize = {}",
+    "xnnpack": "",
+    "xnnpack, dynamic": 'quantize = { weights = "per-tensor", dynamic = true }',
+    "cortex-m": "quantize = {}",
+    "ethos-u55-128": "quantize = {}",
+    "ethos-u85-256": 'quantize = { activations = "int16" }',
+}
+
+
+@pytest.mark.parametrize("name", LOWERINGS)
+def test_every_lowering_is_the_same_accelerated(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lowering = name.partition(",")[0]
+    folder = _copy(tmp_path / "example")
+    profile = folder / "product.toml"
+    profile.write_text(
+        'schema = 1\nname = "product"\n[target]\ncpu = "cortex-m55"\n'
+        '[[models]]\nsource = "keywords.py:build"\n'
+        f'lowering = "{lowering}"\n{LOWERINGS[name]}\n'
+    )
+    model = _export(profile, tmp_path / "out", capsys, "--verify", "--explain")
+    assert model["verified"]["stages"] > 10
+    assert model["warnings"] == []
+    assert Path(model["program"]).stat().st_size == model["size_bytes"] > 1000
+    assert model["ledger"]["passes"]
+
+
+def test_a_model_that_is_not_channels_last_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = _copy(tmp_path / "example")
+    code = folder / "keywords.py"
+    code.write_text(
+        code.read_text().replace("torch.channels_last", "torch.contiguous_format")
+    )
+    model = _export(folder / "keywords-m55.toml", tmp_path / "out", capsys)
+    (text,) = model["warnings"]
+    assert "cortex-m left to portable kernels: aten::" in text
+    assert text.endswith("are module and inputs channels-last?")
