@@ -24,6 +24,7 @@ from torch.utils import _pytree as pytree
 from orchestrator.lowering.tokens import PLAIN, UnknownValueError, token_of
 
 if TYPE_CHECKING:
+    from orchestrator.lowering.passes import Passes
     from orchestrator.lowering.patches import Patches
 
 _BY_CONTENT = (
@@ -34,13 +35,17 @@ _BY_CONTENT = (
 
 
 class Memo:
-    """What operators came to, by what they were given."""
+    """What operators came to, by what they were given.
 
-    def __init__(self) -> None:
+    Args:
+        passes: Count what is remembered and what is dispatched.
+    """
+
+    def __init__(self, passes: Passes) -> None:
+        self._passes = passes
         self._results: dict[Any, Any] = {}
         self._modes: list[Any] = []
         self._pure: dict[Any, bool] = {}
-        self.hits = self.misses = self.bypasses = 0
 
     def install(self, patches: Patches) -> None:
         """Use the memo from now on, until the patches are taken back."""
@@ -51,15 +56,15 @@ class Memo:
         ) -> ProxyValue:
             key = memo.key_of(kind, target, args, kwargs)
             if key is None:
-                memo.bypasses += 1
+                memo._passes.now.dispatched += 1
                 return original(self, kind, target, args, kwargs, meta)
             known = memo._results.get(key)
             if known is not None and "val" in meta.data:
                 value = meta.data["val"]
                 if memo.token(value) == known:
-                    memo.hits += 1
+                    memo._passes.now.remembered += 1
                     return _replayed(self, kind, target, args, kwargs, meta, value)
-            memo.misses += 1
+            memo._passes.now.dispatched += 1
             before = torch.autograd._get_sequence_nr()
             result = original(self, kind, target, args, kwargs, meta)
             # Where gradients are recorded, dispatching counts on, and nodes that are
