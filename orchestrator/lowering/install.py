@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.lowering.collector import collect_rarely
 from orchestrator.lowering.mechanisms import Mechanism
+from orchestrator.lowering.copies import Copies
 from orchestrator.lowering.memo import Memo
 from orchestrator.lowering.passes import Passes
 from orchestrator.lowering.provenance import share_provenance
@@ -40,14 +41,20 @@ def install(
         share_provenance(patches)
     if Mechanism.RECOMPILE in mechanisms:
         code.install(patches)
-    if Mechanism.MEMO in mechanisms:
-        Memo(passes).install(patches)
     if Mechanism.TEXTS in mechanisms:
         describe_on_demand(patches)
+    memo = Memo(passes, remembers=Mechanism.MEMO in mechanisms)
+    copies = Copies(passes, memo)
+    if Mechanism.COPY in mechanisms:
+        memo.copies = copies
+        copies.install(patches)
+    if {Mechanism.MEMO, Mechanism.COPY} & frozenset(mechanisms):
+        memo.install(patches)
     if Mechanism.COLLECTOR in mechanisms:
         collect_rarely()
 
     def finish() -> None:
+        copies.forget()
         ledger.deferred, ledger.generated = code.deferred, code.generated
         for name in _COUNTED:
             setattr(ledger, name, passes.total(name))
