@@ -4,7 +4,8 @@ Needs PyTorch and ExecuTorch (the extra `export`); nothing else of the project i
 this package. `orchestrator.lowering.record` compares what two runs made of a network.
 """
 
-from orchestrator.lowering.accelerate import Ledger, accelerated
+from orchestrator.lowering.accelerate import accelerated
+from orchestrator.lowering.ledger import HEADINGS, Ledger, PassLedger
 from orchestrator.lowering.mechanisms import Mechanism
 
-__all__ = ["Ledger", "Mechanism", "accelerated"]
+__all__ = ["HEADINGS", "Ledger", "Mechanism", "PassLedger", "accelerated"]

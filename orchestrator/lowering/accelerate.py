@@ -6,11 +6,10 @@ import gc
 import threading
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.lowering.collector import collect_rarely
+from orchestrator.lowering.ledger import Ledger
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.patches import Patches
 
@@ -19,17 +18,6 @@ if TYPE_CHECKING:
 
 KNOWN: Final = {"torch": ("2.13.0",), "executorch": ("1.5.1",)}
 """Versions that the mechanisms were compared with."""
-
-
-@dataclass
-class Ledger:
-    """What the mechanisms did; all counts are 0 for those that are off."""
-
-    dispatched: int = 0
-    remembered: int = 0
-    bypassed: int = 0
-    deferred: int = 0
-    generated: int = 0
 
 
 class _Running:
@@ -49,6 +37,9 @@ def accelerated(
 
     Args:
         mechanisms: What to do; all by default.
+
+    Yields:
+        What was done, pass by pass; totals are there at the end.
     """
     with _Running.lock:
         if _Running.depth or unknown_versions():
@@ -57,48 +48,22 @@ def accelerated(
                 warnings.warn(f"lowering is not accelerated: {found}", stacklevel=3)
             yield _Running.ledger if _Running.depth else Ledger()
             return
+        from orchestrator.lowering.install import install  # noqa: PLC0415
+
         patches = Patches()
         ledger = _Running.ledger = Ledger()
-        memo = code = None
         collector = gc.get_threshold()
+        finish = None
         try:
             _Running.depth += 1
-            if Mechanism.PROVENANCE in mechanisms:
-                from orchestrator.lowering.provenance import (  # noqa: PLC0415
-                    share_provenance,
-                )
-
-                share_provenance(patches)
-            if Mechanism.RECOMPILE in mechanisms:
-                from orchestrator.lowering.recompile import (  # noqa: PLC0415
-                    DeferredCode,
-                )
-
-                code = DeferredCode()
-                code.install(patches)
-            if Mechanism.MEMO in mechanisms:
-                from orchestrator.lowering.memo import Memo  # noqa: PLC0415
-
-                memo = Memo()
-                memo.install(patches)
-            if Mechanism.TEXTS in mechanisms:
-                from orchestrator.lowering.texts import (  # noqa: PLC0415
-                    describe_on_demand,
-                )
-
-                describe_on_demand(patches)
-            if Mechanism.COLLECTOR in mechanisms:
-                collect_rarely()
+            finish = install(frozenset(mechanisms), ledger, patches)
             yield ledger
         finally:
             patches.restore()
             gc.set_threshold(*collector)
             _Running.depth -= 1
-            if code is not None:
-                ledger.deferred, ledger.generated = code.deferred, code.generated
-            if memo is not None:
-                ledger.dispatched, ledger.remembered = memo.misses, memo.hits
-                ledger.bypassed = memo.bypasses
+            if finish is not None:
+                finish()
 
 
 def unknown_versions() -> list[str]:

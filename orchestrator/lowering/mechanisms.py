@@ -15,6 +15,8 @@ class Mechanism(StrEnum):
     MEMO = "memo"
     """An operator whose arguments have metadata that was seen before is not dispatched
     again, if its node has the metadata that came of it then."""
+    COPY = "copy"
+    """A node that the pass leaves alone and whose inputs are as they were is copied."""
     TEXTS = "texts"
     """The text that describes a node is made when somebody reads it."""
     COLLECTOR = "collector"

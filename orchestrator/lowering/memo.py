@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
-from executorch.exir.pass_base import ProxyValue, _ExportPassBase
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
+from orchestrator.lowering.bases import BASES, PROXIES, PROXY_KINDS
 from orchestrator.lowering.tokens import PLAIN, UnknownValueError, token_of
 
 if TYPE_CHECKING:
+    from orchestrator.lowering.copies import Copies
+    from orchestrator.lowering.passes import Passes
     from orchestrator.lowering.patches import Patches
 
 _BY_CONTENT = (
@@ -34,41 +36,68 @@ _BY_CONTENT = (
 
 
 class Memo:
-    """What operators came to, by what they were given."""
+    """What operators came to, by what they were given.
 
-    def __init__(self) -> None:
+    Args:
+        passes: Count what is remembered and what is dispatched.
+        remembers: Whether results are kept; otherwise it only says what they depend on.
+    """
+
+    def __init__(self, passes: Passes, *, remembers: bool) -> None:
+        self._passes = passes
+        self._remembers = remembers
         self._results: dict[Any, Any] = {}
-        self._modes: list[Any] = []
         self._pure: dict[Any, bool] = {}
-        self.hits = self.misses = self.bypasses = 0
+        self.copies: Copies | None = None
+        """Is told of nodes whose value depends on metadata alone."""
 
     def install(self, patches: Patches) -> None:
         """Use the memo from now on, until the patches are taken back."""
-        memo, original = self, _ExportPassBase._fx
+        for base in BASES:
+            self._install(base, patches)
+
+    def _install(self, base: Any, patches: Patches) -> None:
+        memo, original = self, base._fx
 
         def fx(  # noqa: PLR0917  # as the method that it replaces
             self: Any, kind: str, target: Any, args: Any, kwargs: Any, meta: Any
-        ) -> ProxyValue:
+        ) -> Any:
             key = memo.key_of(kind, target, args, kwargs)
-            if key is None:
-                memo.bypasses += 1
-                return original(self, kind, target, args, kwargs, meta)
-            known = memo._results.get(key)
-            if known is not None and "val" in meta.data:
-                value = meta.data["val"]
-                if memo.token(value) == known:
-                    memo.hits += 1
-                    return _replayed(self, kind, target, args, kwargs, meta, value)
-            memo.misses += 1
-            before = torch.autograd._get_sequence_nr()
-            result = original(self, kind, target, args, kwargs, meta)
-            # Where gradients are recorded, dispatching counts on, and nodes that are
-            # made later are numbered by that: `seq_nr`.
-            if torch.autograd._get_sequence_nr() == before:
-                memo._results[key] = memo.token(result.data)
+            value = None if key is None else memo._known(key, meta.data)
+            if value is not None and not _has_fresh_symbols(self):
+                memo._passes.now.remembered += 1
+                step = (self, kind, target, args, kwargs, meta, value)
+                result = _replayed(PROXIES[base], *step)
+            else:
+                if kind == "call_function":
+                    memo._passes.now.dispatched += 1
+                before = torch.autograd._get_sequence_nr()
+                result = original(self, kind, target, args, kwargs, meta)
+                # Where gradients are recorded, dispatching counts on, and nodes that
+                # are made later are numbered by that: `seq_nr`.
+                if key is None or torch.autograd._get_sequence_nr() != before:
+                    return result
+                if memo._remembers:
+                    memo._results[key] = memo.token(result.data)
+            if memo.copies is not None:
+                memo.copies.stamp(result.node, memo.context())
             return result
 
-        patches.replace(_ExportPassBase, "_fx", fx)
+        patches.replace(base, "_fx", fx)
+
+    def _known(self, key: Any, meta: dict[str, Any]) -> Any:
+        """The value that a node has, if dispatching would give one like it."""
+        known = self._results.get(key)
+        value = meta.get("val")
+        return value if known is not None and self.token(value) == known else None
+
+    def knows(self, node: Any, interpreter: Any) -> bool:
+        """Whether dispatching a node would give a value like the one it has."""
+        if not self._remembers:
+            return False
+        args, kwargs = interpreter.fetch_args_kwargs_from_env(node)
+        key = self.key_of(node.op, node.target, args, kwargs)
+        return key is not None and self._known(key, node.meta) is not None
 
     def key_of(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
         """What the result depends on; None if that is not known."""
@@ -79,12 +108,18 @@ class Memo:
                 target,
                 token_of(_data(args)),
                 token_of(_data(kwargs)),
-                torch.is_grad_enabled(),
-                torch.is_inference_mode_enabled(),
-                _context(),
+                self.context(),
             )
         except UnknownValueError:
             return None
+
+    def context(self) -> Any:
+        """What results depend on besides arguments."""
+        return (
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+            _tosa_specification(),
+        )
 
     def token(self, value: Any) -> Any:
         """Of a result; None if there is none."""
@@ -112,7 +147,7 @@ def _depends_on_metadata(target: Any) -> bool:
 
 
 def _data(value: Any) -> Any:
-    if isinstance(value, ProxyValue):
+    if isinstance(value, PROXY_KINDS):
         return value.data
     if isinstance(value, (tuple, list)):
         return tuple(map(_data, value))
@@ -121,7 +156,14 @@ def _data(value: Any) -> Any:
     return value
 
 
-def _context() -> Any:
+def _has_fresh_symbols(step: Any) -> bool:
+    """Whether tracing a node could name symbols that no node has named."""
+    mode = step.fake_tensor_mode
+    shapes = None if mode is None else mode.shape_env
+    return shapes is not None and bool(shapes.pending_fresh_unbacked_symbols)
+
+
+def _tosa_specification() -> Any:
     """What else operators of backends look at: Arm's TOSA specification."""
     module = sys.modules.get("executorch.backends.arm.tosa.specification")
     if module is None:
@@ -137,7 +179,7 @@ class _NotPlainError(Exception):
 def _nodes(value: Any) -> Any:
     """Arguments as a graph has them: what `Tracer.create_arg` makes of plain ones."""
     kind = type(value)
-    if kind is ProxyValue:
+    if kind in PROXY_KINDS:
         return value.node
     if kind in PLAIN:
         return value
@@ -150,9 +192,16 @@ def _nodes(value: Any) -> Any:
     raise _NotPlainError
 
 
-def _replayed(  # noqa: PLR0917  # as `_fx`
-    step: Any, kind: str, target: Any, args: Any, kwargs: Any, meta: Any, value: Any
-) -> ProxyValue:
+def _replayed(  # noqa: PLR0913, PLR0917  # as `_fx`
+    proxy_value: Any,
+    step: Any,
+    kind: str,
+    target: Any,
+    args: Any,
+    kwargs: Any,
+    meta: Any,
+    value: Any,
+) -> Any:
     """A node with the value that it had: what `_fx` does besides dispatching."""
     tracer, name = step.tracer, None
     if isinstance(target, OpOverload):
@@ -161,11 +210,11 @@ def _replayed(  # noqa: PLR0917  # as `_fx`
         node = tracer.create_node(kind, target, _nodes(args), _nodes(kwargs), name)
         proxy = tracer.proxy(node)
     except _NotPlainError:
-        proxies = pytree.tree_map_only(ProxyValue, lambda x: x.proxy, (args, kwargs))
+        proxies = pytree.tree_map_only(PROXY_KINDS, lambda x: x.proxy, (args, kwargs))
         proxy = tracer.create_proxy(kind, target, *proxies, name=name)
     proxy.node.meta.update(meta.data)
     if type(value) is FakeTensor:
         proxy.node.meta["val"], proxy.node.meta["tensor_meta"] = value, None
     else:
         tracer.set_metadata(proxy.node, value)
-    return ProxyValue(value, proxy)
+    return proxy_value(value, proxy)

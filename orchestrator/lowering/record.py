@@ -23,6 +23,7 @@ from torch.fx.passes.infra.pass_base import PassBase
 from torch.fx.passes.infra.pass_manager import PassManager
 from torch.fx.traceback import NodeSource
 
+from orchestrator.lowering.passes import classes_of
 from orchestrator.lowering.patches import Patches
 
 if TYPE_CHECKING:
@@ -107,24 +108,13 @@ _NOTHING = Stage("nothing more", ())
 def recorded() -> Iterator[Recording]:
     """Record every graph inside of it."""
     recording, patches = Recording(), Patches()
-    for owner in (*_classes(PassBase), *_classes(PassManager)):
+    for owner in (*classes_of(PassBase), *classes_of(PassManager)):
         if "__call__" in vars(owner):
             _watch(owner, recording, patches)
     try:
         yield recording
     finally:
         patches.restore()
-
-
-def _classes(base: type) -> Iterator[type]:
-    """A class and all that are made from it, each once."""
-    found: list[type] = [base]
-    for owner in found:
-        subclasses: list[type] = owner.__subclasses__()
-        for made in subclasses:
-            if made not in found:
-                found.append(made)
-    yield from found
 
 
 def _watch(owner: type, recording: Recording, patches: Patches) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from executorch.exir.pass_base import _ExportPassBase
 from torch.fx import Interpreter, Node
+
+from orchestrator.lowering.bases import BASES
 
 if TYPE_CHECKING:
     from orchestrator.lowering.patches import Patches
@@ -25,8 +26,9 @@ def describe_on_demand(patches: Patches) -> None:
         vars(self.callback)["node_debug_str"] = _Described(n)
         return Interpreter.run_node(self, n)
 
-    patches.replace(_ExportPassBase.ExportInterpreter, "run_node", run_node)
-    patches.add(_ExportPassBase, "node_debug_str", _Text())
+    for base in BASES:
+        patches.replace(base.ExportInterpreter, "run_node", run_node)
+        patches.add(base, "node_debug_str", _Text())
 
 
 class _Described:

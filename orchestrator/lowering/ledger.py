@@ -1,0 +1,72 @@
+"""What accelerated lowering did: in all, and by pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+HEADINGS: Final = (
+    *("pass", "pass manager", "copied", "remembered", "dispatched"),
+    *("CPU seconds", "skipped"),
+)
+"""Of the columns of `Ledger.rows`."""
+
+
+@dataclass(slots=True)
+class PassLedger:
+    """One run of one pass.
+
+    Args:
+        name: Class of the pass.
+        manager: Class of the pass manager that ran it; empty if none did.
+        skipped: Why it did not replay the graph; empty if it did or changed the graph
+            without.
+        replays: How often it replayed a graph.
+        copied: Nodes that were copied as they are.
+        remembered: Nodes whose result was known from an earlier dispatch.
+        dispatched: Nodes that took the full path.
+        cpu_s: Processor time in seconds, without passes that ran inside of it.
+    """
+
+    name: str
+    manager: str = ""
+    skipped: str = ""
+    replays: int = 0
+    copied: int = 0
+    remembered: int = 0
+    dispatched: int = 0
+    cpu_s: float = 0.0
+
+
+@dataclass
+class Ledger:
+    """What the mechanisms did; all counts are 0 for those that are off.
+
+    Args:
+        copied: Nodes that were copied, in all passes.
+        remembered: Nodes whose result was known.
+        dispatched: Nodes that took the full path.
+        skipped: Replays that were dropped, as they would have changed nothing.
+        deferred: Modules whose code was to be generated.
+        generated: Those whose code was wanted.
+        passes: Every run of a pass, in order.
+    """
+
+    copied: int = 0
+    remembered: int = 0
+    dispatched: int = 0
+    skipped: int = 0
+    deferred: int = 0
+    generated: int = 0
+    passes: list[PassLedger] = field(default_factory=list)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Texts for a table with `HEADINGS`, one row for each run of a pass."""
+        return [
+            (
+                *(run.name, run.manager),
+                *(str(run.copied), str(run.remembered), str(run.dispatched)),
+                *(f"{run.cpu_s:.3f}", run.skipped),
+            )
+            for run in self.passes
+        ]

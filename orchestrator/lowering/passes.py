@@ -1,0 +1,122 @@
+"""Which pass runs, for the ledger.
+
+Passes and pass managers are classes that define `__call__`, or inherit it; those that
+are imported later are found when they are made.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import executorch.exir.pass_manager  # noqa: F401  # so that its classes are known
+from torch.fx.passes.infra.pass_base import PassBase
+from torch.fx.passes.infra.pass_manager import PassManager
+
+from orchestrator.lowering.ledger import PassLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from orchestrator.lowering.ledger import Ledger
+    from orchestrator.lowering.patches import Patches
+
+
+class Passes:
+    """The pass that runs now, and what it did so far.
+
+    Args:
+        ledger: Gets an entry for each run.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._managers: list[tuple[Any, object]] = []
+        self._running: list[tuple[Any, PassLedger]] = []
+        self._since = 0.0
+        self._outside = PassLedger("")
+        self.now = self._outside
+        """Counts go here."""
+
+    @property
+    def manager_run(self) -> object:
+        """What is the same during a run of a pass manager; None outside of one."""
+        return self._managers[-1][1] if self._managers else None
+
+    def total(self, name: str) -> int:
+        """A count over all passes, and outside of them."""
+        runs = (*self._ledger.passes, self._outside)
+        return sum(getattr(run, name) for run in runs)
+
+    def install(self, patches: Patches) -> None:
+        """Watch passes from now on, until the patches are taken back."""
+        _wrap_calls(PassBase, self._run_pass, patches)
+        _wrap_calls(PassManager, self._run_manager, patches)
+
+    def _run_manager(self, call: Callable[..., Any], manager: Any, *args: Any) -> Any:
+        if self._managers and self._managers[-1][0] is manager:
+            return call(manager, *args)
+        self._managers.append((manager, object()))
+        try:
+            return call(manager, *args)
+        finally:
+            self._managers.pop()
+
+    def _run_pass(self, call: Callable[..., Any], own: Any, *args: Any) -> Any:
+        if self._running and self._running[-1][0] is own:
+            return call(own, *args)
+        manager = type(self._managers[-1][0]).__name__ if self._managers else ""
+        run = PassLedger(type(own).__name__, manager)
+        self._ledger.passes.append(run)
+        self._running.append((own, run))
+        self._switch(run)
+        try:
+            result = call(own, *args)
+        finally:
+            self._running.pop()
+            self._switch(self._running[-1][1] if self._running else self._outside)
+        if not run.replays and not run.skipped and result and not result.modified:
+            run.skipped = "found nothing to do"
+        return result
+
+    def _switch(self, run: PassLedger) -> None:
+        """Let time and counts go to another run."""
+        now = time.process_time()
+        self.now.cpu_s += now - self._since
+        self.now, self._since = run, now
+
+
+def classes_of(base: type) -> Iterator[type]:
+    """A class and all that are made from it, each once."""
+    found: list[type] = [base]
+    for owner in found:
+        subclasses: list[type] = owner.__subclasses__()
+        for made in subclasses:
+            if made not in found:
+                found.append(made)
+    yield from found
+
+
+def _wrap_calls(base: type, run: Callable[..., Any], patches: Patches) -> None:
+    """Let `run` have each call of an instance of a class, and of those made of it."""
+
+    def wrap(owner: type) -> None:
+        call = vars(owner).get("__call__")
+        if call is not None:
+            patches.replace(
+                owner, "__call__", lambda own, *a, **k: run(_with(call, k), own, *a)
+            )
+
+    before = base.__init_subclass__
+
+    def made(cls: type, /, **words: Any) -> None:
+        before(**words)
+        wrap(cls)
+
+    for owner in classes_of(base):
+        wrap(owner)
+    patches.add(base, "__init_subclass__", classmethod(made))
+
+
+def _with(call: Callable[..., Any], words: dict[str, Any]) -> Callable[..., Any]:
+    return (lambda *args: call(*args, **words)) if words else call
