@@ -102,10 +102,12 @@ def _lines(
             f" {sources[name].lowering}; {paths[name]}"
         )
         if verified := facts.get("verified"):
+            tosa = verified["tosa_flatbuffers"]
+            more = f", {tosa} TOSA flatbuffer{'s' * (tosa > 1)}" if tosa else ""
             yield (
-                f"  {verified['stages']} graphs and the program are the same without"
-                f" acceleration, which takes {verified['seconds_plain']:.1f} s of"
-                f" processor time, {facts['seconds']:.1f} s with it"
+                f"  {verified['stages']} graphs{more} and the program are the same"
+                f" without acceleration: {verified['seconds_plain']:.1f} s of processor"
+                f" time, {facts['seconds']:.1f} s with it"
             )
         if explain:
             yield from _ledger_lines(facts["ledger"])

@@ -68,4 +68,6 @@ def refusal(lowering: str, quantize: Quantize) -> tuple[str, str]:
             "weights",
             "per-channel: ExecuTorch's quantizer for Cortex-M has no other",
         )
+    if quantize.weights is Weights.PER_TENSOR and quantize.dynamic:
+        return "weights", "per-channel; dynamic scales want that"
     return "", ""

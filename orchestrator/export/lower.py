@@ -7,6 +7,7 @@ from collections import Counter
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import executorch.kernels.quantized  # noqa: F401  # forms of operators that programs have
 import torch
 from torch.export import export
 from torch.utils import _pytree

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ _GENERATED = re.compile(r"<eval_with_key>\.\d+")
 """Code that PyTorch generated, counted since the process began."""
 _NUMBERED = "seq_nr"
 """Counted by PyTorch since the process began: told by the order they are met in."""
+
+
+TOSA = "TOSA flatbuffer"
+"""Step of a stage that has the digest of one."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +116,27 @@ def recorded() -> Iterator[Recording]:
     for owner in (*classes_of(PassBase), *classes_of(PassManager)):
         if "__call__" in vars(owner):
             _watch(owner, recording, patches)
+    _watch_tosa(recording, patches)
     try:
         yield recording
     finally:
         patches.restore()
+
+
+def _watch_tosa(recording: Recording, patches: Patches) -> None:
+    """Record what Vela compiles for Ethos-U, where its backend is in use."""
+    backend = sys.modules.get("executorch.backends.arm.tosa.backend")
+    if backend is None:
+        return
+    preprocess = backend.TOSABackend._preprocess
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        result = preprocess(*args, **kwargs)
+        digest = hashlib.sha256(result.processed_bytes).hexdigest()
+        recording.stages.append(Stage(TOSA, (digest,)))
+        return result
+
+    patches.replace(backend.TOSABackend, "_preprocess", staticmethod(watched))
 
 
 def _watch(owner: type, recording: Recording, patches: Patches) -> None:

@@ -17,10 +17,12 @@ from orchestrator.errors import (
     Diagnostic,
     ModelError,
     OrchestratorError,
+    ProfileError,
     ReproducibilityError,
     ToolchainError,
 )
 from orchestrator.export.request import Request
+from orchestrator.profile.fields import is_pattern
 from orchestrator.shell import sources
 from orchestrator.shell.exported import Entry, ExportCache, started
 from orchestrator.shell.process import NOT_STARTED, run
@@ -100,7 +102,11 @@ def _export(
     choice = inputs.options.export
     request = _request(inputs, model, source)
     base = Path(request.file).parent
-    cache = ExportCache(_key(inputs, request, source), base=base, folder=choice.cache)
+    cache = ExportCache(
+        _key(inputs, request, _read_files(inputs, model, source)),
+        base=base,
+        folder=choice.cache,
+    )
     reporter = inputs.reporter
     label = f"export {model.name}"
     entry, reason = (None, "asked for") if choice.again else cache.find()
@@ -151,7 +157,7 @@ def interpreter() -> str:
     return os.environ.get(PYTHON) or sys.executable
 
 
-def _key(inputs: Inputs, request: Request, source: ModelSource) -> str:
+def _key(inputs: Inputs, request: Request, read: list[Path]) -> str:
     """Digest of what is known before the code runs."""
     base = Path(request.file).parent
     # Only Cortex-M looks at the core.
@@ -172,23 +178,38 @@ def _key(inputs: Inputs, request: Request, source: ModelSource) -> str:
         repr(request.quantize),
         [
             (Path(os.path.relpath(path, base)).as_posix(), inputs.digest_of(path))
-            for path in _read_files(source)
+            for path in read
         ],
     ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def _read_files(source: ModelSource) -> list[Path]:
-    """Files that the profile says the code reads."""
+def _read_files(inputs: Inputs, model: ModelEntry, source: ModelSource) -> list[Path]:
+    """Files that the profile says the code reads. Raises ProfileError."""
     found: set[Path] = set()
-    for named in source.reads:
-        root, _, pattern = named.path.as_posix().partition("*")
-        folder = Path(root if root.endswith("/") else str(Path(root).parent))
-        if pattern:
-            rest = named.path.as_posix()[len(folder.as_posix()) :].lstrip("/")
-            found |= {p for p in folder.glob(rest) if p.is_file()}
-        else:
+    for at, named in enumerate(source.reads):
+        text = named.path.as_posix()
+        if not is_pattern(text):
             found.add(named.path)
+            continue
+        folder = Path(text.partition("*")[0] + "x").parent
+        files = [
+            path
+            for path in folder.glob(text.removeprefix(f"{folder.as_posix()}/"))
+            if path.is_file()
+        ]
+        if not files:
+            index = inputs.profile.models.index(model)
+            raise ProfileError(
+                Diagnostic(
+                    code="missing-file",
+                    message=f'no file matches "{named.written}"',
+                    where=inputs.profile.span("models", index, "reads", at),
+                    notes=(("found", f"no file at {text}"),),
+                    hint="correct the pattern, or leave it out",
+                )
+            )
+        found.update(files)
     return sorted(found)
 
 

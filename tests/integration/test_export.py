@@ -200,6 +200,14 @@ def test_files_that_python_does_not_open_can_be_named(w: Workspace) -> None:
     assert _exported(w) == "first export"
 
 
+def test_a_pattern_without_files_is_told(w: Workspace) -> None:
+    _replace(w.profile, "quantize =", 'reads = ["code/*.pt"]\nquantize =')
+    done = w.run("check")
+    assert done.code == 3
+    assert 'error[missing-file]: no file matches "code/*.pt"' in done.err
+    assert f"  --> {w.profile}:11\n" in done.err
+
+
 def test_what_changes_meanwhile_is_not_remembered(w: Workspace) -> None:
     w.edit("code/net.py", "(HERE / 'shapes.py').touch()\n")
     _exported(w)

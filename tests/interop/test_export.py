@@ -109,7 +109,8 @@ LOWERINGS = {
     "portable": "",
     "portable, quantized": "quantize = {}",
     "xnnpack": "",
-    "xnnpack, dynamic": 'quantize = { weights = "per-tensor", dynamic = true }',
+    "xnnpack, dynamic": "quantize = { dynamic = true }",
+    "xnnpack, per tensor": 'quantize = { weights = "per-tensor" }',
     "cortex-m": "quantize = {}",
     "ethos-u55-128": "quantize = {}",
     "ethos-u85-256": 'quantize = { activations = "int16" }',
@@ -130,7 +131,10 @@ def test_every_lowering_is_the_same_accelerated(
     )
     model = _export(profile, tmp_path / "out", capsys, "--verify", "--explain")
     assert model["verified"]["stages"] > 10
-    assert model["warnings"] == []
+    is_ethos_u = lowering.startswith("ethos-u")
+    assert (model["verified"]["tosa_flatbuffers"] > 0) is is_ethos_u
+    if not name.startswith("ethos-u55"):  # which takes no such stride of a pooling
+        assert model["warnings"] == []
     assert Path(model["program"]).stat().st_size == model["size_bytes"] > 1000
     assert model["ledger"]["passes"]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
+    XnnpackDynamicallyQuantizedPartitioner,
+    XnnpackPartitioner,
+)
 from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
     XNNPACKQuantizer,
     get_symmetric_quantization_config,
@@ -29,5 +32,8 @@ def quantizer(request: Request) -> Any:
 
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program."""
-    del request
-    return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    partitioners: list[Any] = [XnnpackPartitioner()]
+    if request.quantize is not None and request.quantize.dynamic:
+        # Its patterns must be found before the layers in them are taken alone.
+        partitioners.insert(0, XnnpackDynamicallyQuantizedPartitioner())
+    return to_edge_transform_and_lower(program, partitioner=partitioners)

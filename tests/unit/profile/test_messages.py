@@ -18,6 +18,9 @@ FILES = frozenset(
         "profiles/../models/other.pte",
         "profiles/../models/person.pte",
         "profiles/../more/person.pte",
+        "profiles/person.py",
+        "profiles/Person-Net.py",
+        "profiles/weights.bin",
     }
 )
 

@@ -1,5 +1,9 @@
 """XNNPACK."""
 
 
+class XnnpackDynamicallyQuantizedPartitioner:
+    """Nothing."""
+
+
 class XnnpackPartitioner:
     """Nothing."""
