@@ -28,6 +28,7 @@ BENCHMARKS = {
     "int8": "int8 models against CMSIS-NN: flash, RAM, instructions",
     "folded": "the fp32 autoencoder with its constants computed by the build",
     "lowering": "seconds of lowering networks with ExecuTorch, accelerated",
+    "export": "exporting a model given as Python, and finding it unchanged",
     "firmware": "flash, RAM, instructions and outputs of firmware",
 }
 
