@@ -70,7 +70,8 @@ def lowered(module: Any, source: Source, request: Request) -> Any:
     with ExportError.around(
         "cannot-lower",
         f"ExecuTorch cannot lower the model for {request.lowering}",
-        "leave the operator out of the model, or choose another lowering",
+        "leave the operator out of the model, choose another lowering, or register the"
+        " out variant of an operator of your own",
     ):
         edge = lowering_module(request.lowering).lowered(program, request)
         return edge.to_executorch()
@@ -82,7 +83,8 @@ def reference(module: Any, source: Source) -> list[Any]:
         ExportError.around("bad-callable", "the model cannot run its example inputs"),
         torch.no_grad(),
     ):
-        found = module(*copy.deepcopy(source.inputs))
+        # A copy: what it keeps from call to call must be in the program as it began.
+        found = copy.deepcopy(module)(*copy.deepcopy(source.inputs))
     return list(_pytree.tree_leaves(found))
 
 

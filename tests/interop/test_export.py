@@ -139,6 +139,66 @@ def test_every_lowering_is_the_same_accelerated(
     assert model["ledger"]["passes"]
 
 
+MODELS = """\
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return torch.cond(
+            x.sum() > 0, lambda y: y.sin() * 2, lambda y: y.cos() - y, (x,)
+        )
+
+
+class Count(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        return x + self.calls
+
+
+def branch():
+    return Branch(), torch.randn(3, 5)
+
+
+def count():
+    return Count(), torch.zeros(2)
+
+
+def dense():
+    return {
+        "module": nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3)),
+        "inputs": torch.randn(4, 6),
+        "dynamic_shapes": ({0: Dim("rows", min=1, max=9)},),
+    }
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("function", ["branch", "count", "dense"])
+def test_control_flow_state_and_dynamic_shapes(
+    function: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "zig")
+    (tmp_path / "models.py").write_text(MODELS)
+    profile = tmp_path / "product.toml"
+    profile.write_text(
+        'schema = 1\nname = "product"\n[target]\ncpu = "host"\ntoolchain = "zig"\n'
+        f'[[models]]\nsource = "models.py:{function}"\n'
+    )
+    out = tmp_path / "out"
+    model = _export(profile, out, capsys, "--verify")
+    folder = Path(model["program"]).parent
+    assert run(["build", str(profile), "--out", str(out)]) == 0
+    words = ["--input", str(folder / "in0.npy"), "--expect", str(folder / "out0.npy")]
+    assert run(["run", str(profile), "--out", str(out), *words]) == 0
+
+
 def test_a_model_that_is_not_channels_last_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
