@@ -30,7 +30,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     for path in args.profiles:
         reporter = console.reporter(explain=args.explain)
         try:
-            report = Pipeline(load(path), options).build(reporter)
+            pipeline = Pipeline(load(path), options)
+            report = pipeline.build(reporter)
         finally:
             reporter.close()
         if args.depfile is not None:
@@ -39,7 +40,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         console.talk(_summary(report))
         if notice := dtype_notice(report.report):
             console.talk(f"{report.profile}: {notice.rstrip()}")
-        documents.append(_document(report))
+        documents.append(_document(report, pipeline.export_steps))
     console.document({"builds": documents})
     return ExitCode.OK
 
@@ -75,15 +76,16 @@ def _summary(report: BuildReport) -> str:
     )
 
 
-def _document(report: BuildReport) -> dict[str, object]:
+def _document(report: BuildReport, exports: list[tuple[str, str]]) -> dict[str, object]:
+    steps = [*exports, *((s.label, s.reason) for s in report.plan.stages)]
     return {
         "profile": report.profile,
         "folder": str(report.folder),
         "lock": str(report.lock_file),
         "lock_changed": report.lock_changed,
         "stages": [
-            {"stage": s.label, "ran": bool(s.reason), "reason": s.reason}
-            for s in report.plan.stages
+            {"stage": label, "ran": bool(reason), "reason": reason}
+            for label, reason in steps
         ],
         "flash_bytes": report.report.totals.flash_bytes,
         "flash_bytes_without_models": report.report.totals.flash_bytes_without_models,

@@ -32,9 +32,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     target = pipeline.target
     resolution = pipeline.resolution(plan)
     memory = pipeline.memory(plan)
+    steps = [*pipeline.export_steps, *((s.label, s.reason) for s in plan.stages)]
     stages = [
-        {"stage": s.label, "runs": bool(s.reason), "reason": s.reason}
-        for s in plan.stages
+        {"stage": label, "runs": bool(reason), "reason": reason}
+        for label, reason in steps
     ]
     console.document(
         {
@@ -63,6 +64,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "stages": stages,
         }
     )
+    origins = {
+        m.name: f", from {m.written}:{m.source.function} for {m.source.lowering}"
+        for m in pipeline.profile.models
+        if m.source is not None
+    }
     board = f" on {target.board.name}" if target.board else ""
     lines = [
         f"profile    {pipeline.profile.name}",
@@ -74,7 +80,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
         "models",
     ]
     for model in memory.models:
-        lines.append(f"  {model.model:<24} {model.program_bytes:>9,} bytes of program")
+        lines.append(
+            f"  {model.model:<24} {model.program_bytes:>9,} bytes of program"
+            f"{origins.get(model.model, '')}"
+        )
         lines += [
             f"    {method.method:<22} {sum(a.size_bytes for a in method.arenas):>9,}"
             f" bytes of arena, {method.state_bytes:,} of state"
@@ -94,8 +103,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         lines += ["", "passes", *(f"  {line}" for line in ledger)]
     lines += ["", "stages"]
     lines += [
-        f"  {s.label:<24} {'runs: ' + s.reason if s.reason else 'known'}"
-        for s in plan.stages
+        f"  {label:<24} {'runs: ' + reason if reason else 'known'}"
+        for label, reason in steps
     ]
     console.data("\n".join(lines))
     return ExitCode.OK

@@ -120,6 +120,11 @@ class Inputs:
             self.states.setdefault(path, stamp.state_of(path))
         return found
 
+    @property
+    def export_steps(self) -> list[tuple[str, str]]:
+        """(label, why it ran now or "") of stage export, for each model it is for."""
+        return [(f"export {n}", e.reason) for n, e in self.exported.items()]
+
     @cached_property
     def target(self) -> Target:
         """What is built for."""

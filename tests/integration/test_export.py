@@ -389,6 +389,14 @@ def test_versions_nobody_compared_are_told(w: Workspace) -> None:
     )
 
 
+def test_plan_tells_where_a_model_comes_from(w: Workspace) -> None:
+    first = json.loads(w.run("plan", "--json").out)["stages"]
+    assert first[0] == {"stage": "export model", "runs": True, "reason": "first export"}
+    second = w.run("plan")
+    assert ", from code/net.py:build for portable\n" in second.out
+    assert "  export model             known\n" in second.out
+
+
 def test_export_publishes_programs(w: Workspace) -> None:
     done = w.run("export", "--json")
     assert done.code == 0, done.err
