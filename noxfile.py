@@ -38,7 +38,7 @@ CLANG_FORMAT = "clang-format-14"
 
 EXECUTORCH = (
     *("executorch==1.5.1", "torch==2.13.0"),
-    *("tosa-tools==2026.5.0", "ethos-u-vela==5.1.0"),
+    *("tosa-tools==2026.5.0", "ethos-u-vela==5.1.0", "safetensors==0.8.0"),
 )
 """What the corpus was made with; its tools are the reference."""
 

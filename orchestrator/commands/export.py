@@ -78,6 +78,8 @@ def _document(
         "reason": exported.reason,
         "cpu_seconds": facts["seconds"],
         "arrays": facts["arrays"],
+        "files": sorted(facts["files"]),
+        "folders": sorted(facts["folders"]),
         "warnings": facts["warnings"],
         "verified": facts.get("verified"),
     }

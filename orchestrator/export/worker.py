@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.export.failure import ExportError
 from orchestrator.export.observe import Observer
+from orchestrator.export.readers import tell_of_files
 from orchestrator.export.request import Request, parse_request
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
+    tell_of_files()
     observer = Observer(ignored=(str(PACKAGE), str(folder)))
     result = _verified(request) if request.verify else _once(request)
     observer.stop()

@@ -90,7 +90,7 @@ class ModelTable(Table):
         default=(),
         description="With `source`: files, or patterns of files, that its code reads "
         "other than with Python's own `open` and `import`, which are noticed.",
-        examples=[["../models/vww.safetensors"]],
+        examples=[["../models/vww.onnx"]],
     )
     region: ModelName | None = Field(
         default=None,

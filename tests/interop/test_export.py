@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,55 @@ def test_control_flow_state_and_dynamic_shapes(
     assert run(["build", str(profile), "--out", str(out)]) == 0
     words = ["--input", str(folder / "in0.npy"), "--expect", str(folder / "out0.npy")]
     assert run(["run", str(profile), "--out", str(out), *words]) == 0
+
+
+READERS = """\
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+HERE = Path(__file__).parent
+
+
+def save():
+    net = nn.Linear(2, 2)
+    torch.save(net.state_dict(), HERE / "state.pt")
+    torch.export.save(torch.export.export(net, (torch.zeros(1, 2),)), HERE / "net.pt2")
+    torch.jit.save(torch.jit.script(net), str(HERE / "net.jit"))
+    save_file(net.state_dict(), HERE / "net.safetensors")
+    np.save(HERE / "array.npy", np.zeros(2))
+
+
+def build():
+    torch.load(HERE / "state.pt", mmap=True)
+    torch.jit.load(str(HERE / "net.jit"))
+    load_file(HERE / "net.safetensors")
+    np.load(HERE / "array.npy", mmap_mode="r")
+    return torch.export.load(HERE / "net.pt2").module(), torch.zeros(1, 2)
+
+
+if __name__ == "__main__":
+    save()
+"""
+
+
+def test_files_that_are_read_past_python_are_noticed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = tmp_path / "code.py"
+    code.write_text(READERS)
+    subprocess.run([PYTHON, "-W", "ignore", str(code)], check=True)
+    profile = tmp_path / "product.toml"
+    profile.write_text(
+        'schema = 1\nname = "product"\n[target]\ncpu = "host"\n'
+        '[[models]]\nname = "net"\nsource = "code.py:build"\n'
+    )
+    names = {"array.npy", "code.py", "net.jit", "net.pt2", "net.safetensors"}
+    model = _export(profile, tmp_path / "out", capsys)
+    assert set(model["files"]) == names | {"state.pt"}
 
 
 def test_a_model_that_is_not_channels_last_is_told(
