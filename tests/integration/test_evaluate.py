@@ -18,6 +18,7 @@ from orchestrator.stages.prelink.evaluate import (
 )
 from tests.cpp.support.suite import build
 from tests.integration.random_calls import random_calls
+from tests.integration.random_networks import MAKERS as NETWORKS
 from tests.unit.stages.recorded_calls import (
     calls_bytes,
     kernel_names,
@@ -85,7 +86,7 @@ def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
         for call in read_calls()
         if kernel_names().get(call.operator) in evaluated_kernels()
     ]
-    calls = [*recorded, *random_calls(150)]
+    calls = [*recorded, *random_calls(150), *random_calls(150, makers=NETWORKS)]
     same: Counter[str] = Counter()
     wrong: list[tuple[str, Call, object]] = []
     for call, wants in zip(calls, _recorded(calls, tmp_path), strict=True):

@@ -164,6 +164,8 @@ def _argument_bytes(argument: Any) -> bytes:  # noqa: PLR0911  # one kind each
         case str():
             return struct.pack("<BI", 7, len(argument)) + argument.encode()
     count = struct.pack("<I", len(argument))
+    if any(isinstance(item, float) for item in argument):
+        return b"\x0a" + count + struct.pack(f"<{len(argument)}d", *argument)
     if any(isinstance(item, Tensor) for item in argument):
         items = (b"\0" if t is None else b"\1" + _tensor_bytes(t) for t in argument)
         return b"\x08" + count + b"".join(items)

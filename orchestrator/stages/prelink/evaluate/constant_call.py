@@ -8,6 +8,7 @@ import numpy as np
 
 from orchestrator.pte.values import (
     BoolValue,
+    DoubleListValue,
     DoubleValue,
     IntValue,
     NoneValue,
@@ -95,12 +96,26 @@ class ConstantCall(Arguments):
         """A number that may be None."""
         return None if self.is_none(position) else self.scalar(position)
 
+    def truth(self, position: int) -> bool:
+        """A truth value that nobody writes."""
+        value = self.scalar(position)
+        if not isinstance(value, bool):
+            raise UnknownCallError
+        return value
+
     def text(self, position: int) -> str:
         """A string."""
         value = self._values[self.index(position)]
         if not isinstance(value, StringValue):
             raise UnknownCallError
         return value.value
+
+    def reals(self, position: int) -> tuple[float, ...]:
+        """A list of doubles."""
+        value = self._values[self.index(position)]
+        if not isinstance(value, DoubleListValue):
+            raise UnknownCallError
+        return value.items
 
     def out(self, position: int) -> TensorValue:
         """The tensor that the call writes."""

@@ -49,6 +49,10 @@ _FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
         "orch::portable::neg_out",
         "orch::portable::sub_out",
     ),
+    "choose": (
+        "orch::quantized::choose_qparams_Tensor_out",
+        "orch::quantized::choose_qparams_per_token_asymmetric_out",
+    ),
     "compare": (
         "orch::portable::eq_Scalar_out",
         "orch::portable::eq_Tensor_out",
@@ -65,6 +69,7 @@ _FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
         "orch::portable::ne_Scalar_out",
         "orch::portable::ne_Tensor_out",
     ),
+    "convolve": ("orch::portable::convolution_out",),
     "create": (
         "orch::portable::arange_start_out",
         "orch::portable::full_out",
@@ -75,6 +80,11 @@ _FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
         "orch::portable::div_out_mode",
         "orch::portable::fmod_Scalar_out",
         "orch::portable::remainder_Scalar_out",
+    ),
+    "images": (
+        "orch::portable::avg_pool2d_out",
+        "orch::portable::max_pool2d_with_indices_out",
+        "orch::portable::upsample_nearest2d_vec_out",
     ),
     "limit": (
         "orch::cortex_m::maximum_out",
@@ -90,13 +100,26 @@ _FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
         "orch::portable::bmm_out",
         "orch::portable::mm_out",
     ),
+    "normalize": (
+        "orch::portable::_native_batch_norm_legit_no_training_out",
+        "orch::portable::native_layer_norm_out",
+    ),
     "pick": (
         "orch::portable::_to_dim_order_copy_out",
         "orch::portable::cat_out",
         "orch::portable::embedding_out",
         "orch::portable::flip_out",
         "orch::portable::index_Tensor_out",
+        "orch::portable::index_put_out",
         "orch::portable::where_self_out",
+    ),
+    "real": (
+        "orch::portable::_softmax_out",
+        "orch::portable::cos_out",
+        "orch::portable::gelu_out",
+        "orch::portable::sigmoid_out",
+        "orch::portable::sin_out",
+        "orch::portable::tanh_out",
     ),
     "reduce": (
         "orch::portable::any_all_out",
