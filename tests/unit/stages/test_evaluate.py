@@ -125,6 +125,21 @@ def test_recorded_calls_give_what_pytorch_gives() -> None:
     assert declined < seen.total() / 20
 
 
+def test_int8_calls_give_what_boards_give() -> None:
+    """The same calls run on every kind of core: tests/qemu/test_kernel_calls.py."""
+    seen: Counter[str] = Counter()
+    for call in read_calls(ROOT / "tests" / "data" / "cortex_m" / "calls.bin"):
+        method = method_of([call])
+        (linked,) = method.instructions
+        assert isinstance(linked, LinkedCall)
+        (want,) = call.outs
+        found = results_of(method, linked, frozenset())
+        assert found == {linked.outs[0]: want.data}, call
+        seen[linked.function] += 1
+    ours = {f for f in kernel_names().values() if f.startswith("orch::cortex_m::")}
+    assert {*seen} == ours
+
+
 def test_registry_names_what_modules_have() -> None:
     found: dict[str, str] = {}
     for family in {*evaluated_kernels().values()}:
@@ -439,7 +454,7 @@ def test_kernels_of_others_are_not_computed() -> None:
     (linked,) = method.instructions
     assert isinstance(linked, LinkedCall)
     assert results_of(method, linked, frozenset()) == {1: struct.pack("<i", 1)}
-    for function in ("mine::relu_out", "orch::portable::tanh_out"):
+    for function in ("mine::relu_out", "orch::portable::relu"):
         assert results_of(method, replace(linked, function=function), ()) is None
 
 

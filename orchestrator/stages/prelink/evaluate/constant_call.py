@@ -54,6 +54,7 @@ class ConstantCall(Arguments):
         self._outs = call.outs
         self._data = data
         self._unknown = unknown
+        self._scratch: set[int] = set()
 
     def items_at(self, index: int) -> Items:
         """Items of a value that is a constant tensor."""
@@ -121,11 +122,21 @@ class ConstantCall(Arguments):
         """The tensor that the call writes."""
         return self.tensor(position)
 
+    def is_contiguous(self, position: int) -> bool:
+        """Whether the memory of a tensor is in the order of its dimensions."""
+        tensor = self.tensor(position)
+        return tensor.dim_order == tuple(range(len(tensor.sizes)))
+
+    def scratch(self, position: int) -> None:
+        """Say that an argument is scratch: the call leaves no result there."""
+        self._scratch.add(self.index(position))
+
     def stored(self, results: tuple[Items, ...]) -> dict[int, bytes]:
         """By value index: the memory of the outputs, in schema order."""
-        need(len(results) == len(self._outs))
+        outs = [out for out in self._outs if out not in self._scratch]
+        need(len(results) == len(outs))
         found = {}
-        for index, items in zip(self._outs, results, strict=True):
+        for index, items in zip(outs, results, strict=True):
             tensor = self.tensor_at(index)
             need(items.dtype is tensor.dtype)
             found[index] = write_items(np.asarray(items.numbers), tensor)
