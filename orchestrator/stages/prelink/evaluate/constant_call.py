@@ -26,7 +26,7 @@ from orchestrator.stages.prelink.evaluate.numbers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from orchestrator.pte.linked import LinkedCall, LinkedMethod
 
@@ -41,6 +41,7 @@ class ConstantCall(Arguments):
         call: The call.
         unknown: Values that something writes or moves.
         data: By value index: bytes of constants.
+        moved: Values that moves read or write.
     """
 
     def __init__(
@@ -49,11 +50,13 @@ class ConstantCall(Arguments):
         call: LinkedCall,
         unknown: frozenset[int],
         data: Mapping[int, bytes],
+        moved: Collection[int] = (),
     ) -> None:
         super().__init__(method, call, unknown)
         self._outs = call.outs
         self._data = data
         self._unknown = unknown
+        self._moved = moved
         self._scratch: set[int] = set()
 
     def items_at(self, index: int) -> Items:
@@ -120,6 +123,11 @@ class ConstantCall(Arguments):
 
     def out(self, position: int) -> TensorValue:
         """The tensor that the call writes."""
+        return self.tensor(position)
+
+    def steady_tensor(self, position: int) -> TensorValue:
+        """A tensor of which the sizes stay, whatever its items are."""
+        need(self.index(position) not in self._moved)
         return self.tensor(position)
 
     def is_contiguous(self, position: int) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from orchestrator.pte.linked import LinkedCall, LinkedMethod
+    from orchestrator.pte.values import Value
 
 _LISTS = (TensorListValue, OptionalTensorListValue)
 
@@ -157,8 +158,37 @@ _FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
         "orch::portable::sum_IntList_out",
         "orch::portable::var_correction_out",
     ),
+    "scalars": (
+        "orch::prim_ops::_local_scalar_dense",
+        "orch::prim_ops::add_Scalar",
+        "orch::prim_ops::ceil_Scalar",
+        "orch::prim_ops::eq_Scalar",
+        "orch::prim_ops::floordiv_Scalar",
+        "orch::prim_ops::floordiv_int",
+        "orch::prim_ops::ge_Scalar",
+        "orch::prim_ops::gt_Scalar",
+        "orch::prim_ops::le_Scalar",
+        "orch::prim_ops::lt_Scalar",
+        "orch::prim_ops::mod_int",
+        "orch::prim_ops::mul_Scalar",
+        "orch::prim_ops::neg_Scalar",
+        "orch::prim_ops::round_Scalar",
+        "orch::prim_ops::sub_Scalar",
+        "orch::prim_ops::sym_float_Scalar",
+        "orch::prim_ops::sym_int_Scalar",
+        "orch::prim_ops::sym_ite_Scalar",
+        "orch::prim_ops::sym_max_Scalar",
+        "orch::prim_ops::sym_min_Scalar",
+        "orch::prim_ops::sym_not_Scalar",
+        "orch::prim_ops::sym_numel",
+        "orch::prim_ops::sym_size_int",
+        "orch::prim_ops::truediv_Scalar",
+    ),
 }
 """Kernels by the module that has their evaluators, under `EVALUATORS`."""
+
+_SCALARS: Final = "scalars"
+"""Those whose result is a number, no tensor."""
 
 _FAMILY: Final = MappingProxyType(
     {kernel: family for family, kernels in _FAMILIES.items() for kernel in kernels}
@@ -213,6 +243,47 @@ def results_of(
     return results
 
 
+def number_of(
+    method: LinkedMethod,
+    call: LinkedCall,
+    unknown: Collection[int],
+    moved: Collection[int],
+) -> Value | None:
+    """The number that a call returns, if it is the same in every run.
+
+    Args:
+        method: Has the call.
+        call: One of its calls.
+        unknown: Values that something writes or moves.
+        moved: Values that moves read or write.
+
+    Returns:
+        A number of the kind that its slot has. None if something is not known before a
+        run, if the kernel would report an error, and for NaN.
+    """
+    if _FAMILY.get(call.function) != _SCALARS or len(call.outs) != 1:
+        return None
+    if not _may_be_known(method.values[call.args[0]], call.args[0], unknown):
+        return None
+    package = __name__.rpartition(".")[0]
+    scalars = import_module(f"{package}.{_SCALARS}")
+    constants = import_module(f"{package}.constant_call")
+    data = dict(method.data)
+    known = constants.ConstantCall(method, call, frozenset(unknown), data, moved)
+    try:
+        found: Value = scalars.as_value(scalars.EVALUATORS[call.function](known))
+    except UnknownCallError:
+        return None
+    return found if type(found) is type(method.values[call.outs[0]]) else None
+
+
+def _may_be_known(value: Value, index: int, unknown: Collection[int]) -> bool:
+    """Whether it is worth a look: NumPy is imported for it."""
+    if isinstance(value, TensorValue):
+        return not value.is_dynamic
+    return index not in unknown
+
+
 def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:
     """Tensors that a call only reads; None if one is no constant, as most are."""
     inputs = set()
@@ -228,9 +299,10 @@ def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:
 
 
 def may_be_computed(method: LinkedMethod, call: LinkedCall) -> bool:
-    """Whether a call has an evaluator, and reads no tensor in an arena."""
+    """Whether a call has an evaluator for its tensors, and reads none in an arena."""
+    gives_tensors = _FAMILY.get(call.function, _SCALARS) != _SCALARS
     distinct = len(set(call.outs)) == len(call.outs)
-    return has_evaluator(call) and distinct and _inputs(method, call) is not None
+    return gives_tensors and distinct and _inputs(method, call) is not None
 
 
 def _tensors(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
