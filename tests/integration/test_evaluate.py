@@ -122,8 +122,8 @@ def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
         *recorded,
         *int8_calls(),
         *random_calls(150),
-        *random_calls(150, makers=NETWORKS),
-        *random_calls(300, makers=NUMBERS),
+        *random_calls(100, makers=NETWORKS),
+        *random_calls(150, makers=NUMBERS),
     ]
     same: Counter[str] = Counter()
     wrong: list[tuple[str, Call, object]] = []
