@@ -149,6 +149,29 @@ def test_averages_of_padding_and_of_nothing() -> None:
     assert averages(counts=False, divisor=0) is None
 
 
+def test_images_are_scaled_by_factors_or_to_sizes() -> None:
+    image = given(S.Int, [[[[1, 2]]]])
+    to = out(S.Int, 1, 1, 1, 4)
+    name = "aten::upsample_nearest2d.vec_out"
+    assert items(name, image, (1, 4), None, to) == [1, 1, 2, 2]
+    assert items(name, image, None, (1.0, 2.0), to) == [1, 1, 2, 2]
+    for sizes, factors in (
+        (None, None),
+        ((1, 4), (1.0, 2.0)),
+        (None, (1, 2)),
+        (None, (1.0,)),
+        (None, (1.0, math.nan)),
+        ((1, 0), None),
+    ):
+        assert items(name, image, sizes, factors, to) is None
+
+
+def test_softmax_of_nothing() -> None:
+    x = given(S.Char, np.zeros((2, 0), "i1"))
+    args = (x, 0, 0, -128, 1 << 30, 1, -100, out(S.Char, 2, 0))
+    assert items("cortex_m::softmax.out", *args) == []
+
+
 @pytest.mark.parametrize(
     ("multiplier", "limits", "want"),
     [

@@ -62,6 +62,7 @@ def number(operator: str, *args: Any, kind: type = int) -> Any:
         ("ceil.Scalar", (-0.5,), 0),
         ("trunc.Scalar", (-1.9,), -1),
         ("sym_int.Scalar", (float(-TOP),), -TOP),
+        ("sym_int.Scalar", (-7,), -7),
         ("sym_float.Scalar", ((1 << 53) + 1,), 2.0**53),
         ("sym_ite.Scalar", (False, 1, 2), 2),
     ],

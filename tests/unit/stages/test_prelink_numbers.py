@@ -103,7 +103,7 @@ def test_what_something_else_writes_stays(moves: bool) -> None:  # noqa: FBT001 
     two, total, x = chain(b)
     returns(b, "add.Scalar", two, two, total)
     if moves:
-        b.code.append(MoveCall(source=two, target=total))
+        b.code.append(MoveCall(source=b.value(IntValue(1)), target=total))
     else:
         returns(b, "mul.Scalar", two, two, total)
     b.call("mine::use.out", total, x)
@@ -145,6 +145,18 @@ def test_what_both_ways_lead_through_is_computed() -> None:
     assert bases(changed) == ["use", "ask"]
     assert changed.values[total] == IntValue(4)
     assert changed.instructions[2] == JumpFalseCall(condition=done, destination=0)
+
+
+def test_what_a_move_reads_is_computed() -> None:
+    b = Builder()
+    two, total, x = chain(b)
+    copied = b.value(IntValue(0))
+    returns(b, "add.Scalar", two, two, total)
+    b.code.append(MoveCall(source=total, target=copied))
+    b.call("mine::use.out", copied, x)
+    changed = after(b.method((), (x,)))
+    assert changed.instructions[0] == MoveCall(source=total, target=copied)
+    assert changed.values[total] == IntValue(4)
 
 
 def test_what_decides_a_jump_is_computed() -> None:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.pte.values import BoolValue, DoubleValue, IntValue
-from orchestrator.stages.prelink.arguments import UnknownCallError, dim_of, need
+from orchestrator.stages.prelink.arguments import dim_of, need
 from orchestrator.stages.prelink.evaluate.promote import REAL_OR_BOOL
 
 if TYPE_CHECKING:
@@ -161,9 +161,7 @@ def _local_scalar_dense(call: ConstantCall) -> Scalar:
     """The first item."""
     items = call.items(0)
     need(items.dtype in REAL_OR_BOOL and items.numbers.size > 0)
-    found = items.numbers.reshape(-1)[0].item()
-    if not isinstance(found, (bool, int, float)):
-        raise UnknownCallError
+    found: Scalar = items.numbers.reshape(-1)[0].item()
     return found
 
 
