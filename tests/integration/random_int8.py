@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from orchestrator.core.dtype import ScalarType
-from tests.unit.stages.recorded_calls import Call, Tensor, read_calls
+from orchestrator.pte.linked import LinkedCall
+from orchestrator.stages.prelink.evaluate import results_of
+from tests.unit.stages.recorded_calls import Call, Tensor, method_of, read_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CALLS: Final = Path(__file__).parents[1] / "data" / "cortex_m" / "calls.bin"
 _TOP: Final = (1 << 31) - 1
@@ -21,14 +26,26 @@ _LARGEST_ITEM: Final = 255
 
 
 def int8_calls(seed: int = 9) -> list[Call]:
-    """Each recorded call as it is, and another one of its kind.
+    """For each recorded call another one of its kind, without its result.
 
     Windows, sizes, zero points and limits stay; items, multipliers, shifts and biases
     are edges, or anything.
     """
     rng = np.random.default_rng(seed)
-    calls = [*read_calls(CALLS)]
-    return calls + [_other(rng, call) for call in calls]
+    return [_other(rng, call) for call in read_calls(CALLS)]
+
+
+def evaluated_calls() -> Iterator[Call]:
+    """Those that the build computes, with what it says."""
+    for call in int8_calls():
+        method = method_of([call])
+        (linked,) = method.instructions
+        assert isinstance(linked, LinkedCall)
+        found = results_of(method, linked, frozenset())
+        if found is not None:
+            *given, out = call.args
+            data = found[linked.outs[0]]
+            yield replace(call, args=(*given, replace(out, data=data)))
 
 
 def _other(rng: np.random.Generator, call: Call) -> Call:

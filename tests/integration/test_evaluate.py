@@ -22,6 +22,7 @@ from orchestrator.stages.prelink.evaluate import (
 )
 from tests.cpp.support.suite import build
 from tests.integration.random_calls import random_calls
+from tests.integration.random_int8 import CALLS as INT8
 from tests.integration.random_int8 import int8_calls
 from tests.integration.random_networks import MAKERS as NETWORKS
 from tests.integration.random_numbers import MAKERS as NUMBERS
@@ -120,6 +121,7 @@ def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
     ]
     calls = [
         *recorded,
+        *read_calls(INT8),
         *int8_calls(),
         *random_calls(150),
         *random_calls(100, makers=NETWORKS),
