@@ -6,13 +6,11 @@ tests/integration/test_evaluate.py compares them with the kernels, to the bit.
 from __future__ import annotations
 
 import math
-import re
 import struct
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,13 +18,10 @@ import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.operator import OperatorName
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import IntValue
 from orchestrator.stages.prelink.evaluate import evaluated_kernels, results_of
-from orchestrator.stages.prelink.views import moves_items
 from tests.unit.stages.recorded_calls import (
-    KERNELS,
     Call,
     Tensor,
     kernel_names,
@@ -51,10 +46,6 @@ FORMATS: Final = {
     S.UInt32: "u4",
     S.UInt64: "u8",
 }
-WITHOUT: Final = {
-    "orch::prim_ops::et_copy_index_tensor": "keeps what it does not write",
-}
-"""Kernels without an evaluator, and why; those that move items are folded."""
 INF = math.inf
 NAN = math.nan
 
@@ -135,48 +126,6 @@ def test_recorded_calls_give_what_pytorch_gives() -> None:
     }
     assert every == {*seen}
     assert declined < seen.total() / 20
-
-
-def test_int8_calls_give_what_boards_give() -> None:
-    """The same calls run on every kind of core: tests/qemu/test_kernel_calls.py."""
-    seen: Counter[str] = Counter()
-    for call in read_calls(ROOT / "tests" / "data" / "cortex_m" / "calls.bin"):
-        method = method_of([call])
-        (linked,) = method.instructions
-        assert isinstance(linked, LinkedCall)
-        (want,) = call.outs
-        found = results_of(method, linked, frozenset())
-        assert found == {linked.outs[0]: want.data}, call
-        seen[linked.function] += 1
-    ours = {f for f in kernel_names().values() if f.startswith("orch::cortex_m::")}
-    assert {*seen} == ours
-
-
-def test_every_kernel_has_an_evaluator_or_a_reason() -> None:
-    """Libraries are those of the repository, also one that is new."""
-    libraries = {folder.parent.name for folder in KERNELS.glob("*/functions.yaml")}
-    named = {name.split("::")[1] for name in kernel_names().values()}
-    assert named == libraries
-    others = {n: o for o, n in kernel_names().items() if n not in evaluated_kernels()}
-    moving = {n for n, o in others.items() if moves_items(OperatorName.parse(o))}
-    assert others.keys() - moving == WITHOUT.keys()
-
-
-def test_registry_names_what_modules_have() -> None:
-    found: dict[str, str] = {}
-    for family in {*evaluated_kernels().values()}:
-        module = import_module(f"orchestrator.stages.prelink.evaluate.{family}")
-        found |= dict.fromkeys(module.EVALUATORS, family)
-    assert found == dict(evaluated_kernels())
-    assert {*found} <= {*kernel_names().values()}
-
-
-def test_the_page_names_what_has_an_evaluator() -> None:
-    page = (ROOT / "docs" / "constants.md").read_text(encoding="utf-8")
-    rows = page.partition("## Operators")[2].partition("Copies, views")[0]
-    found = re.findall(r"`(\w+::[\w.]+)`", rows)
-    assert len(found) == len({*found})
-    assert {kernel_names()[name] for name in found} == {*evaluated_kernels()}
 
 
 @pytest.mark.parametrize(
