@@ -166,6 +166,44 @@ def test_images_are_scaled_by_factors_or_to_sizes() -> None:
         assert items(name, image, sizes, factors, to) is None
 
 
+HUGE = 1 << 29
+
+
+@pytest.mark.parametrize(
+    ("operator", "args"),
+    [
+        ("avg_pool2d.out", ((HUGE, HUGE), (1, 1), (0, 0), True, False, None)),
+        ("avg_pool2d.out", ((HUGE,), (HUGE,), (HUGE >> 1,), False, False, None)),
+        ("upsample_nearest2d.vec_out", ((HUGE, HUGE), None)),
+        ("upsample_nearest2d.vec_out", (None, (1e8, 1e8))),
+    ],
+)
+def test_what_would_be_huge_is_not_tried(operator: str, args: tuple[Any, ...]) -> None:
+    """Sizes of the output are compared before memory is taken."""
+    image = given(S.Float, np.ones((1, 1, 2, 2)))
+    to = out(S.Float, 1, 1, 3, 3)
+    assert items(f"aten::{operator}", image, *args, to) is None
+
+
+def test_taps_far_from_the_input_take_no_time() -> None:
+    """Windows of 2^28 items over an image of one."""
+    window, padding = (HUGE >> 1,), (HUGE >> 2,)
+    rest = (window, (1,), padding, False)
+    image, to = given(S.Float, [[[5.0]]]), out(S.Float, 1, 2, 2)
+    more: tuple[Any, ...] = (False, None, to)
+    assert items("aten::avg_pool2d.out", image, *rest, *more) == [5.0] * 4
+    image, to = given(S.Char, np.full((1, 1, 1, 1), 7, "i1")), out(S.Char, 1, 2, 2, 1)
+    more = (0, 0, 0, given(S.Byte, []), to)
+    name = "cortex_m::quantized_avg_pool2d_nhwc.out"
+    assert items(name, image, *rest, *more) == [7] * 4
+
+
+def test_values_for_far_too_many_places_are_not_put() -> None:
+    table, rows = np.zeros((1, 1 << 14), "i1"), np.zeros(1 << 13, "i8")
+    args = (given(S.Char, table), (given(S.Long, rows),), given(S.Char, [1]), False)
+    assert items("aten::index_put.out", *args, out(S.Char, 1, 1 << 14)) is None
+
+
 def test_softmax_of_nothing() -> None:
     x = given(S.Char, np.zeros((2, 0), "i1"))
     args = (x, 0, 0, -128, 1 << 30, 1, -100, out(S.Char, 2, 0))

@@ -115,6 +115,8 @@ def _convolution(call: ConstantCall) -> tuple[Items, ...]:
     sizes, taps = _taps(call, axes, items.rank - PLANE, transposed=transposed)
 
     batch = items.numbers.shape[0]
+    wanted = (batch, outputs, *sizes[_IMAGE - items.rank :])
+    need(wanted == out.sizes)
     x = computed(items.numbers, out.dtype)
     x = x.reshape(batch, groups, channels // groups, axes[0].size, axes[1].size)
     w = computed(weight.numbers, out.dtype)
@@ -125,7 +127,6 @@ def _convolution(call: ConstantCall) -> tuple[Items, ...]:
         added = computed(bias.numbers, out.dtype).reshape(groups, -1)
         start[...] = added[:, :, None, None]
     found = _summed(x, w.swapaxes(1, 2) if transposed else w, start, taps)
-    wanted = (batch, outputs, *sizes[_IMAGE - items.rank :])
     return (Items(out.dtype, converted(found, out.dtype).reshape(wanted)),)
 
 

@@ -28,6 +28,7 @@ from orchestrator.stages.prelink.evaluate.windows import (
 )
 
 if TYPE_CHECKING:
+    from orchestrator.pte.values import TensorValue
     from orchestrator.stages.prelink.evaluate.constant_call import ConstantCall
 
 _RANKS: Final = (3, 4)
@@ -48,9 +49,10 @@ def _windows(axis: Axis, *, ceil_mode: bool) -> int:
 
 
 def _axes(
-    call: ConstantCall, items: Items, dilations: tuple[int, ...], *, ceil_mode: bool
+    call: ConstantCall, out: TensorValue, dilations: tuple[int, ...], *, ceil_mode: bool
 ) -> tuple[list[Axis], list[int]]:
-    """H and W, and how many windows they have."""
+    """H and W, and how many windows they have, as many as the output."""
+    items = call.items(0)
     need(items.rank in _RANKS and all(items.numbers.shape[1:]))
     need(items.rank == _IMAGE or items.numbers.shape[0] > 0)
     kernels = read_ints(call.numbers(1), 1)
@@ -66,7 +68,9 @@ def _axes(
         )
         for i in range(PLANE)
     ]
-    return axes, [_windows(axis, ceil_mode=ceil_mode) for axis in axes]
+    counts = [_windows(axis, ceil_mode=ceil_mode) for axis in axes]
+    need((*items.numbers.shape[:-PLANE], *counts) == out.sizes)
+    return axes, counts
 
 
 def _padded_counts(axis: Axis, outputs: int) -> Array:
@@ -80,7 +84,7 @@ def _avg_pool2d(call: ConstantCall) -> tuple[Items, ...]:
     items, out = call.items(0), call.out(7)
     need(items.dtype is out.dtype)
     need(out.dtype in FLOATING or out.dtype is ScalarType.Long)
-    axes, sizes = _axes(call, items, (1, 1), ceil_mode=call.truth(4))
+    axes, sizes = _axes(call, out, (1, 1), ceil_mode=call.truth(4))
     x = computed(items.numbers, out.dtype)
     sums = np.zeros((*x.shape[:-PLANE], *sizes), x.dtype)
     taps = (axis.taps(size) for axis, size in zip(axes, sizes, strict=True))
@@ -118,7 +122,7 @@ def _max_pool2d(call: ConstantCall) -> tuple[Items, ...]:
     need(items.dtype is out.dtype and indices.dtype is ScalarType.Long)
     need(out.dtype in REAL)
     dilations = read_ints(call.numbers(4), 1)
-    axes, sizes = _axes(call, items, dilations, ceil_mode=call.truth(5))
+    axes, sizes = _axes(call, out, dilations, ceil_mode=call.truth(5))
     x = items.numbers
     largest = np.full(
         (*x.shape[:-PLANE], *sizes),
@@ -156,32 +160,36 @@ def _nearest(size: int, outputs: int, step: np.float32) -> Array:
     return np.minimum(np.where(inside, whole, MAX_EXTENT), size - 1)
 
 
-def _by_sizes(call: ConstantCall, shape: tuple[int, ...]) -> list[Array]:
+def _by_sizes(
+    call: ConstantCall, shape: tuple[int, ...], wanted: tuple[int, ...]
+) -> list[Array]:
     sizes = call.numbers(1)
-    need(len(sizes) == PLANE and all(1 <= size <= MAX_EXTENT for size in sizes))
+    need(sizes == wanted and all(1 <= size <= MAX_EXTENT for size in sizes))
     steps = [np.float32(n) / np.float32(s) for n, s in zip(shape, sizes, strict=True)]
     pairs = zip(shape, sizes, steps, strict=True)
     return [_nearest(n, s, np.float32(step)) for n, s, step in pairs]
 
 
-def _by_factors(call: ConstantCall, shape: tuple[int, ...]) -> list[Array]:
+def _by_factors(
+    call: ConstantCall, shape: tuple[int, ...], wanted: tuple[int, ...]
+) -> list[Array]:
     factors = call.reals(2)
     need(len(factors) == PLANE)
     found = []
-    for size, factor in zip(shape, factors, strict=True):
-        need(1 <= size * factor <= MAX_EXTENT)
-        found.append(_nearest(size, int(size * factor), np.float32(1 / factor)))
+    for size, factor, count in zip(shape, factors, wanted, strict=True):
+        need(1 <= size * factor <= MAX_EXTENT and int(size * factor) == count)
+        found.append(_nearest(size, count, np.float32(1 / factor)))
     return found
 
 
 def _upsample_nearest2d(call: ConstantCall) -> tuple[Items, ...]:
     """Either sizes or factors are given."""
     items, out = call.items(0), call.out(3)
-    need(items.dtype is out.dtype and items.rank == _IMAGE)
+    need(items.dtype is out.dtype and items.rank == len(out.sizes) == _IMAGE)
     shape = items.numbers.shape[PLANE:]
     need(call.is_none(1) != call.is_none(2) and all(shape))
-    by_sizes = call.is_none(2)
-    rows, columns = _by_sizes(call, shape) if by_sizes else _by_factors(call, shape)
+    taken = _by_sizes if call.is_none(2) else _by_factors
+    rows, columns = taken(call, shape, out.sizes[PLANE:])
     return (Items(out.dtype, items.numbers[:, :, rows[:, None], columns]),)
 
 

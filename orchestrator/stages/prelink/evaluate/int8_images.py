@@ -69,10 +69,16 @@ def _image(call: ConstantCall, position: int, layout: tuple[int, ...]) -> Array:
     return call.items(position).numbers.transpose(layout).astype(np.int64)
 
 
-def _result(
-    call: ConstantCall, position: int, layout: tuple[int, ...], items: Array
-) -> tuple[Items, ...]:
-    _need_image(call.out(position), layout)
+def _need_out(
+    call: ConstantCall, position: int, layout: tuple[int, ...], sizes: Sequence[int]
+) -> None:
+    """The output must be an image of sizes [N, H, W, C]."""
+    out = call.out(position)
+    _need_image(out, layout)
+    need(tuple(out.sizes[d] for d in layout) == tuple(sizes))
+
+
+def _result(layout: tuple[int, ...], items: Array) -> tuple[Items, ...]:
     return (Items(CHAR, items.transpose(_BACK[layout])),)
 
 
@@ -172,9 +178,10 @@ def _convolved(
     outputs = w.shape[0]
     output = _output(call, after + 1, outputs, after + 4)
     sizes = [axis.outputs for axis in axes]
+    _need_out(call, after + 7, layout, (len(x), *sizes, outputs))
     taps = [[*axis.taps(size)] for axis, size in zip(axes, sizes, strict=True)]
     sums = _sums(x + offset(call, after), w, sizes, taps) + _bias(call, outputs)
-    return _result(call, after + 7, layout, output.of(sums))
+    return _result(layout, output.of(sums))
 
 
 def _transpose_conv2d(call: ConstantCall, layout: tuple[int, ...]) -> tuple[Items, ...]:
@@ -198,17 +205,18 @@ def _transpose_conv2d(call: ConstantCall, layout: tuple[int, ...]) -> tuple[Item
         need(axis.size > 0 and size > 0 and end <= MAX_EXTENT)
         sizes.append(size)
         taps.append([*axis.transposed_taps(size)])
+    _need_out(call, 15, layout, (len(x), *sizes, outputs))
     call.scratch(13)
     call.scratch(14)
     output = _output(call, 8, outputs, 11)
     sums = _sums(x + offset(call, 7), w, sizes, taps) + _bias(call, outputs)
-    return _result(call, 15, layout, output.of(sums))
+    return _result(layout, output.of(sums))
 
 
 def _pool_axes(
     call: ConstantCall, x: Array, *, dilated: bool, ceil_mode: bool
 ) -> tuple[list[Axis], list[int]]:
-    """Axes and their outputs, each of which sees some input."""
+    """Axes and how many outputs they have."""
     kernel = read_ints(call.numbers(1), 1)
     axes = _axes(call, 2, kernel, x, dilated=dilated)
     sizes = []
@@ -217,23 +225,31 @@ def _pool_axes(
         size = axis.outputs
         if ceil_mode and (axis.padded - axis.window) % axis.stride != 0:
             size += size * axis.stride < axis.size + axis.padding
-        need(axis.counts(size).all())
-        sizes.append(int(size))
+        sizes.append(size)
     return axes, sizes
+
+
+def _counts(axes: list[Axis], sizes: list[int]) -> list[Array]:
+    """How many taps of each output lie in the input, at least one."""
+    counts = [axis.counts(size) for axis, size in zip(axes, sizes, strict=True)]
+    need(all(count.all() for count in counts))
+    return counts
 
 
 def _avg_pool2d(call: ConstantCall, layout: tuple[int, ...]) -> tuple[Items, ...]:
     """Rounded to nearest, ties away from zero; padding does not count."""
     x = _image(call, 0, layout)
     axes, sizes = _pool_axes(call, x, dilated=False, ceil_mode=call.truth(4))
+    _need_out(call, 9, layout, (len(x), *sizes, x.shape[3]))
+    counts = _counts(axes, sizes)
     call.scratch(8)
     sums = np.zeros((x.shape[0], *sizes, x.shape[3]), np.int64)
-    pairs = [*zip(axes, sizes, strict=True)]
+    pairs = zip(axes, sizes, strict=True)
     for row, column in product(*(axis.taps(size) for axis, size in pairs)):
         sums[:, row.outputs, column.outputs] += x[:, row.inputs, column.inputs]
-    count = np.multiply.outer(*(axis.counts(size) for axis, size in pairs))[..., None]
+    count = np.multiply.outer(*counts)[..., None]
     found = np.sign(sums) * ((np.abs(sums) + count // 2) // count)
-    return _result(call, 9, layout, found.astype(np.int8))
+    return _result(layout, found.astype(np.int8))
 
 
 def _max_pool2d(call: ConstantCall, layout: tuple[int, ...]) -> tuple[Items, ...]:
@@ -241,12 +257,14 @@ def _max_pool2d(call: ConstantCall, layout: tuple[int, ...]) -> tuple[Items, ...
     need(call.number(7) == item(call, 6))
     clip = limits(call, 8, 9)
     axes, sizes = _pool_axes(call, x, dilated=True, ceil_mode=call.truth(5))
+    _need_out(call, 10, layout, (len(x), *sizes, x.shape[3]))
+    _counts(axes, sizes)
     largest = np.full((x.shape[0], *sizes, x.shape[3]), -128, np.int64)
     pairs = zip(axes, sizes, strict=True)
     for row, column in product(*(axis.taps(size) for axis, size in pairs)):
         at = slice(None), row.outputs, column.outputs
         largest[at] = np.maximum(largest[at], x[:, row.inputs, column.inputs])
-    return _result(call, 10, layout, limited(largest, clip))
+    return _result(layout, limited(largest, clip))
 
 
 def _both(name: str, evaluate: Evaluate) -> dict[str, Callable[..., tuple[Items, ...]]]:

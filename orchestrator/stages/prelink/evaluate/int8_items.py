@@ -50,7 +50,7 @@ def _addend(call: ConstantCall, position: int, items: Items) -> Array:
 def _add(call: ConstantCall) -> tuple[Items, ...]:
     a, b, out = call.items(0), call.items(4), call.out(13)
     _need_chars(a, b, out)
-    broadcast(a, b)
+    need(broadcast(a, b) == out.sizes)
     output = Output(
         scale=scale(call, 9), offset=item(call, 8), limits=limits(call, 11, 12)
     )
@@ -60,7 +60,7 @@ def _add(call: ConstantCall) -> tuple[Items, ...]:
 def _mul(call: ConstantCall) -> tuple[Items, ...]:
     a, b, out = call.items(0), call.items(2), call.out(7)
     _need_chars(a, b, out)
-    broadcast(a, b)
+    need(broadcast(a, b) == out.sizes)
     output = Output(scale=scale(call, 5), offset=item(call, 4), limits=CHAR_LIMITS)
     x = a.numbers.astype(np.int64) - item(call, 1)
     y = b.numbers.astype(np.int64) - item(call, 3)
@@ -79,7 +79,7 @@ def _div(call: ConstantCall) -> tuple[Items, ...]:
     a, b, out = call.items(0), call.items(2), call.out(6)
     need(a.dtype is b.dtype is out.dtype)
     need(out.dtype in (CHAR, ScalarType.Short))
-    broadcast(a, b)
+    need(broadcast(a, b) == out.sizes)
     zeros = [between(call, i, *_SHORT) for i in (1, 3, 4)]
     low, high = CHAR_LIMITS if out.dtype is CHAR else _SHORT
     x = a.numbers.astype(np.int32) - np.int32(zeros[0])
@@ -129,6 +129,8 @@ def _pad(call: ConstantCall) -> tuple[Items, ...]:
         zip(order, zip(before[missing:], after[missing:], strict=True), strict=True)
     )
     pairs = [widths[d] for d in range(items.rank)]
+    sizes = zip(items.numbers.shape, pairs, strict=True)
+    need(tuple(size + sum(pair) for size, pair in sizes) == out.sizes)
     return (Items(CHAR, np.pad(items.numbers, pairs, constant_values=value)),)
 
 

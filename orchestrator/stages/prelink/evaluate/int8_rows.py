@@ -67,6 +67,7 @@ def _linear(call: ConstantCall) -> tuple[Items, ...]:
     outputs, depth = weights.numbers.shape
     sizes = items.numbers.shape
     need(sizes[-1] == depth > 0)
+    need(call.out(11).sizes == (*sizes[:-1], outputs))
     added = bias if kernel_sum is None else kernel_sum
     x_offset, w_offset = offset(call, 4), offset(call, 5)
     output = Output(
@@ -89,6 +90,7 @@ def _batch_matmul(call: ConstantCall) -> tuple[Items, ...]:
     need(a.rank == b.rank == _BATCH)
     need(len(a.numbers) == len(b.numbers))
     need(a.numbers.shape[-1] == b.numbers.shape[-1] > 0)
+    need(call.out(8).sizes == (*a.numbers.shape[:2], b.numbers.shape[1]))
     call.scratch(7)
     x, y = _moved(a, offset(call, 1)), _moved(b, offset(call, 3))
     output = Output(scale=scale(call, 5), offset=item(call, 4), limits=CHAR_LIMITS)

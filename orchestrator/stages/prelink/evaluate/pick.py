@@ -6,6 +6,7 @@ op_cat.cpp, op_embedding.cpp, op_flip.cpp, op_index_put.cpp.
 
 from __future__ import annotations
 
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _INDICES: Final = (ScalarType.Int, ScalarType.Long)
 _MASKS: Final = (ScalarType.Bool, ScalarType.Byte)
 _MATRIX: Final = 2
+_MOST: Final = 1 << 26
+"""Values that are put: they may be many more than items, where one stands for all."""
 
 
 def _to_dim_order_copy(call: ConstantCall) -> tuple[Items, ...]:
@@ -97,6 +100,17 @@ def _indexed(numbers: Array, indices: tuple[Items | None, ...]) -> Array:
         raise UnknownCallError from None
 
 
+def _count(numbers: Array, indices: tuple[Items | None, ...]) -> int:
+    """Items of numbers[indices]."""
+    kept = [
+        size
+        for d, size in enumerate(numbers.shape)
+        if d >= len(indices) or indices[d] is None
+    ]
+    shared = broadcast(*(index for index in indices if index is not None))
+    return prod((*shared, *kept))
+
+
 def _index(call: ConstantCall) -> tuple[Items, ...]:
     items, out = call.items(0), call.out(2)
     need(items.dtype is out.dtype)
@@ -109,6 +123,7 @@ def _index_put(call: ConstantCall) -> tuple[Items, ...]:
     need(items.dtype is values.dtype is out.dtype and out.dtype in REAL_OR_BOOL)
     accumulates = call.truth(3)
     numbers = items.numbers
+    need(_count(numbers, call.lists(1)) <= _MOST)
     places = _indexed(np.arange(numbers.size).reshape(numbers.shape), call.lists(1))
     try:
         given = np.broadcast_to(values.numbers, places.shape).reshape(-1)

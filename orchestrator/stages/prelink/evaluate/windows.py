@@ -68,7 +68,7 @@ class Axis:
 
     def taps(self, outputs: int) -> Iterator[Tap]:
         """Taps in their order, as far as they lie in the input."""
-        for k in range(self.kernel):
+        for k in self._near(outputs):
             offset = k * self.dilation - self.padding
             first = max(0, -(offset // self.stride))
             end = min(outputs, (self.size - 1 - offset) // self.stride + 1)
@@ -80,6 +80,18 @@ class Axis:
                     outputs=slice(first, end),
                     inputs=slice(begin, last + 1, self.stride),
                 )
+
+    def _near(self, outputs: int) -> Sequence[int]:
+        """Taps that may lie in the input: of a large kernel most do not."""
+        if self.kernel <= self.size + outputs:
+            return range(self.kernel)
+        found: set[int] = set()
+        for o in range(outputs):
+            before = self.padding - o * self.stride
+            first = max(0, -(-before // self.dilation))
+            last = (before + self.size - 1) // self.dilation
+            found.update(range(first, min(last + 1, self.kernel)))
+        return sorted(found)
 
     def transposed_taps(self, outputs: int) -> Iterator[Tap]:
         """The same of a transposed convolution."""
