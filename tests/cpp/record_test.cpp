@@ -2,8 +2,8 @@
 //
 // ORCH_CALLS names the file, in the format of tests/data/kernels; ORCH_RECORD
 // where to write. Per call: u8, whether the kernel did not fail; then the
-// memory of its outputs, one after the other. Without the variables nothing is
-// done.
+// memory of its outputs, one after the other; i64 bits of the number that it
+// returns, if it does. Without the variables nothing is done.
 #include <cstdio>
 #include <cstdlib>
 
@@ -18,12 +18,8 @@ TEST_CASE("what kernels give is recorded") {
   const char* const to = std::getenv("ORCH_RECORD");
   if (path == nullptr || to == nullptr) return;
   std::map<std::string, KernelFn> table = operators();
-  table["cortex_m::dequantize_per_tensor.out"] =
-      cortex_m::dequantize_per_tensor_out;
-  table["cortex_m::quantize_per_tensor.out"] =
-      cortex_m::quantize_per_tensor_out;
-  table["cortex_m::maximum.out"] = cortex_m::maximum_out;
-  table["cortex_m::minimum.out"] = cortex_m::minimum_out;
+  table.merge(int8_operators());
+  table.merge(number_operators());
   std::FILE* const file = std::fopen(to, "wb");
   REQUIRE(file != nullptr);
   ReferenceReader reader(path);
@@ -34,6 +30,10 @@ TEST_CASE("what kernels give is recorded") {
     std::fputc(done ? 1 : 0, file);
     for (const TestTensor& out : call.outs()) {
       std::fwrite(out.data(), 1, out.bytes(), file);
+    }
+    if (const Value* const number = call.returned()) {
+      const int64_t bits = number->scalar().bits();
+      std::fwrite(&bits, 1, sizeof bits, file);
     }
   }
   CHECK(reader.at_end());

@@ -12,6 +12,8 @@ from tests.unit.stages.recorded_calls import Call, Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    Maker = Callable[["RandomCalls"], Iterator[Call]]
+
 _S = ScalarType
 _REAL: Final = sorted(INTEGRAL | FLOATING)
 _ANY: Final = [*_REAL, _S.Bool]
@@ -53,7 +55,7 @@ class RandomCalls:
     """
 
     def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
+        self.generator = self._rng = np.random.default_rng(seed)
 
     def one(self, items: Iterable[Any]) -> Any:
         """One of some."""
@@ -103,6 +105,16 @@ class RandomCalls:
         found = np.asarray(numbers)
         data = found.astype(_FORMATS[dtype]).tobytes()
         return Tensor(dtype, found.shape, tuple(range(found.ndim)), data)
+
+    def raw(self, dtype: ScalarType, items: Any) -> Tensor:
+        """An input with these bits."""
+        return Tensor(dtype, items.shape, tuple(range(items.ndim)), items.tobytes())
+
+    def shorter(self, items: Sequence[int]) -> tuple[int, ...]:
+        """A list of parameters; sometimes one stands for all that are equal."""
+        if len({*items}) == 1 and self._rng.random() < 0.5:
+            return (items[0],)
+        return tuple(items)
 
     def out(
         self, dtype: ScalarType, sizes: Sequence[int], order: tuple[int, ...] = ()
@@ -359,12 +371,14 @@ def _affine(r: RandomCalls) -> Iterator[Call]:
     yield Call(f"cortex_m::{word}_per_tensor.out", (x, scale, zero, *ends, to))
 
 
-_MAKERS: Final[tuple[Callable[[RandomCalls], Iterator[Call]], ...]] = (
+_MAKERS: Final[tuple[Maker, ...]] = (
     *(_binary, _with_numbers, _unary, _create, _pick, _matrix, _reduce, _affine),
 )
 
 
-def random_calls(rounds: int, seed: int = 5) -> list[Call]:
+def random_calls(
+    rounds: int, seed: int = 5, makers: Sequence[Maker] = _MAKERS
+) -> list[Call]:
     """Calls of every kernel, so many rounds."""
     r = RandomCalls(seed)
-    return [call for _ in range(rounds) for make in _MAKERS for call in make(r)]
+    return [call for _ in range(rounds) for make in makers for call in make(r)]

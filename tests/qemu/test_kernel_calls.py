@@ -1,7 +1,8 @@
 """The int8 kernels on the boards: the calls that the C++ tests make on the host.
 
 One firmware per target runs all of them, so that the variants for DSP and MVE give the
-same bits as plain C++, and write nothing besides.
+same bits as plain C++, and write nothing besides. Others of their kind, with edges,
+have to give what the build computes where their inputs are constant.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from orchestrator.stages.generate.linker import linker_script
 from orchestrator.stages.generate.tables import selected_headers
 from orchestrator.stages.resolve import resolve
 from orchestrator.targets import resolve_target
+from tests.integration.random_int8 import evaluated_calls
 from tests.tools import need_emulator, need_toolchain
+from tests.unit.stages.recorded_calls import calls_bytes, read_calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,12 +149,13 @@ def test_calls_have_their_results(cpu: str, toolchain: str, tmp_path: Path) -> N
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     emulator = _build(cpu, toolchain, tmp_path)
-    (tmp_path / "request").write_bytes(CALLS.read_bytes())
+    calls = [*read_calls(CALLS), *evaluated_calls()]
+    (tmp_path / "request").write_bytes(calls_bytes(calls))
     paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"
     options = ("-semihosting-config", paths, "-kernel", "firmware.elf")
     _run((*emulator, *options), tmp_path)
     found = np.fromfile(tmp_path / "response", "<u4").reshape(-1, 3)
-    assert len(found) == int(np.frombuffer(CALLS.read_bytes(), "<u4", 1, 8)[0])
+    assert len(found) == len(calls)
     wrong = [
         f"call {i}: error {found[i, 0]}, {found[i, 1]} wrong bytes,"
         f" {found[i, 2]} written outside"

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import TensorValue
-from orchestrator.stages.prelink.evaluate import may_be_computed, results_of
+from orchestrator.stages.prelink.evaluate import (
+    may_be_computed,
+    number_of,
+    results_of,
+)
 from orchestrator.stages.prelink.fold import SMALL_BYTES, folded
 from orchestrator.stages.prelink.views import ITEM_BYTES, moves_items, views_of
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orchestrator.pte.linked import LinkedMethod
+    from orchestrator.pte.values import Value
     from orchestrator.stages.prelink.effects import Effects
     from orchestrator.stages.prelink.views import View
 
@@ -39,10 +44,19 @@ def fold_constants(method: LinkedMethod) -> LinkedMethod:
 def evaluate_constants(method: LinkedMethod) -> LinkedMethod:
     """Compute calls that are given constants only, where flash does not grow.
 
-    What is computed may then be copied, permuted and so on as well.
+    What is computed may then be copied, permuted and so on as well. A number is put
+    where the call would have written it.
     """
     given = frozenset(index for index, _ in method.data)
-    return folded(method, partial(_evaluated, given=given), may_grow=False)
+    make = partial(_evaluated, given=given)
+    return folded(method, make, may_grow=False, tell=_told)
+
+
+def _told(
+    method: LinkedMethod, effects: Effects, written: frozenset[int], call: LinkedCall
+) -> Value | None:
+    """The number that a call returns."""
+    return number_of(method, call, written | effects.moved, effects.moved)
 
 
 def _evaluated(
@@ -56,7 +70,8 @@ def _evaluated(
     """Items of a call's outputs; `given`: constants that were there before the pass."""
     outs = [method.values[out] for out in call.outs]
     if not effects.moved.isdisjoint(call.outs) or not all(
-        isinstance(out, TensorValue) and out.allocation is not None for out in outs
+        isinstance(out, TensorValue) and (out.allocation or not out.size_bytes)
+        for out in outs
     ):
         return None
     if may_be_computed(method, call):

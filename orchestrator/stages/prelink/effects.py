@@ -28,6 +28,8 @@ _KNOWN: Final = ("aten", "dim_order_ops", "quantized_decomposed")
 
 Of others nothing is taken for granted: a call may leave items as they were.
 """
+_INT8: Final = "orch::cortex_m::"
+"""Kernels of ours that write every item of their first output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +187,9 @@ class Effects:
                 if isinstance(self._values[out], TensorValue)
             )
             fills = frozenset(
-                out for out in writes if _fills(instruction) and named.count(out) == 1
+                out
+                for out in writes
+                if _fills(instruction, out) and named.count(out) == 1
             )
         elif not isinstance(instruction, MoveCall):
             touches = tuple(self._tensors((instruction.condition,)))
@@ -215,9 +219,11 @@ def items_of(values: Sequence[Value], index: int) -> tuple[int, ...]:
     return (index,)
 
 
-def _fills(call: LinkedCall) -> bool:
-    """Whether a call writes all of its outputs and reads none of them."""
+def _fills(call: LinkedCall, out: int) -> bool:
+    """Whether a call writes all of an output and reads nothing of it."""
     name = call.operator
+    if call.function.startswith(_INT8):
+        return out == call.outs[0]  # what follows is scratch
     if name.namespace in _KNOWN:
         return "out" in name.overload and "empty" not in name.base
     return str(name) == "executorch_prim::et_view.default"

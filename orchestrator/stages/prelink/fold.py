@@ -11,6 +11,7 @@ from orchestrator.pte.values import TensorValue
 from orchestrator.stages.prelink.edit import with_values, without
 from orchestrator.stages.prelink.effects import Effects
 from orchestrator.stages.prelink.proof import Dropped, is_same
+from orchestrator.stages.prelink.settled import is_only_source
 from orchestrator.stages.prelink.spans import Place, places_of
 
 if TYPE_CHECKING:
@@ -26,11 +27,17 @@ Make: TypeAlias = (
     "Callable[[LinkedMethod, Effects, frozenset[int], LinkedCall], Made | None]"
 )
 
+Tell: TypeAlias = (
+    "Callable[[LinkedMethod, Effects, frozenset[int], LinkedCall], Value | None]"
+)
+
 SMALL_BYTES: Final = 32
 """A call, its arguments and the value it writes take more flash than this."""
 
 
-def folded(method: LinkedMethod, make: Make, *, may_grow: bool) -> LinkedMethod:
+def folded(
+    method: LinkedMethod, make: Make, *, may_grow: bool, tell: Tell | None = None
+) -> LinkedMethod:
     """The method without calls whose outputs the build can make.
 
     Args:
@@ -39,12 +46,15 @@ def folded(method: LinkedMethod, make: Make, *, may_grow: bool) -> LinkedMethod:
             None if the call is to stay.
         may_grow: Whether constants may take more bytes than before; else by no more
             than the calls took that are left out with them.
+        tell: Gives the number that a call returns, as `make` does the outputs.
 
     Returns:
         The method; what is made once is known to the calls after it.
     """
     state = _Folding(method, make)
     for index in range(len(method.instructions)):
+        if tell is not None:
+            state.settle(index, tell)
         made = None if index in state.dropped else state.made(index)
         if made and may_grow:
             state.fold(index, made)
@@ -80,7 +90,23 @@ class _Folding:
         if not isinstance(call, LinkedCall):
             return None
         made = self._make(self.method, self._effects, self._written, call)
-        return made if made and all(made.values()) else None
+        # Tensors without items have nothing that could be read.
+        return {out: items for out, items in made.items() if items} if made else None
+
+    def settle(self, index: int, tell: Tell) -> None:
+        """Leave out a call whose result is a number that is known."""
+        call = self.method.instructions[index]
+        if not isinstance(call, LinkedCall) or index in self.dropped:
+            return
+        number = tell(self.method, self._effects, self._written, call)
+        if number is None or not is_only_source(
+            self.method, self._effects, self.dropped, index
+        ):
+            return
+        self._effects.drop(index)
+        self.dropped |= {index}
+        self._written = self._written.difference(call.outs)
+        self.method = with_values(self.method, dict.fromkeys(call.outs, number))
 
     def reads(self, index: int, tensors: Mapping[int, bytes]) -> bool:
         """Whether an instruction has to do with one of some tensors."""
@@ -99,6 +125,8 @@ class _Folding:
         Returns:
             Tensors that are constants now, none if the call stays.
         """
+        call = self.method.instructions[index]
+        assert isinstance(call, LinkedCall)  # noqa: S101  # it made something
         places = places_of(self.method)
         shown = _shown(self._effects, index, made, places)
         changed: dict[int, Value] = {}
@@ -107,7 +135,7 @@ class _Folding:
             assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
             changed[v] = replace(tensor, allocation=None, data_buffer_index=1)
         leaves = Dropped(
-            outs=tuple(places[out] for out in made),
+            outs=tuple(places[out] for out in call.outs if out in places),
             constants=tuple(
                 (Place(("constant", v), 0, len(items)), places[v])
                 for v, items in shown.items()

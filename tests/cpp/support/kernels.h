@@ -117,12 +117,27 @@ namespace orch::prim_ops {
 
 Error _local_scalar_dense(const Args& args);
 Error add_Scalar(const Args& args);
+Error ceil_Scalar(const Args& args);
 Error eq_Scalar(const Args& args);
 Error et_copy_index_tensor(const Args& args);
 Error et_view_default(const Args& args);
+Error floordiv_Scalar(const Args& args);
+Error floordiv_int(const Args& args);
+Error ge_Scalar(const Args& args);
 Error gt_Scalar(const Args& args);
+Error le_Scalar(const Args& args);
+Error lt_Scalar(const Args& args);
+Error mod_int(const Args& args);
 Error mul_Scalar(const Args& args);
+Error neg_Scalar(const Args& args);
+Error round_Scalar(const Args& args);
+Error sub_Scalar(const Args& args);
+Error sym_float_Scalar(const Args& args);
+Error sym_int_Scalar(const Args& args);
 Error sym_ite_Scalar(const Args& args);
+Error sym_max_Scalar(const Args& args);
+Error sym_min_Scalar(const Args& args);
+Error sym_not_Scalar(const Args& args);
 Error sym_numel(const Args& args);
 Error sym_size_int(const Args& args);
 Error truediv_Scalar(const Args& args);

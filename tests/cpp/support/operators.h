@@ -113,4 +113,73 @@ inline std::map<std::string, KernelFn> operators() {
   };
 }
 
+/// int8 kernels by operator.
+inline std::map<std::string, KernelFn> int8_operators() {
+  using namespace cortex_m;
+  return {
+      {"cortex_m::dequantize_per_tensor.out", dequantize_per_tensor_out},
+      {"cortex_m::maximum.out", maximum_out},
+      {"cortex_m::minimum.out", minimum_out},
+      {"cortex_m::pad.out", pad_out},
+      {"cortex_m::quantize_per_tensor.out", quantize_per_tensor_out},
+      {"cortex_m::quantized_activation.out", quantized_activation_out},
+      {"cortex_m::quantized_add.out", quantized_add_out},
+      {"cortex_m::quantized_avg_pool2d.out", quantized_avg_pool2d_out},
+      {"cortex_m::quantized_avg_pool2d_nhwc.out",
+       quantized_avg_pool2d_nhwc_out},
+      {"cortex_m::quantized_batch_matmul.out", quantized_batch_matmul_out},
+      {"cortex_m::quantized_conv2d.out", quantized_conv2d_out},
+      {"cortex_m::quantized_conv2d_nhwc.out", quantized_conv2d_nhwc_out},
+      {"cortex_m::quantized_depthwise_conv2d.out",
+       quantized_depthwise_conv2d_out},
+      {"cortex_m::quantized_depthwise_conv2d_nhwc.out",
+       quantized_depthwise_conv2d_nhwc_out},
+      {"cortex_m::quantized_div.out", quantized_div_out},
+      {"cortex_m::quantized_linear.out", quantized_linear_out},
+      {"cortex_m::quantized_max_pool2d.out", quantized_max_pool2d_out},
+      {"cortex_m::quantized_max_pool2d_nhwc.out",
+       quantized_max_pool2d_nhwc_out},
+      {"cortex_m::quantized_mul.out", quantized_mul_out},
+      {"cortex_m::quantized_transpose_conv2d.out",
+       quantized_transpose_conv2d_out},
+      {"cortex_m::quantized_transpose_conv2d_nhwc.out",
+       quantized_transpose_conv2d_nhwc_out},
+      {"cortex_m::softmax.out", softmax_out},
+      {"cortex_m::transpose.out", transpose_out},
+  };
+}
+
+/// Kernels that return a number, by operator.
+inline std::map<std::string, KernelFn> number_operators() {
+  using namespace prim_ops;
+  return {
+      {"aten::_local_scalar_dense", _local_scalar_dense},
+      {"aten::sym_numel", sym_numel},
+      {"aten::sym_size.int", sym_size_int},
+      {"executorch_prim::add.Scalar", add_Scalar},
+      {"executorch_prim::ceil.Scalar", ceil_Scalar},
+      {"executorch_prim::eq.Scalar", eq_Scalar},
+      {"executorch_prim::floordiv.Scalar", floordiv_Scalar},
+      {"executorch_prim::floordiv.int", floordiv_int},
+      {"executorch_prim::ge.Scalar", ge_Scalar},
+      {"executorch_prim::gt.Scalar", gt_Scalar},
+      {"executorch_prim::le.Scalar", le_Scalar},
+      {"executorch_prim::lt.Scalar", lt_Scalar},
+      {"executorch_prim::mod.Scalar", mod_int},
+      {"executorch_prim::mod.int", mod_int},
+      {"executorch_prim::mul.Scalar", mul_Scalar},
+      {"executorch_prim::neg.Scalar", neg_Scalar},
+      {"executorch_prim::round.Scalar", round_Scalar},
+      {"executorch_prim::sub.Scalar", sub_Scalar},
+      {"executorch_prim::sym_float.Scalar", sym_float_Scalar},
+      {"executorch_prim::sym_int.Scalar", sym_int_Scalar},
+      {"executorch_prim::sym_ite.Scalar", sym_ite_Scalar},
+      {"executorch_prim::sym_max.Scalar", sym_max_Scalar},
+      {"executorch_prim::sym_min.Scalar", sym_min_Scalar},
+      {"executorch_prim::sym_not.Scalar", sym_not_Scalar},
+      {"executorch_prim::truediv.Scalar", truediv_Scalar},
+      {"executorch_prim::trunc.Scalar", sym_int_Scalar},
+  };
+}
+
 }  // namespace orch::test

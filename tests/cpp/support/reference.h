@@ -117,6 +117,9 @@ class ReferenceCall {
     return number(-want);
   }
 
+  /// The number that it returns; null if it returns none.
+  const Value* returned() const { return returns_ ? &call_.result() : nullptr; }
+
   size_t argument_count() const { return dtypes_.size(); }
   /// Dtypes of the tensors of an argument; none if it has no tensor.
   DtypeSet dtypes(size_t argument) const { return dtypes_[argument]; }
@@ -248,6 +251,9 @@ class ReferenceReader {
           call.doubles(items);
           break;
         }
+        case 11:
+          give(get<uint8_t>(), call);
+          break;
         default:
           std::abort();
       }
@@ -271,6 +277,16 @@ class ReferenceReader {
     std::string found(count, '\0');
     copy(found.data(), count);
     return found;
+  }
+  /// A number of a kind that the call returns; which one is not checked.
+  static void give(uint8_t kind, ReferenceCall& call) {
+    if (kind == 2) {
+      call.gives(int64_t{0});
+    } else if (kind == 3) {
+      call.gives(0.0);
+    } else {
+      call.gives(false);
+    }
   }
   TestTensor tensor() {
     const auto dtype = static_cast<ScalarType>(get<uint8_t>());

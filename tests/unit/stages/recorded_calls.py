@@ -1,6 +1,8 @@
 """Calls of kernels in the format of tests/data/kernels: read, written, and as methods.
 
-What is special about the format is in tests/data/kernels/reference_format.py.
+What is special about the format is in tests/data/kernels/reference_format.py. Calls
+for the kernels may besides have arguments of kind 11, the number that a call returns:
+a u8, which is the kind of argument that such a number is.
 """
 
 from __future__ import annotations
@@ -51,6 +53,13 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """The number that a call returns, its last argument: an int, a double or a bool."""
+
+    kind: type[int | float | bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A call.
 
@@ -65,6 +74,12 @@ class Call:
     args: tuple[Any, ...]
     atol: float = 0
     rtol: float = 0
+
+    @property
+    def returned(self) -> Returned | None:
+        """The number that it returns, if it does."""
+        last = self.args[-1]
+        return last if isinstance(last, Returned) else None
 
     @property
     def outs(self) -> tuple[Tensor, ...]:
@@ -155,6 +170,8 @@ def _argument_bytes(argument: Any) -> bytes:  # noqa: PLR0911  # one kind each
             return b"\0"
         case Tensor():
             return bytes([6 if argument.is_out else 1]) + _tensor_bytes(argument)
+        case Returned():
+            return struct.pack("<BB", 11, {int: 2, float: 3, bool: 4}[argument.kind])
         case bool():
             return struct.pack("<BB", 4, argument)
         case int():
@@ -164,6 +181,8 @@ def _argument_bytes(argument: Any) -> bytes:  # noqa: PLR0911  # one kind each
         case str():
             return struct.pack("<BI", 7, len(argument)) + argument.encode()
     count = struct.pack("<I", len(argument))
+    if any(isinstance(item, float) for item in argument):
+        return b"\x0a" + count + struct.pack(f"<{len(argument)}d", *argument)
     if any(isinstance(item, Tensor) for item in argument):
         items = (b"\0" if t is None else b"\1" + _tensor_bytes(t) for t in argument)
         return b"\x08" + count + b"".join(items)
@@ -185,7 +204,7 @@ def calls_bytes(calls: Sequence[Call]) -> bytes:
 def kernel_names() -> dict[str, str]:
     """The C++ name of our kernel of each operator."""
     found = {}
-    for library in ("cortex_m", "portable", "quantized"):
+    for library in ("cortex_m", "portable", "prim_ops", "quantized"):
         file = KERNELS / library / "functions.yaml"
         text = file.read_text(encoding="utf-8")
         for kernel in read_library(text, library=library, file=str(file)):
@@ -211,6 +230,8 @@ class _Slots:
                 self.outs.append(index)
             else:
                 self.data.append((index, argument.data))
+        elif isinstance(argument, Returned):
+            self.outs.append(index)
         return index
 
     def _value(self, argument: Any) -> Value:  # noqa: PLR0911  # one kind each
@@ -219,6 +240,8 @@ class _Slots:
                 return NoneValue()
             case Tensor():
                 return self._tensor(argument)
+            case Returned():
+                return self._value(argument.kind())
             case bool():
                 return BoolValue(argument)
             case int():

@@ -4,7 +4,14 @@ from orchestrator.stages.prelink.evaluate.registry import (
     evaluated_kernels,
     has_evaluator,
     may_be_computed,
+    number_of,
     results_of,
 )
 
-__all__ = ["evaluated_kernels", "has_evaluator", "may_be_computed", "results_of"]
+__all__ = [
+    "evaluated_kernels",
+    "has_evaluator",
+    "may_be_computed",
+    "number_of",
+    "results_of",
+]

@@ -8,6 +8,7 @@ import numpy as np
 
 from orchestrator.pte.values import (
     BoolValue,
+    DoubleListValue,
     DoubleValue,
     IntValue,
     NoneValue,
@@ -25,7 +26,7 @@ from orchestrator.stages.prelink.evaluate.numbers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from orchestrator.pte.linked import LinkedCall, LinkedMethod
 
@@ -40,6 +41,7 @@ class ConstantCall(Arguments):
         call: The call.
         unknown: Values that something writes or moves.
         data: By value index: bytes of constants.
+        moved: Values that moves read or write.
     """
 
     def __init__(
@@ -48,11 +50,14 @@ class ConstantCall(Arguments):
         call: LinkedCall,
         unknown: frozenset[int],
         data: Mapping[int, bytes],
+        moved: Collection[int] = (),
     ) -> None:
         super().__init__(method, call, unknown)
         self._outs = call.outs
         self._data = data
         self._unknown = unknown
+        self._moved = moved
+        self._scratch: set[int] = set()
 
     def items_at(self, index: int) -> Items:
         """Items of a value that is a constant tensor."""
@@ -95,6 +100,13 @@ class ConstantCall(Arguments):
         """A number that may be None."""
         return None if self.is_none(position) else self.scalar(position)
 
+    def truth(self, position: int) -> bool:
+        """A truth value that nobody writes."""
+        value = self.scalar(position)
+        if not isinstance(value, bool):
+            raise UnknownCallError
+        return value
+
     def text(self, position: int) -> str:
         """A string."""
         value = self._values[self.index(position)]
@@ -102,15 +114,37 @@ class ConstantCall(Arguments):
             raise UnknownCallError
         return value.value
 
+    def reals(self, position: int) -> tuple[float, ...]:
+        """A list of doubles."""
+        value = self._values[self.index(position)]
+        if not isinstance(value, DoubleListValue):
+            raise UnknownCallError
+        return value.items
+
     def out(self, position: int) -> TensorValue:
         """The tensor that the call writes."""
         return self.tensor(position)
 
+    def steady_tensor(self, position: int) -> TensorValue:
+        """A tensor of which the sizes stay, whatever its items are."""
+        need(self.index(position) not in self._moved)
+        return self.tensor(position)
+
+    def is_contiguous(self, position: int) -> bool:
+        """Whether the memory of a tensor is in the order of its dimensions."""
+        tensor = self.tensor(position)
+        return tensor.dim_order == tuple(range(len(tensor.sizes)))
+
+    def scratch(self, position: int) -> None:
+        """Say that an argument is scratch: the call leaves no result there."""
+        self._scratch.add(self.index(position))
+
     def stored(self, results: tuple[Items, ...]) -> dict[int, bytes]:
         """By value index: the memory of the outputs, in schema order."""
-        need(len(results) == len(self._outs))
+        outs = [out for out in self._outs if out not in self._scratch]
+        need(len(results) == len(outs))
         found = {}
-        for index, items in zip(self._outs, results, strict=True):
+        for index, items in zip(outs, results, strict=True):
             tensor = self.tensor_at(index)
             need(items.dtype is tensor.dtype)
             found[index] = write_items(np.asarray(items.numbers), tensor)

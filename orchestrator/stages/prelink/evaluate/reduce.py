@@ -58,7 +58,7 @@ def _sizes(numbers: Array, dims: tuple[int, ...], *, keep: object) -> tuple[int,
     )
 
 
-def _total(rows: Array) -> Array:
+def sums_of(rows: Array) -> Array:
     """Sums over the first dimension, one addition after the other, from 0 on."""
     start = np.zeros((1, *rows.shape[1:]), rows.dtype)
     found = np.add.accumulate(np.concatenate([start, rows]), dtype=rows.dtype)
@@ -76,7 +76,7 @@ def _summed(
     need({items.dtype, out.dtype} <= REAL_OR_BOOL)
     own = converted(items.numbers, out.dtype)
     rows = _rows(computed(own, out.dtype), dims)
-    total = finish(_total(rows), len(rows))
+    total = finish(sums_of(rows), len(rows))
     numbers = converted(total, out.dtype)
     return (Items(out.dtype, numbers.reshape(_sizes(own, dims, keep=keep))),)
 
@@ -127,8 +127,8 @@ def _var(call: ConstantCall) -> tuple[Items, ...]:
     count = np.asarray(len(rows), rows.dtype)
     taken = computed_number(1 if correction is None else correction, out.dtype)
     divisor = np.maximum(count - taken, rows.dtype.type(0))
-    mean = _total(rows) / count
-    total = _total((rows - mean) * (rows - mean))
+    mean = sums_of(rows) / count
+    total = sums_of((rows - mean) * (rows - mean))
     numbers = converted(total / divisor, out.dtype)
     sizes = _sizes(items.numbers, dims, keep=call.scalar(3))
     return (Items(out.dtype, numbers.reshape(sizes)),)
