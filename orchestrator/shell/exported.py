@@ -163,10 +163,7 @@ class ExportCache:
         self._write_facts(made, facts)
         name = hashlib.sha256(json.dumps(facts["files"]).encode()).hexdigest()[:16]
         folder = self._own / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(made, folder)
-        os.utime(folder)
+        _put(made, folder)
         _forget(self._own, _MOST_ENTRIES)
         _forget(self._all, _MOST_REQUESTS)
         return Entry(folder, json.loads(json.dumps(facts)))
@@ -193,6 +190,19 @@ def folder_digest(path: Path) -> str:
     except OSError:
         return ""
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Move a folder to its place in one step; what was there goes."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    mark = f"{os.getpid()}.{time.monotonic_ns()}"
+    new, old = (folder.with_name(f".{folder.name}.{mark}.{n}") for n in ("new", "old"))
+    shutil.move(made, new)  # perhaps from another file system
+    with suppress(OSError):
+        folder.rename(old)
+    new.rename(folder)
+    os.utime(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def started() -> int:
