@@ -58,14 +58,12 @@ class Exported:
         reason: Why it was exported now; "" if it was known.
         entry: Where it is, and what is known of it.
         paths: Absolute paths of everything that shaped it.
-        log: What the process wrote, if it ran now.
     """
 
     program: bytes
     reason: str
     entry: Entry
     paths: tuple[str, ...]
-    log: Path | None = None
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -110,29 +108,25 @@ def _export(
     reporter = inputs.reporter
     label = f"export {model.name}"
     entry, reason = (None, "asked for") if choice.again else cache.find()
-    if entry is not None:
+    if entry is None:
+        reporter.stage(label, reason)
+        reporter.note(f"exporting {model.name}, {reason} ...")
+        log = inputs.work / "exports" / f"{model.name}.log"
+        start_ns = started()
+        with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as folder:
+            made = Path(folder) / "made"
+            made.mkdir()
+            told = _run(request, made, log, model.name, where)
+            if "failure" in told:
+                raise _error(told["failure"], model, where, log)
+            entry = cache.store(made, told, since_ns=start_ns)
+    else:
         reporter.skipped(label)
-        paths = cache.paths(entry)
-        return Exported(
-            program=entry.program, reason="", entry=entry, paths=tuple(paths)
-        )
-    reporter.stage(label, reason)
-    reporter.note(f"exporting {model.name}, {reason} ...")
-    log = inputs.work / "exports" / f"{model.name}.log"
-    start_ns = started()
-    with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as folder:
-        made = Path(folder) / "made"
-        made.mkdir()
-        told = _run(request, made, log, model.name, where)
-        if "failure" in told:
-            raise _error(told["failure"], model, where, log)
-        entry = cache.store(made, told, since_ns=start_ns)
     return Exported(
         program=entry.program,
         reason=reason,
         entry=entry,
         paths=tuple(cache.paths(entry)),
-        log=log,
     )
 
 
