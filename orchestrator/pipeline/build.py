@@ -15,6 +15,7 @@ from orchestrator.errors import MemoryPlanError
 from orchestrator.pipeline.adapting import model_files
 from orchestrator.pipeline.ledger import explain_passes, prelink_ledger
 from orchestrator.pipeline.locking import lock_inputs, lock_of
+from orchestrator.pipeline.selecting import product_resolution
 from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
 from orchestrator.shell import sources, stamp
@@ -218,7 +219,7 @@ class Pipeline(Stages):
                 stack_usage=stacks,
                 memory=self.memory(plan),
                 objects=objects,
-                resolution=self.resolution(plan),
+                resolution=product_resolution(self, plan),
                 target=self.target,
                 profile=self.profile.name,
             )
