@@ -192,6 +192,11 @@ class Stages(Inputs):
         found = self.adapted(plan).items()
         return {name: a.linked for name, a in found if a.linked is not None}
 
+    def passed_methods(self, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
+        """Methods of models that are loaded and that passes changed, without data."""
+        found = self.adapted(plan).items()
+        return {name: a.passed for name, a in found if a.passed is not None}
+
     def built(self, plan: BuildPlan) -> dict[str, Program]:
         """Programs as they are built."""
         return {name: a.program for name, a in self.adapted(plan).items()}
