@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.memory_policy import Planner, ScratchPolicy
 from orchestrator.core.scratch_need import ScratchNeed
@@ -13,6 +13,7 @@ from orchestrator.pte.edit import EditError
 from orchestrator.pte.linked import Linkage
 from orchestrator.pte.program import KernelCall
 from orchestrator.pte.scratch import MethodFacts, scratch_requests
+from orchestrator.pte.unsupported import unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from orchestrator.plan import BuildPlan
     from orchestrator.pte.program import Program
     from orchestrator.stages.replan import Adapted
+
+
+_OUTSIDE: Final = "constants that lie outside the program stay there"
 
 
 def scratch_needs(
@@ -96,6 +100,7 @@ def prelink(stages: Stages, plan: BuildPlan) -> dict[str, Linkage]:
         ModelError: A prelinked model cannot be linked; one that is loaded may.
     """
     from orchestrator.stages.prelink import (  # noqa: PLC0415
+        MAKES_CONSTANTS,
         link_program,
         run_passes,
         try_link,
@@ -111,11 +116,17 @@ def prelink(stages: Stages, plan: BuildPlan) -> dict[str, Linkage]:
             where = stages.model_spans[model]
             methods = link_program(program, info, resolution, where=where)
             linkage = Linkage(methods=methods)
+        elif any([*unsupported(model, program, m, None)] for m in program.methods):
+            # Stage memory tells, by the values of the file.
+            linkage = Linkage(methods=(), problems=("not supported",))
         else:
             linkage = try_link(program, info, resolution)
         if not linkage.problems:
+            is_outside = bool(program.external) and model not in stages.prelinked
+            refused = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
             methods = tuple(
-                run_passes(method, names, planned=False) for method in linkage.methods
+                run_passes(method, names, planned=False, refused=refused)
+                for method in linkage.methods
             )
             linkage = replace(linkage, methods=methods)
         found[model] = linkage

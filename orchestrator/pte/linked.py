@@ -1,4 +1,4 @@
-"""A method whose kernels are known: what a prelinked image holds."""
+"""A method whose kernels are known: what passes change, and prelinked images hold."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from orchestrator.stages.prelink.ledger import ledger_lines, ledger_of, not_run
 from orchestrator.stages.prelink.link import link_program, try_link
-from orchestrator.stages.prelink.passes import PASSES, run_passes
+from orchestrator.stages.prelink.passes import MAKES_CONSTANTS, PASSES, run_passes
 from orchestrator.stages.prelink.unlink import (
     UnlinkError,
     WriteProofError,
@@ -10,6 +10,7 @@ from orchestrator.stages.prelink.unlink import (
 )
 
 __all__ = [
+    "MAKES_CONSTANTS",
     "PASSES",
     "UnlinkError",
     "WriteProofError",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.program import KernelCall
 from orchestrator.pte.reader import read_program
+from orchestrator.pte.shared import SHARED_ID, shares_state
 from orchestrator.pte.values import TensorListValue, TensorValue
 from orchestrator.pte.write import write_program
 from orchestrator.stages.prelink.edit import LISTS
@@ -47,8 +48,11 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
         WriteProofError: The bytes do not say what the methods do.
     """
     constants: dict[bytes, int] = {}
+    shares = shares_state(program)
     methods = tuple(
-        _Unlinker(method, of, constants).method()
+        _Unlinker(
+            method, of, constants, _unused_state(method, of) if shares else ()
+        ).method()
         for method, of in zip(program.methods, linked, strict=True)
     )
     data = write_program(
@@ -74,6 +78,21 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
     return found
 
 
+def _unused_state(method: Method, linked: LinkedMethod) -> Iterator[TensorValue]:
+    """State that only other methods use: to load this one begins it anew as well."""
+    places = {v.allocation for v in linked.values if isinstance(v, TensorValue)}
+    for value in method.values:
+        if (
+            isinstance(value, TensorValue)
+            and value.is_mutable_state
+            and value.allocation not in places
+            and value.allocation is not None
+            and value.allocation.memory_id == SHARED_ID
+        ):
+            places.add(value.allocation)
+            yield value
+
+
 def _has_data(program: Program, method: Method, linked: LinkedMethod) -> bool:
     """Whether constants and state begin with the bytes they have to."""
     values = (method.values[index] for index, _ in linked.data)
@@ -85,12 +104,16 @@ def _has_data(program: Program, method: Method, linked: LinkedMethod) -> bool:
 
 class _Unlinker:
     def __init__(
-        self, method: Method, linked: LinkedMethod, constants: dict[bytes, int]
+        self,
+        method: Method,
+        linked: LinkedMethod,
+        constants: dict[bytes, int],
+        unused: Iterable[Value],
     ) -> None:
         self._method = method
         self._linked = linked
         self._constants = constants
-        self._values = [*self._with_data()]
+        self._values = [*self._with_data(), *unused]
         used = {i.operator for i in linked.instructions if isinstance(i, LinkedCall)}
         self._operators = tuple(
             name for name in dict.fromkeys(method.operators) if name in used
