@@ -336,10 +336,8 @@ class Pipeline(Stages):
                 write_if_changed(self.work / "results" / name, data)
         state = {stage.label: dict(stage.inputs) for stage in plan.stages}
         state["outputs"] = {"identity": identity_of(outputs)}
-        write_atomic(
-            self.work / "stages.json",
-            json.dumps(state, indent=1, sort_keys=True).encode(),
-        )
+        text = json.dumps(state, indent=1, sort_keys=True)
+        write_atomic(self.work / "stages.json", text.encode())
 
     def _input_states(self) -> dict[str, stamp.State]:
         """States of all files that shape the outputs: what was read, the compiler."""
