@@ -1,96 +1,154 @@
 """Tables, vectors and texts of a flatbuffer on its way.
 
-Built on the `flatbuffers` package, which is imported when something is written.
+Not built on the `flatbuffers` package: its versions lay tables out differently, and a
+program's bytes are in locks. The tests hold both to the same content.
 
 Source: flatbuffers `docs/source/internals.md` (binary encoding).
 """
 
 from __future__ import annotations
 
-from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, NewType, TypeAlias
+from struct import Struct, pack
+from typing import TYPE_CHECKING, Final, NewType, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Ref = NewType("Ref", int)
-"""A table, vector or text that was written."""
+"""A table, vector or text that was written: where it begins, in bytes from the end."""
 Field: TypeAlias = "tuple[str, int | float] | Ref | None"
 """A number with its type, what an offset leads to, or nothing."""
 
 _NUMBERS: Final = {
+    "Bool": Struct("<?"),
+    "Int8": Struct("<b"),
     "Uint8": Struct("<B"),
     "Int32": Struct("<i"),
+    "Uint32": Struct("<I"),
     "Int64": Struct("<q"),
     "Uint64": Struct("<Q"),
     "Float64": Struct("<d"),
 }
-_NO_DEFAULT: Final = float("nan")
-"""A double is always written: -0.0 is not the default, but equal to it."""
+_OFFSET_BYTES: Final = 4
+_MOST_ALIGNMENT: Final = 16
+"""Of anything in a flatbuffer; its size is a multiple of it."""
 
 
 class Tables:
-    """A flatbuffer, written from its end.
+    """A flatbuffer, written from its end: offsets lead to what was written before.
 
-    What is written before is what later tables point to. Vectors of numbers and texts
-    that are equal are written once.
+    Vectors of numbers and texts that are equal are written once.
     """
 
     def __init__(self) -> None:
-        from flatbuffers import Builder  # noqa: PLC0415  # imports numpy
-
-        self._builder: Any = Builder(1024)
-        self._vectors: dict[tuple[str, bytes], Ref] = {}
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._known: dict[tuple[str, bytes], Ref] = {}
 
     def table(self, *fields: Field) -> Ref:
         """A table with these fields, by slot; zeros are left out."""
-        builder = self._builder
-        builder.StartObject(len(fields))
-        for slot, field in enumerate(fields):
-            if isinstance(field, tuple):
+        widths = [_width(field) for field in fields]
+        places, table_bytes = _places(widths)
+        # Fields are aligned, not the offset before them.
+        fields_bytes = table_bytes - _OFFSET_BYTES
+        alignment = max([*widths, _OFFSET_BYTES])
+        start = self._padded(fields_bytes, alignment) + _OFFSET_BYTES
+        body = bytearray(table_bytes)
+        for field, at in zip(fields, places, strict=True):
+            if at and isinstance(field, tuple):
                 kind, number = field
-                default = _NO_DEFAULT if kind == "Float64" else 0
-                getattr(builder, f"Prepend{kind}Slot")(slot, number, default)
-            elif field is not None:
-                builder.PrependUOffsetTRelativeSlot(slot, field, 0)
-        return Ref(builder.EndObject())
+                _NUMBERS[kind].pack_into(body, at, number)
+            elif at and not isinstance(field, tuple) and field is not None:
+                body[at : at + _OFFSET_BYTES] = pack("<I", start - at - field)
+        while places and not places[-1]:
+            places.pop()
+        slots = pack(f"<{len(places)}H", *places)
+        vtable = pack("<HH", 4 + len(slots), table_bytes) + slots
+        known = self._known.get(("vtable", vtable))
+        where = known or Ref(start + len(vtable))
+        body[:_OFFSET_BYTES] = pack("<i", where - start)
+        self._prepend(bytes(body))
+        if known is None:
+            self._prepend(vtable)
+            self._known["vtable", vtable] = where
+        return Ref(start)
 
     def tables(self, tables: Sequence[Ref]) -> Ref:
         """A vector of tables."""
-        builder = self._builder
-        builder.StartVector(4, len(tables), 4)
-        for table in reversed(tables):
-            builder.PrependUOffsetTRelative(table)
-        return Ref(builder.EndVector())
+        start = self._padded(_OFFSET_BYTES * len(tables), _OFFSET_BYTES)
+        offsets = [
+            start - _OFFSET_BYTES * number - table
+            for number, table in enumerate(tables)
+        ]
+        self._prepend(pack(f"<{len(tables)}I", *offsets))
+        return self._counted(len(tables))
 
     def numbers(self, kind: str, numbers: Sequence[float]) -> Ref:
         """A vector of numbers of a type."""
         packer = _NUMBERS[kind]
         data = b"".join(packer.pack(number) for number in numbers)
-        return self._vector(kind, data, len(numbers), packer.size)
+        return self._shared(kind, data, len(numbers), packer.size)
 
     def text(self, text: str) -> Ref:
         """A text."""
-        return Ref(self._builder.CreateSharedString(text))
+        data = text.encode()
+        return self._shared("text", data + b"\0", len(data), 1)
 
     def data(self, data: bytes | memoryview, *, alignment: int = 1) -> Ref:
-        """A vector of bytes that begins at a multiple of the alignment."""
-        self._builder.Prep(alignment, len(data))
-        return Ref(self._builder.CreateByteVector(bytes(data)))
+        """A vector of bytes that begins at a multiple of the alignment, up to 16."""
+        self._padded(len(data), max(alignment, _OFFSET_BYTES))
+        self._prepend(bytes(data))
+        return self._counted(len(data))
 
     def finish(self, root: Ref, identifier: bytes) -> bytes:
         """All of it."""
-        self._builder.Finish(root, file_identifier=identifier)
-        return bytes(self._builder.Output())
+        start = self._padded(_OFFSET_BYTES + len(identifier), _MOST_ALIGNMENT)
+        self._prepend(pack("<I", start - root) + identifier)
+        return b"".join(reversed(self._parts))
 
-    def _vector(self, kind: str, data: bytes, count: int, width: int) -> Ref:
-        known = self._vectors.get((kind, data))
-        if known is not None:
-            return known
-        builder = self._builder
-        builder.StartVector(width, count, width)
-        prepend = getattr(builder, f"Prepend{kind}")
-        for (number,) in reversed([*_NUMBERS[kind].iter_unpack(data)]):
-            prepend(number)
-        found = self._vectors[kind, data] = Ref(builder.EndVector())
-        return found
+    def _shared(self, kind: str, data: bytes, items: int, width: int) -> Ref:
+        """A vector that is written once."""
+        known = self._known.get((kind, data))
+        if known is None:
+            self._padded(len(data), max(width, _OFFSET_BYTES))
+            self._prepend(data)
+            known = self._known[kind, data] = self._counted(items)
+        return known
+
+    def _counted(self, items: int) -> Ref:
+        """The vector whose items were written last, with their count before them."""
+        self._prepend(pack("<I", items))
+        return Ref(self._size)
+
+    def _padded(self, size_bytes: int, alignment: int) -> int:
+        """Where something begins that is written next, aligned, from the end."""
+        self._prepend(bytes(-(self._size + size_bytes) % alignment))
+        return self._size + size_bytes
+
+    def _prepend(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._size += len(data)
+
+
+def _width(field: Field) -> int:
+    """Bytes of a field in its table; 0 if it is left out."""
+    if field is None:
+        return 0
+    if not isinstance(field, tuple):
+        return _OFFSET_BYTES
+    kind, number = field
+    # A double is always written: -0.0 is not the default, but equal to it.
+    return _NUMBERS[kind].size if number or kind == "Float64" else 0
+
+
+def _places(widths: Sequence[int]) -> tuple[list[int], int]:
+    """Offset of each field, 0 for those left out, and the bytes of the table.
+
+    The widest come first, so that there is no gap.
+    """
+    places, end = [0] * len(widths), _OFFSET_BYTES
+    for slot in sorted(range(len(widths)), key=lambda s: -widths[s]):
+        if widths[slot]:
+            places[slot] = end
+            end += widths[slot]
+    return places, end
