@@ -98,7 +98,7 @@ def plan_build(
             `budget`): digest of its settings; of `models`, their order and how they
             are loaded.
         toolchain: Identity of the compiler; "" if it is not looked at.
-        prelinked: Some model is prelinked.
+        prelinked: Passes run over some model.
         previous: By stage label: its inputs in the last build that finished it.
     """
     stages: list[PlannedStage] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from orchestrator.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode
 from orchestrator.pipeline import BuildOptions, Pipeline, load
+from orchestrator.pipeline.selecting import product_resolution
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -19,10 +20,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
     pipeline.reporter = console.notes()
     plan = pipeline.check()
-    kernels = len(pipeline.resolution(plan).table_entries)
+    kernels = len(product_resolution(pipeline, plan).table_entries)
     memory = pipeline.memory(plan)
     ram = memory.arena_bytes + memory.state_bytes
-    missing = [str(m) for m in pipeline.resolution(plan).missing]
+    missing = [str(m) for m in product_resolution(pipeline, plan).missing]
     for text in pipeline.warnings(plan):
         console.talk(text)
     console.document(

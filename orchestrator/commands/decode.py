@@ -20,24 +20,24 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Tell what a status means, where it comes from and what to do."""
     error = parse_status(args.code)
     pipeline = Pipeline(load(args.from_profile), BuildOptions())
+    plan = pipeline.plan(with_toolchain=False)
     place = find_place(
         pipeline.programs,
         model=args.model,
         method=args.method,
         instruction=args.instruction,
-        linked=pipeline.linked(pipeline.plan(with_toolchain=False)),
+        linked=pipeline.linked(plan) | pipeline.passed_methods(plan),
     )
     facts = selection_facts(pipeline)
     pointer_bytes = pipeline.target.cpu.pointer_bytes
-    state_bytes = (
-        method_state_bytes(
-            place.method,
+    if place.linked is not None and place.model in pipeline.prelinked:
+        state_bytes = place.linked.state_bytes(pointer_bytes=pointer_bytes)
+    else:
+        state_bytes = method_state_bytes(
+            pipeline.built(plan)[place.model].method(place.method.name),
             pointer_bytes=pointer_bytes,
             delegates=facts.resolution.delegate_states,
         )
-        if place.linked is None
-        else place.linked.state_bytes(pointer_bytes=pointer_bytes)
-    )
     found = explain_status(
         error,
         place,

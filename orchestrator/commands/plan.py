@@ -9,6 +9,7 @@ from orchestrator.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 from orchestrator.pipeline.ledger import prelink_ledger, prelink_lines
+from orchestrator.pipeline.selecting import product_resolution
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -30,7 +31,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     for text in pipeline.warnings(plan):
         console.talk(text)
     target = pipeline.target
-    resolution = pipeline.resolution(plan)
+    resolution = product_resolution(pipeline, plan)
     memory = pipeline.memory(plan)
     steps = [*pipeline.export_steps, *((s.label, s.reason) for s in plan.stages)]
     stages = [

@@ -331,7 +331,7 @@ class SizeReport:
         missing: Kernels and delegates that models need and the profile allows to lack.
         methods: Memory of every method, in the order of the profile; empty in reports
             of earlier versions.
-        prelink: What passes did to the methods of prelinked models.
+        prelink: What passes did to the methods of models.
     """
 
     profile: str

@@ -42,6 +42,7 @@ class Facts:
         elsewhere: Kernels of all libraries there are.
         resolve: Resolves one operator with the kernels of a catalog.
         report: What the last build costs; None if nothing is built.
+        left_out: Operators all of whose calls passes left out.
     """
 
     profile: str
@@ -53,6 +54,7 @@ class Facts:
     elsewhere: Catalog
     resolve: Callable[[SelectedOperator, Catalog], Outcome]
     report: SizeReport | None
+    left_out: frozenset[OperatorName] = frozenset()
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -30,6 +30,7 @@ class Reason(StrEnum):
 
     GAP = "gap"
     NEVER_CALLED = "never-called"
+    LEFT_OUT = "left-out"
     NOT_ASKED = "not-asked"
     OTHER_LIBRARY = "other-library"
     NO_KERNEL = "no-kernel"
@@ -240,6 +241,12 @@ def _of_operator(
             reason=Reason.NEVER_CALLED,
             message=f"{name} is not in {facts.profile}: it is listed, but no"
             " instruction calls it",
+        )
+    if name in facts.left_out:
+        absence = replace(
+            absence,
+            reason=Reason.LEFT_OUT,
+            message=f"{name} is not in {facts.profile}: passes left all its calls out",
         )
     include = SelectedOperator(
         name=name, every_dtype=True, origins=(Origin("operators.include"),)

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.memory_policy import Planner, ScratchPolicy
 from orchestrator.core.scratch_need import ScratchNeed
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
 from orchestrator.pte.edit import EditError
+from orchestrator.pte.linked import Linkage
 from orchestrator.pte.program import KernelCall
 from orchestrator.pte.scratch import MethodFacts, scratch_requests
+from orchestrator.pte.unsupported import unsupported
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from orchestrator.core.memory import MemoryPlan
     from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.core.planning import Block, BlockPlan
     from orchestrator.pipeline.stages import Stages
     from orchestrator.plan import BuildPlan
-    from orchestrator.pte.linked import LinkedMethod
     from orchestrator.pte.program import Program
     from orchestrator.stages.replan import Adapted
+
+
+_OUTSIDE: Final = "constants that lie outside the program stay there"
 
 
 def scratch_needs(
@@ -86,28 +93,44 @@ def _needs(stages: Stages, plan: BuildPlan, model: str) -> tuple[ScratchNeed, ..
     return tuple(found)
 
 
-def prelink(stages: Stages, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
-    """Stage prelink: methods of prelinked models, after the passes."""
+def prelink(stages: Stages, plan: BuildPlan) -> dict[str, Linkage]:
+    """Stage prelink: methods after the passes, of all models that passes run on.
+
+    Raises:
+        ModelError: A prelinked model cannot be linked; one that is loaded may.
+    """
     from orchestrator.stages.prelink import (  # noqa: PLC0415
+        MAKES_CONSTANTS,
         link_program,
         run_passes,
+        try_link,
     )
 
     names = _passes(stages)
     infos = {info.model: info for info in stages.op_infos(plan)}
-    programs = _sized(stages, plan)
-    return {
-        model: tuple(
-            run_passes(method, names, planned=False)
-            for method in link_program(
-                programs[model],
-                infos[model],
-                stages.resolution(plan),
-                where=stages.model_spans[model],
+    programs, resolution = _sized(stages, plan), stages.resolution(plan)
+    found = {}
+    for model in stages.passed:
+        program, info = programs[model], infos[model]
+        if model in stages.prelinked:
+            where = stages.model_spans[model]
+            methods = link_program(program, info, resolution, where=where)
+            linkage = Linkage(methods=methods)
+        elif any([*unsupported(model, program, m, None)] for m in program.methods):
+            # Stage memory tells, by the values of the file.
+            linkage = Linkage(methods=(), problems=("not supported",))
+        else:
+            linkage = try_link(program, info, resolution)
+        if not linkage.problems:
+            is_outside = bool(program.external) and model not in stages.prelinked
+            refused = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
+            methods = tuple(
+                run_passes(method, names, planned=False, refused=refused)
+                for method in linkage.methods
             )
-        )
-        for model in stages.prelinked
-    }
+            linkage = replace(linkage, methods=methods)
+        found[model] = linkage
+    return found
 
 
 def _passes(stages: Stages) -> list[str]:
@@ -120,36 +143,22 @@ def _passes(stages: Stages) -> list[str]:
 
 def replan(stages: Stages, plan: BuildPlan) -> dict[str, Adapted]:
     """Stage replan: every model as it is built, in the profile's order."""
-    from orchestrator.stages.planner import plan_blocks  # noqa: PLC0415
-    from orchestrator.stages.prelink import run_passes  # noqa: PLC0415
-    from orchestrator.stages.replan import adapt_linked, adapt_program  # noqa: PLC0415
+    from orchestrator.pipeline.passing import Adapting  # noqa: PLC0415  # numpy
 
-    choice = stages.profile.memory.planner
-    planner = None
-    if choice is not Planner.KEEP:
-        planner = partial(
-            plan_blocks, planner="best" if choice is Planner.BEST else "greedy"
-        )
     linked = stages.unplanned(plan)
-    schemas = _schemas(stages, plan)
+    work = Adapting(
+        names=_passes(stages), schemas=_schemas(stages, plan), plan=_planner(stages)
+    )
     found = {}
     for name, program in _sized(stages, plan).items():
-        if name in linked:
-            adapted = adapt_linked(
-                stages.programs[name], program, linked[name], schemas, plan=planner
-            )
-            found[name] = replace(
-                adapted,
-                linked=tuple(
-                    run_passes(method, _passes(stages), planned=True)
-                    for method in adapted.linked or ()
-                ),
-            )
-            continue
+        original = stages.programs[name]
         try:
-            found[name] = adapt_program(
-                stages.programs[name], program, schemas, plan=planner
-            )
+            if name in stages.prelinked:
+                found[name] = work.prelinked(original, program, linked[name].methods)
+            else:
+                found[name] = work.loaded(
+                    name, original, program, linked.get(name, Linkage(methods=()))
+                )
         except EditError as error:
             raise ModelError(
                 Diagnostic(
@@ -162,6 +171,16 @@ def replan(stages: Stages, plan: BuildPlan) -> dict[str, Adapted]:
                 )
             ) from error
     return found
+
+
+def _planner(stages: Stages) -> Callable[[Sequence[Block]], BlockPlan] | None:
+    """What lays arenas out; None if they keep their offsets."""
+    from orchestrator.stages.planner import plan_blocks  # noqa: PLC0415
+
+    choice = stages.profile.memory.planner
+    if choice is Planner.KEEP:
+        return None
+    return partial(plan_blocks, planner="best" if choice is Planner.BEST else "greedy")
 
 
 def _sized(stages: Stages, plan: BuildPlan) -> dict[str, Program]:
@@ -229,6 +248,7 @@ def memory_of(stages: Stages, plan: BuildPlan | None) -> MemoryPlan:
         linked=stages.linked(plan) if plan is not None else {},
         delegates=stages.libraries.delegate_states(stages.programs.values()),
         planned={name: found.arenas for name, found in adapted.items()},
+        kept={n: found.kept for n, found in adapted.items() if found.kept is not None},
         scratch=scratch_needs(stages, plan) if plan is not None else {},
         pins=pins,
         concurrency=stages.profile.memory.concurrency,
@@ -238,12 +258,15 @@ def memory_of(stages: Stages, plan: BuildPlan | None) -> MemoryPlan:
 def firmware_facts_of(stages: Stages, plan: BuildPlan) -> tuple[tuple[str, str], ...]:
     """What the product has for programs that come later."""
     from orchestrator.core.firmware import firmware_facts  # noqa: PLC0415
+    from orchestrator.pipeline.selecting import (  # noqa: PLC0415
+        product_resolution,
+    )
     from orchestrator.stages.compat import firmware_of  # noqa: PLC0415
 
     firmware = firmware_of(
-        resolution=stages.resolution(plan),
+        resolution=product_resolution(stages, plan),
         memory=stages.memory(plan),
-        programs=stages.programs,
+        programs=stages.built(plan),
         pointer_bytes=stages.target.cpu.pointer_bytes,
         inline_constants=stages.loads_inline_constants,
         isa=stages.target.isa.name,

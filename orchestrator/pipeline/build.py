@@ -15,6 +15,7 @@ from orchestrator.errors import MemoryPlanError
 from orchestrator.pipeline.adapting import model_files
 from orchestrator.pipeline.ledger import explain_passes, prelink_ledger
 from orchestrator.pipeline.locking import lock_inputs, lock_of
+from orchestrator.pipeline.selecting import product_resolution
 from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
 from orchestrator.shell import sources, stamp
@@ -218,7 +219,7 @@ class Pipeline(Stages):
                 stack_usage=stacks,
                 memory=self.memory(plan),
                 objects=objects,
-                resolution=self.resolution(plan),
+                resolution=product_resolution(self, plan),
                 target=self.target,
                 profile=self.profile.name,
             )
@@ -335,10 +336,8 @@ class Pipeline(Stages):
                 write_if_changed(self.work / "results" / name, data)
         state = {stage.label: dict(stage.inputs) for stage in plan.stages}
         state["outputs"] = {"identity": identity_of(outputs)}
-        write_atomic(
-            self.work / "stages.json",
-            json.dumps(state, indent=1, sort_keys=True).encode(),
-        )
+        text = json.dumps(state, indent=1, sort_keys=True)
+        write_atomic(self.work / "stages.json", text.encode())
 
     def _input_states(self) -> dict[str, stamp.State]:
         """States of all files that shape the outputs: what was read, the compiler."""

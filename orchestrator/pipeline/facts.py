@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.core.resolution import Resolution
-from orchestrator.errors import Diagnostic, KernelError, UsageError
+from orchestrator.errors import (
+    Diagnostic,
+    KernelError,
+    MemoryPlanError,
+    ModelError,
+    UsageError,
+)
 from orchestrator.explain_selection import Facts, Outcome
+from orchestrator.pipeline.selecting import product_resolution, product_selection
 
 if TYPE_CHECKING:
     from orchestrator.catalog import Catalog
@@ -26,7 +34,7 @@ def selection_facts(stages: Stages) -> Facts:
             damaged (`bad-report`).
     """
     plan = stages.plan(with_toolchain=False)
-    selection = stages.selection(plan)
+    before = selection = stages.selection(plan)
     every_library = stages.every_library()
 
     def resolve_one(selected: SelectedOperator, catalog: Catalog) -> Outcome:
@@ -51,6 +59,10 @@ def selection_facts(stages: Stages) -> Facts:
     gaps = []
     try:
         resolution = stages.resolution(plan)
+        # Of programs that cannot be built, as they are.
+        with suppress(MemoryPlanError, ModelError):
+            selection = product_selection(stages, plan)
+            resolution = product_resolution(stages, plan)
         allowed = {m.name for m in resolution.missing}
         gaps = [
             (selected.name, resolve_one(selected, stages.catalog).gaps)
@@ -102,6 +114,9 @@ def selection_facts(stages: Stages) -> Facts:
         elsewhere=every_library,
         resolve=resolve_one,
         report=_report(stages),
+        left_out=frozenset(
+            {o.name for o in before.operators} - {o.name for o in selection.operators}
+        ),
     )
 
 

@@ -80,10 +80,11 @@ def instrument(base: Pipeline, reporter: Reporter) -> Instrument:
 
 def _methods(base: Pipeline) -> list[Method | LinkedMethod]:
     """Methods in the order of the product's table, as the device runs them."""
-    linked = base.linked(base.plan(with_toolchain=False))
+    plan = base.plan(with_toolchain=False)
+    linked = base.linked(plan)
     return [
         linked[name][index] if name in linked else method
-        for name, program in base.programs.items()
+        for name, program in base.built(plan).items()
         for index, method in enumerate(program.methods)
     ]
 

@@ -1,10 +1,10 @@
-"""What passes did to the prelinked models of a build."""
+"""What passes did to the models of a build."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.stages.prelink.ledger import ledger_lines, ledger_of
+from orchestrator.stages.prelink.ledger import ledger_lines
 
 if TYPE_CHECKING:
     from orchestrator.core.passes import MethodPasses
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def prelink_ledger(stages: Stages, plan: BuildPlan) -> tuple[MethodPasses, ...]:
-    """By method of prelinked models, in the profile's order."""
-    linked = stages.linked(plan).values()
-    return ledger_of(method for methods in linked for method in methods)
+    """By method of all models, in the profile's order."""
+    found = stages.adapted(plan).values()
+    return tuple(of for adapted in found for of in adapted.ledger)
 
 
 def prelink_lines(stages: Stages, plan: BuildPlan) -> list[str]:
-    """The same as text; nothing if no model is prelinked."""
+    """The same as text; nothing without models."""
     return [*ledger_lines(prelink_ledger(stages, plan))]
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import pickle
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import orchestrator
 from orchestrator.core.artifact import GeneratedFile
-from orchestrator.core.op_info import Origin
-from orchestrator.core.operator import OperatorName
 from orchestrator.core.scratch import scratch_arguments
-from orchestrator.errors import ProfileError
 from orchestrator.pipeline.adapting import firmware_facts_of, memory_of, prelink, replan
 from orchestrator.pipeline.collector import Collector
-from orchestrator.pipeline.decoding import decoded
 from orchestrator.pipeline.inputs import BuildOptions, Inputs, digest
-from orchestrator.pipeline.requested import requested
+from orchestrator.pipeline.selecting import (
+    allowed_names,
+    product_resolution,
+    product_selection,
+    resolved,
+    union_of,
+)
 from orchestrator.plan import BuildPlan, PlannedStage, plan_build
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.core.op_info import OpInfo, Selection
     from orchestrator.core.resolution import Resolution
     from orchestrator.profile import Profile
-    from orchestrator.pte.linked import LinkedMethod
+    from orchestrator.pte.linked import Linkage, LinkedMethod
     from orchestrator.pte.program import Program
     from orchestrator.stages.compile import CompilePlan
     from orchestrator.stages.replan import Adapted
@@ -69,7 +70,7 @@ class Stages(Inputs):
             sources=self.native,
             sections=self.sections,
             toolchain=digest(repr(self.toolchain).encode()) if with_toolchain else "",
-            prelinked=bool(self.prelinked),
+            prelinked=bool(self.passed),
             previous=self.previous,
         )
 
@@ -114,70 +115,27 @@ class Stages(Inputs):
 
     def selection(self, plan: BuildPlan) -> Selection:
         """Stage aggregate. Raises ProfileError, and KernelError for an overlap."""
-        from orchestrator.stages.aggregate import aggregate  # noqa: PLC0415
         from orchestrator.stages.overlap import check_overlap  # noqa: PLC0415
 
         def compute() -> Selection:
-            infos, lists = self.op_infos(plan), self._operator_lists()
-            operators = self.profile.operators
-            if operators.overlap.value == "error":
+            infos = self.op_infos(plan)
+            if self.profile.operators.overlap.value == "error":
                 where = self.profile.span("operators", "overlap")
                 check_overlap(infos, where=where)
-            listed = [operator for found in lists for operator in found.operators]
-            union = aggregate(infos, [*requested(self.profile), *listed])
-            every = operators.every or any(found.every_operator for found in lists)
-            return replace(union, every_operator=every)
+            return union_of(self, infos)
 
         return self.memo(plan.stage("aggregate"), compute)
-
-    def _operator_lists(self) -> list[Selection]:
-        """What the files of `operators.include_yaml` ask for."""
-        if not self.profile.operators.include_yaml:
-            return []
-        from orchestrator.stages.selection_yaml import (  # noqa: PLC0415  # YAML
-            read_operator_list,
-        )
-
-        lists, problems = [], []
-        for index, file in enumerate(self.profile.operators.include_yaml):
-            named_by = self.profile.span("operators", "include_yaml", index)
-            try:
-                found = read_operator_list(
-                    decoded(
-                        self.operator_files[self.label(file.path)], file=str(file.path)
-                    ),
-                    file=str(file.path),
-                    origin=Origin(source="operators.include_yaml"),
-                )
-                lists.append(found)
-            except ProfileError as error:
-                note = ("named by", str(named_by))
-                problems += [
-                    replace(d, notes=(*d.notes, note)) for d in error.diagnostics
-                ]
-        if problems:
-            raise ProfileError(tuple(dict.fromkeys(problems)))
-        return lists
 
     def resolution(self, plan: BuildPlan) -> Resolution:
         """Stage resolve. Raises KernelError with every gap."""
         from orchestrator.stages.overlap import check_library_overlap  # noqa: PLC0415
-        from orchestrator.stages.resolve import resolve  # noqa: PLC0415
 
         def compute() -> Resolution:
-            selection, operators = self.selection(plan), self.profile.operators
-            if operators.overlap.value == "error":
+            selection = self.selection(plan)
+            if self.profile.operators.overlap.value == "error":
                 where = self.profile.span("operators", "overlap")
                 check_library_overlap(selection, self.catalog, where=where)
-            return resolve(
-                selection,
-                self.catalog,
-                every_dtype=self.profile.dtypes.select.value == "all",
-                span_of=self.span_of,
-                elsewhere=self.every_library,
-                allow_missing=[n for o in operators.allow_missing for n in _names(o)],
-                delegates=self.libraries.delegates,
-            )
+            return resolved(self, selection)
 
         return self.memo(plan.stage("resolve"), compute)
 
@@ -199,7 +157,7 @@ class Stages(Inputs):
             f"warning[not-missing]: operators.allow_missing names {name},"
             " which is not missing"
             for name in self.profile.operators.allow_missing
-            if names.isdisjoint(_names(name))
+            if names.isdisjoint(allowed_names(name))
         ]
         linked = self.resolution(plan).delegate_states
         found += [
@@ -216,9 +174,17 @@ class Stages(Inputs):
         models = self.profile.models
         return tuple(m.name for m in models if m.load.value == "prelinked")
 
-    def unplanned(self, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """Names of the models that passes run on: all, unless every one is skipped."""
+        from orchestrator.profile.model import PASSES  # noqa: PLC0415  # pydantic
+
+        every = len(self.profile.prelink.skip) < len(PASSES)
+        return tuple(n for n in self.programs if every or n in self.prelinked)
+
+    def unplanned(self, plan: BuildPlan) -> dict[str, Linkage]:
         """Stage prelink: methods where the program has them. Raises ModelError."""
-        if not self.prelinked:
+        if not self.passed:
             return {}
         return self.memo(plan.stage("prelink"), lambda: prelink(self, plan))
 
@@ -230,6 +196,11 @@ class Stages(Inputs):
         """Methods of prelinked models."""
         found = self.adapted(plan).items()
         return {name: a.linked for name, a in found if a.linked is not None}
+
+    def passed_methods(self, plan: BuildPlan) -> dict[str, tuple[LinkedMethod, ...]]:
+        """Methods of models that are loaded and that passes changed, without data."""
+        found = self.adapted(plan).items()
+        return {name: a.passed for name, a in found if a.passed is not None}
 
     def built(self, plan: BuildPlan) -> dict[str, Program]:
         """Programs as they are built."""
@@ -258,9 +229,10 @@ class Stages(Inputs):
         from orchestrator.stages.writes import check_writes  # noqa: PLC0415
 
         name = self.profile.name
-        selection, resolution = self.selection(plan), self.resolution(plan)
+        selection = product_selection(self, plan)
+        resolution = product_resolution(self, plan)
         memory = self.memory(plan)
-        check_writes(self.programs, resolution, self.model_spans)
+        check_writes(self.programs, self.resolution(plan), self.model_spans)
         max_kernels = self.profile.registry.max_kernels
         where = self.profile.span("registry", "max_kernels")
         check_max_kernels(resolution, max_kernels, where=where)
@@ -336,7 +308,7 @@ class Stages(Inputs):
         check, optimize = self.profile.scratch.runtime_check, self.target.optimize
         return check.applies(optimize) and any(
             scratch_arguments(operator.schema)
-            for operator in self.resolution(plan).operators
+            for operator in product_resolution(self, plan).operators
         )
 
     def compile_plan(self, plan: BuildPlan) -> CompilePlan:
@@ -355,7 +327,7 @@ class Stages(Inputs):
             profile=self.profile.name,
             target=self.target,
             toolchain=self.toolchain,
-            resolution=self.resolution(plan),
+            resolution=product_resolution(self, plan),
             runtime_sources=tuple(n for n in runtime if n.startswith(tops)),
             models=tuple(n for n in self.programs if n not in self.linked(plan)),
             custom=self.libraries.options,
@@ -365,7 +337,11 @@ class Stages(Inputs):
             scratch_checks=self.checks_scratch(plan),
             programs=self.programs,
             caller_bytes=self.memory(plan).caller_bytes,
-            external=self.loads_external,
+            external=any(
+                program.external
+                for name, program in self.built(plan).items()
+                if name not in self.prelinked
+            ),
             inline_constants=self.loads_inline_constants,
             common_arenas=bool(self.memory(plan).common),
         )
@@ -388,8 +364,3 @@ class Stages(Inputs):
             else:
                 self.memory(plan)
         errors.raise_first()
-
-
-def _names(allowed: str) -> tuple[str, ...]:
-    """What an item of `operators.allow_missing` can mean: a backend, an operator."""
-    return (allowed, str(OperatorName.parse(allowed)))

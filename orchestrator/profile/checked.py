@@ -235,7 +235,7 @@ class DelegateEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prelink:
-    """How models are prelinked; `skip` names passes that are left out."""
+    """Passes over models; `skip` names those that are left out."""
 
     skip: tuple[str, ...] = ()
 
@@ -301,7 +301,7 @@ class Profile:
         dtypes: Which dtypes are compiled in.
         kernels: Where kernels come from.
         delegates: Those of the user, in the profile's order.
-        prelink: How models are prelinked.
+        prelink: Which passes run over models.
         scratch: Memory of single calls.
         memory: Memories of the board, and where planned tensors lie.
         registry: Of ExecuTorch's own build.

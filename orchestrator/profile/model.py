@@ -260,7 +260,7 @@ class KernelsTable(Table):
 
 
 class PrelinkTable(Table):
-    """What is done to prelinked models; nothing of it changes outputs."""
+    """Passes over models, prelinked and loaded; nothing of it changes outputs."""
 
     skip: tuple[Annotated[StrictStr, *choice(PASSES, "unknown-pass")], ...] = Field(
         default=(),
@@ -335,7 +335,7 @@ class ProfileTable(Table):
         default=(), description="Delegates of your own."
     )
     prelink: PrelinkTable = Field(
-        default=PrelinkTable(), description="How models are prelinked."
+        default=PrelinkTable(), description="Which passes run over models."
     )
     scratch: ScratchTable = Field(
         default=ScratchTable(), description="Memory of single calls."

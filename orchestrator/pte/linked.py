@@ -1,4 +1,4 @@
-"""A method whose kernels are known: what a prelinked image holds."""
+"""A method whose kernels are known: what passes change, and prelinked images hold."""
 
 from __future__ import annotations
 
@@ -131,3 +131,16 @@ class LinkedMethod:
     def constants(self) -> tuple[bytes, ...]:
         """Bytes that go into flash: of constants and initial state; distinct."""
         return tuple(dict.fromkeys(data for _, data in self.data if data))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linkage:
+    """The methods of a program, as far as every call has its kernel.
+
+    Args:
+        methods: In the program's order; of no use if there are problems.
+        problems: What cannot be linked.
+    """
+
+    methods: tuple[LinkedMethod, ...] = field(repr=False)
+    problems: tuple[str, ...] = ()

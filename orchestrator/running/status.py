@@ -36,7 +36,8 @@ class Place:
         model: Name of the model.
         method: The method.
         instruction: Index in what the device runs; None if none failed.
-        linked: What it runs if the model is prelinked; else it runs the method.
+        linked: What it runs if the model is prelinked, or passes changed it; else it
+            runs the method.
     """
 
     model: str
@@ -149,7 +150,8 @@ def find_place(
         model: None if only one has such a method.
         method: None if there is only one.
         instruction: As the device tells it; None if it tells none.
-        linked: By name of a prelinked model: its methods in the program's order.
+        linked: By name of a model that passes changed, or that is prelinked: its
+            methods in the program's order.
 
     Raises:
         UsageError: There is nothing of that name (`unknown-model`, `unknown-method`,

@@ -68,6 +68,7 @@ def plan_memory(
     planned: Mapping[str, Sequence[Sequence[ArenaFacts]]] = MappingProxyType({}),
     scratch: Mapping[str, Sequence[ScratchNeed]] = MappingProxyType({}),
     concurrency: Concurrency = Concurrency.PARALLEL,
+    kept: Mapping[str, Sequence[frozenset[int]]] = MappingProxyType({}),
 ) -> MemoryPlan:
     """Compute the memory of every method of every model, and place it on the board.
 
@@ -82,6 +83,8 @@ def plan_memory(
         planned: By model and method, what became of arenas that were planned.
         scratch: By model, of its calls.
         concurrency: Whether methods may run at the same time.
+        kept: By model and method, memory ids of the arenas that it keeps something
+            in; else the program tells.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -126,13 +129,15 @@ def plan_memory(
     )
     plan = MemoryPlan(models=models)
     if concurrency is Concurrency.SEQUENTIAL:
-        kept = {
+        found = {
             (name, method.name, memory_id)
             for name, program in programs.items()
-            for method in program.methods
-            for memory_id in kept_arenas(method)
+            for index, method in enumerate(program.methods)
+            for memory_id in (
+                kept[name][index] if name in kept else kept_arenas(method)
+            )
         }
-        plan = share_arenas(models, kept, pins)
+        plan = share_arenas(models, found, pins)
     if board is None:
         return plan
     if unknown := list(_unknown_arenas(plan, pins, spans)):

@@ -252,7 +252,9 @@ def test_other_weights_compile_no_code(w: Workspace) -> None:
     w.model.write_bytes(data)
     done = w.build()
     assert done.steps == {"assemble gen/src/models.S", *LINKED}
-    assert bytes(data) in w.outputs()["firmware.elf"]
+    built = (w.out / "models" / "model.pte").read_bytes()
+    assert built in w.outputs()["firmware.elf"]
+    assert bytes(data[at : at + 48]) in built
 
 
 def test_a_budget_compiles_nothing(w: Workspace) -> None:
@@ -287,7 +289,7 @@ def test_another_order_of_models_is_another_product(w: Workspace) -> None:
     swapped = text.replace('"other"', '"x"').replace('"model"\np', '"other"\np')
     w.profile.write_text(swapped.replace('"x"', '"model"'))
     done = w.build()
-    assert done.stages["replan"] == "profile [models] changed"
+    assert done.stages["replan"] == "profile [models] changed, stage prelink changed"
     assert w.outputs()["product.json"] != before
 
 
@@ -524,7 +526,7 @@ def test_edits_of_the_program_run_every_stage(w: Workspace, own_file: Path) -> N
     assert not _is_fast(w)
     done = w.build()
     assert set(done.stages) == {
-        *("extract model", "aggregate", "resolve", "replan", "memory"),
+        *("extract model", "aggregate", "resolve", "prelink", "replan", "memory"),
         *("generate", "compile", "measure", "lock"),
     }
     assert done.stages["extract model"] == "orchestrator changed"

@@ -25,6 +25,7 @@ from orchestrator.pte.reader import read_program
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import toolchain as shell_toolchain
 from orchestrator.stages import memory as memory_stage
+from orchestrator.stages.prelink import PASSES as PASS_NAMES
 from tests.conftest import CORPUS, model_bytes
 from tests.integration.workspace import ROOT, Build, Workspace, write_product
 from tests.permissions import permissions_hold
@@ -55,6 +56,11 @@ def _keys(*names: str, **nested: object) -> dict[str, object]:
     return dict.fromkeys(names) | nested
 
 
+COUNTS = _keys("calls", "values", "constant_bytes")
+PASSES = _keys(
+    *("model", "method"),
+    passes=[_keys("name", "skipped", "changed", before=COUNTS, after=COUNTS)],
+)
 VALUE = _keys("kind", "dtype", "sizes", "dim_order", "dynamic")
 ARENA = _keys(
     *("model", "method", "memory_id", "size_bytes", "lower_bound_bytes"),
@@ -76,7 +82,7 @@ DOCUMENTS: dict[str, object] = {
     "plan": _keys(
         *("profile", "cpu", "isa", "board", "toolchain", "optimize"),
         *("missing", "arena_bytes", "state_bytes"),
-        prelink=None,
+        prelink=[PASSES],
         arenas=[ARENA],
         models=[None],
         kernels=[_keys("operator", "function", "library", dtypes=[None])],
@@ -109,7 +115,7 @@ DOCUMENTS: dict[str, object] = {
         operators=[_keys("name", "keys", functions=[None], models=[None])],
         dtype_comparison=None,
         missing=None,
-        prelink=None,
+        prelink=[PASSES],
         methods=[
             _keys(
                 *("model", "method", "state_bytes", "temporary_bytes", "stack"),
@@ -376,6 +382,8 @@ def test_a_model_too_big_for_the_board_is_refused_with_the_numbers(
     fresh: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _shrink(monkeypatch, "mps3-an547", itcm=128 * 1024, dtcm=32 * 1024)
+    skip = f"[prelink]\nskip = {json.dumps([*PASS_NAMES])}\n"
+    fresh.profile.write_text(fresh.profile.read_text() + skip)
     done = fresh.run("build", "--json")
     assert done.code == 6
     program, arena = _problems(done)

@@ -194,11 +194,11 @@ def _run(
 def test_a_lock_and_a_build_folder_say_the_same(
     product: Product, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    same, other = (str(CORPUS / c / "model.pte") for c in ("add_mul", "mlp"))
+    same, other = product.out / "models" / "model.pte", CORPUS / "mlp" / "model.pte"
     for firmware in (product.lock, product.out):
-        code, document = _run(capsys, str(firmware), same)
+        code, document = _run(capsys, str(firmware), str(same))
         assert (code, document["ok"], document["model"]) == (0, True, "model")
-        code, document = _run(capsys, str(firmware), same, other)
+        code, document = _run(capsys, str(firmware), str(same), str(other))
         assert (code, document["ok"]) == (12, False)
         assert [p["ok"] for p in document["programs"]] == [True, False]
         problems = document["programs"][1]["problems"]
@@ -300,8 +300,8 @@ def test_an_application_takes_what_compat_lets_through(
     )
     out = tmp_path / "out"
     assert run(["build", str(profile), "--out", str(out)]) == 0
-    new = [CORPUS / case / "model.pte" for case in ("add_mul", "mlp", "add_mul")]
-    new.append(CORPUS / "bad" / "identifier.pte")
+    same, other = out / "models" / "model.pte", CORPUS / "mlp" / "model.pte"
+    new = [same, other, same, CORPUS / "bad" / "identifier.pte"]
     verdicts = [_run(capsys, str(out), str(path))[0] for path in new]
     assert verdicts == [0, 12, 0, 12]
     (tmp_path / "app.c").write_text(_APPLICATION)

@@ -68,7 +68,10 @@ def test_times_of_every_operator(w: Workspace) -> None:
     }
     runs = len(document["calls"])
     assert (costs["unit"], costs["passes"], costs["runs"]) == ("ns", 3, runs)
-    expected = {name: count * runs for name, count in _operators(w.model).items()}
+    expected = {
+        name: count * runs
+        for name, count in _operators(w.out / "models" / "model.pte").items()
+    }
     assert {o["operator"]: o["calls"] for o in costs["operators"]} == expected
     rows = [*costs["operators"], costs["executor"]]
     assert all(row["total"] > 0 for row in rows)
@@ -100,7 +103,7 @@ def test_a_second_profile_compiles_nothing(w: Workspace) -> None:
     assert head.split() == ["operator", "calls", "us", "%", "per", "call"]
     names = [row.partition("  ")[0] for row in rows]
     assert names[-3:] == ["executor, tracing", "total", "load"]
-    assert set(names[:-3]) == set(_operators(w.model))
+    assert set(names[:-3]) == set(_operators(w.out / "models" / "model.pte"))
 
 
 def test_a_build_of_another_profile_is_not_measured(w: Workspace) -> None:
@@ -146,7 +149,9 @@ def test_hooks_see_every_instruction_in_the_order_of_the_program(
     ).calls
     firmware = (w.out / "firmware.elf").resolve()
     answer = carry_out(product, firmware, calls, timeout_s=60)
-    program = read_program(w.model.read_bytes(), file="model.pte")
+    program = read_program(
+        (w.out / "models" / "model.pte").read_bytes(), file="model.pte"
+    )
     kinds = set()
     for call, result in zip(
         calls, decode_response(answer.response, calls), strict=True
@@ -242,7 +247,7 @@ def test_hooks_of_the_product(
     said = subprocess.run(
         [tmp_path / "app"], capture_output=True, text=True, check=True
     )
-    count = sum(_operators(w.model).values())
+    count = sum(_operators(w.out / "models" / "model.pte").values())
     assert said.stdout == f"{count} instructions, 0 wrong\n"
 
     # Hooks that nobody defines are an error of the linker, which names them.

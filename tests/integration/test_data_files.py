@@ -98,7 +98,8 @@ int main(int count, char** arguments) {
 def test_a_program_that_comes_later_finds_the_same_constants(w: Workspace) -> None:
     compiler = need_tool("gcc", "clang")
     w.build()
-    program = w.model.read_bytes()
+    built = w.out / "models" / "model.pte"
+    program = built.read_bytes()
     lock = str(w.lock)
     assert program.count(b"linear.weight\0") + program.count(b"0.weight\0") > 0
     renamed = w.folder / "renamed.pte"
@@ -117,13 +118,13 @@ def test_a_program_that_comes_later_finds_the_same_constants(w: Workspace) -> No
     )
     assert done.returncode == 0, done.stderr
     done = subprocess.run(
-        [app, w.model, renamed], capture_output=True, text=True, check=False
+        [app, built, renamed], capture_output=True, text=True, check=False
     )
     # After a refusal the linked program runs.
     assert done.stdout == "Ok Ok\nUnsupportedProgram Ok\n"
     from orchestrator.cli import run  # noqa: PLC0415
 
-    assert run(["compat", lock, str(w.model)]) == 0
+    assert run(["compat", lock, str(built)]) == 0
     w.capsys.readouterr()
     assert run(["compat", lock, str(renamed)]) == 12
     assert "unsupported-program" in w.capsys.readouterr().err

@@ -54,7 +54,7 @@ def _damage(product: Workspace) -> None:
     """Flip a bit of a constant, as the firmware has it; the loader cannot know."""
     firmware = (product.out / "firmware.elf").resolve()
     data = bytearray(firmware.read_bytes())
-    program = product.model.read_bytes()
+    program = (product.out / "models" / "model.pte").read_bytes()
     at = data.index(program) + len(program) - 1
     data[at] ^= 0x10
     firmware.chmod(0o755)
@@ -139,7 +139,8 @@ def test_the_linker_drops_checksums_with_what_is_not_called(
     shutil.copyfile(CORPUS / "mlp" / "model.pte", tmp_path / "other.pte")
     product = Workspace(folder=tmp_path, capsys=capsys)
     product.build()
-    one, two = product.model.read_bytes(), (tmp_path / "other.pte").read_bytes()
+    built = product.out / "models"
+    one, two = ((built / f"{name}.pte").read_bytes() for name in ("model", "other"))
     for call, has in {
         "product_model_forward_run()": {one},
         "product_model_forward_check()": {one},

@@ -101,9 +101,9 @@ def checked(
 @pytest.mark.parametrize(
     ("load", "planner", "sizes"),
     [
-        ("pte", "best", (640, 704)),
+        ("pte", "best", (512, 704)),  # without what passes left out
         ("pte", "keep", (704, None)),
-        ("prelinked", "greedy", (512, 704)),  # without what passes left out
+        ("prelinked", "greedy", (512, 704)),
         ("prelinked", "keep", (704, None)),
     ],
 )
@@ -127,7 +127,7 @@ def test_check_says_what_planning_saves(
     capsys.readouterr()
     assert run(["check", str(profile)]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[1] == "  model forward arena 1: 704 -> 640 bytes, gap 0.0 %"
+    assert said[1] == "  model forward arena 1: 704 -> 512 bytes, gap 0.0 %"
 
 
 def test_policies_of_scratch_memory(
@@ -159,9 +159,9 @@ def test_the_build_has_the_program_it_links(
     capsys.readouterr()
     data = (out / "models" / "model.pte").read_bytes()
     program = read_program(data, file="model.pte")
-    assert [m.arena_bytes for m in program.methods] == [(0, 640)]
+    assert [m.arena_bytes for m in program.methods] == [(0, 512)]
     assert data in (out / "firmware.elf").read_bytes()
     lock = profile.with_suffix(".lock").read_text()
     assert (
-        '"model forward arena 1" = "640 bytes, lower bound 640, gap 0.00 %, file 704"'
+        '"model forward arena 1" = "512 bytes, lower bound 512, gap 0.00 %, file 704"'
     ) in lock

@@ -1,20 +1,30 @@
-"""ExecuTorch's own runtime takes the programs we plan, and gives the same outputs."""
+"""ExecuTorch's own runtime takes the programs we make, and gives the same outputs."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from orchestrator.errors import KernelError
+from orchestrator.pipeline.passing import Adapting
+from orchestrator.pte.write import write_program
+from orchestrator.stages.extract import extract
 from orchestrator.stages.planner import plan_blocks
+from orchestrator.stages.prelink import PASSES, run_passes, try_link
 from orchestrator.stages.replan import adapt_program
 from tests.conftest import CASES, CORPUS
 from tests.unit.stages.products import DATA, program_of
 from tests.unit.stages.schemas import schemas
+from tests.unit.stages.test_prelink_unlink import resolution_of_all as kernels_of
+
+if TYPE_CHECKING:
+    from orchestrator.pte.program import Program
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
 RUNNER = Path(__file__).with_name("run_programs.py")
@@ -43,21 +53,40 @@ def _calls(case: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_planned_programs_give_the_same_outputs(tmp_path: Path) -> None:
+def _planned(program: Program) -> bytes:
+    """Places and sizes are others, in its own bytes."""
+    return adapt_program(program, program, schemas(), plan=plan_blocks).program.data
+
+
+def _passed(program: Program) -> bytes:
+    """After all passes; as it is where something has no kernel."""
+    try:
+        linkage = try_link(program, extract(program, model="m"), kernels_of(program))
+    except KernelError:
+        return program.data
+    methods = tuple(run_passes(m, PASSES, planned=False) for m in linkage.methods)
+    work = Adapting(names=tuple(PASSES), schemas=schemas(), plan=plan_blocks)
+    linkage = replace(linkage, methods=methods)
+    return work.loaded("m", program, program, linkage).program.data
+
+
+MAKERS: Final = (_planned, write_program, _passed)
+
+
+def test_programs_of_ours_give_the_same_outputs(tmp_path: Path) -> None:
     cases = [case for case in CASES if case not in DATA]
     steps: list[dict[str, Any]] = []
-    changed = 0
+    changed = [0 for _ in MAKERS]
     for case in cases:
-        program = program_of(case)
-        found = adapt_program(program, program, schemas(), plan=plan_blocks).program
-        changed += found.data != program.data
-        (tmp_path / f"{case}.pte").write_bytes(found.data)
-        calls = _calls(case)
-        steps += [
-            {"program": str(path), "calls": calls}
-            for path in (CORPUS / case / "model.pte", tmp_path / f"{case}.pte")
-        ]
-    assert changed > 15
+        program, calls = program_of(case), _calls(case)
+        steps.append({"program": str(CORPUS / case / "model.pte"), "calls": calls})
+        for number, make in enumerate(MAKERS):
+            data = make(program)
+            changed[number] += data != program.data
+            path = tmp_path / f"{case}.{number}.pte"
+            path.write_bytes(data)
+            steps.append({"program": str(path), "calls": calls})
+    assert min(changed) > 15
     (tmp_path / "steps.json").write_text(json.dumps(steps))
     done = subprocess.run(
         [PYTHON, str(RUNNER), str(tmp_path)],
@@ -68,10 +97,13 @@ def test_planned_programs_give_the_same_outputs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-4000:]
     answers = json.loads((tmp_path / "answers.json").read_text())
-    assert len(answers) == 2 * len(cases)
+    assert len(answers) == len(steps)
     ran = 0
-    for case, before, after in zip(cases, answers[::2], answers[1::2], strict=True):
-        assert before == after, case
+    for case in cases:
+        before, *others = answers[: 1 + len(MAKERS)]
+        del answers[: 1 + len(MAKERS)]
+        for make, after in zip(MAKERS, others, strict=True):
+            assert after == before, (case, make.__name__)
         ran += isinstance(before, list)
     # The others call what the package has no kernel for.
     assert ran > 30

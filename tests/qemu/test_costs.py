@@ -207,7 +207,8 @@ def test_an_operator_has_what_its_kernel_executes(
         for at, name in enumerate(names)
     } == {o["operator"]: (o["calls"], o["total"]) for o in costs["operators"]}
 
-    program = read_program(workspace.model.read_bytes(), file="model.pte")
+    built = workspace.out / "models" / "model.pte"
+    program = read_program(built.read_bytes(), file="model.pte")
     method = program.method("forward")
     expected = Counter(
         str(method.operators[i.operator])

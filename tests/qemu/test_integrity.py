@@ -139,7 +139,7 @@ def test_every_flipped_bit_of_a_program_is_noticed(
     )
     flips = _flip(product, _PTE)
     assert flips.statuses == (0, 0, 0)
-    size = product.model.stat().st_size
+    size = (product.out / "models" / "model.pte").stat().st_size
     assert flips.regions == (Region(kind=_BYTES, refused=b"\xff" * size),)
 
 

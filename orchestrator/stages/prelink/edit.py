@@ -1,4 +1,4 @@
-"""Changes of a prelinked method: instructions left out, values in other slots."""
+"""Changes of a linked method: instructions left out, values in other slots."""
 
 from __future__ import annotations
 

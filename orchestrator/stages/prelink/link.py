@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.scratch import is_scratch
 from orchestrator.errors import Diagnostic, ModelError
-from orchestrator.pte.linked import LinkedCall, LinkedMethod
+from orchestrator.pte.linked import Linkage, LinkedCall, LinkedMethod
 from orchestrator.pte.program import (
     DelegateCall,
     FreeCall,
@@ -57,9 +57,8 @@ def link_program(
     Raises:
         ModelError: Something the device's loader would refuse (`cannot-prelink`).
     """
-    linker = _Linker(program, info, resolution)
-    methods = tuple(linker.method(method) for method in program.methods)
-    if linker.problems:
+    linkage = try_link(program, info, resolution)
+    if linkage.problems:
         raise ModelError(
             [
                 Diagnostic(
@@ -68,10 +67,17 @@ def link_program(
                     where=where,
                     hint='write load = "pte", or export the model without it',
                 )
-                for problem in linker.problems
+                for problem in linkage.problems
             ]
         )
-    return methods
+    return linkage.methods
+
+
+def try_link(program: Program, info: OpInfo, resolution: Resolution) -> Linkage:
+    """The same for a program that may not be linked; nothing is raised."""
+    linker = _Linker(program, info, resolution)
+    methods = tuple(linker.method(method) for method in program.methods)
+    return Linkage(methods=methods, problems=tuple(linker.problems))
 
 
 class _Linker:

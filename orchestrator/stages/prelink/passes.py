@@ -1,4 +1,4 @@
-"""What makes a prelinked method smaller without changing a bit of its outputs."""
+"""What makes a method smaller without changing a bit of its outputs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from orchestrator.pte.linked import LinkedMethod
+
+
+MAKES_CONSTANTS: Final = ("fold_permutes", "fold_constants", "evaluate_constants")
+"""Passes that put constants in the place of calls."""
 
 
 def share_values(method: LinkedMethod) -> LinkedMethod:
@@ -141,7 +145,11 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
 
 
 def run_passes(
-    method: LinkedMethod, names: Iterable[str], *, planned: bool | None = None
+    method: LinkedMethod,
+    names: Iterable[str],
+    *,
+    planned: bool | None = None,
+    refused: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
     """A method after the passes of these names; the order is that of `PASSES`.
 
@@ -152,6 +160,7 @@ def run_passes(
         names: Passes to run.
         planned: Only those that run when memory is laid out, or only those that run
             before; None for all.
+        refused: Why some of these passes must not run, by name.
     """
     wanted = frozenset(names)
     records = [*method.passes]
@@ -159,7 +168,8 @@ def run_passes(
     for name, step in PASSES.items():
         if planned not in (None, step.planned):
             continue
-        skipped = _skipped(step, method) if name in wanted else NOT_WANTED
+        skipped = refused.get(name) or _skipped(step, method)
+        skipped = skipped if name in wanted else NOT_WANTED
         changed = method if skipped else step.change(method)
         after = before if changed is method else counts_of(changed)
         records.append(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.memory import ArenaFacts
     from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.core.passes import MethodPasses
     from orchestrator.core.planning import Block, BlockPlan
     from orchestrator.core.scratch_need import ScratchNeed
     from orchestrator.pte.linked import LinkedMethod
@@ -37,11 +38,19 @@ class Adapted:
             linked, with the sizes its arenas have now.
         linked: Methods of a prelinked model.
         arenas: By method, of each arena that could be planned.
+        passed: Methods of a model that is loaded, where passes changed it: what
+            `program` was written from, without data.
+        kept: By method, memory ids of the arenas that it keeps something in, if that
+            was found out before passes; None: `program` tells.
+        ledger: What passes did.
     """
 
     program: Program = field(repr=False)
     linked: tuple[LinkedMethod, ...] | None = field(default=None, repr=False)
     arenas: tuple[tuple[ArenaFacts, ...], ...]
+    passed: tuple[LinkedMethod, ...] | None = field(default=None, repr=False)
+    kept: tuple[frozenset[int], ...] | None = None
+    ledger: tuple[MethodPasses, ...] = ()
 
 
 def with_scratch(program: Program, needs: Iterable[ScratchNeed]) -> Program:
