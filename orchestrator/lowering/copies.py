@@ -51,7 +51,7 @@ class Stamp:
 
     Args:
         target: Its operator.
-        args: Its arguments, nodes and plain values; a graph never changes them in place.
+        args: Its arguments, nodes and plain values; never changed in place.
         kwargs: The same by name.
         val: Its value.
         inputs: Values of the nodes among its arguments.
@@ -101,6 +101,7 @@ class Copies:
 
     def install(self, patches: Patches) -> None:
         """Copy nodes from now on, until the patches are taken back."""
+        patches.afterwards(self._forget)
         for base in BASES:
             self._install(base, patches)
 
@@ -134,13 +135,13 @@ class Copies:
             context,
         )
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Take stamps off all graphs."""
         for graph in self._graphs:
             vars(graph).pop(_STAMPS, None)
 
     def name_of(self, target: Any, graph: Graph) -> tuple[str, bool]:
-        """What nodes of an operator are called, and whether values of inputs are kept."""
+        """What nodes of an operator are called; whether values of inputs are kept."""
         found = self.names.get(id(target))
         if found is None:
             named = target.overloadpacket.__name__ if _is_plain(target) else target
@@ -179,12 +180,14 @@ class _Replay:
             return None
         if node.op == "placeholder":
             return self._placeholder(node)
-        if node.op != "call_function":
-            return None
         if node.target is operator.getitem:
             return self._item(node)
-        if type(node.target) not in _OPERATORS or not self._targets.leaves(node):
-            return None
+        if isinstance(node.target, _OPERATORS) and self._targets.leaves(node):
+            return self._call(node)
+        return None
+
+    def _call(self, node: Node) -> Any:
+        """A call of an operator, if its value is known to be what it was."""
         values = self._values(node)
         if values is None:
             return None
@@ -241,9 +244,9 @@ class _Replay:
     def _item(self, node: Node) -> Any:
         """An item of a tuple, which is there already."""
         values = self._values(node) if self._targets.items else None
-        if values is None or len(node._args) != 2 or type(values[0]) is not tuple:
+        if values is None or node._kwargs or type(values[0]) is not tuple:
             return None
-        number = node._args[1]
+        number = node._args[-1]
         if type(number) is not int or type(values[0][number]) is not FakeTensor:
             return None
         meta = _traced_meta(node.meta, keeps=False)

@@ -131,11 +131,11 @@ class Memo:
     def _is_pure(self, target: Any) -> bool:
         found = self._pure.get(target)
         if found is None:
-            found = self._pure[target] = _depends_on_metadata(target)
+            found = self._pure[target] = depends_on_metadata(target)
         return found
 
 
-def _depends_on_metadata(target: Any) -> bool:
+def depends_on_metadata(target: Any) -> bool:
     """Whether an operator changes nothing, and metadata decides what it gives."""
     if isinstance(target, EdgeOpOverload):
         target = target._op
@@ -192,7 +192,7 @@ def _nodes(value: Any) -> Any:
     raise _NotPlainError
 
 
-def _replayed(  # noqa: PLR0913, PLR0917  # as `_fx`
+def _replayed(  # noqa: PLR0917  # as `_fx`
     proxy_value: Any,
     step: Any,
     kind: str,
