@@ -80,6 +80,12 @@ class Stamp:
 class Stamps(dict[Any, Stamp]):
     """Stamps of a graph's nodes; not copied or pickled with it."""
 
+    def __init__(self) -> None:
+        self.names: list[tuple[Any, str]] = []
+        """Nodes as the replay that made the graph left them, if one did."""
+        self.run: object = None
+        """The run of a pass manager that it was in."""
+
     def __reduce__(self) -> Any:
         return Stamps, ()
 
@@ -99,10 +105,15 @@ class Copies:
         self.names: dict[int, tuple[Any, str, bool]] = {}
         self._graphs: WeakSet[Graph] = WeakSet()
 
-    def install(self, patches: Patches) -> None:
-        """Copy nodes from now on, until the patches are taken back."""
+    def install(self, patches: Patches, *, copy: bool) -> None:
+        """Stamp nodes from now on, until the patches are taken back.
+
+        Args:
+            patches: Get what is replaced.
+            copy: Whether nodes are copied as well.
+        """
         patches.afterwards(self._forget)
-        for base in BASES:
+        for base in BASES if copy else ():
             self._install(base, patches)
 
     def _install(self, base: Any, patches: Patches) -> None:
@@ -213,7 +224,7 @@ class _Replay:
 
     def _make(self, node: Node, values: tuple[Any, ...], context: Any) -> Any:
         name, keeps = self._copies.name_of(node.target, self._tracer.graph)
-        meta = _traced_meta(node.meta, keeps=keeps)
+        meta = traced_meta(node.meta, keeps=keeps)
         if meta is None:
             return None
         made = self._add(node, name)
@@ -249,13 +260,17 @@ class _Replay:
         number = node._args[-1]
         if type(number) is not int or type(values[0][number]) is not FakeTensor:
             return None
-        meta = _traced_meta(node.meta, keeps=False)
+        meta = traced_meta(node.meta, keeps=False)
         if meta is None:
             return None
         made = self._add(node, "getitem")
         made.meta = meta
         val = meta["val"] = values[0][number]
         meta["tensor_meta"] = None
+        context = self._copies.memo.context()
+        self._new[made] = Stamp(
+            *(made.target, made._args, made._kwargs, val, values, context)
+        )
         self._copies.passes.now.copied += 1
         return self._proxy(val, self._tracer.proxy(made))
 
@@ -278,7 +293,7 @@ class _Replay:
 _OPERATORS: Final = (OpOverload, EdgeOpOverload)
 
 
-def _traced_meta(meta: dict[str, Any], *, keeps: bool) -> dict[str, Any] | None:
+def traced_meta(meta: dict[str, Any], *, keeps: bool) -> dict[str, Any] | None:
     """Metadata of a traced node: what the tracer writes comes first.
 
     Args:

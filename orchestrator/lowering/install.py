@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.lowering.cache import Cache
+from orchestrator.lowering.checks import verify_once
 from orchestrator.lowering.collector import collect_rarely
 from orchestrator.lowering.copies import Copies
 from orchestrator.lowering.mechanisms import Mechanism
@@ -13,10 +14,12 @@ from orchestrator.lowering.passes import Passes
 from orchestrator.lowering.provenance import share_provenance
 from orchestrator.lowering.recompile import DeferredCode
 from orchestrator.lowering.signatures import Signatures
+from orchestrator.lowering.skips import Skips
 from orchestrator.lowering.texts import describe_on_demand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Set
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
 
     from orchestrator.lowering.ledger import Ledger
     from orchestrator.lowering.patches import Patches
@@ -27,13 +30,16 @@ _APART: Final[dict[Mechanism, Callable[[Patches], None]]] = {
     Mechanism.TEXTS: describe_on_demand,
     Mechanism.CACHE: lambda patches: Cache().install(patches),
     Mechanism.SIGNATURES: lambda patches: Signatures().install(patches),
+    Mechanism.CHECKS: verify_once,
     Mechanism.COLLECTOR: collect_rarely,
 }
 """Those that need nothing of others."""
+_STAMPED: Final = {Mechanism.SHOULD_RUN, Mechanism.NO_OP, Mechanism.COPY}
+"""Those that need to know what values came of."""
 
 
 def install(
-    mechanisms: Set[Mechanism], ledger: Ledger, patches: Patches
+    mechanisms: AbstractSet[Mechanism], ledger: Ledger, patches: Patches
 ) -> Callable[[], None]:
     """Put mechanisms in place until the patches are taken back.
 
@@ -53,13 +59,15 @@ def install(
     if Mechanism.RECOMPILE in mechanisms:
         code.install(patches)
     memo = Memo(passes, remembers=Mechanism.MEMO in mechanisms)
-    if Mechanism.COPY in mechanisms:
+    if _STAMPED & mechanisms:
         memo.copies = Copies(passes, memo)
-        memo.copies.install(patches)
-    if {Mechanism.MEMO, Mechanism.COPY} & mechanisms:
+        memo.copies.install(patches, copy=Mechanism.COPY in mechanisms)
+        Skips(passes, memo.copies, mechanisms).install(patches)
+    if (_STAMPED | {Mechanism.MEMO}) & mechanisms:
         memo.install(patches)
 
     def finish() -> None:
+        ledger.skipped = passes.skipped
         ledger.deferred, ledger.generated = code.deferred, code.generated
         for name in _COUNTED:
             setattr(ledger, name, passes.total(name))

@@ -15,6 +15,12 @@ class Mechanism(StrEnum):
     MEMO = "memo"
     """An operator whose arguments have metadata that was seen before is not dispatched
     again, if its node has the metadata that came of it then."""
+    SHOULD_RUN = "should_run"
+    """A pass is skipped where no operator occurs that it changes."""
+    NO_OP = "no_op"
+    """A replay is dropped if the graph is as an earlier one left it."""
+    CHECKS = "checks"
+    """A program is verified once in a run of a pass manager."""
     COPY = "copy"
     """A node that the pass leaves alone and whose inputs are as they were is copied."""
     CACHE = "cache"
