@@ -1,9 +1,9 @@
 """A program is verified once in a run of a pass manager.
 
 A pass manager verifies a program before its passes and after them. What comes out of
-one run goes into the next, so the first time says nothing new. It is verified after each
-pass where a pass manager is told to (`run_checks_after_each_pass`), and everywhere with
-the variable `ORCHESTRATOR_LOWERING_CHECKS=1`.
+one run goes into the next, so the first time says nothing new. It is verified after
+each pass where a pass manager is told to (`run_checks_after_each_pass`), and everywhere
+with the variable `ORCHESTRATOR_LOWERING_CHECKS=1`.
 
 Source: ExecuTorch 1.5 `exir/pass_manager.py`, `ExportedProgramPassManager`.
 """

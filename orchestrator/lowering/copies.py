@@ -32,6 +32,7 @@ from torch.fx.node import map_arg
 from torch.fx.proxy import _COPY_META_FIELDS
 
 from orchestrator.lowering.bases import BASES, INTERPRETERS, PROXIES, TRACERS
+from orchestrator.lowering.sequence import advance
 from orchestrator.lowering.targets import Targets
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Stamp:
         val: Its value.
         inputs: Values of the nodes among its arguments.
         context: Modes that results depend on.
+        numbers: How many numbers dispatching takes (`orchestrator.lowering.sequence`).
     """
 
     target: Any
@@ -64,6 +66,7 @@ class Stamp:
     val: Any
     inputs: tuple[Any, ...]
     context: Any
+    numbers: int = 0
 
     def holds(self, node: Any, inputs: tuple[Any, ...], context: Any) -> bool:
         """Whether a node is still the one that was stamped."""
@@ -137,13 +140,19 @@ class Copies:
             self._graphs.add(graph)
         return found
 
-    def stamp(self, node: Node, context: Any) -> None:
-        """Note what the value of a node, just dispatched or remembered, came of."""
+    def stamp(self, node: Node, context: Any, numbers: int = 0) -> None:
+        """Note what the value of a node came of.
+
+        Args:
+            node: It was just dispatched, or its result remembered.
+            context: Modes of that.
+            numbers: How many dispatching takes.
+        """
         self.stamps_of(node.graph)[node] = Stamp(
             node.target,
             *(node._args, node._kwargs, node.meta["val"]),
             tuple(i.meta.get("val") for i in node._input_nodes),
-            context,
+            *(context, numbers),
         )
 
     def _forget(self) -> None:
@@ -204,13 +213,17 @@ class _Replay:
             return None
         context = self._copies.memo.context()
         stamp = self._old.get(node)
-        if stamp is None or not stamp.holds(node, values, context):
-            if not self._copies.memo.knows(node, self._interpreter):
-                return None
-            self._copies.passes.now.remembered += 1
-        else:
-            self._copies.passes.now.copied += 1
-        return self._make(node, values, context)
+        run = self._copies.passes.now
+        if stamp is not None and stamp.holds(node, values, context):
+            made = self._make(node, values, context, stamp.numbers)
+            run.copied += made is not None
+            return made
+        numbers = self._copies.memo.knows(node, self._interpreter)
+        if numbers is None:
+            return None
+        made = self._make(node, values, context, numbers)
+        run.remembered += made is not None
+        return made
 
     def _values(self, node: Node) -> tuple[Any, ...] | None:
         """Values of a node's inputs; None if one has none of its own."""
@@ -222,11 +235,14 @@ class _Replay:
             found.append(value.data)
         return tuple(found)
 
-    def _make(self, node: Node, values: tuple[Any, ...], context: Any) -> Any:
+    def _make(
+        self, node: Node, values: tuple[Any, ...], context: Any, numbers: int
+    ) -> Any:
         name, keeps = self._copies.name_of(node.target, self._tracer.graph)
         meta = traced_meta(node.meta, keeps=keeps)
         if meta is None:
             return None
+        advance(numbers)
         made = self._add(node, name)
         made.meta = meta
         val = meta["val"]
@@ -235,7 +251,8 @@ class _Replay:
         else:
             self._tracer.set_metadata(made, val)
         self._new[made] = Stamp(
-            *(made.target, made._args, made._kwargs, meta["val"], values, context)
+            *(made.target, made._args, made._kwargs, meta["val"], values, context),
+            numbers,
         )
         return self._proxy(val, self._tracer.proxy(made))
 

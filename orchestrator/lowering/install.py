@@ -10,6 +10,7 @@ from orchestrator.lowering.collector import collect_rarely
 from orchestrator.lowering.copies import Copies
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.memo import Memo
+from orchestrator.lowering.operators import look_up_once
 from orchestrator.lowering.passes import Passes
 from orchestrator.lowering.provenance import share_provenance
 from orchestrator.lowering.recompile import DeferredCode
@@ -30,6 +31,7 @@ _APART: Final[dict[Mechanism, Callable[[Patches], None]]] = {
     Mechanism.TEXTS: describe_on_demand,
     Mechanism.CACHE: lambda patches: Cache().install(patches),
     Mechanism.SIGNATURES: lambda patches: Signatures().install(patches),
+    Mechanism.OPERATORS: look_up_once,
     Mechanism.CHECKS: verify_once,
     Mechanism.COLLECTOR: collect_rarely,
 }

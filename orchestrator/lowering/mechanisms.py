@@ -27,6 +27,8 @@ class Mechanism(StrEnum):
     """PyTorch's own cache of dispatches also serves the quantizer's operators."""
     SIGNATURES = "signatures"
     """A signature's tables are made once, not for each node that is looked up."""
+    OPERATORS = "operators"
+    """Operators that can be taken apart are not looked up again for each library."""
     TEXTS = "texts"
     """The text that describes a node is made when somebody reads it."""
     COLLECTOR = "collector"

@@ -22,6 +22,7 @@ from torch.fx.passes.infra.pass_base import PassResult
 from orchestrator.lowering.bases import BASES, INTERPRETERS, TRACERS
 from orchestrator.lowering.copies import traced_meta
 from orchestrator.lowering.mechanisms import Mechanism
+from orchestrator.lowering.sequence import advance
 from orchestrator.lowering.targets import Targets
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class Skips:
                 )
             if not fixed:
                 return False
+        advance(sum(stamps[node].numbers for node in nodes if node in stamps))
         return True
 
     def _is_left(self, targets: Targets, node: Any) -> bool:
