@@ -1,6 +1,6 @@
 """Laws of accelerated lowering; runs where ExecuTorch is installed.
 
-Prints JSON: by law, whether it holds.
+Prints JSON: by law, whether it holds; what passes hand on by "targets".
 """
 
 # mypy: ignore-errors
@@ -37,6 +37,7 @@ from orchestrator.lowering.patches import Patches
 from orchestrator.lowering.record import recorded
 from orchestrator.lowering.targets import guard_of
 from tests.interop.lowering_nets import lowering
+from tests.interop.lowering_targets import watched
 
 PATCHED = (
     (NodeSource, "__init__"),
@@ -280,6 +281,7 @@ def main() -> None:
                 "restores": _restores(),
                 "restores after an error": _restores_after_an_error(),
                 "nests": _nests(),
+                "targets": watched(),
                 "reads guards": _reads_guards(),
                 "keeps tables of signatures": _keeps_tables(),
                 "leaves no stamps": _leaves_no_stamps(),

@@ -238,6 +238,9 @@ LARGE: dict[str, Callable[[], Callable[[], object]]] = {
     "nine convolutions, Ethos-U55": lambda: _ethos_u(
         Normed(3, 16, 16, 16, *[32] * 6), 1, 3, 32, 32
     ),
+    "three convolutions, Ethos-U55": lambda: _ethos_u(
+        Normed(3, 16, 16, 16), 1, 3, 32, 32
+    ),
     "MobileNetV1 0.25, Cortex-M": lambda: _cortex_m(MobileNet(), 1, 3, 96, 96),
     **{
         f"{n} inverted residuals, Cortex-M": lambda n=n: _cortex_m(

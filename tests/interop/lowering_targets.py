@@ -1,9 +1,7 @@
 """Whether passes hand on the nodes that are said to be none of their business.
 
-Runs where ExecuTorch is installed. Every node that a pass is shown is compared with
-what the pass gives to the base class: a node that is said to be left has to arrive as
-it was, once. Prints JSON: what was wrong, described classes no node of which was left
-or shown, and how many passes say so themselves.
+Every node that a pass is shown is compared with what the pass gives to the base class:
+a node that is said to be left has to arrive as it was, once.
 """
 
 # mypy: ignore-errors
@@ -11,10 +9,6 @@ or shown, and how many passes say so themselves.
 
 from __future__ import annotations
 
-import json
-import logging
-import sys
-import warnings
 from collections import Counter
 
 import torch
@@ -144,10 +138,13 @@ def _show() -> None:
     MemoryFormatOpsPass()(_graph(lambda y: torch.relu(y.clone()), x, edge=True))
 
 
-def main() -> None:
-    """Watch passes."""
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
+def watched() -> dict:
+    """Watch passes while networks are lowered.
+
+    Returns:
+        What was wrong, described classes no node of which was left or shown, and how
+        many passes say themselves what they leave.
+    """
     seen, patches = Seen(), Patches()
     lower = [lowering("cortex-m"), lowering("ethos-u")]
     seen.watch(patches)
@@ -159,14 +156,9 @@ def main() -> None:
         patches.restore()
     described = {*BY_OPERATOR, *BY_NODE}
     methods = [vars(c).get("call_operator") for c in classes_of(BASES[0])]
-    answer = {
+    return {
         "wrong": seen.wrong,
         "never left": sorted(described - set(seen.left)),
         "never shown": sorted(described - set(seen.shown)),
         "guarded": sum(m is not None and guard_of(m) is not None for m in methods),
     }
-    sys.stdout.write("\n" + json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()
