@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.clock import ROOT
 from benchmarks.stages import executorch_python
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table, short
+from orchestrator.lowering import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,60 +22,107 @@ _NETWORKS: Final = {
     "25 inverted residuals, Cortex-M": 2.5,
 }
 """How many times faster each should be; tests/interop/lowering_nets.py has them."""
-_MECHANISMS: Final = ("provenance", "recompile", "memo", "texts", "collector")
-_VARIANTS: Final[dict[str, tuple[str, ...]]] = {
-    "as it is": (),
-    "all": _MECHANISMS,
-    **{mechanism: (mechanism,) for mechanism in _MECHANISMS},
-}
+_ALONE: Final = (
+    *("three convolutions, Ethos-U55", "MobileNetV1 0.25, Cortex-M"),
+    "25 inverted residuals, Cortex-M",
+)
+"""With each mechanism alone."""
+_BLOCKS: Final = (5, 25, 75)
+"""Inverted residuals: some 200, 1,000 and 3,000 nodes."""
 _MOST_REPETITIONS: Final = 3
-"""A process of its own for each; one takes up to half a minute."""
+"""One takes up to half a minute."""
+_NONE: Final = "none"
+_ALL: Final = ",".join(Mechanism)
+
+Runs = dict[str, list[dict[str, Any]]]
 
 
 def measure(repetitions: int) -> Findings:
     """CPU seconds of lowering, in turns, medians; programs must be the same bytes."""
     findings = Findings()
-    rows: list[tuple[Cell, ...]] = []
-    for network, goal in _NETWORKS.items():
-        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in _VARIANTS}
-        for _ in range(min(repetitions, _MOST_REPETITIONS)):
-            for name, mechanisms in _VARIANTS.items():
-                runs[name].append(_run(network, mechanisms))
-        digests = {run["digest"] for found in runs.values() for run in found}
-        if len(digests) != 1:
-            message = f"{network}: the programs differ"
-            raise NotMeasuredError(message)
-        times = {n: median(r["seconds"] for r in found) for n, found in runs.items()}
-        plain = times["as it is"]
-        ratios = {name: plain / seconds for name, seconds in times.items()}
-        rows.append(
-            (network, plain, *(ratios[n] for n in _VARIANTS if n != "as it is"))
+    repetitions = min(repetitions, _MOST_REPETITIONS)
+    runs = {name: _run(name, [_NONE, _ALL] * repetitions) for name in _NETWORKS}
+    alone = {name: _run(name, [_NONE, *Mechanism]) for name in _ALONE}
+    findings.goals += [
+        Goal(
+            name=f"lowering {network}: times faster",
+            found=_ratio(found, _ALL),
+            limit=_NETWORKS[network],
+            at_most=False,
         )
-        findings.goals.append(
-            Goal(
-                name=f"lowering {network}: times faster",
-                found=ratios["all"],
-                limit=goal,
-                at_most=False,
-            )
-        )
-    findings.tables.append(
-        Table(
-            title="Lowering, CPU seconds as it is, and times faster",
-            columns=("", "as it is", "all", *_MECHANISMS),
-            rows=tuple(rows),
-            notes=(
-                "lower() alone: export and to_executorch are not in it; same bytes",
-            ),
-        )
-    )
+        for network, found in runs.items()
+    ]
+    findings.tables += [_in_all(runs), _each_alone(alone), _by_size()]
     return findings
 
 
-def _run(network: str, mechanisms: Sequence[str]) -> dict[str, Any]:
+def _in_all(runs: dict[str, Runs]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for network, found in runs.items():
+        seconds, decompositions, passes, walk = (
+            median(run[part] for run in found[_ALL])
+            for part in ("seconds", "decompositions_s", "passes_s", "walk_s")
+        )
+        plain = median(run["seconds"] for run in found[_NONE])
+        rest = seconds - decompositions - passes
+        row = (plain, seconds, plain / seconds, decompositions, passes, rest, walk)
+        rows.append((network, *row))
+    return Table(
+        title="Lowering, CPU seconds",
+        columns=(
+            *("", "as it is", "accelerated", "times faster"),
+            *("decompositions", "passes", "rest", "a walk for each pass"),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "lower() alone: export and to_executorch are not in it; same bytes",
+            "decompositions, passes and the rest are those of accelerated lowering",
+        ),
+    )
+
+
+def _each_alone(runs: dict[str, Runs]) -> Table:
+    return Table(
+        title="Lowering, times faster with one mechanism alone",
+        columns=("", *_ALONE),
+        rows=tuple(
+            (mechanism, *(_ratio(runs[network], mechanism) for network in _ALONE))
+            for mechanism in Mechanism
+        ),
+        notes=("one run each",),
+    )
+
+
+def _by_size() -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for blocks in _BLOCKS:
+        found = _run(f"{blocks} inverted residuals, Cortex-M", [_NONE, _ALL])
+        nodes = found[_NONE][0]["nodes"]
+        plain, fast = found[_NONE][0]["seconds"], found[_ALL][0]["seconds"]
+        per_node = (plain / nodes * 1000, fast / nodes * 1000)
+        rows.append((f"{blocks} blocks", nodes, plain, fast, plain / fast, *per_node))
+    return Table(
+        title="Lowering inverted residuals for Cortex-M by size, CPU seconds",
+        columns=(
+            *("", "nodes", "as it is", "accelerated", "times faster"),
+            *("ms a node", "ms a node, accelerated"),
+        ),
+        rows=tuple(rows),
+        notes=("one run each",),
+    )
+
+
+def _ratio(runs: Runs, variant: str) -> float:
+    plain: float = median(run["seconds"] for run in runs[_NONE])
+    other: float = median(run["seconds"] for run in runs[variant])
+    return plain / other
+
+
+def _run(network: str, variants: Sequence[str]) -> Runs:
+    """What each variant took, by variant, in the order of the runs."""
     script = str(ROOT / "benchmarks" / "executorch_lowering.py")
     done = subprocess.run(
-        [executorch_python(), script, network, *mechanisms],
+        [executorch_python(), script, network, *variants],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -82,5 +130,11 @@ def _run(network: str, mechanisms: Sequence[str]) -> dict[str, Any]:
     )
     if done.returncode != 0:
         raise NotMeasuredError(short(done.stderr))
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    found: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    if len({run["digest"] for run in found}) != 1:
+        message = f"{network}: the programs differ"
+        raise NotMeasuredError(message)
+    runs: Runs = {}
+    for variant, run in zip(variants, found, strict=True):
+        runs.setdefault(variant, []).append(run)
+    return runs

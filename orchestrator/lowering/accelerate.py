@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import warnings
 from contextlib import contextmanager
@@ -52,7 +51,6 @@ def accelerated(
 
         patches = Patches()
         ledger = _Running.ledger = Ledger()
-        collector = gc.get_threshold()
         finish = None
         try:
             _Running.depth += 1
@@ -60,7 +58,6 @@ def accelerated(
             yield ledger
         finally:
             patches.restore()
-            gc.set_threshold(*collector)
             _Running.depth -= 1
             if finish is not None:
                 finish()

@@ -1,4 +1,4 @@
-"""The classes whose passes replay graphs: ExecuTorch's, and PyTorch's own copy of it."""
+"""The classes of passes that replay graphs: ExecuTorch's, and PyTorch's own copy."""
 
 from __future__ import annotations
 

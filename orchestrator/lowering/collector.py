@@ -7,14 +7,18 @@ again and again while they are still in use.
 from __future__ import annotations
 
 import gc
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from orchestrator.lowering.patches import Patches
 
 RARELY: Final = 50_000
 """New objects before the youngest are looked through; 700 or 2,000 by default."""
 
 
-def collect_rarely() -> None:
-    """Let the collector run rarely, if it runs at all."""
-    young, middle, old = gc.get_threshold()
+def collect_rarely(patches: Patches) -> None:
+    """Let the collector run rarely until the patches are taken back, if it runs."""
+    before = young, middle, old = gc.get_threshold()
+    patches.afterwards(lambda: gc.set_threshold(*before))
     if young:
         gc.set_threshold(max(RARELY, young), middle, max(1000, old))

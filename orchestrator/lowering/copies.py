@@ -32,6 +32,7 @@ from torch.fx.node import map_arg
 from torch.fx.proxy import _COPY_META_FIELDS
 
 from orchestrator.lowering.bases import BASES, INTERPRETERS, PROXIES, TRACERS
+from orchestrator.lowering.sequence import advance
 from orchestrator.lowering.targets import Targets
 
 if TYPE_CHECKING:
@@ -51,11 +52,12 @@ class Stamp:
 
     Args:
         target: Its operator.
-        args: Its arguments, nodes and plain values; a graph never changes them in place.
+        args: Its arguments, nodes and plain values; never changed in place.
         kwargs: The same by name.
         val: Its value.
         inputs: Values of the nodes among its arguments.
         context: Modes that results depend on.
+        numbers: How many numbers dispatching takes (`orchestrator.lowering.sequence`).
     """
 
     target: Any
@@ -64,6 +66,7 @@ class Stamp:
     val: Any
     inputs: tuple[Any, ...]
     context: Any
+    numbers: int = 0
 
     def holds(self, node: Any, inputs: tuple[Any, ...], context: Any) -> bool:
         """Whether a node is still the one that was stamped."""
@@ -79,6 +82,12 @@ class Stamp:
 
 class Stamps(dict[Any, Stamp]):
     """Stamps of a graph's nodes; not copied or pickled with it."""
+
+    def __init__(self) -> None:
+        self.names: list[tuple[Any, str]] = []
+        """Nodes as the replay that made the graph left them, if one did."""
+        self.run: object = None
+        """The run of a pass manager that it was in."""
 
     def __reduce__(self) -> Any:
         return Stamps, ()
@@ -99,9 +108,15 @@ class Copies:
         self.names: dict[int, tuple[Any, str, bool]] = {}
         self._graphs: WeakSet[Graph] = WeakSet()
 
-    def install(self, patches: Patches) -> None:
-        """Copy nodes from now on, until the patches are taken back."""
-        for base in BASES:
+    def install(self, patches: Patches, *, copy: bool) -> None:
+        """Stamp nodes from now on, until the patches are taken back.
+
+        Args:
+            patches: Get what is replaced.
+            copy: Whether nodes are copied as well.
+        """
+        patches.afterwards(self._forget)
+        for base in BASES if copy else ():
             self._install(base, patches)
 
     def _install(self, base: Any, patches: Patches) -> None:
@@ -125,22 +140,28 @@ class Copies:
             self._graphs.add(graph)
         return found
 
-    def stamp(self, node: Node, context: Any) -> None:
-        """Note what the value of a node, just dispatched or remembered, came of."""
+    def stamp(self, node: Node, context: Any, numbers: int = 0) -> None:
+        """Note what the value of a node came of.
+
+        Args:
+            node: It was just dispatched, or its result remembered.
+            context: Modes of that.
+            numbers: How many dispatching takes.
+        """
         self.stamps_of(node.graph)[node] = Stamp(
             node.target,
             *(node._args, node._kwargs, node.meta["val"]),
             tuple(i.meta.get("val") for i in node._input_nodes),
-            context,
+            *(context, numbers),
         )
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Take stamps off all graphs."""
         for graph in self._graphs:
             vars(graph).pop(_STAMPS, None)
 
     def name_of(self, target: Any, graph: Graph) -> tuple[str, bool]:
-        """What nodes of an operator are called, and whether values of inputs are kept."""
+        """What nodes of an operator are called; whether values of inputs are kept."""
         found = self.names.get(id(target))
         if found is None:
             named = target.overloadpacket.__name__ if _is_plain(target) else target
@@ -179,24 +200,30 @@ class _Replay:
             return None
         if node.op == "placeholder":
             return self._placeholder(node)
-        if node.op != "call_function":
-            return None
         if node.target is operator.getitem:
             return self._item(node)
-        if type(node.target) not in _OPERATORS or not self._targets.leaves(node):
-            return None
+        if isinstance(node.target, _OPERATORS) and self._targets.leaves(node):
+            return self._call(node)
+        return None
+
+    def _call(self, node: Node) -> Any:
+        """A call of an operator, if its value is known to be what it was."""
         values = self._values(node)
         if values is None:
             return None
         context = self._copies.memo.context()
         stamp = self._old.get(node)
-        if stamp is None or not stamp.holds(node, values, context):
-            if not self._copies.memo.knows(node, self._interpreter):
-                return None
-            self._copies.passes.now.remembered += 1
-        else:
-            self._copies.passes.now.copied += 1
-        return self._make(node, values, context)
+        run = self._copies.passes.now
+        if stamp is not None and stamp.holds(node, values, context):
+            made = self._make(node, values, context, stamp.numbers)
+            run.copied += made is not None
+            return made
+        numbers = self._copies.memo.knows(node, self._interpreter)
+        if numbers is None:
+            return None
+        made = self._make(node, values, context, numbers)
+        run.remembered += made is not None
+        return made
 
     def _values(self, node: Node) -> tuple[Any, ...] | None:
         """Values of a node's inputs; None if one has none of its own."""
@@ -208,11 +235,14 @@ class _Replay:
             found.append(value.data)
         return tuple(found)
 
-    def _make(self, node: Node, values: tuple[Any, ...], context: Any) -> Any:
+    def _make(
+        self, node: Node, values: tuple[Any, ...], context: Any, numbers: int
+    ) -> Any:
         name, keeps = self._copies.name_of(node.target, self._tracer.graph)
-        meta = _traced_meta(node.meta, keeps=keeps)
+        meta = traced_meta(node.meta, keeps=keeps)
         if meta is None:
             return None
+        advance(numbers)
         made = self._add(node, name)
         made.meta = meta
         val = meta["val"]
@@ -221,7 +251,8 @@ class _Replay:
         else:
             self._tracer.set_metadata(made, val)
         self._new[made] = Stamp(
-            *(made.target, made._args, made._kwargs, meta["val"], values, context)
+            *(made.target, made._args, made._kwargs, meta["val"], values, context),
+            numbers,
         )
         return self._proxy(val, self._tracer.proxy(made))
 
@@ -241,18 +272,22 @@ class _Replay:
     def _item(self, node: Node) -> Any:
         """An item of a tuple, which is there already."""
         values = self._values(node) if self._targets.items else None
-        if values is None or len(node._args) != 2 or type(values[0]) is not tuple:
+        if values is None or node._kwargs or type(values[0]) is not tuple:
             return None
-        number = node._args[1]
+        number = node._args[-1]
         if type(number) is not int or type(values[0][number]) is not FakeTensor:
             return None
-        meta = _traced_meta(node.meta, keeps=False)
+        meta = traced_meta(node.meta, keeps=False)
         if meta is None:
             return None
         made = self._add(node, "getitem")
         made.meta = meta
         val = meta["val"] = values[0][number]
         meta["tensor_meta"] = None
+        context = self._copies.memo.context()
+        self._new[made] = Stamp(
+            *(made.target, made._args, made._kwargs, val, values, context)
+        )
         self._copies.passes.now.copied += 1
         return self._proxy(val, self._tracer.proxy(made))
 
@@ -275,7 +310,7 @@ class _Replay:
 _OPERATORS: Final = (OpOverload, EdgeOpOverload)
 
 
-def _traced_meta(meta: dict[str, Any], *, keeps: bool) -> dict[str, Any] | None:
+def traced_meta(meta: dict[str, Any], *, keeps: bool) -> dict[str, Any] | None:
     """Metadata of a traced node: what the tracer writes comes first.
 
     Args:

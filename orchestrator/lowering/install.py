@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from orchestrator.lowering.cache import Cache
+from orchestrator.lowering.checks import verify_once
 from orchestrator.lowering.collector import collect_rarely
-from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.copies import Copies
+from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.memo import Memo
+from orchestrator.lowering.operators import look_up_once
 from orchestrator.lowering.passes import Passes
 from orchestrator.lowering.provenance import share_provenance
 from orchestrator.lowering.recompile import DeferredCode
+from orchestrator.lowering.signatures import Signatures
+from orchestrator.lowering.skips import Skips
 from orchestrator.lowering.texts import describe_on_demand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
 
     from orchestrator.lowering.ledger import Ledger
     from orchestrator.lowering.patches import Patches
 
-_COUNTED = ("copied", "remembered", "dispatched")
+_COUNTED: Final = ("copied", "remembered", "dispatched")
+_APART: Final[dict[Mechanism, Callable[[Patches], None]]] = {
+    Mechanism.PROVENANCE: share_provenance,
+    Mechanism.TEXTS: describe_on_demand,
+    Mechanism.CACHE: lambda patches: Cache().install(patches),
+    Mechanism.SIGNATURES: lambda patches: Signatures().install(patches),
+    Mechanism.OPERATORS: look_up_once,
+    Mechanism.CHECKS: verify_once,
+    Mechanism.COLLECTOR: collect_rarely,
+}
+"""Those that need nothing of others."""
+_STAMPED: Final = {Mechanism.SHOULD_RUN, Mechanism.NO_OP, Mechanism.COPY}
+"""Those that need to know what values came of."""
 
 
 def install(
-    mechanisms: Collection[Mechanism], ledger: Ledger, patches: Patches
+    mechanisms: AbstractSet[Mechanism], ledger: Ledger, patches: Patches
 ) -> Callable[[], None]:
     """Put mechanisms in place until the patches are taken back.
 
@@ -37,24 +55,21 @@ def install(
     """
     passes, code = Passes(ledger), DeferredCode()
     passes.install(patches)
-    if Mechanism.PROVENANCE in mechanisms:
-        share_provenance(patches)
+    for mechanism, put_in_place in _APART.items():
+        if mechanism in mechanisms:
+            put_in_place(patches)
     if Mechanism.RECOMPILE in mechanisms:
         code.install(patches)
-    if Mechanism.TEXTS in mechanisms:
-        describe_on_demand(patches)
     memo = Memo(passes, remembers=Mechanism.MEMO in mechanisms)
-    copies = Copies(passes, memo)
-    if Mechanism.COPY in mechanisms:
-        memo.copies = copies
-        copies.install(patches)
-    if {Mechanism.MEMO, Mechanism.COPY} & frozenset(mechanisms):
+    if _STAMPED & mechanisms:
+        memo.copies = Copies(passes, memo)
+        memo.copies.install(patches, copy=Mechanism.COPY in mechanisms)
+        Skips(passes, memo.copies, mechanisms).install(patches)
+    if (_STAMPED | {Mechanism.MEMO}) & mechanisms:
         memo.install(patches)
-    if Mechanism.COLLECTOR in mechanisms:
-        collect_rarely()
 
     def finish() -> None:
-        copies.forget()
+        ledger.skipped = passes.skipped
         ledger.deferred, ledger.generated = code.deferred, code.generated
         for name in _COUNTED:
             setattr(ledger, name, passes.total(name))

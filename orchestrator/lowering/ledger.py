@@ -19,9 +19,8 @@ class PassLedger:
     Args:
         name: Class of the pass.
         manager: Class of the pass manager that ran it; empty if none did.
-        skipped: Why it did not replay the graph; empty if it did or changed the graph
-            without.
-        replays: How often it replayed a graph.
+        skipped: Why a replay was dropped, or that it left the graph as it is; empty
+            otherwise.
         copied: Nodes that were copied as they are.
         remembered: Nodes whose result was known from an earlier dispatch.
         dispatched: Nodes that took the full path.
@@ -31,7 +30,6 @@ class PassLedger:
     name: str
     manager: str = ""
     skipped: str = ""
-    replays: int = 0
     copied: int = 0
     remembered: int = 0
     dispatched: int = 0

@@ -21,6 +21,7 @@ from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
 from orchestrator.lowering.bases import BASES, PROXIES, PROXY_KINDS
+from orchestrator.lowering.sequence import advance, sequence_number
 from orchestrator.lowering.tokens import PLAIN, UnknownValueError, token_of
 
 if TYPE_CHECKING:
@@ -63,41 +64,49 @@ class Memo:
             self: Any, kind: str, target: Any, args: Any, kwargs: Any, meta: Any
         ) -> Any:
             key = memo.key_of(kind, target, args, kwargs)
-            value = None if key is None else memo._known(key, meta.data)
-            if value is not None and not _has_fresh_symbols(self):
-                memo._passes.now.remembered += 1
-                step = (self, kind, target, args, kwargs, meta, value)
-                result = _replayed(PROXIES[base], *step)
-            else:
-                if kind == "call_function":
-                    memo._passes.now.dispatched += 1
-                before = torch.autograd._get_sequence_nr()
-                result = original(self, kind, target, args, kwargs, meta)
-                # Where gradients are recorded, dispatching counts on, and nodes that
-                # are made later are numbered by that: `seq_nr`.
-                if key is None or torch.autograd._get_sequence_nr() != before:
+            before = sequence_number()
+            if key in memo._results and not _has_fresh_symbols(self):
+                token, numbers = memo._results[key]
+                value = meta.data.get("val")
+                if memo.token(value) == token:
+                    memo._passes.now.remembered += 1
+                    advance(numbers)
+                    step = (self, kind, target, args, kwargs, meta, value)
+                    result = _replayed(PROXIES[base], *step)
+                    memo._stamp(result, numbers)
                     return result
+            if kind == "call_function":
+                memo._passes.now.dispatched += 1
+            result = original(self, kind, target, args, kwargs, meta)
+            token = None if key is None else memo.token(result.data)
+            if token is not None:
+                numbers = sequence_number() - before
                 if memo._remembers:
-                    memo._results[key] = memo.token(result.data)
-            if memo.copies is not None:
-                memo.copies.stamp(result.node, memo.context())
+                    memo._results[key] = (token, numbers)
+                memo._stamp(result, numbers)
             return result
 
         patches.replace(base, "_fx", fx)
 
-    def _known(self, key: Any, meta: dict[str, Any]) -> Any:
-        """The value that a node has, if dispatching would give one like it."""
-        known = self._results.get(key)
-        value = meta.get("val")
-        return value if known is not None and self.token(value) == known else None
+    def _stamp(self, result: Any, numbers: int) -> None:
+        if self.copies is not None:
+            self.copies.stamp(result.node, self.context(), numbers)
 
-    def knows(self, node: Any, interpreter: Any) -> bool:
-        """Whether dispatching a node would give a value like the one it has."""
+    def knows(self, node: Any, interpreter: Any) -> int | None:
+        """Whether dispatching a node would give a value like the one it has.
+
+        Returns:
+            How many numbers dispatching takes (`orchestrator.lowering.sequence`); None
+            if the value would be another one, or that is not known.
+        """
         if not self._remembers:
-            return False
+            return None
         args, kwargs = interpreter.fetch_args_kwargs_from_env(node)
         key = self.key_of(node.op, node.target, args, kwargs)
-        return key is not None and self._known(key, node.meta) is not None
+        known: tuple[Any, int] = self._results.get(key, (None, 0))
+        if known[0] is None or self.token(node.meta["val"]) != known[0]:
+            return None
+        return known[1]
 
     def key_of(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
         """What the result depends on; None if that is not known."""
@@ -131,11 +140,11 @@ class Memo:
     def _is_pure(self, target: Any) -> bool:
         found = self._pure.get(target)
         if found is None:
-            found = self._pure[target] = _depends_on_metadata(target)
+            found = self._pure[target] = depends_on_metadata(target)
         return found
 
 
-def _depends_on_metadata(target: Any) -> bool:
+def depends_on_metadata(target: Any) -> bool:
     """Whether an operator changes nothing, and metadata decides what it gives."""
     if isinstance(target, EdgeOpOverload):
         target = target._op
@@ -192,7 +201,7 @@ def _nodes(value: Any) -> Any:
     raise _NotPlainError
 
 
-def _replayed(  # noqa: PLR0913, PLR0917  # as `_fx`
+def _replayed(  # noqa: PLR0917  # as `_fx`
     proxy_value: Any,
     step: Any,
     kind: str,

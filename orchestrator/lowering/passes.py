@@ -6,10 +6,13 @@ are imported later are found when they are made.
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import executorch.exir.pass_manager  # noqa: F401  # so that its classes are known
+from executorch.exir.program import _program
 from torch.fx.passes.infra.pass_base import PassBase
 from torch.fx.passes.infra.pass_manager import PassManager
 
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
     from orchestrator.lowering.patches import Patches
 
 
+_CORTEX_M: Final = "executorch.backends.cortex_m.passes.cortex_m_pass_manager"
+
+
 class Passes:
     """The pass that runs now, and what it did so far.
 
@@ -31,17 +37,19 @@ class Passes:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._managers: list[tuple[Any, object]] = []
+        self._managers: list[tuple[int | None, str, object]] = []
         self._running: list[tuple[Any, PassLedger]] = []
         self._since = 0.0
         self._outside = PassLedger("")
         self.now = self._outside
         """Counts go here."""
+        self.skipped = 0
+        """Replays that were dropped."""
 
     @property
     def manager_run(self) -> object:
         """What is the same during a run of a pass manager; None outside of one."""
-        return self._managers[-1][1] if self._managers else None
+        return self._managers[-1][2] if self._managers else None
 
     def total(self, name: str) -> int:
         """A count over all passes, and outside of them."""
@@ -52,20 +60,41 @@ class Passes:
         """Watch passes from now on, until the patches are taken back."""
         _wrap_calls(PassBase, self._run_pass, patches)
         _wrap_calls(PassManager, self._run_manager, patches)
+        self._scope(_program, "_generate_edge_program", "to_edge", patches)
+        cortex_m = sys.modules.get(_CORTEX_M)
+        if cortex_m is not None:
+            owner = cortex_m.CortexMPassManager
+            self._scope(owner, "transform", owner.__name__, patches)
 
     def _run_manager(self, call: Callable[..., Any], manager: Any, *args: Any) -> Any:
-        if self._managers and self._managers[-1][0] is manager:
+        if self._managers and (self._managers[-1][0] in {id(manager), None}):
             return call(manager, *args)
-        self._managers.append((manager, object()))
+        with self._managing(id(manager), type(manager).__name__):
+            return call(manager, *args)
+
+    @contextmanager
+    def _managing(self, number: int | None, name: str) -> Iterator[None]:
+        """A run of a pass manager; without a number, of what acts as one."""
+        self._managers.append((number, name, object()))
         try:
-            return call(manager, *args)
+            yield
         finally:
             self._managers.pop()
+
+    def _scope(self, owner: Any, function: str, name: str, patches: Patches) -> None:
+        """Let a function act as a pass manager: it shows its graphs to nobody."""
+        call = vars(owner)[function]
+
+        def managed(*args: Any, **kwargs: Any) -> Any:
+            with self._managing(None, name):
+                return call(*args, **kwargs)
+
+        patches.replace(owner, function, managed)
 
     def _run_pass(self, call: Callable[..., Any], own: Any, *args: Any) -> Any:
         if self._running and self._running[-1][0] is own:
             return call(own, *args)
-        manager = type(self._managers[-1][0]).__name__ if self._managers else ""
+        manager = self._managers[-1][1] if self._managers else ""
         run = PassLedger(type(own).__name__, manager)
         self._ledger.passes.append(run)
         self._running.append((own, run))
@@ -75,8 +104,8 @@ class Passes:
         finally:
             self._running.pop()
             self._switch(self._running[-1][1] if self._running else self._outside)
-        if not run.replays and not run.skipped and result and not result.modified:
-            run.skipped = "found nothing to do"
+        if not run.skipped and result is not None and not result.modified:
+            run.skipped = "found nothing to change"
         return result
 
     def _switch(self, run: PassLedger) -> None:

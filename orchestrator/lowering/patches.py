@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _ABSENT = object()
 
@@ -33,11 +36,17 @@ class Patches:
         self._before.append((owner, name, _ABSENT))
         setattr(owner, name, new)
 
+    def afterwards(self, undo: Callable[[], None]) -> None:
+        """Call something when all that was replaced later is taken back."""
+        self._before.append((None, "", undo))
+
     def restore(self) -> None:
         """Take everything back."""
         while self._before:
             owner, name, value = self._before.pop()
-            if value is _ABSENT:
+            if owner is None:
+                value()
+            elif value is _ABSENT:
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)

@@ -4,8 +4,8 @@ Each entry says of a method of a pass when it may do something else than hand a 
 on, by the node's operator, or by the node where the operator does not decide. They hold
 for the versions that `orchestrator.lowering.accelerate` knows.
 
-Source: ExecuTorch 1.5 `exir/passes`, `backends/arm/_passes`, `backends/cortex_m/passes`;
-PyTorch 2.13 `torch/_export/passes`.
+Source: ExecuTorch 1.5 `exir/passes`, `backends/arm/_passes`,
+`backends/cortex_m/passes`; PyTorch 2.13 `torch/_export/passes`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _quantizes(own: Any, op: Any) -> bool:
     return op in own.op_replacements or op in own.disallowed_targets
 
 
-def _lacks_fake_kernel(own: Any, op: Any) -> bool:
+def _lacks_fake_kernel(_: Any, op: Any) -> bool:
     from executorch.exir.dialects._ops import ops  # noqa: PLC0415
 
     edge = ops.edge.aten
@@ -63,7 +63,7 @@ def _is_targeted(own: Any, op: Any) -> bool:
     return op in own.target_ops
 
 
-def _views_or_is_unsafe(own: Any, op: Any) -> bool:
+def _views_or_is_unsafe(_: Any, op: Any) -> bool:
     module = sys.modules[
         "torch._export.passes.replace_view_ops_with_view_copy_ops_pass"
     ]

@@ -49,9 +49,9 @@ class Targets:
         self._by_node: list[Question] = []
         self._left: dict[int, bool] = {}
         self._operators = self._questions()
-        self.placeholders = self._inherits("placeholder")
+        self.placeholders = self.inherits(own, "placeholder")
         """Whether placeholders are handed on."""
-        self.items = self._inherits("call_getitem")
+        self.items = self.inherits(own, "call_getitem")
         """Whether items of tuples are handed on."""
 
     def leaves(self, node: Any) -> bool:
@@ -66,8 +66,9 @@ class Targets:
             return not any(f(self._own, node) for f in self._by_node)
         return left
 
-    def _inherits(self, method: str) -> bool:
-        own = self._own
+    @staticmethod
+    def inherits(own: Any, method: str) -> bool:
+        """Whether a pass has a method of the base."""
         return method not in vars(own) and getattr(type(own), method, None) in {
             vars(base).get(method) for base in BASES
         }

@@ -238,8 +238,16 @@ LARGE: dict[str, Callable[[], Callable[[], object]]] = {
     "nine convolutions, Ethos-U55": lambda: _ethos_u(
         Normed(3, 16, 16, 16, *[32] * 6), 1, 3, 32, 32
     ),
+    "three convolutions, Ethos-U55": lambda: _ethos_u(
+        Normed(3, 16, 16, 16), 1, 3, 32, 32
+    ),
     "MobileNetV1 0.25, Cortex-M": lambda: _cortex_m(MobileNet(), 1, 3, 96, 96),
-    "25 inverted residuals, Cortex-M": lambda: _cortex_m(Residual(25), 1, 8, 16, 16),
+    **{
+        f"{n} inverted residuals, Cortex-M": lambda n=n: _cortex_m(
+            Residual(n), 1, 8, 16, 16
+        )
+        for n in (5, 25, 75)
+    },
 }
 """Those that are measured."""
 
