@@ -243,7 +243,7 @@ class _Replay:
         if meta is None:
             return None
         advance(numbers)
-        made = self._add(node, name)
+        made = self._append(node, name)
         made.meta = meta
         val = meta["val"]
         if type(val) is FakeTensor:
@@ -256,7 +256,7 @@ class _Replay:
         )
         return self._proxy(val, self._tracer.proxy(made))
 
-    def _add(self, node: Node, candidate: str) -> Node:
+    def _append(self, node: Node, candidate: str) -> Node:
         """A node like another one in the new graph: what `Graph.create_node` does."""
         graph, env = self._tracer.graph, self._interpreter.env
         name = graph._graph_namespace.create_name(candidate, None)
@@ -280,7 +280,7 @@ class _Replay:
         meta = traced_meta(node.meta, keeps=False)
         if meta is None:
             return None
-        made = self._add(node, "getitem")
+        made = self._append(node, "getitem")
         made.meta = meta
         val = meta["val"] = values[0][number]
         meta["tensor_meta"] = None
@@ -297,7 +297,7 @@ class _Replay:
         if not self._targets.placeholders or node._args or target.startswith("*"):
             return None
         value = Interpreter.placeholder(self._interpreter, target, (), {})
-        made = self._add(node, self._tracer.graph._target_to_str(target))
+        made = self._append(node, self._tracer.graph._target_to_str(target))
         made.meta = dict(node.meta)
         if self._sets_values:
             self._tracer.set_metadata(made, value)
