@@ -80,6 +80,7 @@ def _document(
         "arrays": facts["arrays"],
         "files": sorted(facts["files"]),
         "folders": sorted(facts["folders"]),
+        "distributions": facts["distributions"],
         "warnings": facts["warnings"],
         "verified": facts.get("verified"),
     }

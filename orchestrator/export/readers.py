@@ -21,23 +21,38 @@ _READERS = (
 """(module, function or class, position of the path)."""
 
 
-def tell_of_files() -> None:
-    """Let them raise Python's audit event for files that are opened.
+class Readers:
+    """Lets them raise Python's audit event for files that are opened.
 
     Modules that took them before are not changed: this comes before the user's code.
     """
-    for module_name, name, position in _READERS:
-        with suppress(ImportError, AttributeError):
-            module = importlib.import_module(module_name)
-            setattr(module, name, _telling(getattr(module, name), position))
 
+    def __init__(self) -> None:
+        before = set(sys.modules)
+        self._used: set[str] = set()
+        for module_name, name, position in _READERS:
+            with suppress(ImportError, AttributeError):
+                module = importlib.import_module(module_name)
+                reader = getattr(module, name)
+                setattr(module, name, self._telling(reader, module_name, position))
+        added = {name.partition(".")[0] for name in set(sys.modules) - before}
+        self._added = {name for name in added if name not in before}
 
-def _telling(reader: Callable[..., Any], position: int) -> Callable[..., Any]:
-    @wraps(reader, updated=())
-    def told(*args: Any, **kwargs: Any) -> Any:
-        values = [*args, *kwargs.values()]
-        if position < len(values) and isinstance(values[position], (str, os.PathLike)):
-            sys.audit("open", os.fspath(values[position]), "r", os.O_RDONLY)
-        return reader(*args, **kwargs)
+    @property
+    def unused(self) -> set[str]:
+        """Packages that only this has imported, and whose reader nobody called."""
+        return self._added - {name.partition(".")[0] for name in self._used}
 
-    return told
+    def _telling(
+        self, reader: Callable[..., Any], module: str, position: int
+    ) -> Callable[..., Any]:
+        @wraps(reader, updated=())
+        def told(*args: Any, **kwargs: Any) -> Any:
+            self._used.add(module)
+            values = [*args, *kwargs.values()]
+            path = values[position] if position < len(values) else None
+            if isinstance(path, (str, os.PathLike)):
+                sys.audit("open", os.fspath(path), "r", os.O_RDONLY)
+            return reader(*args, **kwargs)
+
+        return told

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.export.failure import ExportError
 from orchestrator.export.observe import Observer
-from orchestrator.export.readers import tell_of_files
+from orchestrator.export.readers import Readers
 from orchestrator.export.request import Request, parse_request
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    tell_of_files()
+    readers = Readers()
     observer = Observer(ignored=(str(PACKAGE), str(folder)))
     result = _verified(request) if request.verify else _once(request)
     observer.stop()
@@ -77,7 +77,7 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
         "arrays": names,
         "files": observer.files(),
         "folders": observer.folders(),
-        "distributions": _distributions(),
+        "distributions": _distributions(without=readers.unused),
         "python": platform.python_version(),
     }
 
@@ -193,9 +193,9 @@ def _write_arrays(values: dict[str, Any], folder: Path) -> list[str]:
     return names
 
 
-def _distributions() -> dict[str, dict[str, str]]:
+def _distributions(*, without: set[str]) -> dict[str, dict[str, str]]:
     """By name: version and metadata file of every distribution that was imported."""
-    modules = {name.partition(".")[0] for name in sys.modules}
+    modules = {name.partition(".")[0] for name in sys.modules} - without
     owners = metadata.packages_distributions()
     found = {}
     for name in sorted({d for m in modules for d in owners.get(m, ())}):

@@ -102,6 +102,8 @@ def test_the_same_bytes_in_another_process_and_folder(
         monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / name / "cache"))
         profile = _copy(tmp_path / name / "example") / "keywords-m55.toml"
         found.append(_export(profile, tmp_path / name / "out", capsys))
+        # Installed, and not used: nothing that shaped the program.
+        assert "safetensors" not in found[-1]["distributions"]
         assert found[-1]["reason"] == "first export"
     assert found[0]["sha256"] == found[1]["sha256"]
 
@@ -247,6 +249,7 @@ def test_files_that_are_read_past_python_are_noticed(
     names = {"array.npy", "code.py", "net.jit", "net.pt2", "net.safetensors"}
     model = _export(profile, tmp_path / "out", capsys)
     assert set(model["files"]) == names | {"state.pt"}
+    assert model["distributions"]["safetensors"] == "0.8.0"
 
 
 def test_a_model_that_is_not_channels_last_is_told(
