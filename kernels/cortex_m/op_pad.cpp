@@ -20,7 +20,7 @@ bool is_channels_last(const Tensor& tensor) {
   if (tensor.size(1) == 1) return true;
   if (tensor.size(2) == 1 && tensor.size(3) == 1) return true;
   constexpr uint8_t kOrder[] = {0, 2, 3, 1};
-  return memcmp(tensor.order, kOrder, sizeof kOrder) == 0;
+  return memcmp(tensor.order(), kOrder, sizeof kOrder) == 0;
 }
 
 /// Writes the rows of the input in between. `items`: in the output, of one
@@ -77,7 +77,7 @@ Error pad_out(const Args& args) {
     }
     const int d = nhwc ? kNhwc[i] : i - missing;
     // In memory dimensions lie as `d` goes through them.
-    ORCH_CHECK(nhwc || input.order[d] == d, Error::NotSupported);
+    ORCH_CHECK(nhwc || input.order()[d] == d, Error::NotSupported);
     padded[i].in = input.size(d);
     const int64_t size =
         int64_t{padded[i].before} + padded[i].in + padded[i].after;

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import ExitCode
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 from orchestrator.pipeline.facts import selection_facts
+from orchestrator.pte.compact import table_layout
 from orchestrator.running.status import explain_status, find_place, parse_status
 from orchestrator.stages.memory import method_state_bytes
 
@@ -20,12 +21,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Tell what a status means, where it comes from and what to do."""
     error = parse_status(args.code)
     pipeline = Pipeline(load(args.from_profile), BuildOptions())
+    linked = pipeline.linked(pipeline.plan(with_toolchain=False))
     place = find_place(
         pipeline.programs,
         model=args.model,
         method=args.method,
         instruction=args.instruction,
-        linked=pipeline.linked(pipeline.plan(with_toolchain=False)),
+        linked=linked,
     )
     facts = selection_facts(pipeline)
     pointer_bytes = pipeline.target.cpu.pointer_bytes
@@ -36,7 +38,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
             delegates=facts.resolution.delegate_states,
         )
         if place.linked is None
-        else place.linked.state_bytes(pointer_bytes=pointer_bytes)
+        else place.linked.state_bytes(
+            pointer_bytes=pointer_bytes,
+            compact=table_layout(pipeline.programs, linked).compact,
+        )
     )
     found = explain_status(
         error,

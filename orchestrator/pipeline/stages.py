@@ -21,6 +21,7 @@ from orchestrator.pipeline.decoding import decoded
 from orchestrator.pipeline.inputs import BuildOptions, Inputs, digest
 from orchestrator.pipeline.requested import requested
 from orchestrator.plan import BuildPlan, PlannedStage, plan_build
+from orchestrator.pte.compact import table_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -368,6 +369,7 @@ class Stages(Inputs):
             external=self.loads_external,
             inline_constants=self.loads_inline_constants,
             common_arenas=bool(self.memory(plan).common),
+            tables=table_layout(self.programs, self.linked(plan)),
         )
 
     def check(self) -> BuildPlan:

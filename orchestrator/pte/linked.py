@@ -122,10 +122,14 @@ class LinkedMethod:
             if isinstance(value, TensorValue) and value.is_dynamic
         )
 
-    def state_bytes(self, *, pointer_bytes: int) -> int:
-        """RAM for slots and sizes that change."""
+    def state_bytes(self, *, pointer_bytes: int, compact: bool) -> int:
+        """RAM for slots and sizes that change; slots of `compact` tables are smaller.
+
+        Source: size of `Value` in runtime/include/orch/value.h, which asserts it.
+        """
         slots = 0 if self.has_constant_slots else len(self.values)
-        return slots * 4 * pointer_bytes + 4 * self.dynamic_words
+        pointers = 3 if compact else 4
+        return slots * pointers * pointer_bytes + 4 * self.dynamic_words
 
     @property
     def constants(self) -> tuple[bytes, ...]:

@@ -6,9 +6,9 @@ namespace {
 /// Calls fn(tensor) for every input and output in memory of the caller.
 template <typename Fn>
 void for_each(const MethodImage& image, Fn fn) {
-  const Span<const int32_t> ends[] = {image.inputs, image.outputs};
-  for (const Span<const int32_t>& indices : ends) {
-    for (const int32_t index : indices) {
+  const Span<const ValueIndex> ends[] = {image.inputs, image.outputs};
+  for (const Span<const ValueIndex>& indices : ends) {
+    for (const ValueIndex index : indices) {
       Value& value = image.values[static_cast<size_t>(index)];
       if (value.is_tensor() && (value.tensor().flags & Tensor::kCaller) != 0) {
         fn(value.tensor());

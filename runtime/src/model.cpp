@@ -7,6 +7,8 @@
 
 namespace orch {
 
+// Compact tables have no loader beside them.
+#if ORCH_INDEX_BYTES == 4
 namespace {
 
 #if ORCH_EXTERNAL_DATA
@@ -44,6 +46,7 @@ Error load_linked(const ModelMethod& method) {
   loaded.state_used = static_cast<uint32_t>(used);
   return Error::Ok;
 }
+#endif
 
 Error start_prelinked(const ModelMethod& method) {
   for (const InitialBytes& bytes : method.prelinked->initial) {
@@ -55,11 +58,12 @@ Error start_prelinked(const ModelMethod& method) {
   return Error::Ok;
 }
 
+#if ORCH_INDEX_BYTES == 4
 namespace {
 
 /// Flags of an input or output that matter to the API. An output that is an
 /// input of the caller, or an earlier output, is read where that is.
-uint8_t port_mask(const MethodImage& image, Span<const int32_t> indices,
+uint8_t port_mask(const MethodImage& image, Span<const ValueIndex> indices,
                   size_t at) {
   const Value& value = image.values[static_cast<size_t>(indices[at])];
   if (!kCallerIo || !value.is_tensor()) return Tensor::kDynamic;
@@ -74,7 +78,7 @@ uint8_t port_mask(const MethodImage& image, Span<const int32_t> indices,
   return Tensor::kDynamic | Tensor::kCaller;
 }
 
-bool fit(const MethodImage& image, Span<const int32_t> indices,
+bool fit(const MethodImage& image, Span<const ValueIndex> indices,
          Span<const Port> ports) {
   if (indices.size() != ports.size()) return false;
   for (size_t i = 0; i < ports.size(); ++i) {
@@ -107,6 +111,7 @@ Error replace(const ModelMethod& method, Span<const uint8_t> bytes,
   loaded.state_used = used == 0 ? 1 : static_cast<uint32_t>(used);
   return Error::Ok;
 }
+#endif
 
 Error set_input(const ModelMethod& method, uint32_t index, const void* data,
                 Span<const int32_t> sizes) {

@@ -44,12 +44,15 @@ struct PrelinkedMethod {
 
 /// A method of a linked model: constant, in flash.
 struct ModelMethod {
+#if ORCH_INDEX_BYTES == 4
+  // For the loader.
   const char* model;
   const char* name;
   Span<const uint8_t> program;  // empty if it is prelinked
   uint32_t method_index;
   Span<uint8_t> state;
   Span<const Span<uint8_t>> arenas;
+#endif
   LoadedMethod* loaded;
   const PrelinkedMethod* prelinked;
   /// Makes it ready: `load_linked` or `start_prelinked`. A product has the code
@@ -104,7 +107,7 @@ inline Value& output(const ModelMethod& method, uint32_t index) {
 /// A tensor or None in a list of tensors, which must not be -1 there.
 inline Value& item(const ModelMethod& method, const Value& list,
                    uint32_t index) {
-  const int32_t at = static_cast<const int32_t*>(list.list().items)[index];
+  const int32_t at = list.list().tensor_index(index);
   return method.loaded->image.values[static_cast<size_t>(at)];
 }
 

@@ -1,0 +1,47 @@
+"""Macros that leave out of the runtime what the tables of a product do not need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.pte.compact import TableLayout
+
+ONLY_FOR_DELEGATES = "src/load_delegates.cpp"
+_LOADER = frozenset(
+    {
+        "src/find_kernel.cpp",
+        ONLY_FOR_DELEGATES,
+        "src/load_method.cpp",
+        "src/load_values.cpp",
+        "src/program.cpp",
+    }
+)
+"""Sources that products without a program to load do not have."""
+
+
+def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
+    """Whether a product has a file of runtime/src.
+
+    Args:
+        source: By path relative to runtime/.
+        tables: Of the product.
+        delegates: It links some.
+    """
+    return (delegates or source != ONLY_FOR_DELEGATES) and (
+        not tables.compact or source not in _LOADER
+    )
+
+
+def table_flags(tables: TableLayout) -> tuple[str, ...]:
+    """What all sources of a product have to agree on."""
+    return (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
+
+
+def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
+    """Macros of one source of the runtime."""
+    if source == "runtime/src/executor.cpp" and not tables.control_flow:
+        return ("-DORCH_CONTROL_FLOW=0",)
+    if source == "runtime/src/tensor.cpp" and not tables.dynamic_sizes:
+        return ("-DORCH_DYNAMIC_SIZES=0",)
+    return ()
