@@ -72,7 +72,7 @@ size_t capacity(const Tensor& tensor) {
 
 /// Gives each of them its place. False: there is too little memory.
 bool give_memory(const ModelMethod& method) {
-  const MethodImage& image = method.loaded->image;
+  const MethodImage& image = image_of(method);
   clear_memory(method);
   size_t used = 0;
   for (size_t i = 0; i < image.inputs.size() + image.outputs.size(); ++i) {
@@ -103,7 +103,12 @@ constexpr bool kLists = ORCH_LISTS != 0;
 constexpr bool kTensorsOnly = ORCH_TENSORS_ONLY != 0;
 constexpr uint32_t kFresh = 1;
 
-enum ExitCode : int { kDone = 0, kBadRequest = 3, kWriteFailed = 4 };
+enum ExitCode : int {
+  kDone = 0,
+  kBadRequest = 3,
+  kWriteFailed = 4,
+  kNoFile = 5,
+};
 
 bool read_word(File file, uint32_t& word) {
   return platform::read(file, &word, sizeof word);
@@ -324,7 +329,7 @@ int run_call(File request, File response, Error intact, bool& failed) {
   const uint32_t state_used = method.loaded->state_used;
   uint32_t outputs = 0;
   if (status.error == Error::Ok) {
-    const MethodImage& image = method.loaded->image;
+    const MethodImage& image = image_of(method);
     if (call.inputs != image.inputs.size() || !give_memory(method)) {
       return kBadRequest;
     }
@@ -373,10 +378,7 @@ int orch_application(const char* request_path, const char* response_path) {
   using namespace orch;
   const File request = platform::open_for_reading(request_path);
   const File response = platform::open_for_writing(response_path);
-  if (request < 0 || response < 0) {
-    platform::log("cannot open the request or the response file");
-    return kBadRequest;
-  }
+  if (request < 0 || response < 0) return kNoFile;
   uint32_t head[2];  // magic number, count of calls
   if (!platform::read(request, head, sizeof head) || head[0] != kRequestMagic) {
     return kBadRequest;

@@ -30,14 +30,13 @@ Error set_memory(Value& value, const void* memory) {
 
 Error check_memory(const ModelMethod& method) {
   bool set = true;
-  for_each(method.loaded->image,
+  for_each(image_of(method),
            [&set](const Tensor& tensor) { set &= tensor.memory != nullptr; });
   return set ? Error::Ok : Error::MemoryNotSet;
 }
 
 void clear_memory(const ModelMethod& method) {
-  for_each(method.loaded->image,
-           [](Tensor& tensor) { tensor.memory = nullptr; });
+  for_each(image_of(method), [](Tensor& tensor) { tensor.memory = nullptr; });
 }
 
 void get_sizes(const ModelMethod& method, uint32_t index, int32_t* sizes) {

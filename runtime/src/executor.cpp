@@ -37,7 +37,7 @@ class Trace {
   explicit Trace(const MethodImage& image) {
     const uint32_t count = static_cast<uint32_t>(kModelMethods.size());
     for (uint32_t i = 0; i < count; ++i) {
-      if (&kModelMethods[i]->loaded->image == &image) method_ = i;
+      if (&image_of(*kModelMethods[i]) == &image) method_ = i;
     }
   }
   void begin() { begin_ = orch_trace_ticks(); }

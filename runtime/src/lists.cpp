@@ -16,7 +16,7 @@ bool items_fit(const ModelMethod& method, const Value& list,
       if (items[i].tag != Tag::None) return false;
       continue;
     }
-    const Value& value = method.loaded->image.values[static_cast<size_t>(at)];
+    const Value& value = image_of(method).values[static_cast<size_t>(at)];
     // The caller's memory is for whole inputs and outputs only.
     if (!fits(value, items[i], Tensor::kDynamic)) return false;
     if (writable && value.is_tensor() &&
@@ -48,7 +48,7 @@ Error read_tensor(const Tensor& tensor, void* data, size_t capacity,
 
 int64_t list_int(const ModelMethod& method, uint32_t index, uint32_t at) {
   const List& list = output(method, index).list();
-  const IntList ints(list, method.loaded->image.values.data());
+  const IntList ints(list, image_of(method).values.data());
   return at < list.count ? ints[static_cast<int>(at)] : 0;
 }
 

@@ -52,7 +52,9 @@ Error start_prelinked(const ModelMethod& method) {
   for (const InitialBytes& bytes : method.prelinked->initial) {
     memcpy(bytes.to, bytes.from, bytes.count);
   }
+#if ORCH_INDEX_BYTES == 4
   method.loaded->image = method.prelinked->image;
+#endif
   const uint32_t bytes = method.prelinked->state_bytes;
   method.loaded->state_used = bytes == 0 ? 1 : bytes;
   return Error::Ok;

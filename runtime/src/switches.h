@@ -19,11 +19,6 @@
 #define ORCH_SCRATCH_CHECKS 1
 #endif
 
-/// 0 if all methods are prelinked and no tensor changes its sizes.
-#ifndef ORCH_DYNAMIC_SIZES
-#define ORCH_DYNAMIC_SIZES 1
-#endif
-
 /// 0 if all methods are prelinked and none moves a value or jumps.
 #ifndef ORCH_CONTROL_FLOW
 #define ORCH_CONTROL_FLOW 1
@@ -39,7 +34,6 @@ namespace orch {
 constexpr bool kCallerIo = ORCH_CALLER_IO != 0;
 constexpr bool kInlineConstants = ORCH_INLINE_CONSTANTS != 0;
 constexpr bool kControlFlow = ORCH_CONTROL_FLOW != 0;
-constexpr bool kDynamicSizes = ORCH_DYNAMIC_SIZES != 0;
 constexpr bool kScratchChecks = ORCH_SCRATCH_CHECKS != 0;
 
 }  // namespace orch

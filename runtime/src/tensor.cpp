@@ -29,12 +29,7 @@ bool same_sizes(const Tensor& a, const Tensor& b) {
 
 bool same_layout(const Tensor& a, const Tensor& b) {
   if (a.dim != b.dim) return false;
-  // Only what is in order is contiguous.
-  if (a.contiguous() || b.contiguous()) return a.contiguous() && b.contiguous();
-  for (int i = 0; i < a.dim; ++i) {
-    if (a.order()[i] != b.order()[i]) return false;
-  }
-  return true;
+  return memcmp(a.order(), b.order(), a.dim) == 0;
 }
 
 Error resize(Tensor& tensor, Span<const int32_t> sizes) {
@@ -59,6 +54,11 @@ Error resize(Tensor& tensor, Span<const int32_t> sizes) {
   memcpy(const_cast<int32_t*>(tensor.dims), sizes.data(),
          tensor.dim * sizeof(int32_t));
   return Error::Ok;
+}
+
+int64_t IntList::operator[](int index) const {
+  const IntItem at = static_cast<const IntItem*>(list_.items)[index];
+  return values_[at].to_int();
 }
 
 int64_t Scalar::to_int() const {

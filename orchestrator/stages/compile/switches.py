@@ -35,13 +35,12 @@ def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
 
 def table_flags(tables: TableLayout) -> tuple[str, ...]:
     """What all sources of a product have to agree on."""
-    return (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
+    flags = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
+    return flags if tables.dynamic_sizes else (*flags, "-DORCH_DYNAMIC_SIZES=0")
 
 
 def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
     """Macros of one source of the runtime."""
     if source == "runtime/src/executor.cpp" and not tables.control_flow:
         return ("-DORCH_CONTROL_FLOW=0",)
-    if source == "runtime/src/tensor.cpp" and not tables.dynamic_sizes:
-        return ("-DORCH_DYNAMIC_SIZES=0",)
     return ()

@@ -1,4 +1,4 @@
-// How tables of methods name values.
+// How tables of methods name values, and what they can hold.
 #pragma once
 
 #include <stdint.h>
@@ -10,12 +10,18 @@
 #define ORCH_INDEX_BYTES 4
 #endif
 
+/// 0 if all methods are prelinked and no tensor changes its sizes.
+#ifndef ORCH_DYNAMIC_SIZES
+#define ORCH_DYNAMIC_SIZES 1
+#endif
+
 namespace orch {
 
 static_assert(ORCH_INDEX_BYTES == 1 || ORCH_INDEX_BYTES == 2 ||
                   ORCH_INDEX_BYTES == 4,
               "bytes of a value index");
 
+inline constexpr bool kDynamicSizes = ORCH_DYNAMIC_SIZES != 0;
 inline constexpr bool kCompact = ORCH_INDEX_BYTES != 4;
 
 #if ORCH_INDEX_BYTES == 1

@@ -11,6 +11,13 @@
 
 namespace orch {
 
+/// Of functions whose code is there once where flash counts.
+#ifdef __OPTIMIZE_SIZE__
+#define ORCH_ONCE __attribute__((noinline))
+#else
+#define ORCH_ONCE
+#endif
+
 /// Most dimensions a tensor can have.
 inline constexpr int kMaxDim = 8;
 
@@ -75,7 +82,7 @@ struct Tensor {
 #endif
   }
   /// Number of elements. Cannot overflow: checked at load.
-  int32_t numel() const {
+  ORCH_ONCE int32_t numel() const {
     int32_t count = 1;
     for (int i = 0; i < dim; ++i) count *= dims[i];
     return count;

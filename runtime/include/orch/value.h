@@ -126,10 +126,7 @@ class IntList {
   IntList(const List& list, const Value* values)
       : list_(list), values_(values) {}
   int size() const { return static_cast<int>(list_.count); }
-  int64_t operator[](int index) const {
-    const IntItem at = static_cast<const IntItem*>(list_.items)[index];
-    return values_[at].to_int();
-  }
+  int64_t operator[](int index) const;
 
  private:
   const List& list_;
@@ -163,7 +160,7 @@ class Args {
       : values_(values), indices_(indices), count_(count) {}
 
   uint32_t count() const { return count_; }
-  Value& value(int index) const { return values_[indices_[index]]; }
+  ORCH_ONCE Value& value(int index) const { return values_[indices_[index]]; }
   bool has(int index) const { return !value(index).is_none(); }
 
   Tensor& tensor(int index) const { return value(index).tensor(); }

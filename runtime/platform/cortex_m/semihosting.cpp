@@ -98,11 +98,7 @@ int run_application() {
   (void)next_word(rest);
   const char* const request = next_word(rest);
   const char* const response = next_word(rest);
-  if (response == nullptr) {
-    platform::log("usage: firmware.elf REQUEST RESPONSE");
-    return 2;
-  }
-  return orch_application(request, response);
+  return response == nullptr ? 2 : orch_application(request, response);
 }
 
 void exit(int code) {
