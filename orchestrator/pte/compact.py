@@ -28,6 +28,7 @@ class TableLayout:
             beside them; else `WIDE`.
         dynamic_sizes: There may be tensors that change their sizes.
         control_flow: There may be moves and jumps.
+        initial_bytes: Something may be written before the first call.
 
     Source: runtime/include/orch/index.h and method.h.
     """
@@ -35,6 +36,7 @@ class TableLayout:
     index_bytes: int = WIDE
     dynamic_sizes: bool = True
     control_flow: bool = True
+    initial_bytes: bool = True
 
     @property
     def compact(self) -> bool:
@@ -66,6 +68,7 @@ def table_layout(
         index_bytes=1 if small else 2,
         dynamic_sizes=any(m.dynamic_words for m in methods),
         control_flow=not all(calls),
+        initial_bytes=any(m.has_initial_bytes for m in methods),
     )
 
 

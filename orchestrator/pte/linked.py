@@ -114,6 +114,17 @@ class LinkedMethod:
         )
 
     @property
+    def has_initial_bytes(self) -> bool:
+        """Something is written before the first call: slots, sizes, state."""
+        state = (index for index, data in self.data if data)
+        values = (self.values[index] for index in state)
+        return (
+            not self.has_constant_slots
+            or self.dynamic_words > 0
+            or any(isinstance(v, TensorValue) and v.is_planned for v in values)
+        )
+
+    @property
     def dynamic_words(self) -> int:
         """32-bit words for the capacity and sizes of tensors that may change size."""
         return sum(

@@ -210,7 +210,9 @@ bool read_scalar(File request, Value& value) {
 /// Reads a value that is no list into its place. What a program has fixed comes
 /// as its tag alone, and stays. False: the request is wrong.
 bool read_value(File request, Value& value) {
-  if (!read_tag(request, value.tag())) return false;
+  if (!read_tag(request, kTensorsOnly ? Tag::Tensor : value.tag())) {
+    return false;
+  }
   if (!kTensorsOnly && !value.is_tensor()) {
     if (kLists && !value.is_scalar()) return true;
     return value.is_scalar() && read_scalar(request, value);
@@ -250,7 +252,8 @@ bool read_input(File request, const ModelMethod& method, Value& value) {
 
 /// Writes a value that is no list.
 bool write_value(File response, const Value& value) {
-  const uint32_t tag = static_cast<uint32_t>(value.tag());
+  const uint32_t tag =
+      static_cast<uint32_t>(kTensorsOnly ? Tag::Tensor : value.tag());
   if (!kTensorsOnly && value.is_scalar()) {
     const Scalar& scalar = value.scalar();
     return write_words(response, {tag, scalar.words[0], scalar.words[1]});
@@ -344,17 +347,14 @@ int run_call(File request, File response, Error intact, bool& failed) {
     outputs = static_cast<uint32_t>(image.outputs.size());
   }
   if (!call_trace.finish()) return kWriteFailed;
-  // Error, instruction it stopped at, bytes of method state.
-  if (!write_words(response, {static_cast<uint32_t>(status.error),
-                              status.instruction, state_used})) {
-    return kWriteFailed;
-  }
-  if (status.error != Error::Ok) {
-    failed = true;
-    return kDone;
-  }
-  if (!write_word(response, outputs)) return kWriteFailed;
-  for (uint32_t i = 0; i < outputs; ++i) {
+  failed = status.error != Error::Ok;
+  // Error, instruction it stopped at, bytes of method state; how many outputs
+  // follow, if it did not fail.
+  const uint32_t words[] = {static_cast<uint32_t>(status.error),
+                            status.instruction, state_used, outputs};
+  const size_t bytes = failed ? sizeof words - sizeof outputs : sizeof words;
+  if (!platform::write(response, words, bytes)) return kWriteFailed;
+  for (uint32_t i = 0; !failed && i < outputs; ++i) {
     if (!write_output(response, method, i)) return kWriteFailed;
   }
   return kDone;

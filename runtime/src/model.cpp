@@ -49,13 +49,15 @@ Error load_linked(const ModelMethod& method) {
 #endif
 
 Error start_prelinked(const ModelMethod& method) {
-  for (const InitialBytes& bytes : method.prelinked->initial) {
-    memcpy(bytes.to, bytes.from, bytes.count);
+  if constexpr (kInitialBytes) {
+    for (const InitialBytes& bytes : method.prelinked->initial) {
+      memcpy(bytes.to, bytes.from, bytes.count);
+    }
   }
 #if ORCH_INDEX_BYTES == 4
   method.loaded->image = method.prelinked->image;
 #endif
-  const uint32_t bytes = method.prelinked->state_bytes;
+  const uint32_t bytes = kInitialBytes ? method.prelinked->state_bytes : 0;
   method.loaded->state_used = bytes == 0 ? 1 : bytes;
   return Error::Ok;
 }

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from orchestrator.core.operator import ArgKind
 from orchestrator.core.scratch import scratch_arguments
 from orchestrator.pte.compact import WIDE_TABLES
-from orchestrator.pte.interface import has_lists, has_tensors_only
 from orchestrator.stages.compile.ninja import ninja_text
 from orchestrator.stages.compile.switches import (
     has_source,
+    port_switches,
     table_flags,
     table_switches,
 )
@@ -68,6 +68,8 @@ _OPTIMIZE = {
     ("debug", "gnu"): ("-Og", "-g", "-ffile-prefix-map=/proc/self/cwd=."),
     ("debug", "zig"): ("-Og", "-g", "-fdebug-compilation-dir=."),
 }
+# The application and start-up code: no inference waits for them.
+_BESIDE_MODELS = {("size", "zig"): ("-Oz", "-mno-outline")}
 # The memory functions must not be turned into calls of themselves.
 _MEMORY_FUNCTIONS = {
     "gnu": ("-fno-builtin", "-fno-tree-loop-distribute-patterns"),
@@ -127,9 +129,6 @@ def plan_compile(
         common_arenas: Arenas of methods overlap.
         tables: How tables of methods are laid out.
     """
-    methods = [m for p in programs.values() for m in p.methods]
-    lists = any(map(has_lists, methods))
-    tensors = bool(methods) and all(map(has_tensors_only, methods))
     common = (
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
@@ -154,8 +153,7 @@ def plan_compile(
             switches += ("-DORCH_SCRATCH_CHECKS=0",)
         if source == _RUNNER:
             switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
-            switches += ("-DORCH_LISTS=1",) if lists else ()
-            switches += ("-DORCH_TENSORS_ONLY=1",) if tensors else ()
+            switches += port_switches(programs.values())
         if common_arenas and source == _LOADS_STATE:
             switches = ("-DORCH_COMMON_ARENAS=1", *switches)
         if external and source in _EXTERNAL_DATA:
@@ -329,6 +327,8 @@ def _unit(
         includes = (*includes, _FREESTANDING_INCLUDE)
     if source.startswith("runtime/freestanding/"):
         flags = (*flags, *_MEMORY_FUNCTIONS[toolchain.name])
+    elif not source.startswith("runtime/src/"):
+        flags = (*flags, *_BESIDE_MODELS.get((target.optimize, toolchain.name), ()))
     if source.startswith("runtime/platform/"):
         includes = (*includes, f"-I{SOURCES}/{path.parent}")
     return CompileUnit(f"{SOURCES}/{source}", f"obj/{source}.o", (*flags, *includes))

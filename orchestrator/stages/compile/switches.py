@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.pte.interface import has_lists, has_tensors_only
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from orchestrator.pte.compact import TableLayout
+    from orchestrator.pte.program import Program
 
 ONLY_FOR_DELEGATES = "src/load_delegates.cpp"
 _LOADER = frozenset(
@@ -33,6 +38,15 @@ def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
     )
 
 
+def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
+    """Macros of the application: what inputs and outputs there are."""
+    methods = [method for program in programs for method in program.methods]
+    if any(map(has_lists, methods)):
+        return ("-DORCH_LISTS=1",)
+    tensors = bool(methods) and all(map(has_tensors_only, methods))
+    return ("-DORCH_TENSORS_ONLY=1",) if tensors else ()
+
+
 def table_flags(tables: TableLayout) -> tuple[str, ...]:
     """What all sources of a product have to agree on."""
     flags = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
@@ -43,4 +57,6 @@ def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
     """Macros of one source of the runtime."""
     if source == "runtime/src/executor.cpp" and not tables.control_flow:
         return ("-DORCH_CONTROL_FLOW=0",)
+    if source == "runtime/src/model.cpp" and not tables.initial_bytes:
+        return ("-DORCH_INITIAL_BYTES=0",)
     return ()
