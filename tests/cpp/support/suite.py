@@ -1,9 +1,9 @@
 """Builds the C++ tests under sanitizers, in `build/cpp-tests`.
 
 `all_dtypes` instantiates everything that the kernels offer and holds all tests,
-`float_only` is a build with a single dtype; the headers that select dtypes come from the
-stages that make those of a product. `compact_1` and `compact_2` have no loader and no
-kernels, but compact tables with indices of one byte and of two.
+`float_only` is a build with a single dtype; the headers that select dtypes come from
+the stages that make those of a product. `compact_1` and `compact_2` have no loader and
+no kernels, but compact tables with indices of one byte and of two.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ from tests.unit.stages.products import program_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from orchestrator.pte.linked import LinkedMethod
+    from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.pte.values import Value
 
 SMALLEST = TableLayout(
     index_bytes=1, dynamic_sizes=False, control_flow=False, initial_bytes=False
@@ -46,15 +47,14 @@ def _method(
     for _ in range(calls):
         builder.call("aten::add.out", *([first] * args))
     method = builder.method()
-    code = {
+    code: dict[str, LinkedInstruction] = {
         "move": MoveCall(source=1, target=1),
         "jump": JumpFalseCall(condition=1, destination=0),
     }
-    extra = {
-        "dynamic": tensor((2, 3), 0, dynamic=True),
-        "dynamic, not in order": replace(
-            tensor((2, 3), 0, dynamic=True), dim_order=(1, 0)
-        ),
+    dynamic = tensor((2, 3), 0, dynamic=True)
+    extra: dict[str, Value] = {
+        "dynamic": dynamic,
+        "dynamic, not in order": replace(dynamic, dim_order=(1, 0)),
         "not in order": replace(tensor((2, 3), 0), dim_order=(1, 0)),
         "jump": BoolValue(value=True),
     }
