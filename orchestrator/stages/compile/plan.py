@@ -12,8 +12,10 @@ from orchestrator.core.scratch import scratch_arguments
 from orchestrator.pte.compact import WIDE_TABLES
 from orchestrator.stages.compile.ninja import ninja_text
 from orchestrator.stages.compile.switches import (
+    BESIDE_MODELS,
     has_source,
     port_switches,
+    smallest,
     table_flags,
     table_switches,
 )
@@ -68,8 +70,6 @@ _OPTIMIZE = {
     ("debug", "gnu"): ("-Og", "-g", "-ffile-prefix-map=/proc/self/cwd=."),
     ("debug", "zig"): ("-Og", "-g", "-fdebug-compilation-dir=."),
 }
-# The application and start-up code: no inference waits for them.
-_BESIDE_MODELS = {("size", "zig"): ("-Oz", "-mno-outline")}
 # The memory functions must not be turned into calls of themselves.
 _MEMORY_FUNCTIONS = {
     "gnu": ("-fno-builtin", "-fno-tree-loop-distribute-patterns"),
@@ -266,13 +266,9 @@ _CALLER_IO = frozenset(
     f"runtime/src/{name}.cpp"
     for name in ("error", "load_method", "load_values", "model")
 )
-
-
 _INLINE_CONSTANTS = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_values", "program")
 )
-
-
 _LOADS_STATE = "runtime/src/load_values.cpp"
 _EXTERNAL_DATA = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
@@ -327,8 +323,8 @@ def _unit(
         includes = (*includes, _FREESTANDING_INCLUDE)
     if source.startswith("runtime/freestanding/"):
         flags = (*flags, *_MEMORY_FUNCTIONS[toolchain.name])
-    elif not source.startswith("runtime/src/"):
-        flags = (*flags, *_BESIDE_MODELS.get((target.optimize, toolchain.name), ()))
+    elif toolchain.name == "zig" and source.startswith(BESIDE_MODELS):
+        flags = smallest(flags)
     if source.startswith("runtime/platform/"):
         includes = (*includes, f"-I{SOURCES}/{path.parent}")
     return CompileUnit(f"{SOURCES}/{source}", f"obj/{source}.o", (*flags, *includes))

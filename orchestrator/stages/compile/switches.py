@@ -24,6 +24,19 @@ _LOADER = frozenset(
 )
 """Sources that products without a program to load do not have."""
 
+BESIDE_MODELS = ("runtime/app/", "runtime/platform/")
+"""Where the sources are that no inference waits for."""
+
+
+def smallest(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Flags of clang for fewer bytes than with -Os, if they have that.
+
+    Functions share no code: nobody could tell the stack of that.
+    """
+    if "-Os" not in flags:
+        return flags
+    return (*("-Oz" if f == "-Os" else f for f in flags), "-mno-outline")
+
 
 def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
     """Whether a product has a file of runtime/src.
