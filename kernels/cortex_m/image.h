@@ -51,6 +51,10 @@ __attribute__((noinline)) inline Error read_image(const Tensor& tensor,
 template <typename... Tensors>
 Error resize_image(Tensor& out, Layout layout, const Image& image,
                    const Tensors&... inputs) {
+  // Inputs matter only where sizes change.
+  if constexpr (!kDynamicSizes && sizeof...(Tensors) != 0) {
+    return resize_image(out, layout, image);
+  }
   const bool nhwc = layout == Layout::kNhwc;
   const int32_t sizes[4] = {image.batch, nhwc ? image.height : image.channels,
                             nhwc ? image.width : image.height,

@@ -7,32 +7,37 @@
 namespace orch::cortex_m {
 namespace {
 
-/// Items along one dimension of the memory, outermost first.
-struct Padded {
-  int32_t before;
-  int32_t in;
-  int32_t after;
-};
-
 /// Whether memory is seen as NHWC. Where sizes of 1 leave that open, it is.
 bool is_channels_last(const Tensor& tensor) {
   if (tensor.dim != 4) return false;
   if (tensor.size(1) == 1) return true;
   if (tensor.size(2) == 1 && tensor.size(3) == 1) return true;
   constexpr uint8_t kOrder[] = {0, 2, 3, 1};
-  return memcmp(tensor.order, kOrder, sizeof kOrder) == 0;
+  return memcmp(tensor.order(), kOrder, sizeof kOrder) == 0;
 }
 
-/// Writes the rows of the input in between. `items`: in the output, of one
-/// index of a dimension.
-void write_rows(const Padded* padded, const int32_t* items, const int8_t* x,
-                int8_t* y) {
-  for (int i = 0; i < 4; ++i) y += padded[i].before * items[i];
-  const int32_t row = padded[3].in;
-  for (int32_t i = 0; i < padded[0].in; ++i) {
-    for (int32_t j = 0; j < padded[1].in; ++j) {
+/// Items along dimensions of the memory, outermost first.
+struct Padded {
+  int32_t before[4];
+  int32_t in[4];
+  int32_t after[4];
+  int32_t out[4];
+};
+
+/// Writes the rows of the input in between.
+void write_rows(const Padded& padded, const int8_t* x, int8_t* y) {
+  int32_t items[4];  // in the output, of one index of a dimension
+  int32_t step = 1;
+  for (int i = 3; i >= 0; --i) {
+    items[i] = step;
+    y += padded.before[i] * step;
+    step *= padded.out[i];
+  }
+  const int32_t row = padded.in[3];
+  for (int32_t i = 0; i < padded.in[0]; ++i) {
+    for (int32_t j = 0; j < padded.in[1]; ++j) {
       int8_t* to = y + (i * items[0] + j * items[1]);
-      for (int32_t k = padded[2].in; k > 0; --k) {
+      for (int32_t k = padded.in[2]; k > 0; --k) {
         memcpy(to, x, static_cast<size_t>(row));
         x += row;
         to += items[2];
@@ -61,41 +66,33 @@ Error pad_out(const Args& args) {
   int32_t value;
   ORCH_TRY(read_item(args, 3, value));
 
+  Padded padded;
+  ORCH_TRY(read_ints(before, 4, 0, padded.before));
+  ORCH_TRY(read_ints(after, 4, 0, padded.after));
+
   constexpr uint8_t kNhwc[] = {0, 2, 3, 1};
   const bool nhwc = is_channels_last(input);
-  const int missing = 4 - input.dim;
-  Padded padded[4] = {};
-  int32_t sizes[4] = {};
+  ORCH_CHECK(nhwc || input.contiguous(), Error::NotSupported);
+  int32_t sizes[4];
   for (int i = 0; i < 4; ++i) {
-    ORCH_TRY(read_int(before[i], 0, padded[i].before));
-    ORCH_TRY(read_int(after[i], 0, padded[i].after));
-    padded[i].in = 1;
-    if (i < missing) {
-      ORCH_CHECK(padded[i].before == 0 && padded[i].after == 0,
-                 Error::InvalidArgument);
-      continue;
-    }
-    const int d = nhwc ? kNhwc[i] : i - missing;
     // In memory dimensions lie as `d` goes through them.
-    ORCH_CHECK(nhwc || input.order[d] == d, Error::NotSupported);
-    padded[i].in = input.size(d);
-    const int64_t size =
-        int64_t{padded[i].before} + padded[i].in + padded[i].after;
-    ORCH_CHECK(size <= INT32_MAX, Error::InvalidArgument);
-    sizes[d] = static_cast<int32_t>(size);
+    const int d = nhwc ? kNhwc[i] : i - 4 + input.dim;
+    padded.in[i] = d < 0 ? 1 : input.size(d);
+    // Below 2^32: read_ints gives no more than 2^30.
+    const uint32_t size = static_cast<uint32_t>(padded.before[i]) +
+                          static_cast<uint32_t>(padded.in[i]) +
+                          static_cast<uint32_t>(padded.after[i]);
+    ORCH_CHECK(size <= (d < 0 ? 1 : INT32_MAX), Error::InvalidArgument);
+    padded.out[i] = static_cast<int32_t>(size);
+    if (d >= 0) sizes[d] = padded.out[i];
   }
   ORCH_TRY(resize_output(out, {sizes, input.dim}, input));
-  if (out.numel() == 0) return Error::Ok;
+  const int32_t count = out.numel();
+  if (count == 0) return Error::Ok;
   ORCH_CHECK(nhwc ? is_channels_last(out) : out.contiguous(),
              Error::NotSupported);
-
-  int32_t items[4] = {1, 1, 1, 1};
-  for (int i = 2; i >= 0; --i) {
-    const Padded& inner = padded[i + 1];
-    items[i] = items[i + 1] * (inner.before + inner.in + inner.after);
-  }
-  memset(out.memory, value, out.nbytes());
-  write_rows(padded, items, input.data<int8_t>(), out.mutable_data<int8_t>());
+  memset(out.memory, value, static_cast<size_t>(count));
+  write_rows(padded, input.data<int8_t>(), out.mutable_data<int8_t>());
   return Error::Ok;
 }
 

@@ -155,7 +155,7 @@ Error softmax_out(const Args& args) {
   const Strides y_strides(out);
   StridedLoop loop;
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     if (d != dim) loop.add(out.size(d), y_strides[d], x_strides[d]);
   }
   const bool scalar = out.dim == 0;

@@ -40,7 +40,7 @@ void normalize(const Tensor& input, const Tensor* weight, const Tensor* bias,
   const Strides to(out);
   StridedLoop channel;
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     if (d != 1) channel.add(out.size(d), to[d], from[d]);
   }
   for (int32_t c = 0; c < out.size(1); ++c) {

@@ -44,7 +44,7 @@ void softmax(const Tensor& self, int dim, Tensor& out) {
   const bool scalar = out.dim == 0;
   StridedLoop loop;
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     if (d == dim) {
       if (out.size(d) == 0) return;
     } else {

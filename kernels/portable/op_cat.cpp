@@ -55,7 +55,7 @@ void convert_part(const Tensor& tensor, Tensor& out, int32_t offset) {
   const Strides to(out);
   StridedLoop loop;
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     loop.add(tensor.size(d), to[d], from[d]);
   }
   for (; loop.valid(); loop.next()) {

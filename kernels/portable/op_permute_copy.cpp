@@ -31,7 +31,7 @@ Error permute_copy_out(const Args& args) {
   const Strides out_strides(out);
   StridedLoop loop;
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     loop.add(out.size(d), out_strides[d], self_strides[from[d]]);
   }
   constexpr DtypeSet kDtypes = selected::aten_permute_copy_out;

@@ -282,7 +282,7 @@ __attribute__((noinline)) inline StridedLoop loop_by_channel(const Tensor& to,
   const Strides from_strides(from);
   StridedLoop loop;
   for (int i = 0; i < to.dim; ++i) {
-    const int d = to.order[i];
+    const int d = to.order()[i];
     loop.add(to.size(d), to_strides[d], from_strides[d], d == axis ? 1 : 0);
   }
   return loop;
@@ -297,7 +297,7 @@ __attribute__((noinline)) inline StridedLoop loop_by_token(
   const Strides scale_strides(scales);
   StridedLoop loop;
   for (int i = 0; i < to.dim; ++i) {
-    const int d = to.order[i];
+    const int d = to.order()[i];
     loop.add(to.size(d), to_strides[d], from_strides[d],
              d == to.dim - 1 ? 0 : scale_strides[d]);
   }

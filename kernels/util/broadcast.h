@@ -42,7 +42,7 @@ __attribute__((noinline)) inline StridedLoop loop_over_strides(
   const Strides b_strides(b);
   StridedLoop loop;
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     loop.add(out.size(d), out_strides[d],
              broadcast_stride(a, a_strides, d, out.dim),
              broadcast_stride(b, b_strides, d, out.dim));

@@ -41,7 +41,7 @@ Error resize_output(Tensor& out, Span<const int32_t> sizes,
     }
     if (same) return Error::Ok;
   }
-  if (((inputs.dims == out.dims) || ... || false)) {
+  if (kDynamicSizes && ((inputs.dims == out.dims) || ... || false)) {
     ORCH_CHECK(sizes.size() == out.dim, Error::InvalidArgument);
     for (int i = 0; i < out.dim; ++i) {
       ORCH_CHECK(sizes[static_cast<size_t>(i)] == out.dims[i],
@@ -56,7 +56,7 @@ Error resize_output(Tensor& out, Span<const int32_t> sizes,
 __attribute__((noinline)) inline bool keeps_sizes(const Tensor& input,
                                                   const Tensor& out,
                                                   Span<const int32_t> sizes) {
-  if (input.dims != out.dims) return true;
+  if (!kDynamicSizes || input.dims != out.dims) return true;
   bool same = sizes.size() == input.dim;
   for (int i = 0; same && i < input.dim; ++i) {
     same = sizes[static_cast<size_t>(i)] == input.dims[i];

@@ -41,7 +41,7 @@ inline bool has_dim_order(const Args& args, int index, const Tensor& self,
   const IntList order = args.int_list(index);
   if (order.size() != out.dim) return false;
   for (int i = 0; i < out.dim; ++i) {
-    if (order[i] != out.order[i]) return false;
+    if (order[i] != out.order()[i]) return false;
   }
   return true;
 }

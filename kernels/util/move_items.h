@@ -60,7 +60,7 @@ __attribute__((noinline)) inline void move_view(Tensor& out, int32_t out_offset,
   const Strides out_strides(out);
   StridedLoop loop;
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     loop.add(sizes[d], out_strides[d], view.stride[d]);
   }
   if (!loop.valid()) return;

@@ -44,7 +44,7 @@ __attribute__((noinline)) inline Error prepare_reduction(const Tensor& self,
   ORCH_TRY(resize_output(out, {sizes, rank}, self));
   const Strides to(out);
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     reduction.kept.add(out.size(d), to[d], steps[d]);
   }
   return Error::Ok;

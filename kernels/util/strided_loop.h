@@ -109,7 +109,7 @@ __attribute__((noinline)) inline StridedLoop loop_over(const Tensor& out,
   const Strides self_strides(self);
   StridedLoop loop;
   for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order[i];
+    const int d = out.order()[i];
     loop.add(out.size(d), out_strides[d], self_strides[d]);
   }
   return loop;

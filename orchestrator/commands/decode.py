@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import ExitCode
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 from orchestrator.pipeline.facts import selection_facts
+from orchestrator.pte.compact import table_layout
 from orchestrator.running.status import explain_status, find_place, parse_status
 from orchestrator.stages.memory import method_state_bytes
 
@@ -21,17 +22,21 @@ def run(args: Namespace, console: Console) -> ExitCode:
     error = parse_status(args.code)
     pipeline = Pipeline(load(args.from_profile), BuildOptions())
     plan = pipeline.plan(with_toolchain=False)
+    linked = pipeline.linked(plan)
     place = find_place(
         pipeline.programs,
         model=args.model,
         method=args.method,
         instruction=args.instruction,
-        linked=pipeline.linked(plan) | pipeline.passed_methods(plan),
+        linked=linked | pipeline.passed_methods(plan),
     )
     facts = selection_facts(pipeline)
     pointer_bytes = pipeline.target.cpu.pointer_bytes
     if place.linked is not None and place.model in pipeline.prelinked:
-        state_bytes = place.linked.state_bytes(pointer_bytes=pointer_bytes)
+        state_bytes = place.linked.state_bytes(
+            pointer_bytes=pointer_bytes,
+            compact=table_layout(pipeline.programs, linked).compact,
+        )
     else:
         state_bytes = method_state_bytes(
             pipeline.built(plan)[place.model].method(place.method.name),

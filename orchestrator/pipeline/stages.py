@@ -22,6 +22,7 @@ from orchestrator.pipeline.selecting import (
     union_of,
 )
 from orchestrator.plan import BuildPlan, PlannedStage, plan_build
+from orchestrator.pte.compact import table_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -344,6 +345,7 @@ class Stages(Inputs):
             ),
             inline_constants=self.loads_inline_constants,
             common_arenas=bool(self.memory(plan).common),
+            tables=table_layout(self.programs, self.linked(plan)),
         )
 
     def check(self) -> BuildPlan:

@@ -76,6 +76,12 @@ def most_items(method: Method, index: int) -> int:
     return max(len(v.items) for v in lists if isinstance(v, NUMBER_LISTS))
 
 
+def has_tensors_only(method: Method) -> bool:
+    """Whether all inputs and outputs are tensors."""
+    ends = (*method.inputs, *method.outputs)
+    return all(isinstance(method.values[i], TensorValue) for i in ends)
+
+
 def has_lists(method: Method) -> bool:
     """Whether an input is neither tensor nor number, or an output a list."""
     given = (method.values[i] for i in method.inputs)

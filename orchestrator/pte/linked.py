@@ -114,6 +114,17 @@ class LinkedMethod:
         )
 
     @property
+    def has_initial_bytes(self) -> bool:
+        """Something is written before the first call: slots, sizes, state."""
+        state = (index for index, data in self.data if data)
+        values = (self.values[index] for index in state)
+        return (
+            not self.has_constant_slots
+            or self.dynamic_words > 0
+            or any(isinstance(v, TensorValue) and v.is_planned for v in values)
+        )
+
+    @property
     def dynamic_words(self) -> int:
         """32-bit words for the capacity and sizes of tensors that may change size."""
         return sum(
@@ -122,10 +133,14 @@ class LinkedMethod:
             if isinstance(value, TensorValue) and value.is_dynamic
         )
 
-    def state_bytes(self, *, pointer_bytes: int) -> int:
-        """RAM for slots and sizes that change."""
+    def state_bytes(self, *, pointer_bytes: int, compact: bool) -> int:
+        """RAM for slots and sizes that change; slots of `compact` tables are smaller.
+
+        Source: size of `Value` in runtime/include/orch/value.h, which asserts it.
+        """
         slots = 0 if self.has_constant_slots else len(self.values)
-        return slots * 4 * pointer_bytes + 4 * self.dynamic_words
+        pointers = 3 if compact else 4
+        return slots * pointers * pointer_bytes + 4 * self.dynamic_words
 
     @property
     def constants(self) -> tuple[bytes, ...]:

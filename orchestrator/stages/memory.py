@@ -27,6 +27,7 @@ from orchestrator.core.memory import (
 from orchestrator.core.regions import NO_PINS, Concurrency
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.pte.caller import caller_bytes
+from orchestrator.pte.compact import table_layout
 from orchestrator.pte.delegates import delegate_states, with_delegates
 from orchestrator.pte.interface import (
     NUMBER_LISTS,
@@ -99,6 +100,7 @@ def plan_memory(
     ]
     if problems:
         raise ModelError(problems)
+    compact = table_layout(programs, linked).compact
     models = tuple(
         ModelMemory(
             model=name,
@@ -112,7 +114,7 @@ def plan_memory(
                     program,
                     method,
                     state_bytes=linked[name][index].state_bytes(
-                        pointer_bytes=pointer_bytes
+                        pointer_bytes=pointer_bytes, compact=compact
                     )
                     if name in linked
                     else method_state_bytes(

@@ -23,6 +23,11 @@
 #define ORCH_LISTS 0
 #endif
 
+/// 1 if all inputs and outputs of the product are tensors.
+#ifndef ORCH_TENSORS_ONLY
+#define ORCH_TENSORS_ONLY 0
+#endif
+
 #if ORCH_TRACE
 #include "orch/trace.h"
 #endif
@@ -67,7 +72,7 @@ size_t capacity(const Tensor& tensor) {
 
 /// Gives each of them its place. False: there is too little memory.
 bool give_memory(const ModelMethod& method) {
-  const MethodImage& image = method.loaded->image;
+  const MethodImage& image = image_of(method);
   clear_memory(method);
   size_t used = 0;
   for (size_t i = 0; i < image.inputs.size() + image.outputs.size(); ++i) {
@@ -95,17 +100,26 @@ constexpr bool kTraced = ORCH_TRACE != 0;
 constexpr uint32_t kResponseMagic = kTraced ? 0x3154524FU   // "ORT1"
                                             : 0x3153524FU;  // "ORS1"
 constexpr bool kLists = ORCH_LISTS != 0;
+constexpr bool kTensorsOnly = ORCH_TENSORS_ONLY != 0;
 constexpr uint32_t kFresh = 1;
 
-enum ExitCode : int { kDone = 0, kBadRequest = 3, kWriteFailed = 4 };
+enum ExitCode : int {
+  kDone = 0,
+  kBadRequest = 3,
+  kWriteFailed = 4,
+  kNoFile = 5,
+};
 
 bool read_word(File file, uint32_t& word) {
   return platform::read(file, &word, sizeof word);
 }
 
-bool write_word(File file, uint32_t word) {
-  return platform::write(file, &word, sizeof word);
+template <size_t kCount>
+bool write_words(File file, const uint32_t (&words)[kCount]) {
+  return platform::write(file, words, sizeof words);
 }
+
+bool write_word(File file, uint32_t word) { return write_words(file, {word}); }
 
 #if ORCH_TRACE
 /// Ticks of one call: of loading, of each instruction, of the whole run.
@@ -179,28 +193,29 @@ bool read_tag(File request, Tag tag) {
   return read_word(request, word) && word == static_cast<uint32_t>(tag);
 }
 
+bool read_scalar(File request, Value& value) {
+  uint32_t words[2];
+  if (!platform::read(request, words, sizeof words)) return false;
+  const Scalar scalar{value.tag(), {words[0], words[1]}};
+  if (scalar.is_floating()) {
+    value.set_double(scalar.to_double());
+  } else if (scalar.is_bool()) {
+    value.set_bool(scalar.bits() != 0);
+  } else {
+    value.set_int(scalar.bits());
+  }
+  return true;
+}
+
 /// Reads a value that is no list into its place. What a program has fixed comes
 /// as its tag alone, and stays. False: the request is wrong.
 bool read_value(File request, Value& value) {
-  uint32_t tag;
-  if (!read_word(request, tag) || tag != static_cast<uint32_t>(value.tag())) {
+  if (!read_tag(request, kTensorsOnly ? Tag::Tensor : value.tag())) {
     return false;
   }
-  if (!value.is_tensor()) {
+  if (!kTensorsOnly && !value.is_tensor()) {
     if (kLists && !value.is_scalar()) return true;
-    uint32_t words[2];
-    if (!value.is_scalar() || !platform::read(request, words, sizeof words)) {
-      return false;
-    }
-    Scalar scalar{value.tag(), {words[0], words[1]}};
-    if (scalar.is_floating()) {
-      value.set_double(scalar.to_double());
-    } else if (scalar.is_bool()) {
-      value.set_bool(scalar.bits() != 0);
-    } else {
-      value.set_int(scalar.bits());
-    }
-    return true;
+    return value.is_scalar() && read_scalar(request, value);
   }
   Tensor& tensor = value.tensor();
   uint32_t dim;
@@ -226,7 +241,7 @@ bool read_input(File request, const ModelMethod& method, Value& value) {
     return false;
   }
   for (uint32_t i = 0; i < count; ++i) {
-    const bool none = static_cast<const int32_t*>(list.items)[i] < 0;
+    const bool none = list.tensor_index(i) < 0;
     if (!(none ? read_tag(request, Tag::None)
                : read_value(request, item(method, value, i)))) {
       return false;
@@ -237,21 +252,22 @@ bool read_input(File request, const ModelMethod& method, Value& value) {
 
 /// Writes a value that is no list.
 bool write_value(File response, const Value& value) {
-  if (!write_word(response, static_cast<uint32_t>(value.tag()))) return false;
-  if (value.is_scalar()) {
-    return platform::write(response, value.scalar().words,
-                           sizeof value.scalar().words);
+  const uint32_t tag =
+      static_cast<uint32_t>(kTensorsOnly ? Tag::Tensor : value.tag());
+  if (!kTensorsOnly && value.is_scalar()) {
+    const Scalar& scalar = value.scalar();
+    return write_words(response, {tag, scalar.words[0], scalar.words[1]});
   }
-  if (value.tag() == Tag::String) {
+  if (!kTensorsOnly && value.tag() == Tag::String) {
     const List& text = value.list();
-    return write_word(response, text.count) &&
+    return write_words(response, {tag, text.count}) &&
            platform::write(response, text.items, text.count);
   }
-  if (!value.is_tensor()) return true;
+  if (!kTensorsOnly && !value.is_tensor()) return write_word(response, tag);
   const Tensor& tensor = value.tensor();
   const size_t bytes = tensor.nbytes();
-  return write_word(response, static_cast<uint32_t>(tensor.dtype)) &&
-         write_word(response, tensor.dim) &&
+  return write_words(response,
+                     {tag, static_cast<uint32_t>(tensor.dtype), tensor.dim}) &&
          platform::write(response, tensor.dims, tensor.dim * sizeof(int32_t)) &&
          (bytes == 0 || platform::write(response, tensor.memory, bytes));
 }
@@ -266,8 +282,7 @@ bool write_output(File response, const ModelMethod& method, uint32_t index) {
     return write_value(response, value);
   }
   const uint32_t count = value.list().count;
-  if (!write_word(response, static_cast<uint32_t>(value.tag())) ||
-      !write_word(response, count)) {
+  if (!write_words(response, {static_cast<uint32_t>(value.tag()), count})) {
     return false;
   }
   if (!ints && !tensors) {
@@ -279,7 +294,7 @@ bool write_output(File response, const ModelMethod& method, uint32_t index) {
     if (ints) {
       const int64_t number = list_int(method, index, i);
       written = platform::write(response, &number, sizeof number);
-    } else if (static_cast<const int32_t*>(value.list().items)[i] < 0) {
+    } else if (value.list().tensor_index(i) < 0) {
       written = write_word(response, static_cast<uint32_t>(Tag::None));
     } else {
       written = write_value(response, item(method, value, i));
@@ -289,28 +304,26 @@ bool write_output(File response, const ModelMethod& method, uint32_t index) {
   return true;
 }
 
-/// Result of one call: error, instruction it stopped at, bytes of method state.
-bool write_status(File response, RunStatus status, uint32_t state_used) {
-  return write_word(response, static_cast<uint32_t>(status.error)) &&
-         write_word(response, status.instruction) &&
-         write_word(response, state_used);
-}
+/// What a request says of a call before its inputs.
+struct CallHeader {
+  uint32_t method;
+  uint32_t flags;
+  uint32_t inputs;
+};
 
 /// Carries out one call. Sets `failed` when the method reported an error, which
 /// ends the run: later inputs in the request cannot be placed. In a damaged
 /// image, which `intact` tells, no method is loaded.
 int run_call(File request, File response, Error intact, bool& failed) {
-  uint32_t index;
-  uint32_t flags;
-  uint32_t inputs;
-  if (!read_word(request, index) || !read_word(request, flags) ||
-      !read_word(request, inputs) || index >= kModelMethods.size()) {
+  CallHeader call;
+  if (!platform::read(request, &call, sizeof call) ||
+      call.method >= kModelMethods.size()) {
     return kBadRequest;
   }
-  if ((flags & kFresh) != 0) {
+  if ((call.flags & kFresh) != 0) {
     for (const ModelMethod* method : kModelMethods) unload(*method);
   }
-  const ModelMethod& method = *kModelMethods[index];
+  const ModelMethod& method = *kModelMethods[call.method];
   const bool loads = method.loaded->state_used == 0;
   call_trace.load(response);
   RunStatus status = {intact, UINT32_MAX};
@@ -319,11 +332,11 @@ int run_call(File request, File response, Error intact, bool& failed) {
   const uint32_t state_used = method.loaded->state_used;
   uint32_t outputs = 0;
   if (status.error == Error::Ok) {
-    const MethodImage& image = method.loaded->image;
-    if (inputs != image.inputs.size() || !give_memory(method)) {
+    const MethodImage& image = image_of(method);
+    if (call.inputs != image.inputs.size() || !give_memory(method)) {
       return kBadRequest;
     }
-    for (uint32_t i = 0; i < inputs; ++i) {
+    for (uint32_t i = 0; i < call.inputs; ++i) {
       if (!read_input(request, method, input(method, i))) {
         return kBadRequest;
       }
@@ -334,13 +347,14 @@ int run_call(File request, File response, Error intact, bool& failed) {
     outputs = static_cast<uint32_t>(image.outputs.size());
   }
   if (!call_trace.finish()) return kWriteFailed;
-  if (!write_status(response, status, state_used)) return kWriteFailed;
-  if (status.error != Error::Ok) {
-    failed = true;
-    return kDone;
-  }
-  if (!write_word(response, outputs)) return kWriteFailed;
-  for (uint32_t i = 0; i < outputs; ++i) {
+  failed = status.error != Error::Ok;
+  // Error, instruction it stopped at, bytes of method state; how many outputs
+  // follow, if it did not fail.
+  const uint32_t words[] = {static_cast<uint32_t>(status.error),
+                            status.instruction, state_used, outputs};
+  const size_t bytes = failed ? sizeof words - sizeof outputs : sizeof words;
+  if (!platform::write(response, words, bytes)) return kWriteFailed;
+  for (uint32_t i = 0; !failed && i < outputs; ++i) {
     if (!write_output(response, method, i)) return kWriteFailed;
   }
   return kDone;
@@ -364,21 +378,16 @@ int orch_application(const char* request_path, const char* response_path) {
   using namespace orch;
   const File request = platform::open_for_reading(request_path);
   const File response = platform::open_for_writing(response_path);
-  if (request < 0 || response < 0) {
-    platform::log("cannot open the request or the response file");
-    return kBadRequest;
-  }
-  uint32_t magic = 0;
-  uint32_t calls = 0;
-  if (!read_word(request, magic) || magic != kRequestMagic ||
-      !read_word(request, calls)) {
+  if (request < 0 || response < 0) return kNoFile;
+  uint32_t head[2];  // magic number, count of calls
+  if (!platform::read(request, head, sizeof head) || head[0] != kRequestMagic) {
     return kBadRequest;
   }
   if (!write_word(response, kResponseMagic)) return kWriteFailed;
   int code = kDone;
   bool failed = false;
   const Error intact = check_image();
-  for (uint32_t i = 0; i < calls && code == kDone && !failed; ++i) {
+  for (uint32_t i = 0; i < head[1] && code == kDone && !failed; ++i) {
     code = run_call(request, response, intact, failed);
   }
   platform::close(request);

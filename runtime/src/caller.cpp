@@ -6,9 +6,9 @@ namespace {
 /// Calls fn(tensor) for every input and output in memory of the caller.
 template <typename Fn>
 void for_each(const MethodImage& image, Fn fn) {
-  const Span<const int32_t> ends[] = {image.inputs, image.outputs};
-  for (const Span<const int32_t>& indices : ends) {
-    for (const int32_t index : indices) {
+  const Span<const ValueIndex> ends[] = {image.inputs, image.outputs};
+  for (const Span<const ValueIndex>& indices : ends) {
+    for (const ValueIndex index : indices) {
       Value& value = image.values[static_cast<size_t>(index)];
       if (value.is_tensor() && (value.tensor().flags & Tensor::kCaller) != 0) {
         fn(value.tensor());
@@ -30,14 +30,13 @@ Error set_memory(Value& value, const void* memory) {
 
 Error check_memory(const ModelMethod& method) {
   bool set = true;
-  for_each(method.loaded->image,
+  for_each(image_of(method),
            [&set](const Tensor& tensor) { set &= tensor.memory != nullptr; });
   return set ? Error::Ok : Error::MemoryNotSet;
 }
 
 void clear_memory(const ModelMethod& method) {
-  for_each(method.loaded->image,
-           [](Tensor& tensor) { tensor.memory = nullptr; });
+  for_each(image_of(method), [](Tensor& tensor) { tensor.memory = nullptr; });
 }
 
 void get_sizes(const ModelMethod& method, uint32_t index, int32_t* sizes) {

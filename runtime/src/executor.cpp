@@ -1,4 +1,5 @@
 #include "orch/method.h"
+#include "switches.h"
 
 /// 1 for products whose profile asks for trace hooks; else nothing of them is
 /// compiled.
@@ -36,7 +37,7 @@ class Trace {
   explicit Trace(const MethodImage& image) {
     const uint32_t count = static_cast<uint32_t>(kModelMethods.size());
     for (uint32_t i = 0; i < count; ++i) {
-      if (&kModelMethods[i]->loaded->image == &image) method_ = i;
+      if (&image_of(*kModelMethods[i]) == &image) method_ = i;
     }
   }
   void begin() { begin_ = orch_trace_ticks(); }
@@ -70,6 +71,9 @@ bool holds(const Value& condition) {
 RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
   const uint32_t count = static_cast<uint32_t>(method.instructions.size());
   Value* const values = method.values.data();
+  // Of a compact method: they lie behind its instructions.
+  const ValueIndex* const table =
+      reinterpret_cast<const ValueIndex*>(method.instructions.end());
   Trace trace(method);
   uint32_t executed = 0;
   uint32_t next = 0;
@@ -79,10 +83,10 @@ RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
       return {Error::InstructionLimit, next};
     }
     trace.begin();
-    switch (instruction.kind) {
+    switch (kControlFlow ? instruction.kind : Instruction::Kind::Kernel) {
       case Instruction::Kind::Kernel: {
-        const Args args(values, instruction.call.args, instruction.arg_count);
-        const Error error = instruction.call.function(args);
+        const Args args(values, instruction.args(table), instruction.arg_count);
+        const Error error = instruction.function()(args);
         trace.end(next);
         if (error != Error::Ok) return {error, next};
         break;

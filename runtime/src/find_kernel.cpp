@@ -59,7 +59,7 @@ const char* match_key_entry(const char* key, const Tensor& tensor) {
   for (int i = 0; i < tensor.dim; ++i) {
     // Ranks are below 10: one digit for each dimension.
     if (i != 0 && *key++ != ',') return nullptr;
-    if (*key++ != static_cast<char>('0' + tensor.order[i])) return nullptr;
+    if (*key++ != static_cast<char>('0' + tensor.order()[i])) return nullptr;
   }
   return key;
 }

@@ -64,6 +64,9 @@ Error check_tables(Span<const Value> values,
     uint32_t words[3] = {static_cast<uint32_t>(instruction.kind) |
                              uint32_t{instruction.arg_count} << 8,
                          0, 0};
+#if ORCH_INDEX_BYTES != 4
+    words[1] = instruction.first_arg;
+#endif
     if (instruction.kind == Instruction::Kind::Move) {
       words[1] = static_cast<uint32_t>(instruction.move.from);
       words[2] = static_cast<uint32_t>(instruction.move.to);

@@ -10,14 +10,13 @@ namespace orch {
 bool items_fit(const ModelMethod& method, const Value& list,
                Span<const Port> items, bool writable) {
   if (list.list().count != items.size()) return false;
-  const int32_t* const indices = static_cast<const int32_t*>(list.list().items);
   for (size_t i = 0; i < items.size(); ++i) {
-    if (indices[i] < 0) {
+    const int32_t at = list.list().tensor_index(static_cast<uint32_t>(i));
+    if (at < 0) {
       if (items[i].tag != Tag::None) return false;
       continue;
     }
-    const Value& value =
-        method.loaded->image.values[static_cast<size_t>(indices[i])];
+    const Value& value = image_of(method).values[static_cast<size_t>(at)];
     // The caller's memory is for whole inputs and outputs only.
     if (!fits(value, items[i], Tensor::kDynamic)) return false;
     if (writable && value.is_tensor() &&
@@ -49,7 +48,7 @@ Error read_tensor(const Tensor& tensor, void* data, size_t capacity,
 
 int64_t list_int(const ModelMethod& method, uint32_t index, uint32_t at) {
   const List& list = output(method, index).list();
-  const IntList ints(list, method.loaded->image.values.data());
+  const IntList ints(list, image_of(method).values.data());
   return at < list.count ? ints[static_cast<int>(at)] : 0;
 }
 

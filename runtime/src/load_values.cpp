@@ -125,7 +125,7 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
   tensor.dtype = static_cast<ScalarType>(
       reader_.scalar<uint8_t>(table, slot::kScalarType));
   tensor.dims = static_cast<const int32_t*>(reader_.items(sizes, 4));
-  tensor.order = static_cast<const uint8_t*>(reader_.items(order, 1));
+  tensor.dim_order = static_cast<const uint8_t*>(reader_.items(order, 1));
   const int8_t dynamism = reader_.scalar<int8_t>(table, slot::kDynamism);
   ORCH_CHECK(!reader_.failed() && sizes.count == order.count,
              Error::InvalidProgram);
@@ -150,7 +150,7 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
     empty |= size == 0;
     bound *= size == 0 ? 1U : size;
     ORCH_CHECK(bound <= INT32_MAX, Error::InvalidProgram);
-    const unsigned dim = tensor.order[i];
+    const unsigned dim = tensor.dim_order[i];
     ORCH_CHECK(dim < tensor.dim, Error::InvalidProgram);
     seen |= 1U << dim;
     identity = identity && dim == static_cast<unsigned>(i);

@@ -7,6 +7,8 @@
 
 namespace orch {
 
+// Compact tables have no loader beside them.
+#if ORCH_INDEX_BYTES == 4
 namespace {
 
 #if ORCH_EXTERNAL_DATA
@@ -44,22 +46,28 @@ Error load_linked(const ModelMethod& method) {
   loaded.state_used = static_cast<uint32_t>(used);
   return Error::Ok;
 }
+#endif
 
 Error start_prelinked(const ModelMethod& method) {
-  for (const InitialBytes& bytes : method.prelinked->initial) {
-    memcpy(bytes.to, bytes.from, bytes.count);
+  if constexpr (kInitialBytes) {
+    for (const InitialBytes& bytes : method.prelinked->initial) {
+      memcpy(bytes.to, bytes.from, bytes.count);
+    }
   }
+#if ORCH_INDEX_BYTES == 4
   method.loaded->image = method.prelinked->image;
-  const uint32_t bytes = method.prelinked->state_bytes;
+#endif
+  const uint32_t bytes = kInitialBytes ? method.prelinked->state_bytes : 0;
   method.loaded->state_used = bytes == 0 ? 1 : bytes;
   return Error::Ok;
 }
 
+#if ORCH_INDEX_BYTES == 4
 namespace {
 
 /// Flags of an input or output that matter to the API. An output that is an
 /// input of the caller, or an earlier output, is read where that is.
-uint8_t port_mask(const MethodImage& image, Span<const int32_t> indices,
+uint8_t port_mask(const MethodImage& image, Span<const ValueIndex> indices,
                   size_t at) {
   const Value& value = image.values[static_cast<size_t>(indices[at])];
   if (!kCallerIo || !value.is_tensor()) return Tensor::kDynamic;
@@ -74,7 +82,7 @@ uint8_t port_mask(const MethodImage& image, Span<const int32_t> indices,
   return Tensor::kDynamic | Tensor::kCaller;
 }
 
-bool fit(const MethodImage& image, Span<const int32_t> indices,
+bool fit(const MethodImage& image, Span<const ValueIndex> indices,
          Span<const Port> ports) {
   if (indices.size() != ports.size()) return false;
   for (size_t i = 0; i < ports.size(); ++i) {
@@ -107,6 +115,7 @@ Error replace(const ModelMethod& method, Span<const uint8_t> bytes,
   loaded.state_used = used == 0 ? 1 : static_cast<uint32_t>(used);
   return Error::Ok;
 }
+#endif
 
 Error set_input(const ModelMethod& method, uint32_t index, const void* data,
                 Span<const int32_t> sizes) {

@@ -15,7 +15,7 @@ inline bool fits(const Value& value, const Port& port, uint8_t mask) {
     return false;
   }
   for (int i = 0; i < tensor.dim; ++i) {
-    if (tensor.size(i) != port.sizes[i] || tensor.order[i] != port.order[i]) {
+    if (tensor.size(i) != port.sizes[i] || tensor.order()[i] != port.order[i]) {
       return false;
     }
   }

@@ -19,6 +19,16 @@
 #define ORCH_SCRATCH_CHECKS 1
 #endif
 
+/// 0 if all methods are prelinked and none moves a value or jumps.
+#ifndef ORCH_CONTROL_FLOW
+#define ORCH_CONTROL_FLOW 1
+#endif
+
+/// 0 if all methods are prelinked and nothing is written before they run.
+#ifndef ORCH_INITIAL_BYTES
+#define ORCH_INITIAL_BYTES 1
+#endif
+
 /// 1 if arenas of methods overlap: no program may keep anything in those.
 #ifndef ORCH_COMMON_ARENAS
 #define ORCH_COMMON_ARENAS 0
@@ -28,6 +38,8 @@ namespace orch {
 
 constexpr bool kCallerIo = ORCH_CALLER_IO != 0;
 constexpr bool kInlineConstants = ORCH_INLINE_CONSTANTS != 0;
+constexpr bool kControlFlow = ORCH_CONTROL_FLOW != 0;
+constexpr bool kInitialBytes = ORCH_INITIAL_BYTES != 0;
 constexpr bool kScratchChecks = ORCH_SCRATCH_CHECKS != 0;
 
 }  // namespace orch

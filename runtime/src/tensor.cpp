@@ -1,13 +1,14 @@
 #include "orch/tensor.h"
 
 #include "orch/value.h"
+#include "switches.h"
 
 namespace orch {
 
 Strides::Strides(const Tensor& tensor) {
   int32_t stride = 1;
   for (int i = tensor.dim; i-- > 0;) {
-    const int d = tensor.contiguous() ? i : tensor.order[i];
+    const int d = tensor.contiguous() ? i : tensor.order()[i];
     at[d] = stride;
     // A size of 0 leaves the rest 0: such a tensor has no element to reach.
     stride *= tensor.dims[d];
@@ -28,17 +29,14 @@ bool same_sizes(const Tensor& a, const Tensor& b) {
 
 bool same_layout(const Tensor& a, const Tensor& b) {
   if (a.dim != b.dim) return false;
-  if (a.contiguous() && b.contiguous()) return true;
-  for (int i = 0; i < a.dim; ++i) {
-    if (a.order[i] != b.order[i]) return false;
-  }
-  return true;
+  return memcmp(a.order(), b.order(), a.dim) == 0;
 }
 
 Error resize(Tensor& tensor, Span<const int32_t> sizes) {
   if (has_sizes(tensor, sizes)) return Error::Ok;
   ORCH_CHECK(sizes.size() == tensor.dim, Error::InvalidArgument);
-  ORCH_CHECK((tensor.flags & Tensor::kDynamic) != 0, Error::InvalidArgument);
+  ORCH_CHECK(kDynamicSizes && (tensor.flags & Tensor::kDynamic) != 0,
+             Error::InvalidArgument);
   // `extent` leaves zeros out: below 2^31, as the loader has it, so that no
   // arithmetic on sizes and strides can overflow.
   uint64_t extent_bytes = item_bytes(tensor.dtype);
@@ -56,6 +54,11 @@ Error resize(Tensor& tensor, Span<const int32_t> sizes) {
   memcpy(const_cast<int32_t*>(tensor.dims), sizes.data(),
          tensor.dim * sizeof(int32_t));
   return Error::Ok;
+}
+
+int64_t IntList::operator[](int index) const {
+  const IntItem at = static_cast<const IntItem*>(list_.items)[index];
+  return values_[at].to_int();
 }
 
 int64_t Scalar::to_int() const {

@@ -26,7 +26,7 @@ TEST_CASE("a planned tensor lies in its arena") {
   CHECK(matrix.dim == 2);
   CHECK(matrix.size(0) == 2);
   CHECK(matrix.size(1) == 3);
-  CHECK(matrix.order[0] == 1);
+  CHECK(matrix.order()[0] == 1);
   CHECK(matrix.flags == 0);
   CHECK(matrix.memory == loaded.arenas.spans()[1].data() + 56);
   const Tensor& scalar = loaded.value(1).tensor();

@@ -93,7 +93,7 @@ Tensor read_tensor() {
   tensor.memory = allocate(bytes);
   if (!good) return tensor;
   tensor.dims = sizes[slot] + 1;
-  tensor.order = orders[slot];
+  tensor.dim_order = orders[slot];
   read(tensor.memory, bytes);
   return tensor;
 }

@@ -32,7 +32,7 @@ uint32_t runs[kMaxMethods];
 void note(uint32_t (&depths)[kMaxMethods], const MethodImage& image,
           uint32_t depth) {
   for (size_t i = 0; i < kModelMethods.size(); ++i) {
-    if (&kModelMethods[i]->loaded->image != &image) continue;
+    if (&image_of(*kModelMethods[i]) != &image) continue;
     if (depths[i] < depth) depths[i] = depth;
   }
 }
@@ -40,7 +40,7 @@ void note(uint32_t (&depths)[kMaxMethods], const MethodImage& image,
 __attribute__((noinline)) Error measured_load_linked(
     const ModelMethod& method) {
   Error error;
-  note(loads, method.loaded->image,
+  note(loads, image_of(method),
        stack::depth_of([&] { error = real_load_linked(method); }));
   return error;
 }

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.operator import ArgKind
 from orchestrator.core.scratch import scratch_arguments
-from orchestrator.pte.interface import has_lists
+from orchestrator.pte.compact import WIDE_TABLES
 from orchestrator.stages.compile.ninja import ninja_text
+from orchestrator.stages.compile.switches import (
+    BESIDE_MODELS,
+    has_source,
+    port_switches,
+    smallest,
+    table_flags,
+    table_switches,
+)
 from orchestrator.stages.compile.units import (
     SELECTED,
     SOURCES,
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.resolution import Resolution
     from orchestrator.core.toolchain import Toolchain
+    from orchestrator.pte.compact import TableLayout
     from orchestrator.pte.program import Program
     from orchestrator.targets import Target
 
@@ -95,6 +104,7 @@ def plan_compile(
     external: bool = False,
     inline_constants: bool = False,
     common_arenas: bool = False,
+    tables: TableLayout = WIDE_TABLES,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -117,11 +127,12 @@ def plan_compile(
         external: Programs leave constants outside, which the loader finds by name.
         inline_constants: Programs have constants inside the flatbuffer.
         common_arenas: Arenas of methods overlap.
+        tables: How tables of methods are laid out.
     """
-    lists = any(has_lists(m) for p in programs.values() for m in p.methods)
     common = (
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
+        *table_flags(tables),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
         *_COMMON,
@@ -142,17 +153,19 @@ def plan_compile(
             switches += ("-DORCH_SCRATCH_CHECKS=0",)
         if source == _RUNNER:
             switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
-            switches += ("-DORCH_LISTS=1",) if lists else ()
+            switches += port_switches(programs.values())
         if common_arenas and source == _LOADS_STATE:
             switches = ("-DORCH_COMMON_ARENAS=1", *switches)
         if external and source in _EXTERNAL_DATA:
             switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
+        switches += table_switches(source, tables)
         return _unit(source, (*flags, *switches), target, toolchain)
 
     library_sources = tuple(
         f"runtime/{s}"
         for s in runtime_sources
-        if s.startswith("src/") and (resolution.delegates or s != _ONLY_FOR_DELEGATES)
+        if s.startswith("src/")
+        and has_source(s, tables, delegates=bool(resolution.delegates))
     )
     checking = _with_scratch(resolution) if scratch_checks else frozenset[str]()
     kernel_units = [
@@ -225,9 +238,6 @@ def plan_compile(
 
 _RUNNER = "runtime/app/runner.cpp"
 _TRACED = frozenset({"runtime/src/executor.cpp", _RUNNER})
-
-
-_ONLY_FOR_DELEGATES = "src/load_delegates.cpp"
 _DELEGATING = frozenset(
     f"runtime/src/{name}.cpp"
     for name in ("executor", "load_delegates", "load_method", "load_values")
@@ -256,13 +266,9 @@ _CALLER_IO = frozenset(
     f"runtime/src/{name}.cpp"
     for name in ("error", "load_method", "load_values", "model")
 )
-
-
 _INLINE_CONSTANTS = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_values", "program")
 )
-
-
 _LOADS_STATE = "runtime/src/load_values.cpp"
 _EXTERNAL_DATA = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
@@ -317,6 +323,8 @@ def _unit(
         includes = (*includes, _FREESTANDING_INCLUDE)
     if source.startswith("runtime/freestanding/"):
         flags = (*flags, *_MEMORY_FUNCTIONS[toolchain.name])
+    elif toolchain.name == "zig" and source.startswith(BESIDE_MODELS):
+        flags = smallest(flags)
     if source.startswith("runtime/platform/"):
         includes = (*includes, f"-I{SOURCES}/{path.parent}")
     return CompileUnit(f"{SOURCES}/{source}", f"obj/{source}.o", (*flags, *includes))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.artifact import GeneratedFile
 from orchestrator.core.integrity import CheckImage
+from orchestrator.pte.compact import table_layout
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.values import TensorValue
 from orchestrator.stages.generate.api_functions import api_functions
@@ -35,7 +36,7 @@ from orchestrator.stages.generate.shared import (
 from orchestrator.stages.generate.tables import kernel_declaration, model_symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from orchestrator.core.memory import MemoryPlan, MethodMemory
     from orchestrator.pte.linked import LinkedMethod
@@ -85,8 +86,14 @@ def api_source(
         }
     )
     declarations = "".join(f"{kernel_declaration(f)}\n" for f in functions_called)
+    layout = table_layout(programs, linked)
     texts = {
-        m.base: prelinked_block(linked[m.model][m.index], m.base, constants[m.model])
+        m.base: prelinked_block(
+            linked[m.model][m.index],
+            m.base,
+            constants[m.model],
+            index_bytes=layout.index_bytes,
+        )
         for m in methods
         if m.model in linked
     }
@@ -101,12 +108,18 @@ def api_source(
         together = {group[0].model for group in sharing(methods, memory)}
         ready = [m for m in methods if m.model not in together] if at_load else []
         blocks += "\n\n"
-        blocks += intact_functions(methods, programs, linked, texts, ready=ready)
+        blocks += intact_functions(
+            methods, programs, linked, texts, ready=ready, compact=layout.compact
+        )
     entries = "\n\n".join(
         [
             *start_declarations(methods, memory),
             *(
-                _method(m, programs, linked, memory_of(memory, m), at_load=at_load)
+                _prelinked_method(
+                    m, memory_of(memory, m), at_load=at_load, compact=layout.compact
+                )
+                if m.model in linked
+                else _method(m, programs, memory_of(memory, m), at_load=at_load)
                 for m in methods
             ),
             *start_definitions(methods, memory, linked, checks=at_load),
@@ -257,28 +270,38 @@ def _prelinked(
     return "\n".join(lines)
 
 
+def _start(method: ApiMethod, memory: MethodMemory) -> str:
+    """What makes a method ready that shares memory; "" for others."""
+    return start_function(method) if any(a.shared for a in memory.arenas) else ""
+
+
+def _prelinked_method(
+    method: ApiMethod, memory: MethodMemory, *, at_load: bool, compact: bool
+) -> str:
+    """A prelinked method as the functions below see it.
+
+    Each is an object of its own, so that the linker drops what is not used.
+    """
+    ready = f"{method.base}_ready" if at_load else "start_prelinked"
+    name, index = method.method.name, method.index
+    loader = f'    "{method.model}", "{name}", {{}}, {index}, {{}}, {{}},\n'
+    return (
+        f"constexpr ModelMethod {method.base}_method = {{\n"
+        f"{'' if compact else loader}"
+        f"    &{method.base}_loaded, &{method.base}_prelinked,"
+        f" {_start(method, memory) or ready}}};"
+    )
+
+
 def _method(
     method: ApiMethod,
     programs: Mapping[str, Program],
-    linked: Collection[str],
     memory: MethodMemory,
     *,
     at_load: bool,
 ) -> str:
-    """The method as the functions below see it.
-
-    Each is an object of its own, so that the linker drops what is not used.
-    """
+    """A method of a program, the same way."""
     m = method.method
-    start = start_function(method) if any(a.shared for a in memory.arenas) else ""
-    if method.model in linked:
-        ready = f"{method.base}_ready" if at_load else "start_prelinked"
-        return (
-            f"constexpr ModelMethod {method.base}_method = {{\n"
-            f'    "{method.model}", "{m.name}", {{}}, {method.index}, {{}}, {{}},\n'
-            f"    &{method.base}_loaded, &{method.base}_prelinked,"
-            f" {start or ready}}};"
-        )
     state = f"{method.base}_state" if m.values or m.instructions else ""
     arenas = f"{method.base}_arenas" if len(m.arena_bytes) > 1 else ""
     size = programs[method.model].size_bytes
@@ -288,5 +311,5 @@ def _method(
         f'    "{method.model}", "{m.name}",'
         f" {{{model_symbol(method.model)}, {size}}}, {method.index},\n"
         f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr,"
-        f" {start or ready}}};"
+        f" {_start(method, memory) or ready}}};"
     )

@@ -25,6 +25,7 @@ from orchestrator.pte.values import (
 )
 from orchestrator.stages.generate.external import external_symbols
 from orchestrator.stages.generate.ports import cpp_name
+from orchestrator.stages.generate.prelinked import argument_table
 from orchestrator.stages.generate.tables import model_symbol
 
 if TYPE_CHECKING:
@@ -40,8 +41,12 @@ _DYNAMIC, _CONTIGUOUS, _READ_ONLY, _CALLER = 1, 2, 4, 8  # flags of orch::Tensor
 _KERNEL, _MOVE, _JUMP_FALSE = 0, 1, 2  # orch::Instruction::Kind
 
 
-def table_words(method: LinkedMethod) -> list[tuple[int, int, int]]:
+def table_words(
+    method: LinkedMethod, *, compact: bool = False
+) -> list[tuple[int, int, int]]:
     """What the tables of a method hold besides addresses, as `check_tables` reads it.
+
+    In `compact` tables a call has an index in place of the address of its arguments.
 
     Returns:
         Three words per value, then three per instruction; as unsigned 32-bit numbers.
@@ -55,7 +60,8 @@ def table_words(method: LinkedMethod) -> list[tuple[int, int, int]]:
         )
         for index, value in enumerate(method.values)
     ]
-    words += [_instruction_words(instruction) for instruction in method.instructions]
+    starts = argument_table(method)[1] if compact else {}
+    words += [_instruction_words(i, starts) for i in method.instructions]
     return words
 
 
@@ -85,13 +91,16 @@ def _value_words(
     return (tag, *words)
 
 
-def _instruction_words(instruction: LinkedInstruction) -> tuple[int, int, int]:
+def _instruction_words(
+    instruction: LinkedInstruction, starts: Mapping[tuple[int, ...], int]
+) -> tuple[int, int, int]:
     match instruction:
         case MoveCall(source=source, target=target):
             return _MOVE, source, target
         case JumpFalseCall(condition=condition, destination=destination):
             return _JUMP_FALSE, condition, destination
-    return _KERNEL | len(instruction.args) << 8, 0, 0
+    args = instruction.args
+    return _KERNEL | len(args) << 8, starts.get(args, 0), 0
 
 
 def intact_functions(
@@ -101,6 +110,7 @@ def intact_functions(
     texts: Mapping[str, PrelinkedText],
     *,
     ready: Container[ApiMethod],
+    compact: bool = False,
 ) -> str:
     """Checksums and a function per method, in the anonymous namespace of `orch`.
 
@@ -110,6 +120,7 @@ def intact_functions(
         linked: By name of a prelinked model: its methods.
         texts: By the base of a prelinked method's names: its tables.
         ready: Methods that are compared before their first call, each alone.
+        compact: Tables of prelinked methods are.
     """
     parts = [
         _blocks(
@@ -129,7 +140,8 @@ def intact_functions(
     for method in methods:
         if method.model in linked:
             made = linked[method.model][method.index]
-            parts.append(_prelinked(method.base, made, texts[method.base]))
+            text = texts[method.base]
+            parts.append(_prelinked(method.base, made, text, compact=compact))
             start = "start_prelinked"
         else:
             checked = f"{model_symbol(method.model)}_checked"
@@ -155,11 +167,14 @@ def _function(base: str, lines: Iterable[str]) -> str:
     return f"Error {base}_intact() {{\n{body}}}"
 
 
-def _prelinked(base: str, method: LinkedMethod, text: PrelinkedText) -> str:
-    words = [word & 0xFFFFFFFF for row in table_words(method) for word in row]
+def _prelinked(
+    base: str, method: LinkedMethod, text: PrelinkedText, *, compact: bool
+) -> str:
+    rows = table_words(method, compact=compact)
+    words = [word & 0xFFFFFFFF for row in rows for word in row]
     crc = crc32(struct.pack(f"<{len(words)}I", *words))
     values = f"{{{text.values}, {len(method.values)}}}" if method.values else "{}"
-    instructions = f"{base}_instructions" if method.instructions else "{}"
+    instructions = text.instructions or "{}"
     lines = [
         f"return check_tables({values}, {instructions},",
         f"                    {crc:#010x}U);",

@@ -8,6 +8,7 @@ from math import inf, isinf, isnan, nan
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.memory import model_section
+from orchestrator.pte.compact import WIDE
 from orchestrator.pte.linked import LinkedCall
 from orchestrator.pte.program import JumpFalseCall, MoveCall
 from orchestrator.pte.values import (
@@ -40,7 +41,15 @@ ListValue: TypeAlias = (
 )
 _WORD = 0xFFFFFFFF
 _LINE = 16
-_CODES = {"uint8_t": "B", "int32_t": "i", "int64_t": "q", "double": "d"}
+_CODES = {
+    "uint8_t": "B",
+    "uint16_t": "H",
+    "int32_t": "i",
+    "int64_t": "q",
+    "double": "d",
+}
+_INDEX_TYPES = {1: "uint8_t", 2: "uint16_t", WIDE: "int32_t"}
+_ORDER_WORD = 4  # dimensions of a dim order in a 32-bit word
 
 
 def constants_of(methods: Iterable[LinkedMethod]) -> tuple[bytes, ...]:
@@ -84,16 +93,22 @@ class PrelinkedText:
     Args:
         text: All of them.
         values: Name of the constant table of values.
+        instructions: Name of the table of instructions; "" if there are none.
         blocks: Name and bytes of each table and constant that holds no address.
     """
 
     text: str
     values: str
+    instructions: str
     blocks: tuple[tuple[str, bytes], ...]
 
 
 def prelinked_block(
-    method: LinkedMethod, base: str, constants: Sequence[bytes]
+    method: LinkedMethod,
+    base: str,
+    constants: Sequence[bytes],
+    *,
+    index_bytes: int = WIDE,
 ) -> PrelinkedText:
     """Everything of a prelinked method but its arenas, in the namespace orch.
 
@@ -101,15 +116,33 @@ def prelinked_block(
         method: The method.
         base: What its names begin with.
         constants: Those of its model, in the order of their symbols.
+        index_bytes: Of a value index in its tables; all but `WIDE` are compact.
     """
-    return _Writer(method, base, constants).block()
+    return _Writer(method, base, constants, index_bytes).block()
+
+
+def argument_table(
+    method: LinkedMethod,
+) -> tuple[tuple[int, ...], dict[tuple[int, ...], int]]:
+    """Arguments of all calls in one table, equal lists once; where each begins."""
+    starts: dict[tuple[int, ...], int] = {}
+    table: list[int] = []
+    for instruction in method.instructions:
+        if isinstance(instruction, LinkedCall) and instruction.args not in starts:
+            starts[instruction.args] = len(table)
+            table += instruction.args
+    return tuple(table), starts
 
 
 class _Writer:
     """Writes the tables of one method; equal lists and sizes are written once."""
 
     def __init__(
-        self, method: LinkedMethod, base: str, constants: Sequence[bytes]
+        self,
+        method: LinkedMethod,
+        base: str,
+        constants: Sequence[bytes],
+        index_bytes: int,
     ) -> None:
         self._method = method
         self._base = base
@@ -117,6 +150,10 @@ class _Writer:
         self._symbol = {
             data: constant_symbol(method.model, i) for i, data in enumerate(constants)
         }
+        self._compact = index_bytes != WIDE
+        self._index_type = _INDEX_TYPES[index_bytes]
+        self._none = (1 << 8 * index_bytes) - 1 if self._compact else -1
+        self._args = argument_table(method)
         self._tables: dict[tuple[str, str], str] = {}
         self._words = 0
         self._initial: list[tuple[str, str, str]] = []
@@ -126,8 +163,8 @@ class _Writer:
         method, base = self._method, self._base
         values = [self._value(i, v) for i, v in enumerate(method.values)]
         instructions = [self._instruction(i) for i in method.instructions]
-        inputs = self._array("int32_t", method.inputs)
-        outputs = self._array("int32_t", method.outputs)
+        inputs = self._array(self._index_type, method.inputs)
+        outputs = self._array(self._index_type, method.outputs)
         lines = [
             f"constexpr {declared} = {{{content}}};"
             for (_, content), declared in self._tables.items()
@@ -149,12 +186,8 @@ class _Writer:
             if not constant:
                 lines.append(f"Value {base}_values[{len(values)}];")
                 self._initial.append((f"{base}_values", name, f"sizeof {base}_values"))
-        if instructions:
-            table = ",\n".join(f"    {i}" for i in instructions)
-            lines.append(
-                f"constexpr Instruction {base}_instructions[{len(instructions)}] ="
-                f" {{\n{table}}};"
-            )
+        code, declared = self._code(instructions)
+        lines += declared
         if self._initial:
             table = ",\n".join(
                 f"    {{{to}, {of}, {n}}}" for to, of, n in self._initial
@@ -169,7 +202,7 @@ class _Writer:
             slots = f"{{{cast}, {len(values)}}}"
         lines += [
             f"constexpr PrelinkedMethod {base}_prelinked = {{",
-            f"    {{{{{f'{base}_instructions' if instructions else ''}}}, {slots},",
+            f"    {{{{{code}}}, {slots},",
             f"     {{{inputs}}}, {{{outputs}}}}},",
             f"    {{{f'{base}_initial' if self._initial else ''}}}, {self._state()}}};",
         ]
@@ -177,13 +210,32 @@ class _Writer:
         return PrelinkedText(
             text="\n".join(lines),
             values=f"{base}_{slots}",
+            instructions=code,
             blocks=tuple(self._blocks()),
         )
+
+    def _code(self, instructions: Sequence[str]) -> tuple[str, list[str]]:
+        """Name of the table of instructions, "" if there are none, and its text."""
+        if not instructions:
+            return "", []
+        count, rows = len(instructions), ",\n".join(f"    {i}" for i in instructions)
+        if not self._compact:
+            name = f"{self._base}_instructions"
+            return name, [f"constexpr Instruction {name}[{count}] = {{\n{rows}}};"]
+        args = self._args[0] or (0,)
+        table = f"constexpr InstructionTable<{count}, {len(args)}> {self._base}_code"
+        return f"{self._base}_code.instructions", [
+            f"{table} = {{{{\n{rows}}},\n    {{{', '.join(map(str, args))}}}}};"
+        ]
 
     def _blocks(self) -> Iterator[tuple[str, bytes]]:
         """Constants and tables that hold no address."""
         for data in self._method.constants:
             yield self._symbol[data], data
+        if self._compact and self._args[0]:
+            code = _CODES[self._index_type]
+            packed = struct.pack(f"<{len(self._args[0])}{code}", *self._args[0])
+            yield f"{self._base}_code.args", packed
         for (c_type, content), declared in self._tables.items():
             name = declared.split(" ")[-1].partition("[")[0]
             items = content.split(", ")
@@ -231,11 +283,16 @@ class _Writer:
                 tag, c_type = "BoolList", "uint8_t"
                 items = [str(int(truth)) for truth in truths]
             case IntListValue(items=indices):
-                tag, c_type, items = "IntList", "int64_t", [*map(str, indices)]
+                tag, c_type = (
+                    "IntList",
+                    self._index_type if self._compact else "int64_t",
+                )
+                items = [*map(str, indices)]
             case (
                 TensorListValue(items=indices) | OptionalTensorListValue(items=indices)
             ):
-                tag, c_type, items = "TensorList", "int32_t", [*map(str, indices)]
+                tag, c_type = "TensorList", self._index_type
+                items = [str(self._none if i < 0 else i) for i in indices]
         name = self._array(c_type, items) or "nullptr"
         return f"Value(List{{Tag::{tag}, {len(items)}, {name}}})"
 
@@ -268,23 +325,38 @@ class _Writer:
             self._words += 1 + len(value.sizes)
             self._capacities += [value.size_bytes, *value.sizes]
         else:
-            dims = self._array("int32_t", value.sizes) or "nullptr"
-        order = self._array("uint8_t", value.dim_order) or "nullptr"
+            behind = (
+                _order_words(value.dim_order)
+                if self._compact and not value.is_contiguous
+                else ()
+            )
+            dims = self._array("int32_t", (*value.sizes, *behind)) or "nullptr"
+        order = ""
+        if not self._compact:
+            order = f", {self._array('uint8_t', value.dim_order) or 'nullptr'}"
         return (
             f"Value(Tensor{{Tag::Tensor, ScalarType::{value.dtype.name},"
             f" {len(value.sizes)}, {' | '.join(flags) or '0'},\n"
-            f"                 {memory}, {dims}, {order}}})"
+            f"                 {memory}, {dims}{order}}})"
         )
 
     def _instruction(self, instruction: LinkedInstruction) -> str:
         match instruction:
             case LinkedCall(function=function, args=args):
-                name = self._array("int32_t", args) or "nullptr"
-                return f"Instruction({{{function}, {name}}}, {len(args)})"
+                place: str | int = self._args[1].get(args, 0)
+                if not self._compact:
+                    place = self._array("int32_t", args) or "nullptr"
+                return f"Instruction({{{function}, {place}}}, {len(args)})"
             case MoveCall(source=source, target=target):
                 return f"Instruction(Instruction::Move{{{source}, {target}}})"
             case JumpFalseCall(condition=condition, destination=destination):
                 return f"Instruction(Instruction::Jump{{{condition}, {destination}}})"
+
+
+def _order_words(dim_order: Sequence[int]) -> Iterator[int]:
+    """A dim order as it lies behind sizes: bytes of 32-bit words."""
+    for at in range(0, len(dim_order), _ORDER_WORD):
+        yield int.from_bytes(bytes(dim_order[at : at + _ORDER_WORD]), "little")
 
 
 def _double(number: float) -> str:

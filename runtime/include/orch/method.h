@@ -1,6 +1,7 @@
 // A method that is ready to run, and the executor that runs it.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "orch/error.h"
@@ -12,23 +13,37 @@ namespace orch {
 
 struct DelegateHandle;
 
-/// One instruction: 12 bytes on a 32-bit core.
+#if ORCH_INDEX_BYTES == 4
+/// A number in an instruction.
+using InstructionWord = int32_t;
+#else
+using InstructionWord = uint16_t;
+#endif
+
+/// One instruction: 12 bytes on a 32-bit core, 8 in compact tables.
 struct Instruction {
   enum class Kind : uint8_t { Kernel, Move, JumpFalse, Free, Delegate };
 
   struct Call {
     KernelFn function;
+#if ORCH_INDEX_BYTES == 4
     const int32_t* args;  // value indices, in the program
+#else
+    uint16_t args;  // index of the first one in `InstructionTable::args`
+#endif
   };
   struct Move {
-    int32_t from;
-    int32_t to;
+    InstructionWord from;
+    InstructionWord to;
   };
   struct Jump {
-    int32_t condition;  // value index: a Bool, or a Bool tensor of one element
-    int32_t destination;  // instruction index; the count of instructions ends
-                          // the run
+    InstructionWord condition;  // value index: a Bool, or a Bool tensor of one
+                                // element
+    InstructionWord destination;  // instruction index; the count of
+                                  // instructions ends the run
   };
+
+#if ORCH_INDEX_BYTES == 4
   struct DelegateCall {
     const DelegateHandle* handle;
     const int32_t* args;  // value indices, in the program
@@ -43,22 +58,62 @@ struct Instruction {
   uint16_t arg_count;
   Kind kind;
 
-  Instruction() = default;
   constexpr Instruction(Call to, uint16_t count)
       : call(to), arg_count(count), kind(Kind::Kernel) {}
+  KernelFn function() const { return call.function; }
+  const ValueIndex* args(const ValueIndex*) const { return call.args; }
+#else
+  union {
+    KernelFn kernel;
+    Move move;
+    Jump jump;
+  };
+  uint16_t first_arg;
+  uint8_t arg_count;
+  Kind kind;
+
+  constexpr Instruction(Call to, uint8_t count)
+      : kernel(to.function),
+        first_arg(to.args),
+        arg_count(count),
+        kind(Kind::Kernel) {}
+  KernelFn function() const { return kernel; }
+  /// `table`: those of all instructions.
+  const ValueIndex* args(const ValueIndex* table) const {
+    return table + first_arg;
+  }
+#endif
+
+  Instruction() = default;
+#if ORCH_INDEX_BYTES == 4
   constexpr explicit Instruction(Move what)
       : move(what), arg_count(0), kind(Kind::Move) {}
   constexpr explicit Instruction(Jump where)
       : jump(where), arg_count(0), kind(Kind::JumpFalse) {}
+#else
+  constexpr explicit Instruction(Move what)
+      : move(what), first_arg(0), arg_count(0), kind(Kind::Move) {}
+  constexpr explicit Instruction(Jump where)
+      : jump(where), first_arg(0), arg_count(0), kind(Kind::JumpFalse) {}
+#endif
+};
+
+/// The instructions of a compact method, and behind them the value indices of
+/// all their arguments.
+template <size_t kInstructions, size_t kArgs>
+struct InstructionTable {
+  Instruction instructions[kInstructions];
+  ValueIndex args[kArgs];
 };
 
 /// Everything the executor needs. Made by the loader from a program, or at
-/// build time. Trusted: every index in it is in range.
+/// build time. Trusted: every index in it is in range; in a compact one the
+/// instructions are those of an `InstructionTable`.
 struct MethodImage {
   Span<const Instruction> instructions;
   Span<Value> values;
-  Span<const int32_t> inputs;   // value indices
-  Span<const int32_t> outputs;  // value indices
+  Span<const ValueIndex> inputs;   // value indices
+  Span<const ValueIndex> outputs;  // value indices
 };
 
 /// Where a run stopped.

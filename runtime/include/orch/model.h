@@ -17,7 +17,9 @@ namespace orch {
 
 /// What a method keeps in RAM besides its state block.
 struct LoadedMethod {
+#if ORCH_INDEX_BYTES == 4
   MethodImage image;
+#endif
   // Bytes of the state block, 1 if there is none; 0 until the method is ready.
   // The initialiser
   // makes the type constant-initialised: without it the compiler emits a
@@ -44,12 +46,15 @@ struct PrelinkedMethod {
 
 /// A method of a linked model: constant, in flash.
 struct ModelMethod {
+#if ORCH_INDEX_BYTES == 4
+  // For the loader.
   const char* model;
   const char* name;
   Span<const uint8_t> program;  // empty if it is prelinked
   uint32_t method_index;
   Span<uint8_t> state;
   Span<const Span<uint8_t>> arenas;
+#endif
   LoadedMethod* loaded;
   const PrelinkedMethod* prelinked;
   /// Makes it ready: `load_linked` or `start_prelinked`. A product has the code
@@ -86,6 +91,15 @@ inline Error prepare(const ModelMethod& method) {
   return method.make_ready(method);
 }
 
+/// What the executor needs of a method that is ready.
+inline const MethodImage& image_of(const ModelMethod& method) {
+#if ORCH_INDEX_BYTES == 4
+  return method.loaded->image;
+#else
+  return method.prelinked->image;
+#endif
+}
+
 /// Forgets a loaded method: the next call loads it anew, with its initial
 /// state.
 inline void unload(const ModelMethod& method) { method.loaded->state_used = 0; }
@@ -93,19 +107,19 @@ inline void unload(const ModelMethod& method) { method.loaded->state_used = 0; }
 /// Value of an input or output. The method must be loaded and the index in
 /// range.
 inline Value& input(const ModelMethod& method, uint32_t index) {
-  const MethodImage& image = method.loaded->image;
+  const MethodImage& image = image_of(method);
   return image.values[static_cast<size_t>(image.inputs[index])];
 }
 inline Value& output(const ModelMethod& method, uint32_t index) {
-  const MethodImage& image = method.loaded->image;
+  const MethodImage& image = image_of(method);
   return image.values[static_cast<size_t>(image.outputs[index])];
 }
 
 /// A tensor or None in a list of tensors, which must not be -1 there.
 inline Value& item(const ModelMethod& method, const Value& list,
                    uint32_t index) {
-  const int32_t at = static_cast<const int32_t*>(list.list().items)[index];
-  return method.loaded->image.values[static_cast<size_t>(at)];
+  const int32_t at = list.list().tensor_index(index);
+  return image_of(method).values[static_cast<size_t>(at)];
 }
 
 /// What an API promises of an input or output.

@@ -25,28 +25,18 @@ enum class ScalarType : uint8_t {
   UInt64 = 29,
 };
 
+/// Sizes of elements in bytes, by code: one table for all that ask.
+inline constexpr uint8_t kItemBytes[] = {
+    1, 1, 2, 4, 8, 2, 4, 8,              // Byte ... Double
+    0, 0, 0, 1, 0, 0, 0, 2,              // Bool, BFloat16
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,  // UInt16
+    4, 8,                                // UInt32, UInt64
+};
+
 /// Size of one element in bytes; 0 for a type this runtime does not know.
 constexpr size_t item_bytes(ScalarType dtype) {
-  switch (dtype) {
-    case ScalarType::Byte:
-    case ScalarType::Char:
-    case ScalarType::Bool:
-      return 1;
-    case ScalarType::Short:
-    case ScalarType::Half:
-    case ScalarType::BFloat16:
-    case ScalarType::UInt16:
-      return 2;
-    case ScalarType::Int:
-    case ScalarType::Float:
-    case ScalarType::UInt32:
-      return 4;
-    case ScalarType::Long:
-    case ScalarType::Double:
-    case ScalarType::UInt64:
-      return 8;
-  }
-  return 0;
+  const size_t code = static_cast<size_t>(dtype);
+  return code < sizeof kItemBytes ? kItemBytes[code] : 0;
 }
 
 /// A set of dtypes as a bit mask: bit n stands for the dtype with code n.

@@ -5,10 +5,18 @@
 #include <stdint.h>
 
 #include "orch/error.h"
+#include "orch/index.h"
 #include "orch/scalar_type.h"
 #include "orch/span.h"
 
 namespace orch {
+
+/// Of functions whose code is there once where flash counts.
+#ifdef __OPTIMIZE_SIZE__
+#define ORCH_ONCE __attribute__((noinline))
+#else
+#define ORCH_ONCE
+#endif
 
 /// Most dimensions a tensor can have.
 inline constexpr int kMaxDim = 8;
@@ -27,8 +35,12 @@ enum class Tag : uint8_t {
   TensorList,
 };
 
-/// A tensor: 16 bytes on a 32-bit core. Sizes and dim order of a static tensor
-/// lie in the program (flash). Strides follow from sizes and dim order.
+/// The dim order 0, 1, 2, ...
+inline constexpr uint8_t kInOrder[kMaxDim] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+/// A tensor: 16 bytes on a 32-bit core, 12 in compact tables. Sizes and dim
+/// order of a static tensor lie in flash. Strides follow from sizes and dim
+/// order.
 ///
 /// Trusted by kernels: the loader has checked that dtype, rank, dim order and
 /// the memory behind `data` agree, and that the memory is aligned to the item
@@ -40,7 +52,9 @@ struct Tensor {
   uint8_t flags;  // kDynamic, kContiguous, ...
   void* memory;
   const int32_t* dims;
-  const uint8_t* order;
+#if ORCH_INDEX_BYTES == 4
+  const uint8_t* dim_order;
+#endif
 
   /// Sizes may change up to a capacity; they lie in the method state, after the
   /// capacity in bytes.
@@ -57,8 +71,18 @@ struct Tensor {
   Span<const int32_t> sizes() const { return {dims, dim}; }
   int32_t size(int index) const { return dims[index]; }
   bool contiguous() const { return (flags & kContiguous) != 0; }
+  /// Dimensions from outermost to innermost in memory, `dim` of them.
+  const uint8_t* order() const {
+#if ORCH_INDEX_BYTES == 4
+    return dim_order;
+#else
+    // Where it is not in order it lies behind the sizes.
+    return contiguous() ? kInOrder
+                        : reinterpret_cast<const uint8_t*>(dims + dim);
+#endif
+  }
   /// Number of elements. Cannot overflow: checked at load.
-  int32_t numel() const {
+  ORCH_ONCE int32_t numel() const {
     int32_t count = 1;
     for (int i = 0; i < dim; ++i) count *= dims[i];
     return count;

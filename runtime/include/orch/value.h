@@ -12,12 +12,18 @@ namespace orch {
 
 class Value;
 
-/// A list in the program (flash). What `items` points to depends on the tag:
-/// value indices (int64: IntList; int32: TensorList), doubles, bools, or chars.
+/// A list in flash. What `items` points to depends on the tag: value indices
+/// (`IntItem`: IntList; `ValueIndex`: TensorList), doubles, bools, or chars.
 struct List {
   Tag tag;
   uint32_t count;
   const void* items;
+
+  /// Value index of an item of a TensorList; -1 where it is None.
+  int32_t tensor_index(uint32_t index) const {
+    const ValueIndex at = static_cast<const ValueIndex*>(items)[index];
+    return at == kNoValue ? -1 : at;
+  }
 };
 
 /// An int, a double or a bool; its bits are split so that it needs no padding.
@@ -56,7 +62,7 @@ struct Scalar {
   }
 };
 
-/// One slot of a method: 16 bytes on a 32-bit core.
+/// One slot of a method: 16 bytes on a 32-bit core, 12 in compact tables.
 class Value {
  public:
   Value() = default;
@@ -111,10 +117,8 @@ class Value {
   };
 };
 
-static_assert(sizeof(void*) != 4 || sizeof(Value) == 16,
-              "16 bytes on 32-bit cores");
-static_assert(sizeof(void*) != 8 || sizeof(Value) == 32,
-              "32 bytes on 64-bit hosts");
+static_assert(sizeof(Value) == (kCompact ? 3 : 4) * sizeof(void*),
+              "the build counts with this size");
 
 /// A list of integers, `int[]`; each item is an Int value of the method.
 class IntList {
@@ -122,10 +126,7 @@ class IntList {
   IntList(const List& list, const Value* values)
       : list_(list), values_(values) {}
   int size() const { return static_cast<int>(list_.count); }
-  int64_t operator[](int index) const {
-    const int64_t at = static_cast<const int64_t*>(list_.items)[index];
-    return values_[at].to_int();
-  }
+  int64_t operator[](int index) const;
 
  private:
   const List& list_;
@@ -139,7 +140,7 @@ class TensorList {
   int size() const { return static_cast<int>(list_.count); }
   /// The tensor, or null where the list holds None.
   Tensor* operator[](int index) const {
-    const int32_t at = static_cast<const int32_t*>(list_.items)[index];
+    const int32_t at = list_.tensor_index(static_cast<uint32_t>(index));
     return at < 0 || !values_[at].is_tensor() ? nullptr : &values_[at].tensor();
   }
 
@@ -155,10 +156,13 @@ class TensorList {
 /// kernel's signature when the method is loaded (or built).
 class Args {
  public:
-  Args(Value* values, const int32_t* indices, uint32_t count)
+  Args(Value* values, const ValueIndex* indices, uint32_t count)
       : values_(values), indices_(indices), count_(count) {}
 
   uint32_t count() const { return count_; }
+#ifndef __clang__  // whose calls would cost more than they save
+  ORCH_ONCE
+#endif
   Value& value(int index) const { return values_[indices_[index]]; }
   bool has(int index) const { return !value(index).is_none(); }
 
@@ -186,7 +190,7 @@ class Args {
 
  private:
   Value* values_;
-  const int32_t* indices_;
+  const ValueIndex* indices_;
   uint32_t count_;
 };
 

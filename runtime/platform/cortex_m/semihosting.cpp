@@ -40,16 +40,6 @@ platform::File open(const char* path, uint32_t mode) {
   return call(kOpen, block);
 }
 
-/// Cuts the next word off a command line; null at its end.
-char* next_word(char*& rest) {
-  while (*rest == ' ') ++rest;
-  if (*rest == '\0') return nullptr;
-  char* const word = rest;
-  while (*rest != ' ' && *rest != '\0') ++rest;
-  if (*rest == ' ') *rest++ = '\0';
-  return word;
-}
-
 }  // namespace
 
 namespace platform {
@@ -94,15 +84,15 @@ int run_application() {
   static char line[64];
   const uint32_t block[] = {address(line), sizeof line};
   if (call(kGetCommandLine, block) != 0) return 2;
-  char* rest = line;
-  (void)next_word(rest);
-  const char* const request = next_word(rest);
-  const char* const response = next_word(rest);
-  if (response == nullptr) {
-    platform::log("usage: firmware.elf REQUEST RESPONSE");
-    return 2;
+  const char* paths[2];
+  int words = 0;
+  for (char* at = line; *at != '\0'; ++at) {
+    if (*at != ' ') continue;
+    *at = '\0';
+    if (words < 2) paths[words] = at + 1;
+    ++words;
   }
-  return orch_application(request, response);
+  return words < 2 ? 2 : orch_application(paths[0], paths[1]);
 }
 
 void exit(int code) {

@@ -86,7 +86,7 @@ class Ports {
         if (is_own) port.flags |= tensor.flags & Tensor::kCaller;
         port.dim = tensor.dim;
         port.sizes = sizes_.back().data();
-        port.order = tensor.order;
+        port.order = tensor.order();
       }
       ports_.push_back(port);
       seen.push_back(index);

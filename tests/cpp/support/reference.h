@@ -134,7 +134,7 @@ class ReferenceCall {
     const Tensor& from = call_.at(input).tensor();
     if (from.dtype != out.dtype || from.dim != out.dim) return nullptr;
     for (uint8_t i = 0; i < out.dim; ++i) {
-      if (from.dims[i] != out.dims[i] || from.order[i] != out.order[i]) {
+      if (from.dims[i] != out.dims[i] || from.order()[i] != out.order()[i]) {
         return nullptr;
       }
     }
@@ -169,7 +169,7 @@ class ReferenceCall {
     const TestTensor& want = wants_.emplace_back(std::move(tensor));
     const Tensor t = want.tensor();
     return outs_.emplace_back(want.dtype(), want.sizes(),
-                              Order(t.order, t.order + t.dim));
+                              Order(t.order(), t.order() + t.dim));
   }
 
   Call call_;

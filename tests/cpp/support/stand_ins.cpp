@@ -21,7 +21,7 @@ void read(const void* bytes, size_t count) {
 Error use_tensor(Tensor& tensor) {
   read(tensor.memory, tensor.nbytes());
   for (const int32_t size : tensor.sizes()) read(&size, sizeof size);
-  read(tensor.order, tensor.dim);
+  read(tensor.order(), tensor.dim);
   if ((tensor.flags & Tensor::kReadOnly) != 0) return Error::Ok;
   if ((tensor.flags & Tensor::kDynamic) != 0) {
     // Sometimes half as large, sometimes larger: perhaps more than there is

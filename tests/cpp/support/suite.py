@@ -1,8 +1,9 @@
 """Builds the C++ tests under sanitizers, in `build/cpp-tests`.
 
-Two programs, each with kernels of its own: `all_dtypes` instantiates everything that
-the kernels offer and holds all tests, `float_only` is a build with a single dtype. The
-headers that select dtypes come from the stages that make those of a product.
+`all_dtypes` instantiates everything that the kernels offer and holds all tests,
+`float_only` is a build with a single dtype; the headers that select dtypes come from
+the stages that make those of a product. `compact_1` and `compact_2` have no loader and
+no kernels, but compact tables with indices of one byte and of two.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ _LOADER: Final = (
 )
 
 
+_COMPACT: Final = {f"compact_{n}": n for n in (1, 2)}
+"""Bytes of a value index, by program."""
+_COMPACT_RUNTIME: Final = ("error", "executor", "integrity", "model", "tensor")
+
+
 def build() -> dict[str, Path]:
     """The programs by name; compiled again only where something changed.
 
@@ -97,7 +103,7 @@ def build() -> dict[str, Path]:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return {name: FOLDER / name / "run" for name in sources}
+    return {name: FOLDER / name / "run" for name in (*sources, *_COMPACT)}
 
 
 def _write_headers(program: str, *, only: ScalarType | None) -> list[Path]:
@@ -176,6 +182,13 @@ def _ninja(
         ]
         own = _objects(lines, program, tests, more="")
         everything = " ".join([*objects, *linked, *own])
+        lines.append(f"build {program}/run: link {everything}")
+    compact = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in _COMPACT_RUNTIME]
+    compact += [TESTS / "support" / "doctest_main.cpp"]
+    compact += sorted((TESTS / "compact").glob("*_test.cpp"))
+    for program, index_bytes in _COMPACT.items():
+        more = f"-DORCH_INDEX_BYTES={index_bytes} -UORCH_DELEGATES"
+        everything = " ".join(_objects(lines, program, compact, more=more))
         lines.append(f"build {program}/run: link {everything}")
     return "\n".join(lines) + "\n"
 

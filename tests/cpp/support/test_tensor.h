@@ -84,7 +84,7 @@ class TestTensor {
                                    (dynamic_ ? Tensor::kDynamic : 0));
     t.memory = block_.get() + kGuard;
     t.dims = sizes_.data() + 1;
-    t.order = order_.data();
+    t.dim_order = order_.data();
     return t;
   }
 

@@ -34,7 +34,11 @@ from orchestrator.stages.extract import extract
 from orchestrator.stages.generate.api_header import api_header
 from orchestrator.stages.generate.api_source import api_source
 from orchestrator.stages.generate.integrity import table_words
-from orchestrator.stages.generate.prelinked import constants_of, prelinked_block
+from orchestrator.stages.generate.prelinked import (
+    argument_table,
+    constants_of,
+    prelinked_block,
+)
 from orchestrator.stages.memory import plan_memory
 from orchestrator.stages.prelink import link_program
 from tests.unit.stages.products import (
@@ -65,7 +69,7 @@ def _source(
 
 def _checked(text: str) -> dict[str, tuple[int, int]]:
     """Count and checksum of each block, by the name of its first byte."""
-    found = re.findall(r"\{(\w+), (\d+), (0x[0-9a-f]{8})U\}", text)
+    found = re.findall(r"\{([\w.]+), (\d+), (0x[0-9a-f]{8})U\}", text)
     return {name: (int(count), int(crc, 16)) for name, count, crc in found}
 
 
@@ -136,7 +140,10 @@ def test_what_holds_no_address_is_covered_in_a_prelinked_method() -> None:
             r"constexpr (u?int\d+_t|double) (\w+)\[\d+\] = \{(.*)\};", text
         )
         assert len(tables) > 3
-        codes = {"uint8_t": "B", "int32_t": "i", "int64_t": "q", "double": "d"}
+        args = bytes(argument_table(method)[0])
+        found_args = found.pop(f"p_{case}_forward_code.args")
+        assert found_args == (len(args), crc32(args))
+        codes = {"uint8_t": "B", "int32_t": "i", "double": "d"}
         for c_type, name, content in tables:
             kind = float.fromhex if c_type == "double" else int
             items = [kind(item) for item in content.split(", ")]
@@ -146,7 +153,7 @@ def test_what_holds_no_address_is_covered_in_a_prelinked_method() -> None:
         assert any("first_sizes" in t for _, t, _ in tables) == (
             case == "dynamic_batch"
         )
-        words = [word for row in table_words(method) for word in row]
+        words = [w for row in table_words(method, compact=True) for w in row]
         crc = crc32(struct.pack(f"<{len(words)}I", *words))
         assert f"{crc:#010x}U);" in text
 
@@ -210,6 +217,9 @@ def test_three_words_stand_for_a_value_or_an_instruction() -> None:
     }
     method = _method(*expected, instructions=tuple(instructions))
     assert table_words(method) == [*expected.values(), *instructions.values()]
+    twice = replace(method, instructions=(replace(call, args=(1,)), call))
+    compact = table_words(twice, compact=True)
+    assert compact[-2:] == [(1 << 8, 0, 0), (3 << 8, 1, 0)]
 
 
 def test_lists_are_covered_by_their_items() -> None:
