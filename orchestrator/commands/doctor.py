@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ExitCode, ToolchainError
+from orchestrator.pipeline.exporting import PYTHON, interpreter
+from orchestrator.shell.process import run as run_process
 from orchestrator.shell.toolchain import INSTALL_HINTS, find_emulator, find_toolchain
 from orchestrator.targets import BOARDS, CPUS, resolve_target
 
@@ -28,7 +32,7 @@ class _Finding:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Probe every toolchain and emulator. A missing one is no failure."""
     del args
-    findings = [*_toolchains(), *_emulators(), _ninja()]
+    findings = [*_toolchains(), *_emulators(), _ninja(), _export()]
     console.document(
         [
             {"for": f.purpose, "found": f.found or None, "install": f.hint or None}
@@ -88,3 +92,28 @@ def _ninja() -> _Finding:
     program = ninja_program()
     found = str(program) if shutil.which(program) else ""
     return _Finding(purpose="ninja", found=found, hint="pip install ninja")
+
+
+_VERSIONS = """
+from importlib import metadata
+for name in ("torch", "executorch", "ethos-u-vela", "tosa-tools"):
+    try:
+        print(name, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        pass
+"""
+
+
+def _export() -> _Finding:
+    """What models given as Python need; their packages are not imported."""
+    python = interpreter()
+    done = run_process(
+        [python, "-c", _VERSIONS], cwd=Path(), env=os.environ, timeout_s=60.0
+    )
+    found = done.stdout.splitlines()
+    needed = {"torch", "executorch"} <= {line.partition(" ")[0] for line in found}
+    return _Finding(
+        purpose="models given as Python",
+        found=f"{', '.join(found)} ({python})" if needed else "",
+        hint=f'pip install "orchestrator[export]", or set {PYTHON}',
+    )

@@ -35,7 +35,7 @@ _PTE = {"CHECKED": "orch_model_model_checked"}
 _PRELINKED = {
     "CHECKED": "product_model_forward_checked",
     "VALUES": "product_model_forward_{values}",
-    "INSTRUCTIONS": "product_model_forward_instructions",
+    "INSTRUCTIONS": "product_model_forward_code.instructions",
 }
 
 _VALUE_TABLES: Final = {"linear_softmax": "values", "cond_branch": "first_values"}
@@ -171,7 +171,7 @@ def test_every_flipped_bit_of_a_prelinked_method_is_noticed(
     assert all(set(region.refused) == {255} for region in blocks)
     width = 8 if cpu == "host" else 4
     (table,) = (r for r in flips.regions if r.kind == _VALUES)
-    slots = list(_slots(table.refused, 4 * width))
+    slots = list(_slots(table.refused, 3 * width))
     assert all(slot[0] == 255 for slot in slots)  # the kind of value
     tensors = [slot for slot in slots if slot == _tensor(width)]
     scalars = [slot for slot in slots if slot == _scalar(width)]
@@ -180,9 +180,11 @@ def test_every_flipped_bit_of_a_prelinked_method_is_noticed(
     lists = len(slots) - len(tensors) - len(scalars)
     assert lists == sum(slot == _list(width) for slot in slots)
     (table,) = (r for r in flips.regions if r.kind == _INSTRUCTIONS)
-    kernel = bytes(2 * width) + b"\xff\xff\xff" + bytes(max(4, width) - 3)
-    other = b"\xff" * 8 + bytes(2 * width - 8) + kernel[2 * width :]
-    calls = [*_slots(table.refused, 2 * width + max(4, width))]
+    # A function, where arguments begin, how many there are, a kind; or, in place of
+    # the function, two numbers, and no arguments.
+    kernel = bytes(width) + b"\xff" * 4 + bytes(width - 4)
+    other = b"\xff" * 4 + bytes(width - 4) + b"\0\0\xff\xff" + bytes(width - 4)
+    calls = [*_slots(table.refused, 2 * width)]
     assert set(calls) == ({kernel, other} if case == "cond_branch" else {kernel})
 
 
@@ -193,14 +195,14 @@ def _slots(refused: bytes, size: int) -> Iterator[bytes]:
 
 def _tensor(width: int) -> bytes:
     """Kind, dtype, rank and flags; then addresses."""
-    return b"\xff" * 4 + bytes(4 * width - 4)
+    return b"\xff" * 4 + bytes(3 * width - 4)
 
 
 def _scalar(width: int) -> bytes:
     """Kind; 8 bytes after 3 that nothing reads."""
-    return b"\xff\0\0\0" + b"\xff" * 8 + bytes(4 * width - 12)
+    return b"\xff\0\0\0" + b"\xff" * 8 + bytes(3 * width - 12)
 
 
 def _list(width: int) -> bytes:
     """Kind; a count after 3 bytes that nothing reads; an address."""
-    return b"\xff\0\0\0" + b"\xff" * 4 + bytes(4 * width - 8)
+    return b"\xff\0\0\0" + b"\xff" * 4 + bytes(3 * width - 8)
