@@ -468,6 +468,7 @@ def test_doctor_names_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", "/nowhere/python")
     monkeypatch.setattr(shell_toolchain, "find_spec", lambda _: None)
     assert run(["doctor"]) == 0
     out = capsys.readouterr().out
@@ -475,6 +476,9 @@ def test_doctor_names_what_is_missing(
     assert found["cortex-m55, zig"] == 'pip install "orchestrator[zig]"'
     assert found["cortex-m55, gnu"] == "apt-get install gcc-arm-none-eabi"
     assert "apt-get install qemu-system-arm" in found.values()
+    assert found["models given as Python"] == (
+        'pip install "orchestrator[export]", or set ORCHESTRATOR_EXPORT_PYTHON'
+    )
 
 
 @needs_compiler
