@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from orchestrator.cli import run
+from orchestrator.pte.flatbuffer import Buffer
 from orchestrator.shell.ninja import ninja_program
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT, copy_checkout
@@ -309,16 +311,27 @@ def test_an_edit_is_built_and_linked(project: Project, what: str) -> None:
         project.edit(name, new, old)
 
 
+def _with_alpha(program: bytes, alpha: int) -> bytes:
+    """The program with another factor in its sum: its value 5."""
+    buffer = Buffer(program, len(program))
+    method = buffer.entry((buffer.root().entries(1) or range(0))[0])
+    number = buffer.entry((method.entries(2) or range(0))[5]).table(1)
+    assert number is not None
+    at = number.place(0, 8)
+    assert program[at : at + 8] == struct.pack("<q", 1)
+    return program[:at] + struct.pack("<q", alpha) + program[at + 8 :]
+
+
 def test_another_model_is_built_and_linked(project: Project) -> None:
-    """Programs may end in bytes that mean nothing: this one is another file."""
     project.build()
     model = project.source / "model.pte"
-    model.write_bytes(model.read_bytes() + bytes(16))
+    model.write_bytes(_with_alpha(model.read_bytes(), 2))
     steps = project.build()
     assert {PROFILE_STEP, LINK_STEP, OPS_STEP} <= steps
     assert SLOTS_STEP not in steps  # the headers have kept their bytes
     assert project.build() == set()
-    _close(project.outputs(), np.load(CASE / "out0.npy"))
+    x, y, z = (np.load(CASE / f"in{i}.npy") for i in range(3))
+    _close(project.outputs(), x @ y + 2 * z)
 
 
 def test_what_is_only_touched_is_not_linked(project: Project) -> None:
