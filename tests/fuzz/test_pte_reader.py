@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import struct
 import sys
@@ -114,12 +115,16 @@ def _cost(data: bytes) -> tuple[int, int]:
     finally:
         sys.setprofile(before)
     assert deepest < _DEEPEST
+    # When the collector runs depends on what ran before.
+    gc.collect()
+    gc.disable()
     tracemalloc.start()
     try:
         _read(data)
         return calls, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+        gc.enable()
 
 
 def _read(data: bytes) -> None:
