@@ -14,6 +14,7 @@ from orchestrator.core.memory import method_symbol
 from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.pipeline.side import built, variant_beside
 from orchestrator.profile.checked import Budget, Registry, Trace
+from orchestrator.pte.compact import table_layout
 from orchestrator.pte.linked import LinkedCall, LinkedMethod
 from orchestrator.pte.program import DelegateCall, KernelCall
 from orchestrator.running.counting import CountPlan, Table
@@ -121,10 +122,12 @@ def _plan(
     symbols = {s.name: s for s in report.symbols}
     missing = [] if "orch::execute" in symbols else ["orch::execute"]
     pointer_bytes = base.target.cpu.pointer_bytes
+    linked = base.linked(base.plan(with_toolchain=False))
+    compact = table_layout(base.programs, linked).compact
     tables = []
     for described, method in zip(product.methods, methods, strict=True):
         symbol = method_symbol(product.profile, described.model, described.name)
-        offset, end = 0, "instructions"
+        offset, end = 0, "code" if compact else "instructions"
         if not isinstance(method, LinkedMethod):
             offset = instructions_offset(method, pointer_bytes=pointer_bytes)
             end = "state"
@@ -135,7 +138,7 @@ def _plan(
         tables.append(
             Table(
                 address=symbols[name].address + offset if name in symbols else 0,
-                stride=instruction_bytes(pointer_bytes),
+                stride=instruction_bytes(pointer_bytes, compact=compact),
                 count=count,
             )
         )

@@ -201,9 +201,9 @@ def instructions_offset(method: Method, *, pointer_bytes: int) -> int:
     return len(method.values) * 4 * pointer_bytes
 
 
-def instruction_bytes(pointer_bytes: int) -> int:
-    """Size of an instruction on the device."""
-    return 2 * pointer_bytes + max(4, pointer_bytes)
+def instruction_bytes(pointer_bytes: int, *, compact: bool = False) -> int:
+    """Size of an instruction on the device; `compact`: in compact tables."""
+    return (1 if compact else 2) * pointer_bytes + max(4, pointer_bytes)
 
 
 def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:

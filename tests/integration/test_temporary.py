@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 HARMLESS = {"memcpy", "memmove", "memset", "memcmp", "strlen"}
 OURS = re.compile(
-    r"orch::(math::\w+\(|resize\(|same_layout\(|same_sizes\(|Scalar::to_\w+\(|Strides::Strides\()"
+    r"orch::(math::\w+\(|resize\(|same_layout\(|same_sizes\(|Scalar::to_\w+\(|Strides::Strides\("
+    r"|IntList::operator\[\]\()"
 )
 """Functions of the runtime that kernels call: none gives them memory."""
 ARITHMETIC = re.compile(r"__aeabi_[a-z0-9]+$")
