@@ -63,7 +63,7 @@ orch_status test_add_forward(const float input0[4], const float input1[4], const
                             orch::input(method, 2).tensor().sizes());
   }
   if (error == orch::Error::Ok) {
-    error = orch::execute(method.loaded->image).error;
+    error = orch::execute(orch::image_of(method)).error;
   }
   if (error == orch::Error::Ok) {
     error = orch::get_output(method, 0, output0,
@@ -100,7 +100,7 @@ orch_status test_add_forward_run() {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   if (error == orch::Error::Ok) {
-    error = orch::execute(method.loaded->image).error;
+    error = orch::execute(orch::image_of(method)).error;
   }
   return status(error);
 }
@@ -110,7 +110,7 @@ orch_status test_add_forward_run_at(uint32_t* instruction) {
   orch::Error error = orch::prepare(method);
   *instruction = UINT32_MAX;
   if (error == orch::Error::Ok) {
-    const orch::RunStatus run = orch::execute(method.loaded->image);
+    const orch::RunStatus run = orch::execute(orch::image_of(method));
     error = run.error;
     if (error != orch::Error::Ok) *instruction = run.instruction;
   }
