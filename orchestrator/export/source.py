@@ -141,7 +141,7 @@ def _evaluate(module: Any) -> None:
     try:
         module.eval()
     except NotImplementedError:
-        # What was exported before says so itself, and has no training mode.
+        # torch.export's own modules refuse: their mode was chosen when they were made.
         return
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -368,11 +369,14 @@ def test_what_is_wrong_is_told(name: str, w: Workspace) -> None:
 def test_a_missing_extra_is_told(w: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torch", "executorch"):
         shutil.rmtree(w.folder / "stub" / f"{name}-1.0.dist-info")
+    bare = w.folder / "bare-python"  # without what is installed here
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", str(bare))
     done = w.run("check")
-    if "no torch" not in done.err:
-        pytest.skip("PyTorch is installed")
     assert done.code == 7
     assert "error[missing-extra]" in done.err
+    assert "   = found: no torch, executorch in " in done.err
     assert 'hint: pip install "orchestrator[export]"' in done.err
     monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", str(w.folder / "no-python"))
     done = w.run("check")
