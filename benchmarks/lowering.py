@@ -22,15 +22,10 @@ _NETWORKS: Final = {
     "25 inverted residuals, Cortex-M": 2.5,
 }
 """How many times faster each should be; tests/interop/lowering_nets.py has them."""
-_ALONE: Final = (
-    *("three convolutions, Ethos-U55", "MobileNetV1 0.25, Cortex-M"),
-    "25 inverted residuals, Cortex-M",
-)
-"""With each mechanism alone."""
-_BLOCKS: Final = (5, 25, 75)
+_BLOCKS: Final = {n: f"{n} inverted residuals, Cortex-M" for n in (5, 25, 75)}
 """Inverted residuals: some 200, 1,000 and 3,000 nodes."""
 _MOST_REPETITIONS: Final = 3
-"""One takes up to half a minute."""
+"""All variants of the largest network take several minutes."""
 _NONE: Final = "none"
 _ALL: Final = ",".join(Mechanism)
 
@@ -41,8 +36,13 @@ def measure(repetitions: int) -> Findings:
     """CPU seconds of lowering, in turns, medians; programs must be the same bytes."""
     findings = Findings()
     repetitions = min(repetitions, _MOST_REPETITIONS)
-    runs = {name: _run(name, [_NONE, _ALL] * repetitions) for name in _NETWORKS}
-    alone = {name: _run(name, [_NONE, *Mechanism]) for name in _ALONE}
+    runs = {
+        name: _run(name, [_NONE, _ALL, *Mechanism] * repetitions) for name in _NETWORKS
+    }
+    by_size = {
+        blocks: runs.get(name) or _run(name, [_NONE, _ALL] * repetitions)
+        for blocks, name in _BLOCKS.items()
+    }
     findings.goals += [
         Goal(
             name=f"lowering {network}: times faster",
@@ -52,7 +52,7 @@ def measure(repetitions: int) -> Findings:
         )
         for network, found in runs.items()
     ]
-    findings.tables += [_in_all(runs), _each_alone(alone), _by_size()]
+    findings.tables += [_in_all(runs), _each_alone(runs), _by_size(by_size)]
     return findings
 
 
@@ -63,7 +63,7 @@ def _in_all(runs: dict[str, Runs]) -> Table:
             median(run[part] for run in found[_ALL])
             for part in ("seconds", "decompositions_s", "passes_s", "walk_s")
         )
-        plain = median(run["seconds"] for run in found[_NONE])
+        plain = _seconds(found, _NONE)
         rest = seconds - decompositions - passes
         row = (plain, seconds, plain / seconds, decompositions, passes, rest, walk)
         rows.append((network, *row))
@@ -84,21 +84,19 @@ def _in_all(runs: dict[str, Runs]) -> Table:
 def _each_alone(runs: dict[str, Runs]) -> Table:
     return Table(
         title="Lowering, times faster with one mechanism alone",
-        columns=("", *_ALONE),
+        columns=("", *runs),
         rows=tuple(
-            (mechanism, *(_ratio(runs[network], mechanism) for network in _ALONE))
+            (mechanism, *(_ratio(found, mechanism) for found in runs.values()))
             for mechanism in Mechanism
         ),
-        notes=("one run each",),
     )
 
 
-def _by_size() -> Table:
+def _by_size(runs: dict[int, Runs]) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for blocks in _BLOCKS:
-        found = _run(f"{blocks} inverted residuals, Cortex-M", [_NONE, _ALL])
+    for blocks, found in runs.items():
         nodes = found[_NONE][0]["nodes"]
-        plain, fast = found[_NONE][0]["seconds"], found[_ALL][0]["seconds"]
+        plain, fast = _seconds(found, _NONE), _seconds(found, _ALL)
         per_node = (plain / nodes * 1000, fast / nodes * 1000)
         rows.append((f"{blocks} blocks", nodes, plain, fast, plain / fast, *per_node))
     return Table(
@@ -108,14 +106,16 @@ def _by_size() -> Table:
             *("ms a node", "ms a node, accelerated"),
         ),
         rows=tuple(rows),
-        notes=("one run each",),
     )
 
 
 def _ratio(runs: Runs, variant: str) -> float:
-    plain: float = median(run["seconds"] for run in runs[_NONE])
-    other: float = median(run["seconds"] for run in runs[variant])
-    return plain / other
+    return _seconds(runs, _NONE) / _seconds(runs, variant)
+
+
+def _seconds(runs: Runs, variant: str) -> float:
+    taken: float = median(run["seconds"] for run in runs[variant])
+    return taken
 
 
 def _run(network: str, variants: Sequence[str]) -> Runs:

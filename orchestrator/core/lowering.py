@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -51,10 +51,87 @@ class Quantize:
     dynamic: bool = False
 
 
+VELA_SYSTEM_CONFIGS: Final = (
+    *("Ethos_U55_Deep_Embedded", "Ethos_U55_High_End_Embedded"),
+    *("Ethos_U65_Embedded", "Ethos_U65_Mid_End", "Ethos_U65_High_End"),
+    "Ethos_U65_Client_Server",
+    *("Ethos_U85_SYS_Flash_Low", "Ethos_U85_SYS_Flash_High"),
+    *("Ethos_U85_SYS_DRAM_Low", "Ethos_U85_SYS_DRAM_Mid", "Ethos_U85_SYS_DRAM_High"),
+)
+VELA_MEMORY_MODES: Final = (
+    *("Sram_Only", "Shared_Sram", "Dedicated_Sram", "Dedicated_Sram_256KB"),
+    *("Dedicated_Sram_384KB", "Dedicated_Sram_512KB"),
+)
+"""Sections of Vela's own configuration. Source: Vela 5.1, `Arm/vela.ini`."""
+VELA_SET: Final = frozenset(
+    {
+        *("--accelerator-config", "--config", "--system-config", "--memory-mode"),
+        *("--output-format", "--output-dir"),
+    }
+)
+"""Options of Vela that the lowering sets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vela:
+    """How Vela compiles for Ethos-U. Source: ExecuTorch 1.5, `EthosUCompileSpec`.
+
+    Args:
+        system_config: Clocks and memories of the system; "": that of `with_defaults`.
+        memory_mode: Which memory is for what; "" likewise.
+        config: Path of the file that has both; "": Vela's own.
+        flags: More of its options, such as `--optimise=Size`.
+    """
+
+    system_config: str = ""
+    memory_mode: str = ""
+    config: str = ""
+    flags: tuple[str, ...] = ()
+
+
+NO_VELA: Final = Vela()
+"""Nothing is said."""
+
+_DEFAULTS: Final = {
+    "ethos-u55": ("Ethos_U55_High_End_Embedded", "Shared_Sram"),
+    "ethos-u65": ("Ethos_U65_High_End", "Dedicated_Sram_384KB"),
+    "ethos-u85": ("Ethos_U85_SYS_DRAM_Mid", "Sram_Only"),
+}
+"""System configuration and memory mode."""
+
+
+def with_defaults(vela: Vela, lowering: str) -> Vela:
+    """The same with what ExecuTorch takes where nothing is said."""
+    system_config, memory_mode = _DEFAULTS[lowering.rpartition("-")[0]]
+    return replace(
+        vela,
+        system_config=vela.system_config or system_config,
+        memory_mode=vela.memory_mode or memory_mode,
+    )
+
+
+def system_configs_of(lowering: str) -> tuple[str, ...]:
+    """Those of Vela's own configuration that are for an Ethos-U."""
+    core = lowering.rpartition("-")[0].replace("-", "_")
+    return tuple(s for s in VELA_SYSTEM_CONFIGS if s.lower().startswith(f"{core}_"))
+
+
 def quantize_text(quantize: Quantize) -> str:
     """`int8 per-channel`."""
     words = (quantize.activations.value, quantize.weights.value)
     return " ".join((*words, *(("dynamic",) if quantize.dynamic else ())))
+
+
+def vela_text(vela: Vela, config: str) -> str:
+    """What the profile says, as options of Vela; `config` as the lock names it."""
+    named = {
+        "system-config": vela.system_config,
+        "memory-mode": vela.memory_mode,
+        "config": config if vela.config else "",
+    }
+    return " ".join(
+        (*(f"--{key}={value}" for key, value in named.items() if value), *vela.flags)
+    )
 
 
 def refusal(lowering: str, quantize: Quantize) -> tuple[str, str]:

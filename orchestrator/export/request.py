@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from orchestrator.core.lowering import Activations, Quantize, Weights
+from orchestrator.core.lowering import NO_VELA, Activations, Quantize, Vela, Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,7 @@ class Request:
         cpu: Key of `targets.CPUS`.
         isa: Of that cpu.
         quantize: How; None leaves the model as it is.
+        vela: What Vela is told; its file relative to `folder`.
         accelerate: Use `orchestrator.lowering.accelerated`.
         verify: Lower both with and without it, and compare.
     """
@@ -32,6 +33,7 @@ class Request:
     cpu: str
     isa: str
     quantize: Quantize | None = None
+    vela: Vela = NO_VELA
     accelerate: bool = True
     verify: bool = False
 
@@ -50,4 +52,6 @@ def parse_request(text: str) -> Request:
             weights=Weights(found["weights"]),
             dynamic=found["dynamic"],
         )
+    vela = data["vela"]
+    data["vela"] = Vela(**{**vela, "flags": tuple(vela["flags"])})
     return Request(**data)

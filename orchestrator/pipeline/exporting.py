@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from orchestrator.errors import (
     ToolchainError,
 )
 from orchestrator.export.request import Request
+from orchestrator.pipeline.vela_config import check_vela_config
 from orchestrator.profile.fields import is_pattern
 from orchestrator.shell import sources
 from orchestrator.shell.exported import Entry, ExportCache, started
@@ -30,6 +31,7 @@ from orchestrator.shell.process import NOT_STARTED, run
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from orchestrator.core.lowering import Vela
     from orchestrator.errors import SourceSpan
     from orchestrator.pipeline.inputs import Inputs
     from orchestrator.profile.checked import ModelEntry, ModelSource
@@ -75,6 +77,7 @@ def export_models(inputs: Inputs) -> dict[str, Exported]:
     """Export every model that is given as Python.
 
     Raises:
+        ProfileError: A file that the profile names is missing or has not what it says.
         ModelError: The code of a model fails, or cannot be lowered: all of them.
         ToolchainError: What exporting needs is not installed.
         ReproducibilityError: Accelerated lowering made something else.
@@ -85,6 +88,7 @@ def export_models(inputs: Inputs) -> dict[str, Exported]:
         if model.source is None:
             continue
         where = inputs.profile.span("models", index, "source")
+        check_vela_config(inputs, model)
         try:
             found[model.name] = _export(inputs, model, model.source, where)
         except ModelError as error:
@@ -141,9 +145,18 @@ def _request(inputs: Inputs, model: ModelEntry, source: ModelSource) -> Request:
         cpu=target.cpu,
         isa=target.isa,
         quantize=source.quantize,
+        vela=_vela(inputs, source.vela),
         accelerate=choice.accelerate,
         verify=choice.verify,
     )
+
+
+def _vela(inputs: Inputs, vela: Vela) -> Vela:
+    """The same, its file relative to the profile: in programs is where it lies."""
+    if not vela.config:
+        return vela
+    config = Path(os.path.relpath(vela.config, inputs.profile.folder))
+    return replace(vela, config=config.as_posix())
 
 
 def interpreter() -> str:
@@ -170,6 +183,7 @@ def _key(inputs: Inputs, request: Request, read: list[Path]) -> str:
         request.lowering,
         core,
         repr(request.quantize),
+        repr(request.vela),
         [
             (Path(os.path.relpath(path, base)).as_posix(), inputs.digest_of(path))
             for path in read

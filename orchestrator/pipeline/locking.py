@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import orchestrator
 from orchestrator import lockfile
 from orchestrator.core.artifact import Artifact, GeneratedFile
-from orchestrator.core.lowering import quantize_text
+from orchestrator.core.lowering import quantize_text, vela_text
 from orchestrator.pipeline.inputs import Inputs, digest
 from orchestrator.stages.compile import SOURCES
 
@@ -149,6 +149,8 @@ def export_facts(inputs: Inputs) -> lockfile.Facts:
         found[f"{model.name} python"] = exported.facts["python"]
         if source.quantize is not None:
             found[f"{model.name} quantize"] = quantize_text(source.quantize)
+        if text := vela_text(source.vela, inputs.label(Path(source.vela.config))):
+            found[f"{model.name} vela"] = text
         top = Path(os.path.commonpath([inputs.profile.folder, model.path.parent]))
         for label, (sha256, _) in exported.facts["files"].items():
             path = Path(os.path.normpath(model.path.parent / label))

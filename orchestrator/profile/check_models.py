@@ -5,22 +5,14 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from orchestrator.core.lowering import (
-    LOWERINGS,
-    PORTABLE,
-    Activations,
-    Quantize,
-    Weights,
-    refusal,
-)
 from orchestrator.errors import Diagnostic
+from orchestrator.profile.check_lowering import check_quantize, check_vela
 from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
     is_model_name,
     is_pattern,
     is_relative_path,
     near_name,
-    shown,
     split_callable,
 )
 from orchestrator.profile.parsed import array_of, missing_file, table_of, text_of
@@ -32,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.checked import KeyPath
     from orchestrator.profile.document import Document
 
-_OF_SOURCES = ("lowering", "quantize", "reads")
+_OF_SOURCES = ("lowering", "quantize", "vela", "reads")
 
 
 def check_models(
@@ -98,6 +90,13 @@ def _check_files(
             expected="Python code of the model",
             written=path,
         )
+    yield from missing_file(
+        document,
+        (*model, "vela", "config"),
+        is_file,
+        what="configuration of Vela",
+        expected="an .ini file with its sections",
+    )
     for key, what, expected in (
         ("data", "data file", "constants of the program, a .ptd file"),
         ("reads", "file", "what the code of the model reads"),
@@ -145,35 +144,8 @@ def _check_origin(document: Document, index: int) -> Iterator[Diagnostic]:
                     hint=f"leave {key} out, or name the code of the model",
                 )
         return
-    yield from _check_quantize(document, index)
-
-
-def _check_quantize(document: Document, index: int) -> Iterator[Diagnostic]:
-    table = table_of(document, "models", index, "quantize")
-    lowering = text_of(document, "models", index, "lowering") or PORTABLE
-    dynamic = table.get("dynamic", False)
-    activations = str(table.get("activations", Activations.INT8))
-    weights = str(table.get("weights", Weights.PER_CHANNEL))
-    if (
-        lowering not in LOWERINGS
-        or activations not in list(Activations)
-        or weights not in list(Weights)
-        or not isinstance(dynamic, bool)
-    ):
-        return  # the validators report that
-    quantize = Quantize(
-        activations=Activations(activations), weights=Weights(weights), dynamic=dynamic
-    )
-    key, expected = refusal(lowering, quantize)
-    if key:
-        where = ("models", index, "quantize", key)
-        yield Diagnostic(
-            code="bad-choice",
-            message=f"{key_text(where)} cannot be {shown(table[key])} with {lowering}",
-            where=document.span(*where),
-            notes=(("expected", expected),),
-            hint="leave it out, or choose another lowering",
-        )
+    yield from check_quantize(document, index)
+    yield from check_vela(document, index)
 
 
 def _unusable_stem(document: Document, where: KeyPath, stem: str) -> Diagnostic:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.integrity import CheckImage
+from orchestrator.core.lowering import NO_VELA
 from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.regions import NO_PINS, Concurrency, Pins, RegionChoice
 from orchestrator.errors import SourceSpan
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import KernelKey
-    from orchestrator.core.lowering import Quantize
+    from orchestrator.core.lowering import Quantize, Vela
     from orchestrator.core.operator import OperatorName
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -98,12 +99,14 @@ class ModelSource:
         function: Name of a callable in the file of the model.
         lowering: One of `core.lowering.LOWERINGS`.
         quantize: How; None leaves the model as it is.
+        vela: What Vela is told; its file as seen from where the user named the profile.
         reads: Files and patterns of files that its code reads.
     """
 
     function: str
     lowering: str
     quantize: Quantize | None = None
+    vela: Vela = NO_VELA
     reads: tuple[NamedFile, ...] = ()
 
 

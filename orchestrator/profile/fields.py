@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
+from orchestrator.core.lowering import VELA_SET
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import did_you_mean
 
@@ -35,6 +36,8 @@ _OPERATOR = r"([A-Za-z_]\w*::)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)?"
 _KERNEL_KEY = r"v1/[0-9]+;[0-9,]*(\|[0-9]+;[0-9,]*)*"
 _BACKEND = r"[A-Za-z_]\w*"
 _NAMESPACE = r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*"
+_SECTION = r"[A-Za-z0-9_.-]+"
+_LONG_OPTION = r"--[a-z][a-z0-9-]*(=[^\s=]+)?"
 _DEFINE = r"[A-Za-z_]\w*(=[\w.+-]+)?"
 
 
@@ -222,12 +225,38 @@ def _check_define(value: str) -> str:
     )
 
 
+def _check_option(value: str) -> str:
+    if not re.fullmatch(_LONG_OPTION, value, re.ASCII):
+        raise problem(
+            "bad-value",
+            f"{{key}} cannot be {shown(value)}",
+            expected="a long option of Vela, with = before its value",
+            hint='write it as "--optimise=Size"',
+        )
+    name = value.partition("=")[0]
+    if name in VELA_SET:
+        raise problem(
+            "bad-value",
+            f"{{key}} cannot have {name}",
+            expected="options that no key of the profile decides",
+            hint="leave it out: lowering, system_config, memory_mode and config say it",
+        )
+    return value
+
+
 def _check_operator_or_backend(value: str) -> str:
     # A backend's id, such as XnnpackBackend, is a bare name.
     return value if re.fullmatch(r"[A-Za-z]\w*", value) else _check_operator(value)
 
 
-def _identifier(pattern: str, expected: str) -> Callable[[str], str]:
+def is_section(text: str) -> bool:
+    """Whether Vela's command line takes a name of a section."""
+    return bool(re.fullmatch(_SECTION, text, re.ASCII))
+
+
+def _identifier(
+    pattern: str, expected: str, where: str = "the code does"
+) -> Callable[[str], str]:
     def check(value: str) -> str:
         if re.fullmatch(pattern, value, re.ASCII):
             return value
@@ -235,7 +264,7 @@ def _identifier(pattern: str, expected: str) -> Callable[[str], str]:
             "bad-value",
             f"{{key}} cannot be {shown(value)}",
             expected=expected,
-            hint="write it as the code does",
+            hint=f"write it as {where}",
         )
 
     return check
@@ -363,6 +392,16 @@ PythonCallable = Annotated[
     StrictStr,
     AfterValidator(_check_callable),
     _text("file and callable", r"[^/\\][^\\]*\.py:[A-Za-z_]\w*"),
+]
+Section = Annotated[
+    StrictStr,
+    AfterValidator(
+        _identifier(_SECTION, "letters, digits, _, - and .", "Vela's file has it")
+    ),
+    _text("section", _SECTION),
+]
+VelaOption = Annotated[
+    StrictStr, AfterValidator(_check_option), _text("option", _LONG_OPTION)
 ]
 SourcePattern = Annotated[
     StrictStr,

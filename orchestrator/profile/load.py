@@ -9,7 +9,14 @@ from pydantic import ValidationError
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
-from orchestrator.core.lowering import PORTABLE, Activations, Quantize, Weights
+from orchestrator.core.lowering import (
+    NO_VELA,
+    PORTABLE,
+    Activations,
+    Quantize,
+    Vela,
+    Weights,
+)
 from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.operator import OperatorName
 from orchestrator.core.regions import (
@@ -66,7 +73,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.profile.delegates import DelegateTable
-    from orchestrator.profile.model_tables import ModelTable
+    from orchestrator.profile.model_tables import ModelTable, VelaTable
     from orchestrator.profile.region_tables import MemoryTable, TensorTable
 
 
@@ -278,7 +285,19 @@ def _source(table: ModelTable, function: str, folder: Path) -> ModelSource:
         function=function,
         lowering=table.lowering or PORTABLE,
         quantize=quantize,
+        vela=_vela(table.vela, folder),
         reads=tuple(_named(folder, text) for text in table.reads),
+    )
+
+
+def _vela(table: VelaTable | None, folder: Path) -> Vela:
+    if table is None:
+        return NO_VELA
+    return Vela(
+        system_config=table.system_config or "",
+        memory_mode=table.memory_mode or "",
+        config="" if table.config is None else (folder / table.config).as_posix(),
+        flags=table.flags,
     )
 
 

@@ -13,6 +13,8 @@ from orchestrator.profile.fields import (
     PythonCallable,
     RelativePath,
     RelativePattern,
+    Section,
+    VelaOption,
     choice,
 )
 from orchestrator.profile.region_tables import (  # pydantic reads them
@@ -44,6 +46,34 @@ class QuantizeTable(Table):
     )
 
 
+class VelaTable(Table):
+    """How Vela compiles a model given as Python for Ethos-U."""
+
+    system_config: Section | None = Field(
+        default=None,
+        description="Clocks and memories of the system. Default: for U55 "
+        "`Ethos_U55_High_End_Embedded`, U65 `Ethos_U65_High_End`, U85 "
+        "`Ethos_U85_SYS_DRAM_Mid`.",
+        examples=["Ethos_U55_Deep_Embedded"],
+    )
+    memory_mode: Section | None = Field(
+        default=None,
+        description="Which memory is for what. Default: for U55 `Shared_Sram`, U65 "
+        "`Dedicated_Sram_384KB`, U85 `Sram_Only`.",
+        examples=["Sram_Only"],
+    )
+    config: RelativePath | None = Field(
+        default=None,
+        description="The file with both, `.ini`. Default: Vela's own, `Arm/vela.ini`.",
+        examples=["../boards/vela.ini"],
+    )
+    flags: tuple[VelaOption, ...] = Field(
+        default=(),
+        description="More options of Vela.",
+        examples=[["--optimise=Size"]],
+    )
+
+
 class ModelTable(Table):
     """A model of the product; any number of them."""
 
@@ -51,7 +81,7 @@ class ModelTable(Table):
         json_schema_extra={
             "oneOf": [{"required": ["path"]}, {"required": ["source"]}],
             "dependentRequired": {
-                key: ["source"] for key in ("lowering", "quantize", "reads")
+                key: ["source"] for key in ("lowering", "quantize", "vela", "reads")
             },
         }
     )
@@ -85,6 +115,10 @@ class ModelTable(Table):
     quantize: QuantizeTable | None = Field(
         default=None,
         description="With `source`: quantize the model. Default: it stays as it is.",
+    )
+    vela: VelaTable | None = Field(
+        default=None,
+        description="With `source` and a lowering for Ethos-U: what Vela is told.",
     )
     reads: tuple[RelativePattern, ...] = Field(
         default=(),

@@ -273,6 +273,50 @@ def test_verify_exports_again(w: Workspace) -> None:
     assert "error[not-reproducible]" in done.err
 
 
+CONFIGURATIONS: dict[str, tuple[str, str]] = {
+    "it lacks what is named": (
+        "[System_Config.Bord]\n[Memory_Mode.Shared_Sram]\n",
+        'error[bad-vela-config]: {file} has no section "System_Config.Board"\n'
+        "  --> {profile}:12\n"
+        "   |\n"
+        '12 | vela = {{ system_config = "Board", config = "vela.ini" }}\n'
+        "   = found: Bord\n"
+        '   hint: did you mean "Bord"?\n',
+    ),
+    "it lacks the default": (
+        "[System_Config.Board]\n",
+        'error[bad-vela-config]: {file} has no section "Memory_Mode.Shared_Sram"\n'
+        "  --> {profile}:12\n"
+        "   |\n"
+        '12 | vela = {{ system_config = "Board", config = "vela.ini" }}\n'
+        "   = found: no Memory_Mode at all\n"
+        "   hint: name one of its sections\n",
+    ),
+    "it is something else": (
+        "{}\n",
+        "error[bad-vela-config]: Vela cannot read its configuration\n"
+        "  --> {file}\n"
+        "   = found: File contains no section headers.\n"
+        "   hint: write it as Vela's own: [System_Config.NAME], then key=value\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_configuration_of_vela_is_read_first(w: Workspace, name: str) -> None:
+    text, message = CONFIGURATIONS[name]
+    (w.folder / "vela.ini").write_text(text)
+    _replace(
+        w.profile,
+        "quantize = {}",
+        'lowering = "ethos-u55-64"\n'
+        'vela = { system_config = "Board", config = "vela.ini" }',
+    )
+    done = w.run("check")
+    assert done.code == 3
+    assert done.err == message.format(file=w.folder / "vela.ini", profile=w.profile)
+
+
 FAILURES: dict[str, tuple[str, int, str, str]] = {
     "it raises": (
         "def build():\n    raise KeyError('weights')\n",

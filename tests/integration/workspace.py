@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli import run
 from orchestrator.shell import sources
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import pytest
 
 ROOT = Path(__file__).parents[2]
+CASE = CORPUS / "kws_dscnn_fp32"
+"""Keyword spotting: its model is what products here have."""
+SCENARIO = ("--scenario", str(CASE / "case.json"))
 NATIVE = ("runtime", "kernels")
 MACHINE_FILES = frozenset({"compile_commands.json", "build.ninja"})
 """Published files that name folders of the machine."""
@@ -50,6 +54,19 @@ class Build:
     def stages(self) -> dict[str, str]:
         """Stages that ran by label, with their reasons; needs --explain."""
         return dict(_STAGE.findall(self.err))
+
+    @property
+    def problems(self) -> list[dict[str, Any]]:
+        """Diagnostics; needs --json."""
+        document = json.loads(self.out)
+        assert document["exit_code"] == self.code
+        found: list[dict[str, Any]] = document["diagnostics"]
+        return found
+
+
+def notes_of(problem: dict[str, Any]) -> list[tuple[str, str]]:
+    """(label, text) pairs of a diagnostic in JSON."""
+    return [(note["label"], note["text"]) for note in problem["notes"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

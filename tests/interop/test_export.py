@@ -252,6 +252,84 @@ def test_files_that_are_read_past_python_are_noticed(
     assert model["distributions"]["safetensors"] == "0.8.0"
 
 
+OWN_VELA = """\
+[System_Config.Board]
+core_clock=200e6
+axi0_port=Sram
+axi1_port=OffChipFlash
+Sram_clock_scale=1.0
+Sram_burst_length=32
+Sram_read_latency=32
+Sram_write_latency=32
+OffChipFlash_clock_scale=0.0625
+OffChipFlash_burst_length=128
+OffChipFlash_read_latency=64
+OffChipFlash_write_latency=64
+
+[Memory_Mode.All_In_Sram]
+const_mem_area=Axi0
+arena_mem_area=Axi0
+cache_mem_area=Axi0
+"""
+
+
+def _ethos_u(folder: Path, vela: str) -> Path:
+    profile = _copy(folder) / "product.toml"
+    (folder / "boards").mkdir()
+    (folder / "boards" / "vela.ini").write_text(OWN_VELA)
+    profile.write_text(
+        'schema = 1\nname = "product"\n[target]\ncpu = "cortex-m55"\n'
+        '[[models]]\nname = "net"\nsource = "keywords.py:build"\n'
+        f'lowering = "ethos-u55-64"\nquantize = {{}}\n[models.vela]\n{vela}'
+    )
+    return profile
+
+
+def test_vela_compiles_for_the_system_of_the_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = _ethos_u(
+        tmp_path / "one",
+        'system_config = "Board"\nmemory_mode = "All_In_Sram"\n'
+        'config = "boards/vela.ini"\nflags = ["--optimise=Size"]\n',
+    )
+    model = _export(profile, tmp_path / "out", capsys)
+    program = Path(model["program"]).read_bytes()
+    for flag in (
+        *("--system-config=Board", "--memory-mode=All_In_Sram", "--optimise=Size"),
+        *("--config=./boards/vela.ini", "--accelerator-config=ethos-u55-64"),
+    ):
+        assert flag.encode() in program
+    assert "boards/vela.ini" in model["files"]
+    assert _export(profile, tmp_path / "out", capsys)["reason"] == ""
+    config = profile.parent / "boards" / "vela.ini"
+    config.write_text(OWN_VELA.replace("200e6", "400e6"))
+    model = _export(profile, tmp_path / "out", capsys)
+    assert model["reason"] == "boards/vela.ini changed"
+
+
+@pytest.mark.parametrize(
+    ("vela", "found"),
+    [
+        ('flags = ["--optimize=Size"]\n', "unrecognized arguments: --optimize=Size"),
+        (
+            'memory_mode = "Dedicated_Sram"\n',
+            "Invalid configuration of arena_mem_area=OffChipFlash"
+            " (must be Sram or Dram)",
+        ),
+    ],
+)
+def test_what_vela_refuses_is_told_in_its_words(
+    vela: str, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = _ethos_u(tmp_path / "one", vela)
+    capsys.readouterr()
+    assert run(["export", str(profile), "--out", str(tmp_path / "out")]) == 4
+    said = capsys.readouterr().err
+    assert 'error[cannot-lower]: model "net": Vela cannot compile the model' in said
+    assert f"   = found: {found}\n" in said
+
+
 def test_a_model_that_is_not_channels_last_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from ethosu.vela.errors import VelaError
 from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
 from executorch.backends.arm.quantizer import (
     EthosUQuantizer,
@@ -12,9 +16,12 @@ from executorch.backends.arm.quantizer import (
 )
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 
-from orchestrator.core.lowering import Activations, Quantize, Weights
+from orchestrator.core.lowering import Activations, Quantize, Weights, with_defaults
+from orchestrator.export.failure import ExportError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from orchestrator.export.request import Request
 
 
@@ -27,15 +34,48 @@ def quantizer(request: Request) -> Any:
         if is_int8
         else get_symmetric_a16w8_quantization_config
     )
-    found = EthosUQuantizer(EthosUCompileSpec(request.lowering))
+    found = EthosUQuantizer(_specification(request))
     found.set_global(config(is_per_channel=choice.weights is Weights.PER_CHANNEL))
     return found
 
 
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program for the accelerator that the lowering names."""
-    return to_edge_transform_and_lower(
-        program,
-        partitioner=[EthosUPartitioner(EthosUCompileSpec(request.lowering))],
-        compile_config=EdgeCompileConfig(_check_ir_validity=False),
+    with _refusals(request):
+        return to_edge_transform_and_lower(
+            program,
+            partitioner=[EthosUPartitioner(_specification(request))],
+            compile_config=EdgeCompileConfig(_check_ir_validity=False),
+        )
+
+
+@contextmanager
+def _refusals(request: Request) -> Iterator[None]:
+    """Tell what Vela says when it refuses; options, it tells the terminal alone."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            yield
+    except (VelaError, SystemExit) as error:
+        lines = said.getvalue().strip().splitlines()
+        text = error.error_msg if isinstance(error, VelaError) else "".join(lines[-1:])
+        raise ExportError(
+            "cannot-lower",
+            f"Vela cannot compile the model for {request.lowering}",
+            notes=(("found", text.rpartition("error: ")[2] or str(error)),),
+            hint="correct [models.vela], or choose another lowering",
+        ) from error
+    finally:
+        sys.stderr.write(said.getvalue())
+
+
+def _specification(request: Request) -> Any:
+    vela = with_defaults(request.vela, request.lowering)
+    return EthosUCompileSpec(
+        request.lowering,
+        system_config=vela.system_config,
+        memory_mode=vela.memory_mode,
+        # Where a name of a folder and one of a file stand alone, Vela takes its own.
+        config_ini=f"./{vela.config}" if vela.config else None,
+        extra_flags=list(vela.flags),
     )
