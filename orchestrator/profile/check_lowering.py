@@ -17,8 +17,9 @@ from orchestrator.core.lowering import (
 )
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.explain import key_text
-from orchestrator.profile.fields import is_section, shown
+from orchestrator.profile.fields import shown
 from orchestrator.profile.parsed import table_of, text_of
+from orchestrator.profile.source_fields import is_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

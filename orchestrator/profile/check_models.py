@@ -13,9 +13,9 @@ from orchestrator.profile.fields import (
     is_pattern,
     is_relative_path,
     near_name,
-    split_callable,
 )
 from orchestrator.profile.parsed import array_of, missing_file, table_of, text_of
+from orchestrator.profile.source_fields import split_callable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sized
 from fractions import Fraction
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import PureWindowsPath
 from typing import Annotated, TypeVar
 
 from pydantic import (
@@ -22,7 +22,6 @@ from pydantic_core import PydanticCustomError
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
-from orchestrator.core.lowering import VELA_SET
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import did_you_mean
 
@@ -36,8 +35,6 @@ _OPERATOR = r"([A-Za-z_]\w*::)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)?"
 _KERNEL_KEY = r"v1/[0-9]+;[0-9,]*(\|[0-9]+;[0-9,]*)*"
 _BACKEND = r"[A-Za-z_]\w*"
 _NAMESPACE = r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*"
-_SECTION = r"[A-Za-z0-9_.-]+"
-_LONG_OPTION = r"--[a-z][a-z0-9-]*(=[^\s=]+)?"
 _DEFINE = r"[A-Za-z_]\w*(=[\w.+-]+)?"
 
 
@@ -104,7 +101,7 @@ def parse_size(text: str) -> int | None:
     return int(match[1]) * _UNIT_BYTES[match[2]] if match else None
 
 
-def size_text(size_bytes: int) -> str:
+def sizetext_schema(size_bytes: int) -> str:
     """The shortest exact way to write a size: `96 KiB`."""
     for unit in ("MiB", "KiB"):
         if size_bytes % _UNIT_BYTES[unit] == 0:
@@ -177,27 +174,6 @@ def is_pattern(text: str) -> bool:
     return "*" in text
 
 
-def split_callable(text: str) -> tuple[str, str]:
-    """File and name of a Python callable `file.py:name`."""
-    path, _, name = text.rpartition(":")
-    return path, name
-
-
-def _check_callable(value: str) -> str:
-    path, name = split_callable(value)
-    if path.endswith(".py") and is_relative_path(path) and name.isidentifier():
-        return value
-    near = value if value.endswith(".py") else f"{PurePosixPath(value).stem}.py"
-    raise problem(
-        "bad-value",
-        f"{{key}} cannot be {shown(value)}",
-        expected="a Python file relative to the profile, and a callable in it",
-        hint=f'write it as "{near}:build"'
-        if ":" not in value and value
-        else 'write it as "models/kws.py:build"',
-    )
-
-
 SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".S")
 """What a custom library may have compiled."""
 
@@ -225,38 +201,22 @@ def _check_define(value: str) -> str:
     )
 
 
-def _check_option(value: str) -> str:
-    if not re.fullmatch(_LONG_OPTION, value, re.ASCII):
-        raise problem(
-            "bad-value",
-            f"{{key}} cannot be {shown(value)}",
-            expected="a long option of Vela, with = before its value",
-            hint='write it as "--optimise=Size"',
-        )
-    name = value.partition("=")[0]
-    if name in VELA_SET:
-        raise problem(
-            "bad-value",
-            f"{{key}} cannot have {name}",
-            expected="options that no key of the profile decides",
-            hint="leave it out: lowering, system_config, memory_mode and config say it",
-        )
-    return value
-
-
 def _check_operator_or_backend(value: str) -> str:
     # A backend's id, such as XnnpackBackend, is a bare name.
     return value if re.fullmatch(r"[A-Za-z]\w*", value) else _check_operator(value)
 
 
-def is_section(text: str) -> bool:
-    """Whether Vela's command line takes a name of a section."""
-    return bool(re.fullmatch(_SECTION, text, re.ASCII))
-
-
-def _identifier(
+def identifier(
     pattern: str, expected: str, where: str = "the code does"
 ) -> Callable[[str], str]:
+    """A validator for names.
+
+    Args:
+        pattern: What they match.
+        expected: The same in words.
+        where: Whose spelling is to be used, for the hint.
+    """
+
     def check(value: str) -> str:
         if re.fullmatch(pattern, value, re.ASCII):
             return value
@@ -297,7 +257,7 @@ def _near_size(value: object) -> str:
         return f"{number} {unit}"
     size_bytes = Fraction(number) * _UNIT_BYTES[unit]
     is_size = size_bytes > 0 and size_bytes.denominator == 1
-    return size_text(int(size_bytes)) if is_size else ""
+    return sizetext_schema(int(size_bytes)) if is_size else ""
 
 
 def _check_operator(value: str) -> str:
@@ -358,7 +318,8 @@ def not_empty(items: _Items) -> _Items:
     return items
 
 
-def _text(title: str, pattern: str, **more: object) -> WithJsonSchema:
+def text_schema(title: str, pattern: str, **more: object) -> WithJsonSchema:
+    """Annotation of a text that matches a pattern, under a title."""
     schema = {"type": "string", "title": title, "pattern": f"^{pattern}$"}
     return WithJsonSchema(schema | more)
 
@@ -366,58 +327,47 @@ def _text(title: str, pattern: str, **more: object) -> WithJsonSchema:
 ProductName = Annotated[
     StrictStr,
     AfterValidator(_name_like(_PRODUCT_NAME, "-")),
-    _text("name", _PRODUCT_NAME, maxLength=MAX_NAME_LENGTH),
+    text_schema("name", _PRODUCT_NAME, maxLength=MAX_NAME_LENGTH),
 ]
 ModelName = Annotated[
     StrictStr,
     AfterValidator(_name_like(_MODEL_NAME, "_")),
-    _text("name", _MODEL_NAME, maxLength=MAX_NAME_LENGTH),
+    text_schema("name", _MODEL_NAME, maxLength=MAX_NAME_LENGTH),
 ]
 RelativePath = Annotated[
-    StrictStr, AfterValidator(_check_path), _text("path", r"[^/\\][^\\]*")
+    StrictStr, AfterValidator(_check_path), text_schema("path", r"[^/\\][^\\]*")
 ]
-Size = Annotated[StrictStr, BeforeValidator(_check_size), _text("size", _SIZE)]
+Size = Annotated[StrictStr, BeforeValidator(_check_size), text_schema("size", _SIZE)]
 Operator = Annotated[
-    StrictStr, AfterValidator(_check_operator), _text("operator", _OPERATOR)
+    StrictStr, AfterValidator(_check_operator), text_schema("operator", _OPERATOR)
 ]
 OperatorOrBackend = Annotated[
     StrictStr,
     AfterValidator(_check_operator_or_backend),
-    _text("operator or backend", _OPERATOR),
+    text_schema("operator or backend", _OPERATOR),
 ]
 RelativePattern = Annotated[
-    StrictStr, AfterValidator(_check_path), _text("path or pattern", r"[^/\\][^\\]*")
-]
-PythonCallable = Annotated[
     StrictStr,
-    AfterValidator(_check_callable),
-    _text("file and callable", r"[^/\\][^\\]*\.py:[A-Za-z_]\w*"),
-]
-Section = Annotated[
-    StrictStr,
-    AfterValidator(
-        _identifier(_SECTION, "letters, digits, _, - and .", "Vela's file has it")
-    ),
-    _text("section", _SECTION),
-]
-VelaOption = Annotated[
-    StrictStr, AfterValidator(_check_option), _text("option", _LONG_OPTION)
+    AfterValidator(_check_path),
+    text_schema("path or pattern", r"[^/\\][^\\]*"),
 ]
 SourcePattern = Annotated[
     StrictStr,
     AfterValidator(_check_source),
-    _text("path or pattern", r"[^/\\][^\\]*\.(cpp|cc|cxx|c|S)"),
+    text_schema("path or pattern", r"[^/\\][^\\]*\.(cpp|cc|cxx|c|S)"),
 ]
-Define = Annotated[StrictStr, AfterValidator(_check_define), _text("macro", _DEFINE)]
+Define = Annotated[
+    StrictStr, AfterValidator(_check_define), text_schema("macro", _DEFINE)
+]
 Backend = Annotated[
     StrictStr,
-    AfterValidator(_identifier(_BACKEND, "letters, digits and _, no digit first")),
-    _text("backend", _BACKEND),
+    AfterValidator(identifier(_BACKEND, "letters, digits and _, no digit first")),
+    text_schema("backend", _BACKEND),
 ]
 Namespace = Annotated[
     StrictStr,
-    AfterValidator(_identifier(_NAMESPACE, "a C++ namespace such as my::backend")),
-    _text("namespace", _NAMESPACE),
+    AfterValidator(identifier(_NAMESPACE, "a C++ namespace such as my::backend")),
+    text_schema("namespace", _NAMESPACE),
 ]
 KernelCount = Annotated[
     StrictInt,

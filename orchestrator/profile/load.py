@@ -55,17 +55,14 @@ from orchestrator.profile.checked import (
 from orchestrator.profile.checks import check
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
-from orchestrator.profile.fields import (
-    is_relative_path,
-    parse_size,
-    split_callable,
-)
+from orchestrator.profile.fields import is_relative_path, parse_size
 from orchestrator.profile.model import (
     SCHEMA_VERSION,
     CustomTable,
     KernelsTable,
     ProfileTable,
 )
+from orchestrator.profile.source_fields import split_callable
 from orchestrator.targets import CPUS
 
 if TYPE_CHECKING:

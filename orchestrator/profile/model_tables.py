@@ -10,16 +10,18 @@ from orchestrator.core.lowering import LOWERINGS, Activations, Weights
 from orchestrator.profile.checked import Load
 from orchestrator.profile.fields import (
     ModelName,
-    PythonCallable,
     RelativePath,
     RelativePattern,
-    Section,
-    VelaOption,
     choice,
 )
 from orchestrator.profile.region_tables import (  # pydantic reads them
     ArenaRegions,  # noqa: TC001
     TensorTable,  # noqa: TC001
+)
+from orchestrator.profile.source_fields import (  # pydantic reads them
+    PythonCallable,  # noqa: TC001
+    Section,  # noqa: TC001
+    VelaOption,  # noqa: TC001
 )
 from orchestrator.profile.table import Table
 

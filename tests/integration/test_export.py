@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.cli import run
-from orchestrator.profile import fields
+from orchestrator.profile import source_fields
 from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace
 
@@ -480,4 +480,4 @@ def test_export_needs_a_model_that_is_python(w: Workspace) -> None:
 
 
 def test_a_callable_is_split() -> None:
-    assert fields.split_callable("a/b.py:build") == ("a/b.py", "build")
+    assert source_fields.split_callable("a/b.py:build") == ("a/b.py", "build")
