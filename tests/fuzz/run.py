@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from shutil import which
 from typing import Final
 
 from tests.cpp.support.native import ROOT, build
@@ -84,6 +85,16 @@ def fuzz_reader(count: int, *, first: int) -> tuple[str, bool]:
     return line, not found
 
 
+def _version() -> str:
+    """What was fuzzed, as git describes it; "" without git."""
+    git = which("git")
+    if git is None:
+        return ""
+    words = [git, "describe", "--always", "--dirty"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
 def main(arguments: list[str]) -> int:
     """Run both; 0 if neither found anything."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run")
@@ -92,13 +103,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--first", type=int, default=1, metavar="SEED")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "fuzz")
     options = parser.parse_args(arguments)
-    version = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],  # noqa: S607  # whichever it is
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
+    version = _version()
     results = []
     if options.reader:
         results.append(fuzz_reader(options.reader, first=options.first))

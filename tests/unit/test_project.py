@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,18 +33,25 @@ LONG_FILES: dict[str, str] = {}
 """Files that may be longer than that, each with the reason."""
 
 
-@cache
-def _tracked() -> tuple[str, ...]:
-    """Files of the project, relative; those of git where there is a checkout."""
+def _listed_by_git() -> list[str] | None:
+    """Files that git knows; None without it, or without a checkout that it trusts."""
+    git = which("git")
+    if git is None or not (ROOT / ".git").exists():
+        return None
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],  # noqa: S607
+        [git, "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
         capture_output=True,
         check=False,
     )
-    if listed.returncode == 0 and (ROOT / ".git").exists():
-        names = listed.stdout.decode().split("\0")
-    else:
+    return listed.stdout.decode().split("\0") if listed.returncode == 0 else None
+
+
+@cache
+def _tracked() -> tuple[str, ...]:
+    """Files of the project, relative; those of git where there is a checkout."""
+    names = _listed_by_git()
+    if names is None:
         names = [p.relative_to(ROOT).as_posix() for p in ROOT.rglob("*")]
     generated = re.compile(r"(^|/)(\.[^/]*(venv|cache|nox|git)|__pycache__|build)/")
     return tuple(
