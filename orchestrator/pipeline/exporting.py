@@ -88,7 +88,7 @@ def export_models(inputs: Inputs) -> dict[str, Exported]:
         if model.source is None:
             continue
         where = inputs.profile.span("models", index, "source")
-        check_vela_config(inputs, model)
+        check_vela_config(inputs.profile, model, inputs.read)
         try:
             found[model.name] = _export(inputs, model, model.source, where)
         except ModelError as error:

@@ -14,14 +14,22 @@ from orchestrator.errors import Diagnostic, ProfileError, SourceSpan, did_you_me
 from orchestrator.profile.fields import shown
 
 if TYPE_CHECKING:
-    from orchestrator.pipeline.inputs import Inputs
-    from orchestrator.profile.checked import ModelEntry
+    from collections.abc import Callable
+
+    from orchestrator.profile.checked import ModelEntry, Profile
 
 _SECTIONS = {"system_config": "System_Config.", "memory_mode": "Memory_Mode."}
 
 
-def check_vela_config(inputs: Inputs, model: ModelEntry) -> None:
+def check_vela_config(
+    profile: Profile, model: ModelEntry, read: Callable[[Path], bytes]
+) -> None:
     """Read the file that a model names, if it names one.
+
+    Args:
+        profile: Tells where things were written.
+        model: One of its models.
+        read: Gives the bytes of a file; may raise `OSError`.
 
     Raises:
         ProfileError: It is no such file, or lacks a section: all of them.
@@ -30,8 +38,8 @@ def check_vela_config(inputs: Inputs, model: ModelEntry) -> None:
     if source is None or not source.vela.config:
         return
     vela = with_defaults(source.vela, source.lowering)
-    sections = _sections_of(inputs, vela.config)
-    index = inputs.profile.models.index(model)
+    sections = _sections_of(vela.config, read)
+    index = profile.models.index(model)
     problems = []
     for key, prefix in _SECTIONS.items():
         name = getattr(vela, key)
@@ -41,7 +49,7 @@ def check_vela_config(inputs: Inputs, model: ModelEntry) -> None:
                 Diagnostic(
                     code="bad-vela-config",
                     message=f"{vela.config} has no section {shown(prefix + name)}",
-                    where=inputs.profile.span("models", index, "vela", key),
+                    where=profile.span("models", index, "vela", key),
                     notes=(("found", ", ".join(known) or f"no {prefix[:-1]} at all"),),
                     hint=did_you_mean(name, known) or "name one of its sections",
                 )
@@ -50,10 +58,10 @@ def check_vela_config(inputs: Inputs, model: ModelEntry) -> None:
         raise ProfileError(problems)
 
 
-def _sections_of(inputs: Inputs, file: str) -> list[str]:
+def _sections_of(file: str, read: Callable[[Path], bytes]) -> list[str]:
     parser = ConfigParser()
     try:
-        parser.read_string(inputs.read(Path(file)).decode("utf-8"))
+        parser.read_string(read(Path(file)).decode("utf-8"))
     except (Error, UnicodeDecodeError, OSError) as error:
         first = str(error).partition("\n")[0]
         raise ProfileError(
