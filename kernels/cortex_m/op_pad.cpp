@@ -9,11 +9,9 @@ namespace {
 
 /// Whether memory is seen as NHWC. Where sizes of 1 leave that open, it is.
 bool is_channels_last(const Tensor& tensor) {
-  if (tensor.dim != 4) return false;
-  if (tensor.size(1) == 1) return true;
-  if (tensor.size(2) == 1 && tensor.size(3) == 1) return true;
-  constexpr uint8_t kOrder[] = {0, 2, 3, 1};
-  return memcmp(tensor.order(), kOrder, sizeof kOrder) == 0;
+  Image image;
+  return tensor.dim == 4 &&
+         read_image(tensor, Layout::kChannelsLast, image) == Error::Ok;
 }
 
 /// Items along dimensions of the memory, outermost first.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from yaml.nodes import SequenceNode
 
+from orchestrator.catalog.conditions import conditions
 from orchestrator.catalog.in_place import in_place_arguments
 from orchestrator.catalog.keys import KeyReader, tensor_arguments
 from orchestrator.catalog.nodes import is_null, line_of
@@ -32,7 +33,7 @@ _ENTRY_KEYS = (
     *("op", "func", "kernels", "type_alias", "dim_order_alias"),
     *("variants", "tags", "dispatch", "cpp_no_default_args"),
     *("sources", "dtypes", "dtype_arguments", "argument_sets"),
-    *("closure", "dim_orders", "scratch", "in_place"),
+    *("closure", "dim_orders", "scratch", "in_place", "requires"),
 )
 _KERNEL_KEYS = ("arg_meta", "kernel_name")
 _DIM_ORDERS = ("any", "same", "contiguous")
@@ -77,6 +78,7 @@ class EntryReader:
         dim_orders = self._dim_orders(fields.get("dim_orders"))
         scratch = scratch_sizes(self._file, fields.get("scratch"), schema)
         in_place = in_place_arguments(self._file, fields.get("in_place"), schema)
+        requires = conditions(self._file, fields.get("requires"), schema)
         return [
             Kernel(
                 operator=schema.name,
@@ -93,6 +95,7 @@ class EntryReader:
                 entry=f"{self._file.file}:{line_of(node)}",
                 scratch=scratch,
                 in_place=in_place,
+                requires=requires,
             )
             for function, keys, of_keys in self._kernels(node, fields, schema)
         ]

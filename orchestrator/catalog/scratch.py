@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.core.expressions.scratch_size import check_size
+from orchestrator.core.expressions.values import ExpressionError
 from orchestrator.core.scratch import scratch_arguments
-from orchestrator.core.scratch_kinds import SizeError
-from orchestrator.core.scratch_size import check_size
 from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _checked(file: YamlFile, node: Node, name: str, text: str, schema: OpSchema)
     text = " ".join(text.split())
     try:
         check_size(text, schema)
-    except SizeError as error:
+    except ExpressionError as error:
         file.problem(
             "bad-scratch-size",
             f"`scratch` of {name}: {error}",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from orchestrator.core.expressions.scratch_size import check_size
+from orchestrator.core.expressions.values import ExpressionError
 from orchestrator.core.scratch import scratch_arguments
-from orchestrator.core.scratch_kinds import SizeError
-from orchestrator.core.scratch_size import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +75,7 @@ def cmsis_nn_sizes(schema: OpSchema) -> tuple[tuple[str, str], ...]:
         text = sizes.get(argument.name, "").format(
             input=f"input.{order}", out=f"out.{order}"
         )
-        with suppress(SizeError):
+        with suppress(ExpressionError):
             check_size(text, schema)
             found.append((argument.name, text))
     return tuple(found) if len(found) == len(sizes) else ()

@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.expressions.condition import check_condition
+from orchestrator.core.expressions.scratch_size import check_size
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.core.resolution import TableEntry
 from orchestrator.core.scratch import scratch_arguments
-from orchestrator.core.scratch_size import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from orchestrator.core.operator import OpSchema
+
 _ANY_KEY: Final = "any"
+_AND: Final = "; "
 CALLER_TEXT: Final = " in memory of the caller"
 
 
@@ -63,6 +67,21 @@ class ScratchRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionRule:
+    """What the kernel of an operator requires of a call.
+
+    Args:
+        operator: That it serves.
+        conditions: As in `functions.yaml`.
+        schema: Op schema, which the names of conditions are from.
+    """
+
+    operator: OperatorName
+    conditions: tuple[str, ...]
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Firmware:
     """What a firmware brings for programs.
 
@@ -74,6 +93,7 @@ class Firmware:
         data: Constants outside of the programs, by (model, name): dtype and bytes.
         inline_constants: Its loader knows constants inside the flatbuffer.
         scratch: Of kernels that need scratch memory, in order of the operators.
+        conditions: Of operators with one kernel, in their order.
     """
 
     pointer_bytes: int
@@ -83,6 +103,7 @@ class Firmware:
     data: tuple[tuple[tuple[str, str], str], ...] = ()
     inline_constants: bool = False
     scratch: tuple[ScratchRule, ...] = ()
+    conditions: tuple[ConditionRule, ...] = ()
 
     @property
     def has_caller_memory(self) -> bool:
@@ -108,6 +129,9 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         found[f"scratch {rule.operator} {rule.argument}"] = (
             f"{rule.isa} {rule.expression}"
         )
+    for required in firmware.conditions:
+        found[f"schema {required.operator}"] = required.schema
+        found[f"requires {required.operator}"] = _AND.join(required.conditions)
     for backend, state_bytes in firmware.delegates:
         found[f"delegate {backend}"] = f"{state_bytes} bytes"
     for method in firmware.methods:
@@ -133,12 +157,15 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
     delegates: list[tuple[str, int]] = []
     data: list[tuple[tuple[str, str], str]] = []
     scratch: list[ScratchRule] = []
+    conditions: list[ConditionRule] = []
     for name, text in sorted(facts.items()):
         kind, _, what = name.partition(" ")
         if kind == "kernel":
             kernels.append(_entry(what, text))
         elif kind == "scratch":
             scratch.append(_rule(what, text, facts))
+        elif kind == "requires":
+            conditions.append(_conditions(what, text, facts))
         elif kind == "delegate":
             delegates.append((what, int(text.partition(" ")[0])))
         elif kind == "data":
@@ -167,15 +194,32 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         data=tuple(data),
         inline_constants="constants" in facts,
         scratch=tuple(scratch),
+        conditions=tuple(conditions),
+    )
+
+
+def _schema(operator: str, facts: Mapping[str, str]) -> OpSchema:
+    if f"schema {operator}" not in facts:
+        raise ValueError(f"the schema of {operator} is missing")
+    return parse_schema(facts[f"schema {operator}"])
+
+
+def _conditions(operator: str, text: str, facts: Mapping[str, str]) -> ConditionRule:
+    schema = _schema(operator, facts)
+    conditions = tuple(text.split(_AND))
+    for condition in conditions:
+        check_condition(condition, schema)
+    return ConditionRule(
+        operator=OperatorName.parse(operator),
+        conditions=conditions,
+        schema=schema.text,
     )
 
 
 def _rule(what: str, text: str, facts: Mapping[str, str]) -> ScratchRule:
     operator, _, argument = what.partition(" ")
     isa, _, expression = text.partition(" ")
-    if f"schema {operator}" not in facts:
-        raise ValueError(f"the schema of {operator} is missing")
-    schema = parse_schema(facts[f"schema {operator}"])
+    schema = _schema(operator, facts)
     if argument not in {a.name for _, a in scratch_arguments(schema)}:
         raise ValueError(f"{argument} is no scratch argument of {operator}")
     check_size(expression, schema)

@@ -87,6 +87,8 @@ class Kernel:
             size in bytes).
         in_place: Arguments that may be the same memory as the output, if they have its
             dtype, sizes and dim order: the kernel reads each item before it writes it.
+        requires: Conditions that the arguments of a call have to meet besides, in the
+            order in which they are asked.
     """
 
     operator: OperatorName
@@ -103,3 +105,4 @@ class Kernel:
     argument_sets: tuple[str, ...] = ()
     scratch: tuple[tuple[str, str], ...] = ()
     in_place: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()

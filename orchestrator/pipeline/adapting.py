@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.memory_policy import Planner, ScratchPolicy
 from orchestrator.core.scratch_need import ScratchNeed
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
+from orchestrator.pte.call_facts import MethodFacts
 from orchestrator.pte.edit import EditError
 from orchestrator.pte.linked import Linkage
 from orchestrator.pte.program import KernelCall
-from orchestrator.pte.scratch import MethodFacts, scratch_requests
+from orchestrator.pte.scratch import scratch_requests
 from orchestrator.pte.unsupported import unsupported
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from orchestrator.pipeline.decoding import decoded
 from orchestrator.pipeline.requested import requested
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from orchestrator.core.op_info import OpInfo, Selection
     from orchestrator.core.resolution import Resolution
@@ -65,16 +65,37 @@ def resolved(stages: Stages, selection: Selection) -> Resolution:
     """Kernels for a selection. Raises KernelError with every gap."""
     from orchestrator.stages.resolve import resolve  # noqa: PLC0415
 
-    allowed = stages.profile.operators.allow_missing
     return resolve(
         selection,
         stages.catalog,
         every_dtype=stages.profile.dtypes.select.value == "all",
         span_of=stages.span_of,
         elsewhere=stages.every_library,
-        allow_missing=[name for item in allowed for name in allowed_names(item)],
+        allow_missing=allowed_missing(stages),
         delegates=stages.libraries.delegates,
     )
+
+
+def check_arguments(
+    stages: Stages, infos: Collection[OpInfo], resolution: Resolution
+) -> None:
+    """Every call meets the conditions of its kernel. Raises KernelError."""
+    from orchestrator.stages.resolve import check_calls  # noqa: PLC0415
+
+    check_calls(
+        stages.programs,
+        infos,
+        resolution,
+        stages.catalog,
+        span_of=stages.span_of,
+        allow_missing=allowed_missing(stages),
+    )
+
+
+def allowed_missing(stages: Stages) -> list[str]:
+    """Operators and backends that `operators.allow_missing` can mean."""
+    allowed = stages.profile.operators.allow_missing
+    return [name for item in allowed for name in allowed_names(item)]
 
 
 def allowed_names(allowed: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from orchestrator.pipeline.collector import Collector
 from orchestrator.pipeline.inputs import BuildOptions, Inputs, digest
 from orchestrator.pipeline.selecting import (
     allowed_names,
+    check_arguments,
     product_resolution,
     product_selection,
     resolved,
@@ -136,7 +137,9 @@ class Stages(Inputs):
             if self.profile.operators.overlap.value == "error":
                 where = self.profile.span("operators", "overlap")
                 check_library_overlap(selection, self.catalog, where=where)
-            return resolved(self, selection)
+            resolution = resolved(self, selection)
+            check_arguments(self, self.op_infos(plan), resolution)
+            return resolution
 
         return self.memo(plan.stage("resolve"), compute)
 

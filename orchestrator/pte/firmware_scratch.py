@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.core.expressions.scratch_size import scratch_bytes
+from orchestrator.core.expressions.values import ExpressionError
 from orchestrator.core.firmware import ScratchRule
 from orchestrator.core.operator import parse_schema
-from orchestrator.core.scratch_kinds import SizeError
-from orchestrator.core.scratch_size import scratch_bytes
 from orchestrator.errors import Diagnostic
+from orchestrator.pte.call_facts import MethodFacts, call_arguments
 from orchestrator.pte.program import KernelCall
-from orchestrator.pte.scratch import MethodFacts, call_arguments
 from orchestrator.pte.values import TensorValue
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def scratch_problems(
             arguments = call_arguments(method, call, schema, facts)
             try:
                 needs = scratch_bytes(rule.expression, schema, arguments, rule.isa)
-            except SizeError as error:
+            except ExpressionError as error:
                 found: tuple[tuple[str, str], ...] = (("found", str(error)),)
             else:
                 if needs <= scratch.size_bytes:

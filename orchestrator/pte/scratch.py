@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from orchestrator.core.expressions.scratch_size import scratch_bytes
+from orchestrator.core.expressions.values import ExpressionError
 from orchestrator.core.scratch import ScratchRequest, scratch_arguments
-from orchestrator.core.scratch_kinds import SizeError, TensorShape
-from orchestrator.core.scratch_size import scratch_bytes
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan
-from orchestrator.pte.interface import with_items
-from orchestrator.pte.program import DelegateCall, FreeCall, KernelCall, MoveCall
-from orchestrator.pte.values import (
-    BoolValue,
-    IntListValue,
-    IntValue,
-    NoneValue,
-    TensorValue,
-)
+from orchestrator.pte.call_facts import MethodFacts, call_arguments
+from orchestrator.pte.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.core.kernel import Kernel
-    from orchestrator.core.operator import OpSchema
-    from orchestrator.core.scratch_kinds import Value
-    from orchestrator.pte.program import Method
+    from orchestrator.pte.program import KernelCall, Method
 
 
 def scratch_requests(
@@ -72,7 +61,7 @@ def scratch_requests(
                 arguments,
                 isa,
             )
-        except SizeError as error:
+        except ExpressionError as error:
             problem = _no_size(method, call, kernel, argument.name, str(error))
             raise KernelError(problem) from error
         requests.append(
@@ -90,60 +79,6 @@ def scratch_requests(
 def is_private(value: TensorValue) -> bool:
     """Whether a tensor that is used once holds nothing but scratch."""
     return value.is_planned and not value.is_dynamic and value.data_buffer_index == 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodFacts:
-    """What all calls of a method have in common.
-
-    Args:
-        uses: How often each value is named by instructions, lists, inputs and outputs.
-        changing: Values that are given, moved to or computed when the method runs.
-    """
-
-    uses: Counter[int]
-    changing: frozenset[int]
-
-    @classmethod
-    def of(cls, method: Method) -> Self:
-        """The facts of a method."""
-        uses = Counter(with_items(method, (*method.inputs, *method.outputs)))
-        changing = set(method.inputs)
-        for instruction in method.instructions:
-            match instruction:
-                case KernelCall(args=args) | DelegateCall(args=args):
-                    uses.update(with_items(method, args))
-                    changing.update(args[-1:])
-                case MoveCall(source=source, target=target):
-                    uses.update(with_items(method, (source, target)))
-                    changing.add(target)
-                case FreeCall(value=value):
-                    uses.update((value,))
-        return cls(uses=uses, changing=frozenset(changing))
-
-
-def call_arguments(
-    method: Method, call: KernelCall, schema: OpSchema, facts: MethodFacts
-) -> dict[str, Value]:
-    """Arguments of a call by name, as far as sizes may depend on them."""
-    found: dict[str, Value] = {}
-    for argument, index in zip(schema.arguments, call.args, strict=False):
-        match method.values[index]:
-            case TensorValue(sizes=sizes, dtype=dtype):
-                shape = TensorShape(sizes=sizes, dtype_bytes=dtype.item_bytes)
-                found[argument.name] = shape
-            case IntValue(value=number) | BoolValue(value=number):
-                if index not in facts.changing:
-                    found[argument.name] = number
-            case IntListValue(items=items):
-                numbers = [method.values[item] for item in items]
-                if facts.changing.isdisjoint(items):
-                    found[argument.name] = tuple(
-                        n.value for n in numbers if isinstance(n, IntValue)
-                    )
-            case NoneValue():
-                found[argument.name] = None
-    return found
 
 
 def missing_size(kernel: Kernel) -> Diagnostic:

@@ -17,6 +17,7 @@ from orchestrator.pte.caller import (
     caller_values,
     own_outputs,
 )
+from orchestrator.pte.firmware_conditions import FirmwareConditions, condition_rules
 from orchestrator.pte.firmware_scratch import scratch_problems, scratch_rules
 from orchestrator.pte.interface import TENSOR_LISTS, with_items
 from orchestrator.pte.program import DelegateCall, MoveCall
@@ -70,6 +71,7 @@ def firmware_of(
         ),
         inline_constants=inline_constants,
         scratch=scratch_rules(resolution, isa),
+        conditions=condition_rules(resolution),
         data=tuple(
             ((model, e.name), data_text(e.dtype, len(e.data)))
             for model, program in sorted(programs.items())
@@ -128,7 +130,7 @@ def check_compat(
             continue
         calls = [call for call in info.calls if call.method == method.name]
         problems += _Check(
-            firmware, place, method, f"{file}, method {method.name}"
+            firmware, place, program, method, f"{file}, method {method.name}"
         ).problems(calls, state_bytes[method.name])
     return tuple(problems)
 
@@ -137,8 +139,14 @@ class _Check:
     """One method of the program in the place of one of the firmware."""
 
     def __init__(
-        self, firmware: Firmware, place: FirmwareMethod, method: Method, name: str
+        self,
+        firmware: Firmware,
+        place: FirmwareMethod,
+        program: Program,
+        method: Method,
+        name: str,
     ) -> None:
+        self._conditions = FirmwareConditions(firmware, program, method)
         self._firmware = firmware
         self._place = place
         self._method = method
@@ -278,9 +286,11 @@ class _Check:
             entries = [e for e in self._firmware.kernels if e.operator == call.operator]
             fixed = self._fixed_arguments(call.instruction)
             reasons = [table_refusal(e, call.pattern, fixed) for e in entries]
-            if "" in reasons:
-                continue
             why = reasons[-1] if reasons else ""
+            if "" in reasons:
+                why = self._conditions.refusal(call)
+                if not why:
+                    continue
             seen.setdefault((str(call.operator), why), (call.instruction, why))
         for (operator, _), (instruction, why) in seen.items():
             if not why:

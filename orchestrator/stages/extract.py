@@ -58,7 +58,7 @@ def extract(program: Program, *, model: str) -> OpInfo:
     operators, calls, delegates = [], [], []
     for method in program.methods:
         operators += [(method.name, operator) for operator in method.operators]
-        shapes = _Shapes(method)
+        shapes = _Shapes(method.values)
         used: set[int] = set()
         for index, instruction in enumerate(method.instructions):
             match instruction:
@@ -94,11 +94,15 @@ def _use(method: Method, delegate: int, instruction: int) -> DelegateUse:
     )
 
 
+def call_pattern(values: tuple[Value, ...], args: tuple[int, ...]) -> CallPattern:
+    """What a call with these arguments says of kernels, values given by index."""
+    return _Shapes(values).pattern(args)
+
+
 class _Shapes:
     """Letter and meta of each value of a method, worked out once."""
 
-    def __init__(self, method: Method) -> None:
-        values = method.values
+    def __init__(self, values: tuple[Value, ...]) -> None:
         self._letters = [_LETTERS[type(value)] for value in values]
         self._metas = [
             TensorMeta(value.dtype, value.dim_order)

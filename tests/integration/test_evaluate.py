@@ -55,7 +55,7 @@ def has_nan(tensor: Tensor, data: bytes) -> bool:
     return form is not None and bool(np.isnan(np.frombuffer(data, form)).any())
 
 
-def _recorded(calls: list[Call], folder: Path) -> list[tuple[bytes, ...] | None]:
+def recorded(calls: list[Call], folder: Path) -> list[tuple[bytes, ...] | None]:
     """What the kernels give, None where they fail.
 
     The memory of the outputs, or the number that is returned.
@@ -99,7 +99,7 @@ def is_nan(call: Call, data: tuple[bytes, ...]) -> bool:
 
 
 def computed(method: LinkedMethod, call: LinkedCall) -> tuple[bytes, ...] | None:
-    """What the build computes, as `_recorded` has it."""
+    """What the build computes, as `recorded` has it."""
     number = number_of(method, call, frozenset(call.outs), ())
     match number:
         case IntValue() | BoolValue():
@@ -114,13 +114,13 @@ def computed(method: LinkedMethod, call: LinkedCall) -> tuple[bytes, ...] | None
 @pytest.mark.slow
 def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
     """Where it declines the kernel fails, or gives NaN."""
-    recorded = [
+    known = [
         call
         for call in read_calls()
         if kernel_names().get(call.operator) in evaluated_kernels()
     ]
     calls = [
-        *recorded,
+        *known,
         *read_calls(INT8),
         *int8_calls(),
         *random_calls(150),
@@ -129,7 +129,7 @@ def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
     ]
     same: Counter[str] = Counter()
     wrong: list[tuple[str, Call, object]] = []
-    for call, wants in zip(calls, _recorded(calls, tmp_path), strict=True):
+    for call, wants in zip(calls, recorded(calls, tmp_path), strict=True):
         method = method_of([call])
         (linked,) = method.instructions
         assert isinstance(linked, LinkedCall)

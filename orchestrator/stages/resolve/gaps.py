@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from orchestrator.catalog.model import Catalog
+    from orchestrator.core.expressions.condition import Refusal
     from orchestrator.core.kernel import Kernel, KernelKey
     from orchestrator.core.op_info import CallPattern, Origin
     from orchestrator.core.operator import OperatorName
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from orchestrator.stages.resolve.request import Request
 
 _SHOWN = 4  # instructions, methods or keys named before "and N more"
+_HINTS = {
+    "is_channels_last": "export the model and its example inputs in channels-last"
+    " memory format: .to(memory_format=torch.channels_last)",
+}
+"""What to do about a condition, by the function it calls."""
 _DIM_ORDERS = {
     "same": "tensors of equal rank in one dim order",
     "contiguous": "tensors in order 0, 1, 2, ...",
@@ -163,6 +169,28 @@ class Gaps:
             (("known", "the device tells calls apart by their kernel key only"),),
             "name a library first that has one kernel for all of them",
             origins=[origin for request in requests for origin in request.origins],
+        )
+
+    def refused(
+        self, kernel: Kernel, refusal: Refusal, found: str, origin: Origin
+    ) -> None:
+        """A kernel would refuse a call for what is known of its arguments."""
+        reason = f": {refusal.reason}" if refusal.reason else ""
+        hint = next(
+            (hint for name, hint in _HINTS.items() if name in refusal.condition),
+            "change the model so that this call meets the condition, or leave it out",
+        )
+        self._add(
+            kernel.operator,
+            "no-kernel-for-arguments",
+            f"no kernel for {kernel.operator} with these arguments",
+            (
+                ("found", found),
+                ("required", f"{refusal.condition}{reason}"),
+                ("by", f"{kernel.function}, {kernel.entry}"),
+            ),
+            hint,
+            origins=(origin,),
         )
 
     def no_delegate(

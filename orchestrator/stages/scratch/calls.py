@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from orchestrator.core.cmsis_nn_operators import cmsis_nn_sizes
 from orchestrator.errors import Diagnostic, KernelError
-from orchestrator.pte.scratch import MethodFacts, scratch_requests
+from orchestrator.pte.call_facts import MethodFacts
+from orchestrator.pte.scratch import scratch_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -159,6 +159,8 @@ inline std::map<std::string, KernelFn> number_operators() {
       {"executorch_prim::add.Scalar", add_Scalar},
       {"executorch_prim::ceil.Scalar", ceil_Scalar},
       {"executorch_prim::eq.Scalar", eq_Scalar},
+      {"executorch_prim::et_copy_index.tensor", et_copy_index_tensor},
+      {"executorch_prim::et_view.default", et_view_default},
       {"executorch_prim::floordiv.Scalar", floordiv_Scalar},
       {"executorch_prim::floordiv.int", floordiv_int},
       {"executorch_prim::ge.Scalar", ge_Scalar},

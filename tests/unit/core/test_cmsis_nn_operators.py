@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.cmsis_nn_operators import cmsis_nn_sizes
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.expressions.scratch_size import scratch_bytes
+from orchestrator.core.expressions.values import TensorFacts, Value
 from orchestrator.core.operator import parse_schema
-from orchestrator.core.scratch_kinds import TensorShape, Value
-from orchestrator.core.scratch_size import scratch_bytes
 
 CONV = (
     "cortex_m::{name}.out(Tensor input, Tensor weight, Tensor? bias, int[] stride,"
@@ -16,8 +17,8 @@ CONV = (
 )
 
 
-def tensor(*sizes: int) -> TensorShape:
-    return TensorShape(sizes=sizes, dtype_bytes=1)
+def tensor(*sizes: int) -> TensorFacts:
+    return TensorFacts(sizes=sizes, dtype=ScalarType.Char)
 
 
 @pytest.mark.parametrize(

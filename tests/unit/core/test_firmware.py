@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.firmware import (
+    ConditionRule,
     Firmware,
     FirmwareMethod,
     ScratchRule,
@@ -143,3 +144,18 @@ def test_scratch_sizes_that_are_none(
     facts = {**dict(firmware_facts(WITH_SCRATCH)), **changes}
     with pytest.raises(ValueError, match=re.escape(message)):
         read_firmware({k: v for k, v in facts.items() if v is not None})
+
+
+def test_conditions_survive() -> None:
+    rule = ConditionRule(
+        operator=OperatorName.parse("ours::filter.out"),
+        conditions=("x.rank == 4", "resizes(out, x.sizes)"),
+        schema=SCHEMA,
+    )
+    firmware = replace(FIRMWARE, conditions=(rule,))
+    facts = dict(firmware_facts(firmware))
+    assert facts["requires ours::filter.out"] == "x.rank == 4; resizes(out, x.sizes)"
+    assert read_firmware(facts) == firmware
+    facts["requires ours::filter.out"] = "x.rank == 4; y"
+    with pytest.raises(ValueError, match="the operator has no argument y"):
+        read_firmware(facts)

@@ -12,6 +12,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.core.scratch import ScratchRequest
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan
+from orchestrator.pte.call_facts import MethodFacts
 from orchestrator.pte.program import (
     DelegateCall,
     FreeCall,
@@ -21,7 +22,7 @@ from orchestrator.pte.program import (
     Method,
     MoveCall,
 )
-from orchestrator.pte.scratch import MethodFacts, scratch_requests
+from orchestrator.pte.scratch import scratch_requests
 from orchestrator.pte.values import (
     Allocation,
     BoolValue,

@@ -164,7 +164,7 @@ def _tensor_bytes(tensor: Tensor) -> bytes:
     return head + bytes(tensor.order) + tensor.data
 
 
-def _argument_bytes(argument: Any) -> bytes:  # noqa: PLR0911  # one kind each
+def _argument_bytes(argument: Any) -> bytes:  # noqa: C901, PLR0911  # one kind each
     match argument:
         case None:
             return b"\0"
@@ -183,6 +183,8 @@ def _argument_bytes(argument: Any) -> bytes:  # noqa: PLR0911  # one kind each
     count = struct.pack("<I", len(argument))
     if any(isinstance(item, float) for item in argument):
         return b"\x0a" + count + struct.pack(f"<{len(argument)}d", *argument)
+    if any(isinstance(item, Tensor) and item.is_out for item in argument):
+        return b"\x09" + count + b"".join(map(_tensor_bytes, argument))
     if any(isinstance(item, Tensor) for item in argument):
         items = (b"\0" if t is None else b"\1" + _tensor_bytes(t) for t in argument)
         return b"\x08" + count + b"".join(items)

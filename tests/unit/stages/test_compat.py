@@ -17,7 +17,7 @@ from orchestrator.core.resolution import TableEntry
 from orchestrator.errors import Diagnostic
 from orchestrator.pte.program import DelegateCall, MoveCall, Program
 from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import IntValue
+from orchestrator.pte.values import IntValue, TensorValue
 from orchestrator.stages.aggregate import aggregate
 from orchestrator.stages.compat import check_compat, firmware_of
 from orchestrator.stages.extract import extract
@@ -156,6 +156,25 @@ def test_kernels_and_dtypes() -> None:
     found = problems(replace(place, kernels=kernels), program_of("add_mul"))
     assert {p.code for p in found} == {"call-refused"}
     assert "dtype Float is not selected" in found[0].notes[0][1]
+
+
+def test_what_the_firmware_s_kernel_requires() -> None:
+    place, program = firmware("mlp"), changed_sizes(program_of("mlp"))
+    found = [d for d in problems(place, program) if d.code == "call-refused"]
+    assert found
+    assert all(" it requires " in dict(d.notes)["found"] for d in found)
+
+
+def changed_sizes(program: Program) -> Program:
+    """With constants of another last size, which no other size fits."""
+    (method,) = program.methods
+    values = tuple(
+        replace(v, sizes=(*v.sizes[:-1], v.sizes[-1] - 1))
+        if isinstance(v, TensorValue) and v.is_constant
+        else v
+        for v in method.values
+    )
+    return replace(program, methods=(replace(method, values=values),))
 
 
 def test_what_no_firmware_has() -> None:

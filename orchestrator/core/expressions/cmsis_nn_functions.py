@@ -1,79 +1,17 @@
-"""What expressions for scratch sizes are made of: kinds of values, and functions."""
+"""CMSIS-NN's buffer sizes as functions of expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from math import prod
 from typing import TYPE_CHECKING
 
 from orchestrator.core import cmsis_nn
 from orchestrator.core.cmsis_nn import Backend, Convolution, DataType, Pair, Shape
+from orchestrator.core.expressions.values import ExpressionError, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-ISAS = tuple(Backend)
-"""What `isa` may be."""
-
-
-class SizeError(ValueError):
-    """An expression is wrong, or has no result for a call."""
-
-
-class Kind(StrEnum):
-    """What an expression gives; the value is its name in messages."""
-
-    NUMBER = "a number"
-    TRUTH = "a truth value"
-    NUMBERS = "a list of numbers"
-    TENSOR = "a tensor"
-    ISA = "an ISA"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TensorShape:
-    """What sizes may depend on of a tensor.
-
-    Args:
-        sizes: As in the program, outermost dimension first.
-        dtype_bytes: Of one item.
-    """
-
-    sizes: tuple[int, ...]
-    dtype_bytes: int
-
-    @property
-    def numel(self) -> int:
-        """Number of items."""
-        return prod(self.sizes)
-
-    @property
-    def size_bytes(self) -> int:
-        """Size of all items."""
-        return self.numel * self.dtype_bytes
-
-    @property
-    def nhwc(self) -> tuple[int, ...]:
-        """Sizes in the order of channels-last memory. Raises SizeError."""
-        if len(self.sizes) != len(Shape._fields):
-            raise SizeError(f"nhwc of a tensor with {len(self.sizes)} dimensions")
-        n, c, h, w = self.sizes
-        return n, h, w, c
-
-
-Value = int | bool | str | tuple[int, ...] | TensorShape | None
-
-PROPERTIES: Mapping[str, Kind] = {
-    "sizes": Kind.NUMBERS,
-    "nhwc": Kind.NUMBERS,
-    "numel": Kind.NUMBER,
-    "dtype_bytes": Kind.NUMBER,
-    "size_bytes": Kind.NUMBER,
-}
-"""Of a tensor."""
-
 
 Arguments = Mapping[str, tuple[int, ...]]
 """Of a call of a function; a number is a list of one."""
@@ -96,7 +34,7 @@ def _convolution(arguments: Arguments) -> Convolution:
     """The convolution of some arguments; what is left out does not matter."""
     stride = Pair(*_items(arguments, "stride_hw", _PAIR))
     if min(stride) < 1:
-        raise SizeError(f"stride_hw is {list(stride)}")
+        raise ExpressionError(f"stride_hw is {list(stride)}")
     return Convolution(
         input=_shape(arguments, "input_nhwc"),
         filter=_shape(arguments, "filter_nhwc"),
@@ -118,7 +56,7 @@ def _shape(arguments: Arguments, name: str) -> Shape:
 def _items(arguments: Arguments, name: str, count: int) -> tuple[int, ...]:
     items = arguments.get(name, (1,) * count)
     if len(items) != count:
-        raise SizeError(f"{name} has {len(items)} items, not {count}")
+        raise ExpressionError(f"{name} has {len(items)} items, not {count}")
     return items
 
 
@@ -189,54 +127,3 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
 }
 """CMSIS-NN's sizes by name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Helper:
-    """A function of numbers, called without names.
-
-    Args:
-        form: As it is written.
-        compute: With the numbers.
-        least: Arguments it has.
-        most: Arguments it may have; 0 is any number.
-        of_list: Its only argument is a list of numbers.
-    """
-
-    form: str
-    compute: Callable[..., int]
-    least: int = 2
-    most: int = 2
-    of_list: bool = False
-
-
-def _ceil_div(number: int, divisor: int) -> int:
-    if divisor < 1:
-        raise SizeError(f"a divisor is {divisor}")
-    return -(-number // divisor)
-
-
-HELPERS: Mapping[str, Helper] = {
-    "min": Helper(form="min(a, b, ...)", compute=min, most=0),
-    "max": Helper(form="max(a, b, ...)", compute=max, most=0),
-    "ceil_div": Helper(form="ceil_div(number, divisor)", compute=_ceil_div),
-    "round_up": Helper(
-        form="round_up(number, multiple)",
-        compute=lambda number, multiple: _ceil_div(number, multiple) * multiple,
-    ),
-    "len": Helper(
-        form="len(list)",
-        compute=lambda *items: len(items),
-        least=1,
-        most=1,
-        of_list=True,
-    ),
-    "prod": Helper(
-        form="prod(list)",
-        compute=lambda *items: prod(items),
-        least=1,
-        most=1,
-        of_list=True,
-    ),
-}
-"""Functions of numbers by name."""
