@@ -19,7 +19,7 @@ from orchestrator.pipeline.selecting import product_resolution
 from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
 from orchestrator.shell import sources, stamp
-from orchestrator.shell.exclusive import exclusive
+from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
 from orchestrator.shell.files import write_atomic, write_if_changed
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.stages.compile import SOURCES, TOOLCHAIN_FILE, toolchain_text
@@ -73,10 +73,12 @@ class Pipeline(Stages):
             OrchestratorError: Of the stage that failed; outputs and lock are those of
                 the build before.
         """
-        with exclusive(self.folder):
-            return self._build(reporter)
+        with exclusive(self.folder) as folder_lock:
+            # What is known to be in the way is said before anything is compiled.
+            check_names(self.folder, recorded_names(self.folder))
+            return self._build(reporter, folder_lock)
 
-    def _build(self, reporter: Reporter) -> BuildReport:
+    def _build(self, reporter: Reporter, folder_lock: int) -> BuildReport:
         from orchestrator.shell.ninja import run_ninja  # noqa: PLC0415
         from orchestrator.shell.publish import publish  # noqa: PLC0415
         from orchestrator.shell.toolchain import with_builtins  # noqa: PLC0415
@@ -104,7 +106,12 @@ class Pipeline(Stages):
             self.toolchain = with_builtins(self.toolchain, self.target)
             compile_plan = self.compile_plan(plan)
             self._write_work(plan, generated, compile_plan)
-            log = run_ninja(self.work, jobs=self.options.jobs, reporter=reporter)
+            log = run_ninja(
+                self.work,
+                jobs=self.options.jobs,
+                reporter=reporter,
+                folder_lock=folder_lock,
+            )
             if "warning:" in log:
                 reporter.note(log)
             report = self._measure(plan, compile_plan, reporter)
@@ -127,9 +134,12 @@ class Pipeline(Stages):
         if self.options.locked and changed:
             lines = lockfile.differences(old_lock, lock) if old_lock else ()
             raise lockfile.stale(str(self.lock_file), lines or ("only its form",))
-        publish(self.folder, outputs)
-        if changed and self.options.write_lock:
-            write_atomic(self.lock_file, text.encode())
+        publish(
+            self.folder,
+            outputs,
+            lock=self.lock_file if self.options.write_lock else None,
+            lock_data=text.encode() if changed else None,
+        )
         self._remember(plan, outputs)
         inputs = self._input_states()
         library = os.path.abspath(self.folder / compile_plan.library)  # noqa: PTH100
@@ -175,8 +185,6 @@ class Pipeline(Stages):
         their times say when their bytes changed, which those of a checkout do not.
         """
         copies = self.work / SOURCES
-        if copies.is_symlink():
-            copies.unlink()
         files = {
             copies / name: data
             for name, data in self.native_bytes.items()
