@@ -20,13 +20,11 @@ from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
 from orchestrator.shell import sources, stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
-from orchestrator.shell.files import write_atomic, write_if_changed
+from orchestrator.shell.files import remove_others, write_atomic, write_if_changed
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.stages.compile import SOURCES, TOOLCHAIN_FILE, toolchain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from orchestrator.core.artifact import GeneratedFile
     from orchestrator.core.size import SizeReport
     from orchestrator.plan import BuildPlan
@@ -206,7 +204,8 @@ class Pipeline(Stages):
             )
         write_if_changed(self.work / "build.ninja", compile_plan.ninja.encode())
         for folder in (copies, self.work / "gen", self.work / "models"):
-            _remove_others(folder, keep=files)
+            # A header that is left of an earlier build would still be found.
+            remove_others(folder, keep=files)
 
     def _measure(
         self, plan: BuildPlan, compile_plan: CompilePlan, reporter: Reporter
@@ -398,10 +397,3 @@ class Pipeline(Stages):
             }
         )
         write_atomic(self.work / stamp.STAMP_NAME, text.encode())
-
-
-def _remove_others(folder: Path, *, keep: Collection[Path]) -> None:
-    """Remove files that are left of earlier builds: a header would still be found."""
-    for path in folder.rglob("*"):
-        if path.is_file() and path not in keep:
-            path.unlink()

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 
@@ -75,6 +76,14 @@ class Disk:
 
 
 DISK = Disk()
+"""The one that is used."""
+
+
+def remove_others(folder: Path, *, keep: Collection[Path]) -> None:
+    """Remove files of a folder, and of those below it, but for some."""
+    for path in folder.rglob("*"):
+        if path.is_file() and path not in keep:
+            path.unlink()
 
 
 def write_new(path: Path, data: bytes, *, executable: bool, durable: bool) -> None:
