@@ -302,7 +302,7 @@ def _not_a_folder(folder: Path) -> UsageError:
     return UsageError(
         Diagnostic(
             code="not-a-build-folder",
-            message=f"cannot build in {folder}: it is {_kind(folder)}",
+            message=f"{folder} is {_kind(folder)}, not a build folder",
             notes=(("expected", "a folder"),),
             hint="choose another folder with --out",
         )
@@ -327,7 +327,7 @@ def _in_the_way(path: Path) -> UsageError:
     return UsageError(
         Diagnostic(
             code="link-in-the-way",
-            message=f"cannot build: {path} is {_kind(path)}",
+            message=f"{path} is {_kind(path)}, which no build made",
             notes=(("expected", "what builds make there, or nothing"),),
             hint="remove it, or choose another folder with --out",
         )

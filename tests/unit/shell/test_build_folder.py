@@ -38,7 +38,7 @@ def tree(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): f"-> {os.readlink(path)}"  # noqa: PTH115
         if path.is_symlink()
-        else path.read_text()
+        else path.read_bytes().decode("latin-1")
         if path.is_file()
         else "folder"
         for path in folder.rglob("*")
