@@ -138,11 +138,12 @@ class Pipeline(Stages):
             lock=self.lock_file if self.options.write_lock else None,
             lock_data=text.encode() if changed else None,
         )
-        self._remember(plan, outputs)
         inputs = self._input_states()
         library = os.path.abspath(self.folder / compile_plan.library)  # noqa: PTH100
-        if self.options.write_lock or not changed:
-            self._write_stamp(outputs, inputs, warnings, library=library)
+        with suppress(OSError):  # all is published; without notes builds are slower
+            self._remember(plan, outputs)
+            if self.options.write_lock or not changed:
+                self._write_stamp(outputs, inputs, warnings, library=library)
         return BuildReport(
             profile=self.profile.name,
             folder=self.folder,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.fastpath import unchanged_build
+from orchestrator.pipeline import Pipeline
 from orchestrator.pte.reader import read_program
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import sources
@@ -437,6 +439,25 @@ def test_damaged_results_are_computed_again(w: Workspace) -> None:
         path.write_bytes(b"damaged")
     assert w.build().compiled == set()
     assert w.state() == before
+
+
+def test_notes_that_cannot_be_written_fail_no_build(
+    w: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outputs and lock are those of this build by then."""
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    w.edit("native/kernels/portable/op_relu.cpp", "// more\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(Pipeline, "_remember", full)
+        assert w.build().steps
+    after = w.state()
+    assert not _is_fast(w)
+    assert w.build().compiled == set()
+    assert w.state() == after
+    assert _is_fast(w)
 
 
 def test_a_link_where_copies_belong_is_refused(w: Workspace) -> None:
