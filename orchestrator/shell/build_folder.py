@@ -250,6 +250,23 @@ def check_exported(folder: Path) -> None:
         raise UsageError(_taken(path))
 
 
+def check_lock(path: Path) -> None:
+    """Hold that the lock of a profile replaces no folder or device.
+
+    Raises:
+        UsageError: It would (`name-taken`).
+    """
+    if os.path.lexists(path) and not path.is_file():
+        raise UsageError(
+            Diagnostic(
+                code="name-taken",
+                message=f"cannot write the lock {path}: it is not a file",
+                notes=(("found", _kind(path)),),
+                hint="move it away",
+            )
+        )
+
+
 def remove_made(folder: Path) -> tuple[str, ...]:
     """Remove what builds made in a folder, and the folder if that was all.
 
@@ -295,7 +312,9 @@ def _kind(path: Path) -> str:
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return f"a link to {os.readlink(path)}"  # noqa: PTH115
-    return "a folder" if stat.S_ISDIR(mode) else "a file"
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return "a file" if stat.S_ISREG(mode) else "a pipe, socket or device"
 
 
 def _not_a_folder(folder: Path) -> UsageError:

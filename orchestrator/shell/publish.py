@@ -20,6 +20,7 @@ from orchestrator.shell.build_folder import (
     EXPORTED,
     STORE,
     check_exported,
+    check_lock,
     check_names,
     is_output,
     record_names,
@@ -59,16 +60,19 @@ def publish(
         files: The file system.
 
     Raises:
-        UsageError: A name is taken by something that no build made (`name-taken`).
+        UsageError: A name is taken by something that no build made, or the lock is
+            not a file (`name-taken`).
         OSError: A file cannot be written. Set and lock are as they were.
     """
     names = {name.partition("/")[0] for name in outputs}
     check_names(folder, names)
+    if lock is not None:
+        lock = Path(os.path.realpath(lock))
+        check_lock(lock)
     with ExitStack() as undo:
         target = _write_set(folder, outputs, CURRENT, files, undo)
         new_lock = None
         if lock is not None:
-            lock = Path(os.path.realpath(lock))
             new_lock = _write_lock(folder, lock, lock_data, files, undo)
         record_names(folder, recorded_names(folder) | names, files=files)
         for name in sorted(names):
@@ -184,8 +188,6 @@ def _write_lock(
             files.unlink(temporary)
         if data is None:
             return None
-        if lock.is_dir():
-            raise IsADirectoryError(21, os.strerror(21), str(lock))
         undo.callback(_unlink, temporary, files)
         files.make_folder(lock.parent)
         files.write(temporary, data)

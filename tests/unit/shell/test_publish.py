@@ -326,15 +326,26 @@ def test_what_no_build_made_is_not_replaced(
     assert tree(tmp_path) == before
 
 
-def test_a_lock_that_is_a_folder_leaves_all_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to a pipe"])
+def test_a_lock_that_is_no_file_leaves_all_as_it_was(tmp_path: Path, kind: str) -> None:
+    """Such as a link to /dev/null."""
     out = _product(tmp_path, first=False)
-    (tmp_path / "p.lock").unlink()
-    (tmp_path / "p.lock").mkdir()
-    with pytest.raises(IsADirectoryError) as caught:
-        publish.publish(out, TWO, lock=tmp_path / "p.lock", lock_data=NEW)
-    assert caught.value.filename == str(tmp_path / "p.lock")
+    lock = tmp_path / "p.lock"
+    lock.unlink()
+    if kind == "folder":
+        lock.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(lock)
+    else:
+        os.mkfifo(out / STORE / "pipe")
+        lock.symlink_to(out / STORE / "pipe")
+    with pytest.raises(UsageError) as caught:
+        publish.publish(out, TWO, lock=lock, lock_data=NEW)
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "name-taken"
+    assert "cannot write the lock" in problem.message
+    assert os.path.lexists(lock)
     assert published_files(out) == ONE
-    assert _left(tmp_path) == set()
 
 
 @pytest.mark.parametrize("there", [True, False])
