@@ -172,8 +172,9 @@ function(_orchestrator_add_target target stamp out exclude_from_all)
     set(all)
   endif()
   add_custom_target("${target}_build" ${all} DEPENDS "${stamp}")
-  # A folder that the user named may hold other files of theirs.
-  set(made "${out}/.work" "${out}/.out" "${out}/current" "${out}/include" "${stamp}.d")
+  # A folder that the user named may hold files of theirs, of whatever name, and CMake
+  # does not ask whose they are: `orchestrator clean` does.
+  set(made "${stamp}.d")
   string(FIND "${out}" "${CMAKE_CURRENT_BINARY_DIR}/orchestrator/" at)
   if(at EQUAL 0)
     set(made "${out}")

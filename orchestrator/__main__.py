@@ -18,7 +18,9 @@ def main() -> int:
         if unchanged_build(arguments[1:]):
             return 0
     from orchestrator.cli import run  # noqa: PLC0415
+    from orchestrator.shell.signals import unwind_on_signals  # noqa: PLC0415
 
+    unwind_on_signals()
     return run(arguments)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from orchestrator.errors import (
     ExitCode,
     OrchestratorError,
 )
+from orchestrator.shell.signals import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +42,15 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         console.refusal(error)
         return int(ExitCode.USAGE)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return 130
+    except (KeyboardInterrupt, Ended) as ended:
+        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        name = signal.Signals(number).name
+        with suppress(OSError):  # the terminal may be gone
+            sys.stderr.write(
+                "interrupted\n" if name == "SIGINT" else f"ended by {name}\n"
+            )
+            sys.stderr.flush()
+        return 128 + number
     except Exception as error:  # noqa: BLE001  # the last resort: never a traceback
         console.bug(error, ISSUES)
         return int(ExitCode.INTERNAL)

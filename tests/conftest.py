@@ -35,6 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="rewrite expected texts: tests/golden, schema/, docs/profile.md",
     )
     parser.addoption(
+        "--kills",
+        type=int,
+        default=12,
+        metavar="COUNT",
+        help="builds to kill at random moments",
+    )
+    parser.addoption(
         "--mutants",
         type=int,
         default=0,

@@ -1,12 +1,12 @@
-"""`orchestrator clean`: remove a build folder."""
+"""`orchestrator clean`: remove what builds made in a build folder."""
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import Diagnostic, ExitCode, UsageError
-from orchestrator.pipeline import WORK, BuildOptions, Pipeline, load
+from orchestrator.errors import ExitCode
+from orchestrator.pipeline import BuildOptions, Inputs, load
+from orchestrator.shell.build_folder import remove_made
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -15,21 +15,18 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Remove the build folder of a profile; the lock stays."""
-    folder = Pipeline(load(args.profile), BuildOptions(out=args.out)).folder
-    existed = folder.exists()
-    is_ours = (folder / WORK).is_dir()
-    if existed and not is_ours and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(
-            Diagnostic(
-                code="not-a-build-folder",
-                message=f"{folder} is not a build folder of Orchestrator",
-                notes=(("expected", f"a folder {WORK} in it"),),
-                hint="remove it by hand if you mean it",
-            )
-        )
-    if existed:
-        shutil.rmtree(folder)
-    console.document({"folder": str(folder), "removed": existed})
-    console.data(f"{folder}: {'removed' if existed else 'was not there'}")
+    """Remove what builds made, and the folder if that was all; the lock stays."""
+    folder = Inputs(load(args.profile), BuildOptions(out=args.out)).folder
+    existed = folder.exists() or folder.is_symlink()
+    left = remove_made(folder) if existed else ()
+    removed = existed and not folder.exists()
+    console.document({"folder": str(folder), "removed": removed, "left": list(left)})
+    if not existed:
+        console.data(f"{folder}: was not there")
+    elif removed:
+        console.data(f"{folder}: removed")
+    elif left:
+        console.data(f"{folder}: removed what builds made; left {', '.join(left)}")
+    else:
+        console.data(f"{folder}: is empty now")
     return ExitCode.OK

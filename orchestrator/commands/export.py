@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
 from orchestrator.pipeline import BuildOptions, ExportChoice, Inputs, load
-from orchestrator.pipeline.exporting import publish_exported
-from orchestrator.shell.exclusive import exclusive
+from orchestrator.pipeline.exporting import published
+from orchestrator.shell.build_folder import exclusive
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from orchestrator.console import Console
     from orchestrator.pipeline.exporting import Exported
     from orchestrator.profile import Profile
-
-FOLDER = "exported"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -49,7 +47,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     try:
         with exclusive(inputs.folder):
             found = inputs.exported
-            paths = publish_exported(found, inputs.folder / FOLDER)
+            paths = published(found, inputs.folder)
     finally:
         inputs.reporter.close()
     for name, exported in found.items():

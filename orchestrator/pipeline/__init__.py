@@ -4,13 +4,8 @@
 """
 
 from orchestrator.pipeline.build import BuildReport, Pipeline
-from orchestrator.pipeline.inputs import (
-    WORK,
-    BuildOptions,
-    ExportChoice,
-    Inputs,
-    load,
-)
+from orchestrator.pipeline.inputs import BuildOptions, ExportChoice, Inputs, load
+from orchestrator.shell.build_folder import WORK
 
 __all__ = [
     "WORK",

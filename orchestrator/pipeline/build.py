@@ -19,14 +19,12 @@ from orchestrator.pipeline.selecting import product_resolution
 from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
 from orchestrator.shell import sources, stamp
-from orchestrator.shell.exclusive import exclusive
-from orchestrator.shell.files import write_atomic, write_if_changed
+from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
+from orchestrator.shell.files import remove_others, write_atomic, write_if_changed
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.stages.compile import SOURCES, TOOLCHAIN_FILE, toolchain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from orchestrator.core.artifact import GeneratedFile
     from orchestrator.core.size import SizeReport
     from orchestrator.plan import BuildPlan
@@ -73,10 +71,12 @@ class Pipeline(Stages):
             OrchestratorError: Of the stage that failed; outputs and lock are those of
                 the build before.
         """
-        with exclusive(self.folder):
-            return self._build(reporter)
+        with exclusive(self.folder) as folder_lock:
+            # What is known to be in the way is said before anything is compiled.
+            check_names(self.folder, recorded_names(self.folder))
+            return self._build(reporter, folder_lock)
 
-    def _build(self, reporter: Reporter) -> BuildReport:
+    def _build(self, reporter: Reporter, folder_lock: int) -> BuildReport:
         from orchestrator.shell.ninja import run_ninja  # noqa: PLC0415
         from orchestrator.shell.publish import publish  # noqa: PLC0415
         from orchestrator.shell.toolchain import with_builtins  # noqa: PLC0415
@@ -104,7 +104,12 @@ class Pipeline(Stages):
             self.toolchain = with_builtins(self.toolchain, self.target)
             compile_plan = self.compile_plan(plan)
             self._write_work(plan, generated, compile_plan)
-            log = run_ninja(self.work, jobs=self.options.jobs, reporter=reporter)
+            log = run_ninja(
+                self.work,
+                jobs=self.options.jobs,
+                reporter=reporter,
+                folder_lock=folder_lock,
+            )
             if "warning:" in log:
                 reporter.note(log)
             report = self._measure(plan, compile_plan, reporter)
@@ -127,14 +132,18 @@ class Pipeline(Stages):
         if self.options.locked and changed:
             lines = lockfile.differences(old_lock, lock) if old_lock else ()
             raise lockfile.stale(str(self.lock_file), lines or ("only its form",))
-        publish(self.folder, outputs)
-        if changed and self.options.write_lock:
-            write_atomic(self.lock_file, text.encode())
-        self._remember(plan, outputs)
+        publish(
+            self.folder,
+            outputs,
+            lock=self.lock_file if self.options.write_lock else None,
+            lock_data=text.encode() if changed else None,
+        )
         inputs = self._input_states()
         library = os.path.abspath(self.folder / compile_plan.library)  # noqa: PTH100
-        if self.options.write_lock or not changed:
-            self._write_stamp(outputs, inputs, warnings, library=library)
+        with suppress(OSError):  # all is published; without notes builds are slower
+            self._remember(plan, outputs)
+            if self.options.write_lock or not changed:
+                self._write_stamp(outputs, inputs, warnings, library=library)
         return BuildReport(
             profile=self.profile.name,
             folder=self.folder,
@@ -175,8 +184,6 @@ class Pipeline(Stages):
         their times say when their bytes changed, which those of a checkout do not.
         """
         copies = self.work / SOURCES
-        if copies.is_symlink():
-            copies.unlink()
         files = {
             copies / name: data
             for name, data in self.native_bytes.items()
@@ -198,7 +205,8 @@ class Pipeline(Stages):
             )
         write_if_changed(self.work / "build.ninja", compile_plan.ninja.encode())
         for folder in (copies, self.work / "gen", self.work / "models"):
-            _remove_others(folder, keep=files)
+            # A header that is left of an earlier build would still be found.
+            remove_others(folder, keep=files)
 
     def _measure(
         self, plan: BuildPlan, compile_plan: CompilePlan, reporter: Reporter
@@ -390,10 +398,3 @@ class Pipeline(Stages):
             }
         )
         write_atomic(self.work / stamp.STAMP_NAME, text.encode())
-
-
-def _remove_others(folder: Path, *, keep: Collection[Path]) -> None:
-    """Remove files that are left of earlier builds: a header would still be found."""
-    for path in folder.rglob("*"):
-        if path.is_file() and path not in keep:
-            path.unlink()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sys
 import tempfile
 from dataclasses import dataclass, replace
@@ -25,8 +24,10 @@ from orchestrator.export.request import Request
 from orchestrator.pipeline.vela_config import check_vela_config
 from orchestrator.profile.fields import is_pattern
 from orchestrator.shell import sources
-from orchestrator.shell.exported import Entry, ExportCache, started
+from orchestrator.shell.build_folder import EXPORTED, claim, refuse_links
+from orchestrator.shell.exported import PROGRAM, Entry, ExportCache, started
 from orchestrator.shell.process import NOT_STARTED, run
+from orchestrator.shell.publish import publish_exported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,6 +116,9 @@ def _export(
     if entry is None:
         reporter.stage(label, reason)
         reporter.note(f"exporting {model.name}, {reason} ...")
+        # Also `plan` and `check` export; the log lies in the build folder.
+        claim(inputs.folder)
+        refuse_links(inputs.folder)
         log = inputs.work / "exports" / f"{model.name}.log"
         start_ns = started()
         with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as folder:
@@ -291,14 +295,19 @@ def _error(
     )
 
 
-def publish_exported(found: Mapping[str, Exported], folder: Path) -> dict[str, Path]:
-    """Copy programs and arrays out of the cache: by model, where the program is."""
-    paths = {}
-    for name, exported in found.items():
-        own = folder / name
-        shutil.rmtree(own, ignore_errors=True)
-        own.mkdir(parents=True)
-        for file in ("model.pte", *exported.facts["arrays"]):
-            shutil.copyfile(exported.entry.folder / file, own / file)
-        paths[name] = own / "model.pte"
-    return paths
+def published(found: Mapping[str, Exported], folder: Path) -> dict[str, Path]:
+    """Publish programs and arrays of the cache: by model, where the program is.
+
+    Args:
+        found: Exported models by name.
+        folder: The build folder; nobody else builds in it.
+    """
+    publish_exported(
+        folder,
+        {
+            f"{name}/{file}": (exported.entry.folder / file).read_bytes()
+            for name, exported in found.items()
+            for file in (PROGRAM, *exported.facts["arrays"])
+        },
+    )
+    return {name: folder / EXPORTED / name / PROGRAM for name in found}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
 from orchestrator.reporter import Silent
 from orchestrator.shell import sources, stamp
+from orchestrator.shell.build_folder import WORK
 from orchestrator.targets import Target, resolve_target
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from orchestrator.profile import Profile
     from orchestrator.pte.program import Program
     from orchestrator.reporter import Reporter
-
-WORK = ".work"
 
 
 def digest(data: bytes) -> str:

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, UsageError
-from orchestrator.pipeline.inputs import WORK, BuildOptions
-from orchestrator.shell.exclusive import exclusive
+from orchestrator.pipeline.inputs import BuildOptions
+from orchestrator.shell.build_folder import VARIANTS, WORK, claim, exclusive
+from orchestrator.shell.files import DISK
 from orchestrator.shell.stamp import STAMP_NAME
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from orchestrator.profile import Profile
     from orchestrator.reporter import Reporter
 
-VARIANTS = "variants"
-"""Folder of variants in the work folder."""
 _KEPT = 4
 _SEED = "seed"
 
@@ -141,7 +140,8 @@ def _seed(work: Path, folder: Path) -> None:
         return
     staging = folder.with_name(f"{folder.name}.tmp")
     for old in (staging, folder):
-        shutil.rmtree(old, ignore_errors=True)
+        DISK.remove(old)
+    claim(staging)
     shutil.copytree(
         work,
         staging / WORK,

@@ -1,13 +1,101 @@
-"""Files: atomic writes, writes only where something changes, links."""
+"""Files: atomic writes, writes only where something changes.
+
+Nothing here follows a link in the place of a file or folder that is to be written.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
+
+
+class Files(Protocol):
+    """The operations that change a file system; each is one step that may fail."""
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder and those above it, unless they are there."""
+
+    def write(self, path: Path, data: bytes, *, executable: bool = False) -> None:
+        """Write a file that is not there yet, so that a loss of power keeps it."""
+
+    def link(self, path: Path, text: str) -> None:
+        """Make a symbolic link that is not there yet."""
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Move to another name, in one step; a file or link of that name goes."""
+
+    def unlink(self, path: Path) -> None:
+        """Remove a file or a link."""
+
+    def remove_folder(self, path: Path) -> None:
+        """Remove an empty folder."""
+
+    def remove(self, path: Path) -> None:
+        """Remove whatever is there, of a link only the link."""
+
+
+class Disk:
+    """The file system of this machine."""
+
+    def make_folder(self, path: Path) -> None:
+        """See `Files`."""
+        path.mkdir(parents=True, exist_ok=True)
+
+    def write(self, path: Path, data: bytes, *, executable: bool = False) -> None:
+        """See `Files`."""
+        write_new(path, data, executable=executable, durable=True)
+
+    def link(self, path: Path, text: str) -> None:
+        """See `Files`."""
+        path.symlink_to(text)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """See `Files`."""
+        old.replace(new)
+
+    def unlink(self, path: Path) -> None:
+        """See `Files`."""
+        path.unlink()
+
+    def remove_folder(self, path: Path) -> None:
+        """See `Files`."""
+        path.rmdir()
+
+    def remove(self, path: Path) -> None:
+        """See `Files`."""
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+DISK = Disk()
+"""The one that is used."""
+
+
+def remove_others(folder: Path, *, keep: Collection[Path]) -> None:
+    """Remove files of a folder, and of those below it, but for some."""
+    for path in folder.rglob("*"):
+        if path.is_file() and path not in keep:
+            path.unlink()
+
+
+def write_new(path: Path, data: bytes, *, executable: bool, durable: bool) -> None:
+    """Write a file that is not there yet; arguments are those of `write_atomic`."""
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        if executable:
+            mode = os.fstat(file.fileno()).st_mode
+            os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)
+        if durable:
+            os.fsync(file.fileno())
 
 
 def write_atomic(
@@ -16,26 +104,26 @@ def write_atomic(
     """Replace a file in one step: readers see the old bytes or the new ones.
 
     Args:
-        path: Of the file; its folder is made.
+        path: Of the file; its folder is made. A link is replaced, not followed.
         data: All its bytes.
         executable: Whoever may read it may run it.
         durable: Also after the machine loses power.
+
+    Raises:
+        OSError: It cannot be written; it names `path`, not the temporary file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            if executable:
-                mode = os.fstat(file.fileno()).st_mode
-                os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)
-            if durable:
-                os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        write_new(temporary, data, executable=executable, durable=durable)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 
@@ -50,16 +138,3 @@ def write_if_changed(path: Path, data: bytes) -> bool:
             return False
     write_atomic(path, data, durable=False)
     return True
-
-
-def link_to(link: Path, target: str) -> None:
-    """Make `link` a symbolic link to `target`, in one step."""
-    with suppress(OSError):
-        if os.readlink(link) == target:  # noqa: PTH115  # Path.readlink normalises
-            return
-    link.parent.mkdir(parents=True, exist_ok=True)
-    temporary = link.with_name(f".{link.name}.{os.getpid()}.tmp")
-    with suppress(OSError):
-        temporary.unlink()
-    temporary.symlink_to(target)
-    temporary.replace(link)

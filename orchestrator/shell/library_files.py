@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from orchestrator.shell.build_folder import WORK
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -14,8 +16,6 @@ SOURCES = frozenset({".cpp", ".cc", ".cxx", ".c", ".S"})
 HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".def"})
 
 NATIVE_SUFFIXES = (*sorted(SOURCES), *sorted(HEADERS))
-_BUILD_MARK = ".work"
-"""A folder that has this is a build folder: what lies in it are copies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ def _matching(pattern: Path) -> Iterable[Path]:
 def _walk(folder: Path) -> Iterator[Path]:
     """Files of a folder and of those below it."""
     for path, folders, names in os.walk(folder):
-        if _BUILD_MARK in folders:
+        if WORK in folders:  # a build folder: what lies in it are copies
             folders.clear()
             continue
         folders[:] = sorted(f for f in folders if not f.startswith("."))

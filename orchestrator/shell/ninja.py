@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
+from orchestrator.shell import process
 
 if TYPE_CHECKING:
     from orchestrator.reporter import Reporter
@@ -25,13 +26,21 @@ def ninja_program() -> Path:
     return Path(BIN_DIR) / "ninja"
 
 
-def run_ninja(folder: Path, *, jobs: int | None, reporter: Reporter) -> str:
+def run_ninja(
+    folder: Path,
+    *,
+    jobs: int | None,
+    reporter: Reporter,
+    folder_lock: int | None = None,
+) -> str:
     """Bring everything in a folder up to date.
 
     Args:
         folder: Holds build.ninja.
         jobs: Steps at a time; None lets ninja choose.
         reporter: Hears of every step.
+        folder_lock: Descriptor of the lock on the build folder. ninja and compilers
+            hold it as well: if we are killed, the next build waits for their end.
 
     Returns:
         What ninja and the compilers wrote, warnings included.
@@ -51,24 +60,20 @@ def run_ninja(folder: Path, *, jobs: int | None, reporter: Reporter) -> str:
         "LC_ALL": "C",
     }
     output: list[str] = []
-    with subprocess.Popen(  # noqa: S603  # a list of arguments, no shell
+    with process.started(
         command,
         cwd=folder,
         env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
+        ask_first=True,
+        pass_fds=() if folder_lock is None else (folder_lock,),
     ) as ninja:
-        try:
-            for line in ninja.stdout or ():
-                if match := _STATUS.match(line):
-                    reporter.progress(int(match[1]), int(match[2]), match[3])
-                output.append(line)
-        except BaseException:
-            ninja.terminate()
-            raise
+        for data in ninja.stdout or ():
+            line = data.decode(errors="replace")
+            if match := _STATUS.match(line):
+                reporter.progress(int(match[1]), int(match[2]), match[3])
+            output.append(line)
+        ninja.wait()
     text = "".join(output)
     if ninja.returncode != 0:
         raise _failure(text, folder)

@@ -1,17 +1,30 @@
-"""Processes: one way to run them, and what a failure looks like."""
+"""Processes: one way to start them, and what a failure looks like.
+
+None outlives this program: an error, an interruption or a signal ends a process with
+all that it started, and if this program is killed, the system ends the process.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import sys
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 TIMED_OUT = -1000
 NOT_STARTED = -1001
+
+_GRACE_S = 10.0
+"""How long a process that is asked to end may take."""
+_PR_SET_PDEATHSIG = 1
+"""Source: `linux/prctl.h`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +42,86 @@ class Finished:
     stderr: str
 
 
+@contextmanager
+def started(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stderr: int = subprocess.PIPE,
+    ask_first: bool = False,
+    pass_fds: tuple[int, ...] = (),
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process without standard input, in a process group of its own.
+
+    When the block is left and the process still runs, its group is ended.
+
+    Args:
+        command: Program and arguments.
+        cwd: Its folder.
+        env: Its whole environment.
+        stderr: As of `subprocess.Popen`.
+        ask_first: Whether it ends what it started if it is asked to (SIGTERM), such as
+            ninja, whose commands have groups of their own.
+        pass_fds: Descriptors that it inherits.
+
+    Raises:
+        OSError: It does not start.
+    """
+    ending = signal.SIGTERM if ask_first else signal.SIGKILL
+    process = subprocess.Popen(  # noqa: S603  # a list of arguments, no shell
+        command,
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        process_group=0,
+        pass_fds=pass_fds,
+        preexec_fn=_ends_with_parent(ending),  # noqa: PLW1509  # takes no lock
+    )
+    try:
+        yield process
+    finally:
+        _end(process, ending)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def _end(process: subprocess.Popen[bytes], ending: signal.Signals) -> None:
+    """End a process group, unless its first process has ended by itself."""
+    if process.poll() is None and ending is signal.SIGTERM:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_S)
+    if process.poll() is None:
+        _kill(process)
+        process.wait()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ends_with_parent(ending: signal.Signals) -> Callable[[], None] | None:
+    """What a new process calls so that the system signals it when we are gone."""
+    if sys.platform != "linux":
+        return None
+    import ctypes  # noqa: PLC0415  # only builds that start something need it
+
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def ask() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(ending), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)  # it was too late
+
+    return ask
+
+
 def run(
     command: Sequence[str],
     *,
@@ -38,29 +131,21 @@ def run(
 ) -> Finished:
     """Run a program to its end without standard input. Never raises for its failure."""
     try:
-        done = subprocess.run(  # noqa: S603  # a list of arguments, no shell
-            command,
-            cwd=cwd,
-            env=dict(env),
-            timeout=timeout_s,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as expired:
-        return Finished(
-            status=TIMED_OUT,
-            stdout=_text(expired.stdout),
-            stderr=_text(expired.stderr),
-        )
+        with started(command, cwd=cwd, env=env) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout_s)
+            except subprocess.TimeoutExpired:
+                _kill(process)
+                stdout, stderr = process.communicate()
+                return Finished(
+                    status=TIMED_OUT, stdout=_text(stdout), stderr=_text(stderr)
+                )
     except OSError as error:
         return Finished(status=NOT_STARTED, stdout="", stderr=str(error))
     return Finished(
-        status=done.returncode, stdout=_text(done.stdout), stderr=_text(done.stderr)
+        status=process.returncode, stdout=_text(stdout), stderr=_text(stderr)
     )
 
 
-def _text(data: bytes | str | None) -> str:
-    if isinstance(data, str):
-        return data
-    return (data or b"").decode(errors="replace")
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")

@@ -1,55 +1,146 @@
-"""Publishing outputs: a whole set becomes visible in one step.
+"""Publishing outputs: a whole set becomes visible in one step, and the lock with it.
 
 The build folder holds links `NAME -> current/NAME`, and `current` is a link to the
 folder of one finished build. Changing `current` is atomic, so whoever looks sees the
-previous set or the new one, also after a kill at any moment.
+previous set or the new one, also after a kill at any moment. All that may fail, by a
+full disk or a name that is taken, comes before; an error leaves set and lock as they
+were. What a kill leaves lying about, the next build of the folder removes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.shell.files import link_to, write_atomic
+from orchestrator.shell.build_folder import (
+    CURRENT,
+    EXPORTED,
+    STORE,
+    check_exported,
+    check_lock,
+    check_names,
+    is_output,
+    record_names,
+    recorded_names,
+    set_of,
+)
+from orchestrator.shell.files import DISK
+from orchestrator.shell.signals import undisturbed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
-CURRENT = "current"
-STORE = ".out"
+    from orchestrator.shell.files import Files
+
 _ELF = b"\x7fELF"
+_NEW, _OLD = "new", "old"
+"""Names in the store of the links that `current` is replaced by, and reset by."""
 
 
-def publish(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a set of files the outputs of a build folder.
+def publish(
+    folder: Path,
+    outputs: Mapping[str, bytes],
+    *,
+    lock: Path | None = None,
+    lock_data: bytes | None = None,
+    files: Files = DISK,
+) -> None:
+    """Make a set of files the outputs of a build folder, and write the lock.
 
     A set that is there already is not written again.
 
     Args:
-        folder: The build folder.
-        files: Bytes by POSIX path relative to the folder.
+        folder: The build folder; it is marked, and nobody else builds in it.
+        outputs: Bytes by POSIX path relative to the folder.
+        lock: Path of the lock; of a link, what it leads to is replaced.
+        lock_data: Its new bytes; None leaves it as it is.
+        files: The file system.
+
+    Raises:
+        UsageError: A name is taken by something that no build made, or the lock is
+            not a file (`name-taken`).
+        OSError: A file cannot be written. Set and lock are as they were.
     """
+    names = {name.partition("/")[0] for name in outputs}
+    check_names(folder, names)
+    if lock is not None:
+        lock = Path(os.path.realpath(lock))
+        check_lock(lock)
+    with ExitStack() as undo:
+        target = _write_set(folder, outputs, CURRENT, files, undo)
+        new_lock = None
+        if lock is not None:
+            new_lock = _write_lock(folder, lock, lock_data, files, undo)
+        record_names(folder, recorded_names(folder) | names, files=files)
+        for name in sorted(names):
+            if not is_output(folder, name):
+                _remove_empty(folder / name, files)
+                undo.callback(_unlink_output, folder, name, files)
+                files.link(folder / name, f"{CURRENT}/{name}")
+        switch = _prepare_switch(folder, CURRENT, target, files, undo)
+        with undisturbed():
+            switch()
+            if lock is not None and new_lock is not None:
+                files.rename(new_lock, lock)
+            undo.pop_all()
+            # What cannot be tidied up now is tidied up later.
+            with suppress(OSError):
+                for name in sorted(recorded_names(folder) - names):
+                    _unlink_output(folder, name, files)
+                record_names(folder, names, files=files)
+                _forget(folder, files)
+
+
+def publish_exported(
+    folder: Path, programs: Mapping[str, bytes], *, files: Files = DISK
+) -> None:
+    """Make a set of files what `exported` of a build folder leads to.
+
+    Args:
+        folder: The build folder; it is marked, and nobody else builds in it.
+        programs: Bytes by POSIX path relative to `exported`.
+        files: The file system.
+
+    Raises:
+        UsageError: No build made what is there (`name-taken`).
+        OSError: A file cannot be written. All is as it was.
+    """
+    check_exported(folder)
+    with ExitStack() as undo:
+        target = _write_set(folder, programs, EXPORTED, files, undo)
+        switch = _prepare_switch(folder, EXPORTED, target, files, undo)
+        with undisturbed():
+            switch()
+            undo.pop_all()
+            _forget_quietly(folder, files)
+
+
+def _write_set(
+    folder: Path,
+    outputs: Mapping[str, bytes],
+    link: str,
+    files: Files,
+    undo: ExitStack,
+) -> str:
+    """Name of a set in the store that has these files."""
     store = folder / STORE
-    target = _free_or_equal(store, identity_of(files)[:16], files)
+    name = _free_or_equal(store, identity_of(outputs)[:16], outputs)
+    undo.callback(_forget_quietly, folder, files)
+    if (store / name).is_dir():
+        return name
     # Only a set that is complete has its final name.
-    if not target.is_dir():
-        staging = store / f"{target.name}.tmp"
-        shutil.rmtree(staging, ignore_errors=True)
-        for name, data in files.items():
-            is_program = data.startswith(_ELF)
-            write_atomic(staging / name, data, executable=is_program)
-            _keep_time(staging / name, data, before=folder / CURRENT / name)
-        staging.replace(target)
-    link_to(folder / CURRENT, f"{STORE}/{target.name}")
-    names = {name.partition("/")[0] for name in files}
-    for name in sorted(names):
-        _remove_empty(folder / name)
-        link_to(folder / name, f"{CURRENT}/{name}")
-    _forget(folder, keep=target.name, names=names)
+    staging = store / f"{name}.tmp"
+    files.remove(staging)
+    for path in sorted({(staging / n).parent for n in outputs} | {staging}):
+        files.make_folder(path)
+    for output, data in outputs.items():
+        files.write(staging / output, data, executable=data.startswith(_ELF))
+        _keep_time(staging / output, data, before=folder / link / output)
+    files.rename(staging, store / name)
+    return name
 
 
 def _keep_time(path: Path, data: bytes, *, before: Path) -> None:
@@ -63,52 +154,114 @@ def _keep_time(path: Path, data: bytes, *, before: Path) -> None:
             os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-def _free_or_equal(store: Path, name: str, files: Mapping[str, bytes]) -> Path:
-    """A folder with just these bytes, or one that does not exist yet."""
+def _free_or_equal(store: Path, name: str, outputs: Mapping[str, bytes]) -> str:
+    """Name of a set with just these bytes, or of one that does not exist yet."""
     number = 0
     while True:
-        target = store / (f"{name}-{number}" if number else name)
-        if not target.is_dir() or _holds(target, files):
-            return target
+        found = f"{name}-{number}" if number else name
+        path = store / found
+        if not os.path.lexists(path) or _holds(path, outputs):
+            return found
         number += 1
 
 
-def _holds(folder: Path, files: Mapping[str, bytes]) -> bool:
+def _holds(path: Path, outputs: Mapping[str, bytes]) -> bool:
     try:
-        return all((folder / n).read_bytes() == data for n, data in files.items())
+        return not path.is_symlink() and all(
+            (path / n).read_bytes() == data for n, data in outputs.items()
+        )
     except OSError:
         return False
 
 
-def _remove_empty(path: Path) -> None:
-    """Remove a folder without files: ninja makes those of outputs before it starts us.
+def _write_lock(
+    folder: Path, lock: Path, data: bytes | None, files: Files, undo: ExitStack
+) -> Path | None:
+    """Write the lock to a temporary file beside it, if there is something to write.
 
-    One with files is left, and the system then refuses to put a link in its place.
+    Its name tells the build folder: what a killed build left there is removed.
     """
+    place = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]
+    temporary = lock.with_name(f".{lock.name}.{place}.tmp")
+    try:
+        if os.path.lexists(temporary):
+            files.unlink(temporary)
+        if data is None:
+            return None
+        undo.callback(_unlink, temporary, files)
+        files.make_folder(lock.parent)
+        files.write(temporary, data)
+    except OSError as error:
+        # The user knows the lock, not the temporary file.
+        raise OSError(error.errno, error.strerror, str(lock)) from error
+    return temporary
+
+
+def _prepare_switch(
+    folder: Path, name: str, target: str, files: Files, undo: ExitStack
+) -> Callable[[], None]:
+    """What makes a link lead to a set, in one step; it is undone in one step, too."""
+    link, store = folder / name, folder / STORE
+    before = set_of(link)
+    for prepared, to in ((_NEW, target), (_OLD, before)):
+        files.remove(store / prepared)
+        if to is not None:
+            files.link(store / prepared, f"{STORE}/{to}")
+
+    def back() -> None:
+        if set_of(link) == before:
+            return
+        with suppress(OSError):
+            if before is None:
+                files.unlink(link)
+            else:
+                files.rename(store / _OLD, link)
+
+    def switch() -> None:
+        if before != target:
+            files.rename(store / _NEW, link)
+
+    undo.callback(back)
+    return switch
+
+
+def _remove_empty(path: Path, files: Files) -> None:
+    """Remove a folder without files: ninja makes those of outputs beforehand."""
     if path.is_symlink() or not path.is_dir():
         return
     for inner in path.iterdir():
-        _remove_empty(inner)
+        _remove_empty(inner, files)
+    files.remove_folder(path)
+
+
+def _unlink_output(folder: Path, name: str, files: Files) -> None:
+    if is_output(folder, name):
+        _unlink(folder / name, files)
+
+
+def _unlink(path: Path, files: Files) -> None:
     with suppress(OSError):
-        path.rmdir()
+        files.unlink(path)
 
 
-def _forget(folder: Path, *, keep: str, names: set[str]) -> None:
-    """Remove sets that are no longer published, and links that lead nowhere."""
-    for path in (folder / STORE).iterdir():
-        if path.name != keep:
-            shutil.rmtree(path, ignore_errors=True)
-    for path in folder.iterdir():
-        if path.is_symlink() and path.name not in names and path.name != CURRENT:
-            with suppress(OSError):
-                path.unlink()
+def _forget(folder: Path, files: Files) -> None:
+    """Remove what is in the store and is not published."""
+    keep = {set_of(folder / CURRENT), set_of(folder / EXPORTED)}
+    for path in sorted((folder / STORE).iterdir()):
+        if path.name not in keep:
+            files.remove(path)
 
 
-def identity_of(files: Mapping[str, bytes]) -> str:
+def _forget_quietly(folder: Path, files: Files) -> None:
+    with suppress(OSError):
+        _forget(folder, files)
+
+
+def identity_of(outputs: Mapping[str, bytes]) -> str:
     """Digest of a set of files, by path and bytes."""
     identity = hashlib.sha256()
-    for name in sorted(files):
-        found = hashlib.sha256(files[name]).hexdigest()
+    for name in sorted(outputs):
+        found = hashlib.sha256(outputs[name]).hexdigest()
         identity.update(f"{name}\0{found}\n".encode())
     return identity.hexdigest()
 

@@ -147,7 +147,14 @@ BAD = {
     "inspect a folder": Bad(4, "unreadable-model", ("inspect", ".")),
     "inspect text": Bad(4, "bad-program", ("inspect", "a.toml")),
     # Folders
-    "file as build folder": Bad(2, "system-error", (*BUILD, "--out", "m.pte")),
+    "file as build folder": Bad(2, "not-a-build-folder", (*BUILD, "--out", "m.pte")),
+    "this folder as build folder": Bad(2, "not-a-build-folder", (*BUILD, "--out", ".")),
+    "link to nowhere": Bad(
+        2,
+        "not-a-build-folder",
+        (*BUILD, "--out", "o"),
+        lambda f: (f / "o").symlink_to("nowhere"),
+    ),
     "folder below a file": Bad(2, "system-error", (*BUILD, "--out", "m.pte/o")),
     "folder of the kernel": Bad(2, "system-error", (*BUILD, "--out", "/proc/o")),
     "forbidden folder": Bad(

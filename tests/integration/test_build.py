@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.fastpath import unchanged_build
+from orchestrator.pipeline import Pipeline
 from orchestrator.pte.reader import read_program
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import sources
@@ -439,15 +441,37 @@ def test_damaged_results_are_computed_again(w: Workspace) -> None:
     assert w.state() == before
 
 
-def test_a_folder_of_another_layout_is_taken_over(w: Workspace) -> None:
-    """A link where copies belong is replaced, and what it leads to is left alone."""
+def test_notes_that_cannot_be_written_fail_no_build(
+    w: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outputs and lock are those of this build by then."""
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    w.edit("native/kernels/portable/op_relu.cpp", "// more\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(Pipeline, "_remember", full)
+        assert w.build().steps
+    after = w.state()
+    assert not _is_fast(w)
+    assert w.build().compiled == set()
+    assert w.state() == after
+    assert _is_fast(w)
+
+
+def test_a_link_where_copies_belong_is_refused(w: Workspace) -> None:
+    """What it leads to is left alone."""
     shutil.rmtree(w.out / ".work/src")
     (w.out / ".work/src").symlink_to(w.native)
     (w.native / "mine.txt").write_text("keep me")
     w.edit("native/kernels/portable/op_relu.cpp", "// more\n")
-    w.build()
+    done = w.run("build")
+    assert done.code == 2
+    assert f"{w.out}/.work/src is a link to {w.native}" in done.err
     assert (w.native / "mine.txt").read_text() == "keep me"
-    assert not (w.out / ".work/src").is_symlink()
+    (w.out / ".work/src").unlink()
+    w.build()
 
 
 # Programs

@@ -307,6 +307,22 @@ def test_every_argument_reaches_the_program(folder: Path) -> None:
     assert (folder / "b" / "made").exists()
 
 
+def test_clean_leaves_files_of_the_user_in_a_folder_that_they_named(
+    folder: Path,
+) -> None:
+    """Orchestrator refuses to build there; CMake would not ask."""
+    done = project(
+        folder, 'orchestrator_add_profile(t PROFILE p.toml OUT "${CMAKE_SOURCE_DIR}")'
+    )
+    assert done.returncode == 0, done.stderr
+    names = ("include/mine.h", "current/mine", ".work/mine", ".out/mine", "mine.c")
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("mine")
+    started(folder, "clean")
+    assert all((folder / name).read_text() == "mine" for name in names)
+
+
 def test_every_source_of_a_list_reaches_the_program(folder: Path) -> None:
     (folder / "m 1.pte").touch()
     (folder / "f.yaml").touch()

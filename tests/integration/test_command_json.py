@@ -135,7 +135,7 @@ DOCUMENTS: dict[str, object] = {
     ),
     "lock": _keys("lock", "changed"),
     "verify": _keys("profile", "same", compared=[None]),
-    "clean": _keys("folder", "removed"),
+    "clean": _keys("folder", "removed", "left"),
 }
 
 

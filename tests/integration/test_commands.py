@@ -418,7 +418,7 @@ def test_size_compares_with_another_report(w: Workspace) -> None:
 def test_clean_removes_the_folder_and_keeps_the_lock(w: Workspace) -> None:
     lock = w.lock.read_bytes()
     done = w.run("clean", "--json")
-    assert json.loads(done.out) == {"folder": str(w.out), "removed": True}
+    assert json.loads(done.out) == {"folder": str(w.out), "removed": True, "left": []}
     assert not w.out.exists()
     assert w.lock.read_bytes() == lock
     assert json.loads(w.run("clean", "--json").out)["removed"] is False

@@ -9,22 +9,23 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.shell.build_folder import STORE
 from orchestrator.shell.publish import published_files
 from tests.integration.workspace import ROOT, write_product
-from tests.tools import need_toolchain
+from tests.tools import need_tool, need_toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
-KILLS = 12
 SEED = 20240611
 
 
@@ -93,11 +94,11 @@ def expected(
 
 
 def _kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
-    """Kill a build and all it started; False if it had ended before."""
+    """Kill a build, and nothing that it started; False if it had ended before."""
     try:
         process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
         process.communicate()
         return True
     return False
@@ -117,12 +118,14 @@ def _check_whole(folder: Path, results: dict[str, Result]) -> None:
 
 
 def test_builds_killed_at_any_moment_leave_everything_whole(
-    expected: tuple[Path, dict[str, Result], float],
+    expected: tuple[Path, dict[str, Result], float], pytestconfig: pytest.Config
 ) -> None:
+    """`pytest tests/integration/test_kill.py -k any_moment --kills 300` kills more."""
     folder, results, seconds = expected
+    kills = pytestconfig.getoption("--kills")
     moments = random.Random(SEED)  # noqa: S311  # to be repeated, not to be secret
     killed = number = 0
-    while killed < KILLS:
+    while killed < kills:
         optimize = ("size", "speed")[number % 2]
         _choose(folder, optimize)
         moment = moments.uniform(0.05, seconds)
@@ -140,6 +143,10 @@ def test_builds_killed_at_any_moment_leave_everything_whole(
         _choose(folder, optimize)
         _build(folder)
         assert _result(folder) == results[optimize]
+    assert len(list((folder / "out" / STORE).iterdir())) == 1
+    assert {p.name for p in folder.iterdir()} == {
+        *("product.toml", "product.lock", "model.pte", "out")
+    }
 
 
 def test_a_first_build_that_is_killed_leaves_nothing_or_everything(
@@ -165,7 +172,11 @@ def test_a_first_build_that_is_killed_leaves_nothing_or_everything(
         assert differing == {"compile_commands.json"}
 
 
-@pytest.mark.parametrize("moment", ["publish", "lock", "notes"])
+STEPS = {"publish": "current", "lock": "product.lock", "notes": ""}
+"""By moment: the name that is about to be replaced."""
+
+
+@pytest.mark.parametrize("moment", STEPS)
 def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
     expected: tuple[Path, dict[str, Result], float], moment: str
 ) -> None:
@@ -175,19 +186,18 @@ def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
     _build(folder)
     _choose(folder, "speed")
     # The process ends itself just before the step.
-    step = {
-        "publish": "orchestrator.shell.publish.link_to",
-        "lock": "orchestrator.pipeline.build.write_atomic",
-        "notes": "orchestrator.pipeline.build.Pipeline._remember",
-    }[moment]
-    module, _, name = step.rpartition(".")
     code = (
-        "import importlib, os, signal, sys\n"
-        f"path = {module!r}.split('.')\n"
-        "owner = importlib.import_module('.'.join(path[:3]))\n"
-        "for part in path[3:]: owner = getattr(owner, part)\n"
-        f"setattr(owner, {name!r}, lambda *_: os.kill(os.getpid(), signal.SIGKILL))\n"
+        "import os, signal, sys\n"
         "from orchestrator.cli import run\n"
+        "from orchestrator.pipeline import Pipeline\n"
+        "from orchestrator.shell.files import Disk\n"
+        "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "rename = Disk.rename\n"
+        "def killing(disk, old, new):\n"
+        f"    if new.name == {STEPS[moment]!r}: kill()\n"
+        "    rename(disk, old, new)\n"
+        "Disk.rename = killing\n"
+        f"if {moment == 'notes'}: Pipeline._remember = lambda *_: kill()\n"
         "sys.exit(run(['build', 'product.toml', '--out', 'out']))\n"
     )
     done = subprocess.run(
@@ -216,17 +226,17 @@ def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
     assert _result(folder) == results["speed"]
 
 
-def test_two_builds_at_once_in_one_folder(
+def test_eight_builds_at_once_in_one_folder(
     expected: tuple[Path, dict[str, Result], float], tmp_path: Path
 ) -> None:
     _, results, _ = expected
     write_product(tmp_path / "w", case="add_mul")
     _choose(tmp_path / "w", "speed")
-    processes = [_start(tmp_path / "w") for _ in range(2)]
+    processes = [_start(tmp_path / "w") for _ in range(8)]
     said = [process.communicate()[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], said
-    # One compiled, the other waited and found everything done.
-    assert sorted("up to date" in text for text in said) == [False, True]
+    assert [process.returncode for process in processes] == [0] * 8, said
+    # One compiled, the others waited and found everything done.
+    assert sorted("up to date" in text for text in said) == [False, *[True] * 7]
     assert _result(tmp_path / "w").lock == results["speed"].lock
 
 
@@ -243,3 +253,94 @@ def test_a_waiting_build_sees_what_changed_while_it_waited(
     said = [process.communicate()[0] for process in (first, second)]
     assert (first.returncode, second.returncode) == (0, 0), said
     assert _result(tmp_path / "w").lock == results["speed"].lock
+
+
+COMPILER = """\
+#!/bin/sh
+case " $* " in
+  *" -c "*) : > "{notes}/$$"; sleep 600;;
+esac
+exec {compiler} "$@"
+"""
+"""A compiler that never ends, once it compiles, and tells its process."""
+
+
+@pytest.fixture(scope="module")
+def gnu_product(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a build, whose profile asks for another one."""
+    need_toolchain("host", "gnu")
+    folder = tmp_path_factory.mktemp("signals") / "w"
+    write_product(folder, case="add_mul", toolchain="gnu")
+    _build(folder)
+    _choose(folder, "speed")
+    return folder
+
+
+def _alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def _uses(folder: Path) -> list[str]:
+    """Processes that are at work in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cwd").resolve().is_relative_to(folder):
+                state = (process / "stat").read_text().split()
+                found += [" ".join(state[:3])] if state[2] != "Z" else []
+    return found
+
+
+def _within(seconds: float, happens: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while not happens():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
+def test_a_signal_ends_everything_a_build_started(
+    number: str, gnu_product: Path, tmp_path: Path
+) -> None:
+    """Outputs stay, and nobody works in the folder any more."""
+    folder = gnu_product
+    before = _result(folder)
+    notes, programs = tmp_path / "notes", tmp_path / "bin"
+    for made in (notes, programs):
+        made.mkdir()
+    wrapper = programs / "g++"
+    wrapper.write_text(COMPILER.format(notes=notes, compiler=need_tool("g++")))
+    wrapper.chmod(0o755)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", "build", "product.toml", "--out", "out"],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        },
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert _within(60, lambda: bool(list(notes.iterdir())))
+    process.send_signal(signal.Signals[number])
+    _, said = process.communicate(timeout=60)
+    if number == "SIGKILL":
+        assert process.returncode == -signal.SIGKILL
+        # The system tells ninja, and ninja its compilers.
+        assert _within(10, lambda: not _uses(folder))
+    else:
+        assert process.returncode == 128 + signal.Signals[number]
+        told = "interrupted" if number == "SIGINT" else f"ended by {number}"
+        assert said.endswith(f"{told}\n")
+        assert _uses(folder) == []
+    assert not any(_alive(int(path.name)) for path in notes.iterdir())
+    assert _result(folder) == before
+    if number == "SIGKILL":
+        _build(folder)
+        assert _result(folder).lock != before.lock

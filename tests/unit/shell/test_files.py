@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.shell.files import link_to, write_atomic, write_if_changed
+from orchestrator.shell.files import write_atomic, write_if_changed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,28 +84,27 @@ def test_equal_bytes_keep_the_time_of_a_file(tmp_path: Path) -> None:
     assert path.stat().st_mtime_ns != 1
 
 
-def test_a_link_is_made_changed_and_kept(tmp_path: Path) -> None:
-    link = tmp_path / "a" / "current"
-    link_to(link, "one")
-    assert os.readlink(link) == "one"  # noqa: PTH115  # as it was written
-    inode = link.lstat().st_ino
-    link_to(link, "one")
-    assert link.lstat().st_ino == inode
-    link_to(link, "two/")
-    assert os.readlink(link) == "two/"  # noqa: PTH115
-    assert _names(link.parent) == {"current"}
-
-
-def test_a_link_takes_the_place_of_a_file(tmp_path: Path) -> None:
-    (tmp_path / "current").write_bytes(b"")
-    link_to(tmp_path / "current", "one")
-    assert (tmp_path / "current").is_symlink()
-
-
 def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:
-    (tmp_path / f".current.{os.getpid()}.tmp").symlink_to("old")
     (tmp_path / f".file.{os.getpid()}.tmp").write_bytes(b"a long half-written text")
-    link_to(tmp_path / "current", "one")
     write_atomic(tmp_path / "file", b"new")
     assert (tmp_path / "file").read_bytes() == b"new"
-    assert _names(tmp_path) == {"current", "file"}
+    assert _names(tmp_path) == {"file"}
+
+
+def test_links_are_replaced_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    (tmp_path / "file").symlink_to(victim)
+    (tmp_path / f".file.{os.getpid()}.tmp").symlink_to(victim)
+    write_atomic(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    assert not (tmp_path / "file").is_symlink()
+    assert victim.read_bytes() == b"mine"
+
+
+def test_an_error_names_the_file_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        write_atomic(tmp_path / "file", b"new")
+    assert caught.value.filename == str(tmp_path / "file")
+    assert _names(tmp_path) == {"file"}

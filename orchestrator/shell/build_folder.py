@@ -1,0 +1,362 @@
+"""Build folders: which folders are some, what in them is ours, one process at a time.
+
+A file marks a build folder and records the names that builds made in it. Everything
+else in the folder is the user's, and so is a folder without the mark.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, UsageError
+from orchestrator.shell.files import DISK, write_atomic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from orchestrator.shell.files import Files
+
+MARKER = ".orchestrator.json"
+LOCK = ".lock"
+WORK = ".work"
+STORE = ".out"
+"""Folder of published sets, each in a folder of its own."""
+CURRENT = "current"
+"""Link to the set that is published."""
+EXPORTED = "exported"
+"""Link to the set of exported models."""
+VARIANTS = "variants"
+"""Folder in the work folder with build folders of their own."""
+_SHOWN_NAMES = 5
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[int]:
+    """One build at a time in a folder, which is made and marked; others wait.
+
+    Processes that inherit the descriptor keep others waiting until they have ended.
+
+    Yields:
+        The descriptor that holds the lock.
+
+    Raises:
+        UsageError: As `claim`, or a link lies in the work folder (`link-in-the-way`).
+    """
+    while True:
+        claim(folder)
+        with _locked(folder) as lock:
+            if lock is None:
+                continue  # `clean` removed what we waited for
+            refuse_links(folder)
+            yield lock
+            return
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[int | None]:
+    """The lock of a folder; None if it is no longer the lock when we get it."""
+    path = folder / LOCK
+    # Nothing is written into it: it might be another name of the user's file.
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        lock = os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = None
+        with suppress(OSError):
+            found = path.lstat()
+        same = found is not None and os.path.samestat(found, os.fstat(lock))
+        yield lock if same else None
+    finally:
+        os.close(lock)
+
+
+def claim(folder: Path) -> None:
+    """Make and mark a build folder, unless it is one.
+
+    Raises:
+        UsageError: It is neither empty nor a build folder (`not-a-build-folder`), or
+            something lies in the place of what is ours (`link-in-the-way`). Nothing
+            was written.
+        OSError: It cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise _not_a_folder(folder) from error
+    _check_own(folder)
+    if not is_build_folder(folder):
+        if not _is_empty(folder):
+            raise _not_ours(folder)
+        _mark(folder, ())
+    elif not (folder / MARKER).exists():
+        _mark(folder, _own_links(folder))
+    elif not os.access(folder, os.W_OK, effective_ids=True):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def is_build_folder(folder: Path) -> bool:
+    """Whether it is marked, or was made before there were marks."""
+    if (folder / MARKER).exists():
+        return True
+    lock = folder / LOCK
+    is_lock = lock.is_file() and lock.stat().st_size == 0
+    return is_lock and (folder / WORK).is_dir() and not _is_empty(folder / WORK)
+
+
+def _is_empty(folder: Path) -> bool:
+    """Whether nothing is in it but empty folders, and what marks a build folder.
+
+    ninja makes the folders of outputs before it starts a build; another build may
+    start at the same time.
+    """
+    for path in folder.iterdir():
+        kind = path.lstat()
+        if stat.S_ISDIR(kind.st_mode):
+            if not _is_empty(path):
+                return (folder / MARKER).exists()
+        elif path.name != LOCK or kind.st_size or not stat.S_ISREG(kind.st_mode):
+            return (folder / MARKER).exists()
+    return True
+
+
+def _check_own(folder: Path) -> None:
+    """Refuse anything else in the place of what is ours."""
+    for name, is_right in (
+        (MARKER, stat.S_ISREG),
+        (LOCK, stat.S_ISREG),
+        (WORK, stat.S_ISDIR),
+        (STORE, stat.S_ISDIR),
+    ):
+        path = folder / name
+        with suppress(FileNotFoundError):
+            if not is_right(path.lstat().st_mode):
+                raise _in_the_way(path)
+    path = folder / CURRENT
+    if is_build_folder(folder) and os.path.lexists(path) and set_of(path) is None:
+        raise _in_the_way(path)
+
+
+def set_of(link: Path) -> str | None:
+    """Name of the set in the store that a link of ours leads to; else None."""
+    with suppress(OSError):
+        top, _, name = os.readlink(link).partition("/")  # noqa: PTH115
+        if top == STORE and name and "/" not in name and name not in (".", ".."):
+            return name
+    return None
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse links in the work folder: what compilers write would follow them.
+
+    Raises:
+        UsageError: There is one (`link-in-the-way`).
+    """
+    work = folder / WORK
+    for path, folders, files in os.walk(work):
+        for name in (*folders, *files):
+            if os.path.islink(os.path.join(path, name)):  # noqa: PTH114, PTH118
+                raise _in_the_way(Path(path, name))
+        if Path(path) == work / VARIANTS:
+            folders.clear()  # build folders that look after themselves
+
+
+def _mark(folder: Path, names: Iterable[str]) -> None:
+    """Make a folder a build folder, unless another process just did."""
+    path = folder / MARKER
+    try:
+        with path.open("xb") as file:
+            try:
+                file.write(_record(names))
+            except BaseException:
+                path.unlink()
+                raise
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
+
+
+def _record(names: Iterable[str]) -> bytes:
+    text = json.dumps({"schema": 1, "made": sorted(names)}, indent=1)
+    return f"{text}\n".encode()
+
+
+def record_names(folder: Path, names: Iterable[str], *, files: Files = DISK) -> None:
+    """Record the names of outputs that builds made in a folder."""
+    data = _record(names)
+    if (folder / MARKER).read_bytes() == data:
+        return
+    temporary = folder / STORE / "record"
+    files.remove(temporary)
+    files.write(temporary, data)
+    files.rename(temporary, folder / MARKER)
+
+
+def recorded_names(folder: Path) -> frozenset[str]:
+    """Names of outputs that builds made in a folder."""
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = json.loads((folder / MARKER).read_bytes())["made"]
+        return frozenset(name for name in found if isinstance(name, str))
+    # A build was killed while it marked the folder.
+    return frozenset(_own_links(folder))
+
+
+def _own_links(folder: Path) -> Iterator[str]:
+    return (p.name for p in folder.iterdir() if is_output(folder, p.name))
+
+
+def is_output(folder: Path, name: str) -> bool:
+    """Whether a name of the folder is the link that publishing makes."""
+    with suppress(OSError):
+        text = os.readlink(folder / name)  # noqa: PTH115  # Path.readlink normalises
+        return text == f"{CURRENT}/{name}" and "/" not in name
+    return False
+
+
+def check_names(folder: Path, names: Iterable[str]) -> None:
+    """Hold that publishing replaces nothing that builds did not make.
+
+    Raises:
+        UsageError: Something of the user's has one of the names (`name-taken`).
+    """
+    taken = [
+        folder / name
+        for name in sorted(names)
+        if os.path.lexists(folder / name)
+        and not is_output(folder, name)
+        and not (_kind(folder / name) == "a folder" and _is_empty(folder / name))
+    ]
+    if taken:
+        raise UsageError([_taken(path) for path in taken])
+
+
+def check_exported(folder: Path) -> None:
+    """The same for exported models. Raises UsageError."""
+    path = folder / EXPORTED
+    if os.path.lexists(path) and set_of(path) is None:
+        raise UsageError(_taken(path))
+
+
+def check_lock(path: Path) -> None:
+    """Hold that the lock of a profile replaces no folder or device.
+
+    Raises:
+        UsageError: It would (`name-taken`).
+    """
+    if os.path.lexists(path) and not path.is_file():
+        raise UsageError(
+            Diagnostic(
+                code="name-taken",
+                message=f"cannot write the lock {path}: it is not a file",
+                notes=(("found", _kind(path)),),
+                hint="move it away",
+            )
+        )
+
+
+def remove_made(folder: Path) -> tuple[str, ...]:
+    """Remove what builds made in a folder, and the folder if that was all.
+
+    Returns:
+        Names of what is left. The folder is still marked then: builds go on in it.
+
+    Raises:
+        UsageError: It is not a build folder (`not-a-build-folder`).
+    """
+    if not folder.is_dir():
+        raise _not_a_folder(folder)
+    if not is_build_folder(folder):
+        if _is_empty(folder):
+            return ()
+        raise _not_ours(folder)
+    _check_own(folder)
+    with _locked(folder) as lock:
+        if lock is None:
+            return ()  # somebody else just removed it
+        left = _remove_made(folder)
+    if not left:
+        with suppress(OSError):  # a link to the folder, or the folder we are in
+            folder.rmdir()
+    return left
+
+
+def _remove_made(folder: Path) -> tuple[str, ...]:
+    links = [name for name in recorded_names(folder) if is_output(folder, name)]
+    links += [n for n in (EXPORTED, CURRENT) if set_of(folder / n) is not None]
+    for name in (*links, STORE, WORK):
+        DISK.remove(folder / name)
+    left = tuple(sorted({p.name for p in folder.iterdir()} - {MARKER, LOCK}))
+    if left:
+        write_atomic(folder / MARKER, _record(()))
+    else:
+        DISK.remove(folder / MARKER)
+    DISK.remove(folder / LOCK)
+    return left
+
+
+def _kind(path: Path) -> str:
+    """What a path is, in words."""
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return f"a link to {os.readlink(path)}"  # noqa: PTH115
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return "a file" if stat.S_ISREG(mode) else "a pipe, socket or device"
+
+
+def _not_a_folder(folder: Path) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="not-a-build-folder",
+            message=f"{folder} is {_kind(folder)}, not a build folder",
+            notes=(("expected", "a folder"),),
+            hint="choose another folder with --out",
+        )
+    )
+
+
+def _not_ours(folder: Path) -> UsageError:
+    names = sorted(path.name for path in folder.iterdir())
+    shown = ", ".join(names[:_SHOWN_NAMES])
+    more = len(names) - _SHOWN_NAMES
+    return UsageError(
+        Diagnostic(
+            code="not-a-build-folder",
+            message=f"{folder} is not a build folder of Orchestrator, and not empty",
+            notes=(("found", shown + (f" and {more} more" if more > 0 else "")),),
+            hint="choose a new or empty folder with --out; nothing was changed",
+        )
+    )
+
+
+def _in_the_way(path: Path) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="link-in-the-way",
+            message=f"{path} is {_kind(path)}, which no build made",
+            notes=(("expected", "what builds make there, or nothing"),),
+            hint="remove it, or choose another folder with --out",
+        )
+    )
+
+
+def _taken(path: Path) -> Diagnostic:
+    return Diagnostic(
+        code="name-taken",
+        message=f"cannot publish {path.name}: {path} was not made by a build",
+        notes=(("found", _kind(path)),),
+        hint="move it away, or choose another folder with --out",
+    )

@@ -1,0 +1,61 @@
+"""Signals that end the program: they unwind it, so that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ended(BaseException):
+    """A signal asked the program to end.
+
+    Args:
+        number: Of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(signal.Signals(number).name)
+
+
+def unwind_on_signals() -> None:
+    """Have the signals raise `Ended`, except those that are ignored (`nohup`)."""
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    # Once is enough: another one must not stop what is cleaned up.
+    for other in ENDING:
+        signal.signal(other, signal.SIG_IGN)
+    raise Ended(number)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Keep these signals until the end of a few steps that belong together."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is interrupted by signals
+        return
+    arrived: list[int] = []
+    before = {
+        number: signal.signal(number, lambda found, _: arrived.append(found))
+        for number in ENDING
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if arrived:
+            signal.raise_signal(arrived[0])

@@ -1,0 +1,95 @@
+"""Signals: they unwind the program, once, and wait for steps that belong together."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from orchestrator.shell.signals import ENDING, undisturbed
+
+ROOT = Path(__file__).parents[3]
+
+UNWIND = """\
+import os, signal, sys
+from orchestrator import cli
+from orchestrator.commands import targets
+from orchestrator.shell.signals import unwind_on_signals
+
+def run(args, console):
+    number = getattr(signal, sys.argv[1])
+    try:
+        os.kill(os.getpid(), number)
+        print("went on")
+    finally:
+        os.kill(os.getpid(), number)  # impatience stops no cleaning up
+        print("cleaned up", flush=True)
+
+targets.run = run
+unwind_on_signals()
+sys.exit(cli.run(["targets"]))
+"""
+
+
+def _run(number: str, *, ignored: bool = False) -> subprocess.CompletedProcess[str]:
+    def ignore() -> None:
+        signal.signal(signal.Signals[number], signal.SIG_IGN)
+
+    return subprocess.run(
+        [sys.executable, "-c", UNWIND, number],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=ignore if ignored else None,  # there are no threads
+    )
+
+
+@pytest.mark.parametrize("number", [number.name for number in ENDING])
+def test_a_signal_unwinds_and_gives_its_exit_code(number: str) -> None:
+    done = _run(number)
+    assert done.returncode == 128 + signal.Signals[number]
+    assert done.stdout == "cleaned up\n"
+    told = "interrupted" if number == "SIGINT" else f"ended by {number}"
+    assert done.stderr == f"{told}\n"
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """By `nohup`, for one."""
+    done = _run("SIGHUP", ignored=True)
+    assert done.stdout.startswith("went on\ncleaned up\n")
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_signals_wait_for_steps_that_belong_together(number: signal.Signals) -> None:
+    before = {n: signal.getsignal(n) for n in ENDING}
+    steps = []
+    arrived: list[int] = []
+    old = signal.signal(number, lambda found, _: arrived.append(found))
+    try:
+        with undisturbed():
+            steps.append("one")
+            signal.raise_signal(number)
+            assert arrived == []
+            steps.append("two")
+        assert (steps, arrived) == (["one", "two"], [number])
+    finally:
+        signal.signal(number, old)
+    assert {n: signal.getsignal(n) for n in ENDING} == before
+
+
+def test_other_threads_are_not_interrupted_anyway() -> None:
+    done = []
+
+    def work() -> None:
+        with undisturbed():
+            done.append(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [1]
