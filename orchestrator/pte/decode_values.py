@@ -98,13 +98,14 @@ def _tensor(body: Table) -> TensorValue:
         dim_order=tuple(required(body.uint8s(3), "the dim order of a tensor")),
         requires_grad=body.boolean(4),
         data_buffer_index=body.uint32(5),
-        allocation=None if allocation is None else _allocation(allocation),
+        allocation=None if allocation is None else allocation_of(allocation),
         dynamism=_DYNAMISMS[dynamism],
         extra=None if extra is None else _extra(extra),
     )
 
 
-def _allocation(body: Table) -> Allocation:
+def allocation_of(body: Table) -> Allocation:
+    """The place in an `AllocationDetails` table."""
     return Allocation(
         memory_id=body.uint32(0), offset_bytes=body.uint32(2) << 32 | body.uint32(1)
     )

@@ -13,6 +13,7 @@ from orchestrator.pte.decode import decode_program
 from orchestrator.pte.flatbuffer import Buffer
 from orchestrator.pte.problems import DecodeError, Problems
 from orchestrator.pte.reader import read_program
+from orchestrator.pte.schema import PROGRAM
 from orchestrator.pte.values import TensorValue
 from orchestrator.stages.aggregate import aggregate
 from orchestrator.stages.extract import extract
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 ERRORS: Final = {
     "bad-program": frozenset({"InvalidProgram"}),
     "unsupported-program": frozenset({"UnsupportedProgram"}),
+    "newer-program": frozenset({"UnsupportedProgram"}),
     "call-mismatch": frozenset({"InvalidProgram"}),
     "write-to-constant": frozenset({"InvalidProgram"}),
     "no-kernel": frozenset({"OperatorMissing"}),
@@ -194,7 +196,7 @@ def _is_unsupported(data: bytes) -> bool:
 
     As far as it can be read.
     """
-    buffer = Buffer(data, len(data))
+    buffer = Buffer(data, len(data), PROGRAM)
     try:
         program = decode_program(buffer, header=None, problems=Problems("m.pte"))
     except DecodeError:
