@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from orchestrator.core.operator import OperatorName
 from orchestrator.pte.decode_values import decode_value, required
 from orchestrator.pte.delegate_scratch import scratch_tensors
-from orchestrator.pte.problems import DecodeError, UnsupportedError, method_place
+from orchestrator.pte.problems import (
+    DecodeError,
+    NewerError,
+    UnsupportedError,
+    method_place,
+)
 from orchestrator.pte.program import (
     BufferDevice,
     CompileSpec,
@@ -186,7 +191,7 @@ def _instruction(
 ) -> Instruction:
     kind = table.uint8(0)
     if not 1 <= kind <= _INSTRUCTION_KINDS:
-        raise DecodeError(
+        raise NewerError(
             "an instruction is of an unknown kind",
             found=f"kind {kind}",
             expected=f"1 to {_INSTRUCTION_KINDS}",

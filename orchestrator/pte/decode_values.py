@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.dtype import ALL, ScalarType, dtype_names
-from orchestrator.pte.problems import DecodeError, UnsupportedError
+from orchestrator.pte.problems import DecodeError, NewerError, UnsupportedError
 from orchestrator.pte.values import (
     Allocation,
     BoolListValue,
@@ -59,7 +59,7 @@ def decode_value(evalue: Table) -> Value:
     kind = evalue.uint8(0)
     decode = _DECODERS.get(kind)
     if decode is None:
-        raise DecodeError(
+        raise NewerError(
             "a value is of an unknown kind", found=f"kind {kind}", expected="1 to 11"
         )
     return decode(required(evalue.table(1), "the content of a value"))

@@ -102,7 +102,14 @@ class Buffer:
         """
         for slot in range(len(kind.fields), len(slots)):
             if slots[slot]:
-                raise NewerError(field=slot, table=kind.name, known=kind.fields)
+                names = ", ".join(kind.fields)
+                raise NewerError(
+                    "the file has a field that this version does not know",
+                    found=f"field {slot} of table {kind.name}",
+                    expected=f"fields 0 to {len(kind.fields) - 1} ({names})"
+                    if kind.fields
+                    else "no fields",
+                )
 
     def _read_vtable(self, position: int) -> tuple[int, ...]:
         if position < 0 or position + 4 > self.size:

@@ -67,24 +67,18 @@ class UnsupportedError(DecodeError):
 
 
 class NewerError(DecodeError):
-    """A table has a field that this version does not know, not at its default.
+    """A part of the file is nothing that this version knows.
 
     Args:
-        field: Its slot.
-        table: Name of the table in the schema.
-        known: Fields of the table that are known.
+        message: What it is.
+        found: Value that shows it; each is noted once.
+        expected: What is known.
     """
 
     code = "newer-program"
 
-    def __init__(self, *, field: int, table: str, known: tuple[str, ...]) -> None:
-        names = ", ".join(known)
-        super().__init__(
-            "the file has a field that this version does not know",
-            found=f"field {field} of table {table}",
-            expected=f"fields 0 to {len(known) - 1} ({names})" if known else "none",
-            hint=_NEWER,
-        )
+    def __init__(self, message: str, *, found: str, expected: str) -> None:
+        super().__init__(message, found=found, expected=expected, hint=_NEWER)
 
 
 class Problems:

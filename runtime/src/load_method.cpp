@@ -162,7 +162,7 @@ Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
       instruction.kind = Instruction::Kind::Free;
       return Error::Ok;
   }
-  return Error::InvalidProgram;
+  return Error::UnsupportedProgram;  // of a newer ExecuTorch
 }
 
 Error MethodLoader::load_call(const FbTable& table, Pass pass,

@@ -117,8 +117,8 @@ Error MethodLoader::load_value(uint32_t index) {
                      list.count);
       break;
     }
-    default:
-      return Error::InvalidProgram;
+    default:  // of a newer ExecuTorch
+      return Error::UnsupportedProgram;
   }
   return reader_.failed() ? Error::InvalidProgram : Error::Ok;
 }

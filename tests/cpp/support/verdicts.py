@@ -110,6 +110,8 @@ NOT_READ: Final = {
     "the list of items of a bool list is missing",
     "the list of items of a tensor list is missing",
     "the list of items of a list of optional tensors is missing",
+    # So are their fields, known or not.
+    "the file has a field that this version does not know",
     # Sizes that vtables give of themselves and their tables bound nothing here.
     "a vtable has an impossible size",
     # Time is bounded by the state that a method is given.
@@ -123,6 +125,8 @@ _NO_FURTHER: Final = {
     "a tensor has a dtype that the runtime does not have",
     "a tensor has an unknown dtype",
     "a method has not exactly one chain of instructions",
+    "a value is of an unknown kind",
+    "an instruction is of an unknown kind",
 }
 """What the reader says before it looks at what the parts of a program mean together."""
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import flatbuffers
 import pytest
 
-from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.cli import run
+from orchestrator.core.resolution import Resolution
+from orchestrator.errors import Diagnostic, ExitCode, ModelError, SourceSpan
 from orchestrator.pte.flat_tensor import read_flat_tensors
 from orchestrator.pte.kept import kept_arenas
 from orchestrator.pte.lifetimes import peak_live_bytes
@@ -19,6 +21,9 @@ from orchestrator.pte.reader import read_program
 from orchestrator.pte.schema import DATA_FILE, PROGRAM, UNIONS
 from orchestrator.pte.values import Allocation, TensorValue
 from orchestrator.pte.write import write_program as rewrite
+from orchestrator.stages.compat import check_compat, firmware_of
+from orchestrator.stages.extract import extract
+from orchestrator.stages.memory import method_state_bytes, plan_memory
 from orchestrator.stages.planner import plan_blocks
 from orchestrator.stages.replan import adapt_program
 from tests.conftest import CASES, CORPUS, model_bytes
@@ -302,3 +307,34 @@ def test_scratch_memory_outside_of_arenas_is_refused(
     assert (
         problem.message == "scratch memory of a delegate does not lie inside an arena"
     )
+
+
+def test_what_the_device_refuses_compat_does_not_let_through() -> None:
+    """The file itself: what a build leaves of it is loaded."""
+    file = read_program(two_parts(), file="m.pte")
+    built = read_program(file.data, file="m.pte")
+    firmware = firmware_of(
+        resolution=Resolution(),
+        memory=plan_memory({"m": built}, pointer_bytes=4, board=None, spans={}),
+        programs={"m": built},
+        pointer_bytes=4,
+    )
+    codes = []
+    for program in (file, built):
+        states = {m.name: method_state_bytes(m, pointer_bytes=4) for m in built.methods}
+        found = check_compat(
+            firmware,
+            program,
+            extract(program, model="m"),
+            states,
+            model="m",
+            file="m.pte",
+        )
+        codes.append([problem.code for problem in found])
+    assert codes == [["newer-program", "delegate-missing"], ["delegate-missing"]]
+
+
+def test_a_newer_program_is_a_problem_of_the_model(tmp_path: Path) -> None:
+    path = tmp_path / "m.pte"
+    path.write_bytes(with_newer_field("Chain"))
+    assert run(["inspect", str(path)]) == ExitCode.MODEL
