@@ -6,6 +6,7 @@ Sources: the first bytes that each format has by its specification; ExecuTorch
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -64,17 +65,27 @@ _STARTS: Final = (
 )
 """By the bytes a file begins with."""
 
-_IDENTIFIERS: Final = {
-    b"ET": Foreign("an ExecuTorch program", "name it as `path` of a model"),
-    b"FT": Foreign(
-        "an ExecuTorch data file (.ptd): constants without a program",
-        "name the program as `path` of the model, and this file in its `data`",
+_IDENTIFIERS: Final = (
+    (
+        re.compile(rb"ET\d\d"),
+        Foreign("an ExecuTorch program", "name it as `path` of a model"),
     ),
-    b"BP": Foreign("a bundled program (.bpte): a program with test data", _BUNDLED),
-    b"NPTG": Foreign("a program of ExecuTorch Native", _EXPORT),
-    b"TFL": Foreign("a TensorFlow Lite model", _EXPORT),
-}
-"""Flatbuffers, by how their identifier begins: it ends in a version."""
+    (
+        re.compile(rb"FT\d\d"),
+        Foreign(
+            "an ExecuTorch data file (.ptd): constants without a program",
+            "name the program as `path` of the model, and this file in its `data`",
+        ),
+    ),
+    (
+        re.compile(rb"BP\d\d"),
+        Foreign("a bundled program (.bpte): a program with test data", _BUNDLED),
+    ),
+    (re.compile(rb"ED\d\d"), Foreign("an ETDump: what a run was measured as", _NAME)),
+    (re.compile(rb"NPTG"), Foreign("a program of ExecuTorch Native", _EXPORT)),
+    (re.compile(rb"TFL\d"), Foreign("a TensorFlow Lite model", _EXPORT)),
+)
+"""Flatbuffers, by their identifier."""
 
 _MEMBERS: Final = (
     (
@@ -140,7 +151,7 @@ def foreign(data: bytes) -> Foreign | None:
     if not data:
         return _EMPTY
     by_start = (found for start, found in _STARTS if data.startswith(start))
-    by_identifier = (f for i, f in _IDENTIFIERS.items() if data[4:8].startswith(i))
+    by_identifier = (f for i, f in _IDENTIFIERS if i.fullmatch(data[4:8]))
     if found := next(chain(by_start, by_identifier), None):
         return found
     if data.startswith(b"PK\x03\x04"):
