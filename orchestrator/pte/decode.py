@@ -119,6 +119,13 @@ class _Decoder:
     def _method_body(self, table: Table, name: str, place: str) -> Method:
         required(table.entries(2), "the list of values")
         required(table.entries(6), "the list of operators")
+
+        def delegate(found: Table) -> Delegate:
+            return self._delegate(found, place)
+
+        def frames(found: Table) -> tuple[Frame, ...]:
+            return self._each(found, 0, f"{place}, frame", _frame)
+
         container, chain = table.table(1), self._chain(table)
         arena_bytes = required(table.int64s(8), "the list of arena sizes")
         values = [*self._each(table, 2, f"{place}, value", decode_value)]
@@ -139,10 +146,10 @@ class _Decoder:
             outputs=required(table.int32s(4), "the list of outputs"),
             instructions=instructions,
             operators=self._each(table, 6, f"{place}, operator", self._operator),
-            delegates=self._each(table, 7, f"{place}, delegate", self._delegate),
+            delegates=self._each(table, 7, f"{place}, delegate", delegate),
             arena_bytes=arena_bytes,
             arena_devices=self._each(table, 9, f"{place}, arena device", _device),
-            frames=self._each(chain, 3, f"{place}, frames", self._frames),
+            frames=self._each(chain, 3, f"{place}, frames", frames),
         )
 
     def _chain(self, table: Table) -> Table:
@@ -159,9 +166,6 @@ class _Decoder:
         required(chain.entries(2), "the list of instructions")
         return chain
 
-    def _frames(self, table: Table) -> tuple[Frame, ...]:
-        return self._each(table, 0, "frame", _frame)
-
     def _operator(self, table: Table) -> OperatorName:
         name = required(table.string(0), "the name of an operator")
         overload = table.string(1) or ""
@@ -169,7 +173,7 @@ class _Decoder:
         self._buffer.charge(len(name) + len(overload))
         return _operator(f"{name}.{overload}" if overload else name)
 
-    def _delegate(self, table: Table) -> Delegate:
+    def _delegate(self, table: Table, place: str) -> Delegate:
         data = required(table.table(1), "the data of a delegate")
         location = data.int8(0)
         if location not in (0, 1):
@@ -182,7 +186,7 @@ class _Decoder:
             backend=required(table.string(0), "the backend of a delegate"),
             is_inline=location == 0,
             data_index=data.uint32(1),
-            compile_specs=self._each(table, 2, "compile spec", _compile_spec),
+            compile_specs=self._each(table, 2, f"{place}, compile spec", _compile_spec),
         )
 
 

@@ -246,7 +246,12 @@ class Program:
     @property
     def sha256(self) -> str:
         """Digest of the file, in hex; computed anew each time."""
-        return hashlib.sha256(self.original or self.data).hexdigest()
+        return hashlib.sha256(self.file).hexdigest()
+
+    @property
+    def file(self) -> bytes:
+        """The file that was read."""
+        return self.data if self.original is None else self.original
 
     def method(self, name: str) -> Method:
         """The method of this name.

@@ -51,6 +51,13 @@ def test_the_program_of_these_tests_is_right(*, inline: bool) -> None:
     assert len(read_program(data, file="m.pte").methods[0].values) == 14
 
 
+_ABOVE = {
+    *("program", "method 0", "constant 0", "delegate data 0", "segment 0"),
+    *("mutable segment 0", "named data 0"),
+}
+"""Places that are in no method."""
+
+
 @pytest.mark.parametrize("gap", [0, 5])
 @pytest.mark.parametrize("table", PROGRAM)
 def test_a_field_more_is_refused_by_name(table: str, gap: int) -> None:
@@ -59,7 +66,7 @@ def test_a_field_more_is_refused_by_name(table: str, gap: int) -> None:
     notes = dict(problem.notes)
     field = len(PROGRAM[table].fields) + gap
     assert notes["found"] == f"field {field} of table {table}"
-    assert notes["at"]
+    assert notes["at"] in _ABOVE or notes["at"].startswith('method "forward"')
 
 
 def test_the_message_is_whole() -> None:
