@@ -112,15 +112,34 @@ def interop(session: nox.Session) -> None:
     """
     python = os.environ.get("EXECUTORCH_PYTHON")
     if not python:
-        folder = ROOT / ".nox" / "executorch"
-        python = str(folder / "bin" / "python")
-        if not Path(python).exists():
-            session.run_install("python", "-m", "venv", str(folder), external=True)
-        session.run_install(
-            *(python, "-m", "pip", "install", "-q", *EXECUTORCH), external=True
-        )
+        python = _executorch(session, "executorch", *EXECUTORCH)
     session.env["EXECUTORCH_PYTHON"] = python
     _pytest(session, "tests/interop", "-m", "executorch")
+
+
+@nox.session(name="interop-newest")
+def interop_newest(session: nox.Session) -> None:
+    """The same with the newest ExecuTorch on PyPI, which nothing here was made with.
+
+    What fails tells what a new release changes: docs/executorch-compatibility.md.
+    """
+    names = (requirement.partition("==")[0] for requirement in EXECUTORCH)
+    python = _executorch(session, "executorch-newest", "--upgrade", *names)
+    session.run(python, "-m", "pip", "show", "executorch", "torch", external=True)
+    session.env["EXECUTORCH_PYTHON"] = python
+    _pytest(session, "tests/interop", "-m", "executorch")
+
+
+def _executorch(session: nox.Session, name: str, *requirements: str) -> str:
+    """The interpreter of an environment of its own with ExecuTorch in it."""
+    folder = ROOT / ".nox" / name
+    python = str(folder / "bin" / "python")
+    if not Path(python).exists():
+        session.run_install("python", "-m", "venv", str(folder), external=True)
+    session.run_install(
+        *(python, "-m", "pip", "install", "-q", *requirements), external=True
+    )
+    return python
 
 
 @nox.session

@@ -28,7 +28,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     methods = [_method(m, info, program) for m in program.methods]
     document = {
         "file": args.model.name,
-        "size_bytes": program.size_bytes,
+        "size_bytes": len(program.file),
         "sha256": program.sha256,
         "schema_version": program.version,
         "extended_header": program.header is not None,
@@ -108,7 +108,7 @@ def _value(method: Method, index: int) -> dict[str, object]:
 
 
 def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
-    lines = [f"{name}: {program.size_bytes:,} bytes, sha256 {program.sha256}"]
+    lines = [f"{name}: {len(program.file):,} bytes, sha256 {program.sha256}"]
     for method in methods:
         lines += ["", f"method {method['name']}"]
         for side in ("inputs", "outputs"):

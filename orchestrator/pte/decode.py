@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.operator import OperatorName
 from orchestrator.pte.decode_values import decode_value, required
-from orchestrator.pte.problems import DecodeError, UnsupportedError, method_place
+from orchestrator.pte.delegate_scratch import scratch_tensors
+from orchestrator.pte.problems import (
+    DecodeError,
+    NewerError,
+    UnsupportedError,
+    method_place,
+)
 from orchestrator.pte.program import (
     BufferDevice,
     CompileSpec,
@@ -29,11 +35,12 @@ from orchestrator.pte.program import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from orchestrator.pte.flatbuffer import Buffer, Table
     from orchestrator.pte.problems import Problems
     from orchestrator.pte.program import ExtendedHeader, Instruction
+    from orchestrator.pte.values import Value
 
 T = TypeVar("T")
 
@@ -56,13 +63,15 @@ class _Decoder:
     def __init__(self, buffer: Buffer, problems: Problems) -> None:
         self._buffer = buffer
         self._problems = problems
+        self._has_scratch = False
 
     def program(self, root: Table, header: ExtendedHeader | None) -> Program:
         constants = root.table(5)
+        methods = self._each(root, 1, "method", self._method)
         return Program(
             version=root.uint32(0),
             header=header,
-            methods=self._each(root, 1, "method", self._method),
+            methods=methods,
             inline_constants=self._each(root, 2, "constant", _inline_data),
             inline_data=self._each(root, 3, "delegate data", _inline_data),
             segments=self._each(root, 4, "segment", _segment),
@@ -70,6 +79,7 @@ class _Decoder:
             mutable_segments=self._each(root, 6, "mutable segment", _subsegments),
             named_data=self._each(root, 7, "named data", _named_data),
             data=self._buffer.data,
+            original=self._buffer.data if self._has_scratch else None,
         )
 
     def _each(
@@ -79,10 +89,10 @@ class _Decoder:
         entries = table.entries(slot)
         if entries is None:
             return ()
-        buffer, decoded = self._buffer, []
+        decoded = []
         for index, entry in enumerate(entries):
             try:
-                decoded.append(decode(buffer.entry(entry)))
+                decoded.append(decode(table.entry(slot, entry)))
             except DecodeError as error:
                 self._problems.undecodable(error, f"{place} {index}")
         return tuple(decoded)
@@ -109,19 +119,37 @@ class _Decoder:
     def _method_body(self, table: Table, name: str, place: str) -> Method:
         required(table.entries(2), "the list of values")
         required(table.entries(6), "the list of operators")
+
+        def delegate(found: Table) -> Delegate:
+            return self._delegate(found, place)
+
+        def frames(found: Table) -> tuple[Frame, ...]:
+            return self._each(found, 0, f"{place}, frame", _frame)
+
         container, chain = table.table(1), self._chain(table)
+        arena_bytes = required(table.int64s(8), "the list of arena sizes")
+        values = [*self._each(table, 2, f"{place}, value", decode_value)]
+        count = len(values)
+        # These add scratch memory of delegates behind the values of the file.
+        instructions = self._each(
+            chain,
+            2,
+            f"{place}, instruction",
+            lambda found: _instruction(found, arena_bytes, values),
+        )
+        self._has_scratch |= len(values) > count
         return Method(
             name=name,
             container=None if container is None else _container(container),
-            values=self._each(table, 2, f"{place}, value", decode_value),
+            values=tuple(values),
             inputs=required(table.int32s(3), "the list of inputs"),
             outputs=required(table.int32s(4), "the list of outputs"),
-            instructions=self._each(chain, 2, f"{place}, instruction", _instruction),
+            instructions=instructions,
             operators=self._each(table, 6, f"{place}, operator", self._operator),
-            delegates=self._each(table, 7, f"{place}, delegate", self._delegate),
-            arena_bytes=required(table.int64s(8), "the list of arena sizes"),
+            delegates=self._each(table, 7, f"{place}, delegate", delegate),
+            arena_bytes=arena_bytes,
             arena_devices=self._each(table, 9, f"{place}, arena device", _device),
-            frames=self._each(chain, 3, f"{place}, frames", self._frames),
+            frames=self._each(chain, 3, f"{place}, frames", frames),
         )
 
     def _chain(self, table: Table) -> Table:
@@ -134,12 +162,9 @@ class _Decoder:
                 expected="1 chain",
                 hint="export the model again with ExecuTorch's own exporter",
             )
-        chain = self._buffer.entry(chains[0])
+        chain = table.entry(5, chains[0])
         required(chain.entries(2), "the list of instructions")
         return chain
-
-    def _frames(self, table: Table) -> tuple[Frame, ...]:
-        return self._each(table, 0, "frame", _frame)
 
     def _operator(self, table: Table) -> OperatorName:
         name = required(table.string(0), "the name of an operator")
@@ -148,7 +173,7 @@ class _Decoder:
         self._buffer.charge(len(name) + len(overload))
         return _operator(f"{name}.{overload}" if overload else name)
 
-    def _delegate(self, table: Table) -> Delegate:
+    def _delegate(self, table: Table, place: str) -> Delegate:
         data = required(table.table(1), "the data of a delegate")
         location = data.int8(0)
         if location not in (0, 1):
@@ -161,14 +186,16 @@ class _Decoder:
             backend=required(table.string(0), "the backend of a delegate"),
             is_inline=location == 0,
             data_index=data.uint32(1),
-            compile_specs=self._each(table, 2, "compile spec", _compile_spec),
+            compile_specs=self._each(table, 2, f"{place}, compile spec", _compile_spec),
         )
 
 
-def _instruction(table: Table) -> Instruction:
+def _instruction(
+    table: Table, arena_bytes: Sequence[int], values: list[Value]
+) -> Instruction:
     kind = table.uint8(0)
     if not 1 <= kind <= _INSTRUCTION_KINDS:
-        raise DecodeError(
+        raise NewerError(
             "an instruction is of an unknown kind",
             found=f"kind {kind}",
             expected=f"1 to {_INSTRUCTION_KINDS}",
@@ -180,7 +207,13 @@ def _instruction(table: Table) -> Instruction:
             return KernelCall(operator=body.int32(0), args=args)
         case 2:
             args = required(body.int32s(1), "the list of arguments")
-            return DelegateCall(delegate=body.int32(0), args=args)
+            first = len(values)
+            values += scratch_tensors(body, arena_bytes)
+            return DelegateCall(
+                delegate=body.int32(0),
+                args=(*args, *range(first, len(values))),
+                scratch_count=len(values) - first,
+            )
         case 3:
             return MoveCall(source=body.int32(0), target=body.int32(1))
         case 4:

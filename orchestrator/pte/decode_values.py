@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.dtype import ALL, ScalarType, dtype_names
-from orchestrator.pte.problems import DecodeError, UnsupportedError
+from orchestrator.pte.problems import DecodeError, NewerError, UnsupportedError
 from orchestrator.pte.values import (
     Allocation,
     BoolListValue,
@@ -59,7 +59,7 @@ def decode_value(evalue: Table) -> Value:
     kind = evalue.uint8(0)
     decode = _DECODERS.get(kind)
     if decode is None:
-        raise DecodeError(
+        raise NewerError(
             "a value is of an unknown kind", found=f"kind {kind}", expected="1 to 11"
         )
     return decode(required(evalue.table(1), "the content of a value"))
@@ -98,13 +98,14 @@ def _tensor(body: Table) -> TensorValue:
         dim_order=tuple(required(body.uint8s(3), "the dim order of a tensor")),
         requires_grad=body.boolean(4),
         data_buffer_index=body.uint32(5),
-        allocation=None if allocation is None else _allocation(allocation),
+        allocation=None if allocation is None else allocation_of(allocation),
         dynamism=_DYNAMISMS[dynamism],
         extra=None if extra is None else _extra(extra),
     )
 
 
-def _allocation(body: Table) -> Allocation:
+def allocation_of(body: Table) -> Allocation:
+    """The place in an `AllocationDetails` table."""
     return Allocation(
         memory_id=body.uint32(0), offset_bytes=body.uint32(2) << 32 | body.uint32(1)
     )

@@ -19,6 +19,7 @@ from orchestrator.errors import ModelError
 from orchestrator.pte.flatbuffer import Buffer, Table
 from orchestrator.pte.problems import DecodeError
 from orchestrator.pte.reader import read_program
+from orchestrator.pte.schema import PROGRAM
 from orchestrator.pte.values import TensorValue
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class _Editor:
         header = program.header
         self._program = program
         size = len(program.data) if header is None else header.program_bytes
-        self._buffer = Buffer(program.data, size)
+        self._buffer = Buffer(program.data, size, PROGRAM)
         self._size = size
         self._start = -(-size // _ALIGNMENT) * _ALIGNMENT
         self._tail = bytearray()
@@ -98,14 +99,15 @@ class _Editor:
 
     def methods(self, methods: Sequence[Method]) -> None:
         """Note what has to be written."""
-        entries = self._buffer.root().entries(_METHODS) or range(0)
+        root = self._buffer.root()
+        entries = root.entries(_METHODS) or range(0)
         for entry, method in zip(entries, methods, strict=True):
-            table = self._buffer.entry(entry)
+            table = root.entry(_METHODS, entry)
             self._numbers(table, _ARENA_BYTES, method.arena_bytes, 8)
             values = table.entries(_VALUES) or range(0)
             for at, value in zip(values, method.values, strict=True):
                 if isinstance(value, TensorValue) and value.allocation is not None:
-                    self._tensor(self._buffer.entry(at).table(_CONTENT), value)
+                    self._tensor(table.entry(_VALUES, at).table(_CONTENT), value)
 
     def _tensor(self, table: Table | None, value: TensorValue) -> None:
         allocation = table and table.table(_ALLOCATION)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.pte.flatbuffer import Buffer
+from orchestrator.pte.foreign import foreign_error
 from orchestrator.pte.problems import DecodeError, Problems
+from orchestrator.pte.schema import DATA_FILE
 
 if TYPE_CHECKING:
     from orchestrator.pte.flatbuffer import Table
@@ -66,11 +68,7 @@ def read_flat_tensors(data: bytes, *, file: str) -> tuple[StoredTensor, ...]:
 
 def _read(data: bytes) -> tuple[StoredTensor, ...]:
     if data[4:8] != _IDENTIFIER:
-        raise DecodeError(
-            "the file is no ExecuTorch data file",
-            found=f"{len(data)} bytes, identifier {data[4:8]!r}",
-            expected=f"identifier {_IDENTIFIER!r}",
-        )
+        raise foreign_error(data, "data file", _IDENTIFIER)
     if len(data) < _HEADER_AT + _HEADER.size:
         raise DecodeError("the header is cut off", found=f"{len(data)} bytes")
     magic, length, offset, size, base, base_bytes = _HEADER.unpack_from(
@@ -94,16 +92,15 @@ def _read(data: bytes) -> tuple[StoredTensor, ...]:
             found=f"{base_bytes} bytes at byte {base}",
             expected=f"from byte {size} to {len(data)}",
         )
-    buffer = Buffer(data, size)
-    root = buffer.root()
+    root = Buffer(data, size, DATA_FILE).root()
     if root.uint32(0) != 0:
         raise DecodeError(
             "the file has another version", found=str(root.uint32(0)), expected="0"
         )
     segments = [
-        _segment(buffer.entry(at), base, base_bytes) for at in root.entries(1) or ()
+        _segment(root.entry(1, at), base, base_bytes) for at in root.entries(1) or ()
     ]
-    found = [_tensor(buffer.entry(at), segments, data) for at in root.entries(2) or ()]
+    found = [_tensor(root.entry(2, at), segments, data) for at in root.entries(2) or ()]
     names = [tensor.name for tensor in found]
     if twice := next((n for n in names if names.count(n) > 1), ""):
         raise DecodeError("a name is there twice", found=f'"{twice}"')

@@ -10,9 +10,15 @@ Source: flatbuffers `docs/source/internals.md` (binary encoding).
 from __future__ import annotations
 
 from struct import Struct, unpack_from
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.pte.problems import DecodeError
+from orchestrator.pte.problems import DecodeError, NewerError
+from orchestrator.pte.schema import UNIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.pte.schema import Kind
 
 _INT8: Final = Struct("<b")
 _UINT16X2: Final = Struct("<HH")
@@ -25,8 +31,11 @@ _FLOAT64: Final = Struct("<d")
 _VTABLE_HEAD: Final = 4
 """Bytes of a vtable before its entries, and of a table before its fields."""
 
-_MOST_SLOTS: Final = 16
-"""Vtable entries kept; no table of the schema has more."""
+_MOST_VTABLE: Final = 256
+"""Bytes of a vtable; no table of the schema has a quarter of the fields.
+
+The device looks at all of it for each table.
+"""
 
 _MOST_READS: Final = 8
 """How often, on average, a byte may be read again through shared offsets.
@@ -37,30 +46,40 @@ more tables and lists than memory can hold.
 
 
 class Buffer:
-    """A flatbuffer: the first `size` bytes of `data`; nothing after is touched."""
+    """A flatbuffer: the first `size` bytes of `data`; nothing after is touched.
 
-    __slots__ = ("_budget", "_strings", "_vtables", "data", "size")
+    No table of it is given out that has a field which its kind does not have.
 
-    def __init__(self, data: bytes, size: int) -> None:
+    Args:
+        data: The file.
+        size: Bytes of it that are the flatbuffer.
+        kinds: Of its tables, by name.
+    """
+
+    __slots__ = ("_budget", "_kinds", "_strings", "_vtables", "data", "size")
+
+    def __init__(self, data: bytes, size: int, kinds: Mapping[str, Kind]) -> None:
         self.data = data
         self.size = min(size, len(data))
+        self._kinds = kinds
         self._budget = _MOST_READS * self.size + 4096
         self._strings: dict[int, str] = {}
         self._vtables: dict[int, tuple[int, ...]] = {}
 
     def root(self) -> Table:
-        """The root table.
+        """The root table, which is of the first kind.
 
         Raises:
             DecodeError: Its offset points outside the buffer.
         """
-        return self.entry(0)
+        return self.table_at(self.target(0), next(iter(self._kinds)))
 
-    def table_at(self, position: int) -> Table:
+    def table_at(self, position: int, kind: str) -> Table:
         """The table at a byte position.
 
         Raises:
             DecodeError: The table or its vtable is not inside the buffer.
+            NewerError: It has a field that the kind does not have.
         """
         end = self.size
         if position + 4 > end:
@@ -70,15 +89,27 @@ class Buffer:
         if known is None:
             known = self._vtables[vtable] = self._read_vtable(vtable)
         self.charge(8)
-        return Table(self, position, known)
+        found = self._kinds[kind]
+        if len(known) > len(found.fields):
+            self._refuse_newer(known, found)
+        return Table(self, position, known, found)
 
-    def entry(self, position: int) -> Table:
-        """The table that the offset at a byte position leads to.
+    def _refuse_newer(self, slots: tuple[int, ...], kind: Kind) -> None:
+        """Refuse fields behind those of a kind.
 
-        Raises:
-            DecodeError: The offset or the table is not inside the buffer.
+        Writers leave out what is at its default, so what is there means something. Of
+        which type it is nobody here knows.
         """
-        return self.table_at(self.target(position))
+        for slot in range(len(kind.fields), len(slots)):
+            if slots[slot]:
+                names = ", ".join(kind.fields)
+                raise NewerError(
+                    "the file has a field that this version does not know",
+                    found=f"field {slot} of table {kind.name}",
+                    expected=f"fields 0 to {len(kind.fields) - 1} ({names})"
+                    if kind.fields
+                    else "no fields",
+                )
 
     def _read_vtable(self, position: int) -> tuple[int, ...]:
         if position < 0 or position + 4 > self.size:
@@ -87,7 +118,7 @@ class Buffer:
         # between tables of different sizes.
         vtable_bytes, _ = _UINT16X2.unpack_from(self.data, position)
         if (
-            vtable_bytes < _VTABLE_HEAD
+            not _VTABLE_HEAD <= vtable_bytes <= _MOST_VTABLE
             or vtable_bytes % 2
             or position + vtable_bytes > self.size
         ):
@@ -95,7 +126,8 @@ class Buffer:
                 "a vtable has an impossible size",
                 found=f"{vtable_bytes} bytes at byte {position}",
             )
-        slots = min((vtable_bytes - _VTABLE_HEAD) // 2, _MOST_SLOTS)
+        self.charge(vtable_bytes)
+        slots = (vtable_bytes - _VTABLE_HEAD) // 2
         return unpack_from(f"<{slots}H", self.data, position + _VTABLE_HEAD)
 
     def target(self, position: int) -> int:
@@ -175,12 +207,15 @@ class Table:
     its default; a missing table, vector or string is None.
     """
 
-    __slots__ = ("_buffer", "_fields", "position")
+    __slots__ = ("_buffer", "_fields", "_kind", "position")
 
-    def __init__(self, buffer: Buffer, position: int, fields: tuple[int, ...]) -> None:
+    def __init__(
+        self, buffer: Buffer, position: int, fields: tuple[int, ...], kind: Kind
+    ) -> None:
         self._buffer = buffer
         self.position = position
         self._fields = fields
+        self._kind = kind
 
     def _field(self, slot: int, width: int) -> int:
         """Byte position of a field; 0 if it is missing."""
@@ -254,7 +289,26 @@ class Table:
     def table(self, slot: int) -> Table | None:
         """A table."""
         at = self._target(slot)
-        return self._buffer.table_at(at) if at else None
+        return self._buffer.table_at(at, self._kind_at(slot)) if at else None
+
+    def entry(self, slot: int, position: int) -> Table:
+        """A table of a vector of tables: the one the offset at a position leads to."""
+        buffer = self._buffer
+        return buffer.table_at(buffer.target(position), self._kind_at(slot))
+
+    def _kind_at(self, slot: int) -> str:
+        name = self._kind.tables[slot]
+        members = UNIONS.get(name)
+        if members is None:
+            return name
+        number = self.uint8(slot - 1)
+        if not 1 <= number <= len(members):
+            raise DecodeError(
+                f"the {name} of a table are of an unknown kind",
+                found=f"kind {number}",
+                expected=f"1 to {len(members)}",
+            )
+        return members[number - 1]
 
     def _numbers(self, slot: int, code: str, width: int) -> tuple[int, ...] | None:
         at = self._target(slot)
@@ -301,7 +355,7 @@ class Table:
         return self._buffer.vector(at, 1) if at else None
 
     def entries(self, slot: int) -> range | None:
-        """Where the offsets of a vector of tables lie, for `Buffer.entry`.
+        """Where the offsets of a vector of tables lie, for `entry`.
 
         The tables are not looked at, so that one damaged table does not hide the
         others.

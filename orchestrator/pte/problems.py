@@ -11,6 +11,11 @@ _MOST: Final = 20
 
 _REEXPORT: Final = "export the model again, the file is damaged or was cut off"
 
+_NEWER: Final = (
+    "update Orchestrator, or export the model with a version of ExecuTorch that it"
+    " knows (docs/executorch-compatibility.md)"
+)
+
 
 _LONGEST_NAME: Final = 100
 """Characters of a method's name in a message; a place is written for every value."""
@@ -30,13 +35,19 @@ class DecodeError(ValueError):
         message: What is wrong.
         found: Value or place that shows it.
         expected: What would be right; may be "".
+        hint: What to do next.
     """
 
-    def __init__(self, message: str, *, found: str, expected: str = "") -> None:
+    code = "bad-program"
+
+    def __init__(
+        self, message: str, *, found: str, expected: str = "", hint: str = _REEXPORT
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.found = found
         self.expected = expected
+        self.hint = hint
 
 
 class UnsupportedError(DecodeError):
@@ -49,9 +60,25 @@ class UnsupportedError(DecodeError):
         hint: What to do next.
     """
 
+    code = "unsupported-program"
+
     def __init__(self, message: str, *, found: str, expected: str, hint: str) -> None:
-        super().__init__(message, found=found, expected=expected)
-        self.hint = hint
+        super().__init__(message, found=found, expected=expected, hint=hint)
+
+
+class NewerError(DecodeError):
+    """A part of the file is nothing that this version knows.
+
+    Args:
+        message: What it is.
+        found: Value that shows it; each is noted once.
+        expected: What is known.
+    """
+
+    code = "newer-program"
+
+    def __init__(self, message: str, *, found: str, expected: str) -> None:
+        super().__init__(message, found=found, expected=expected, hint=_NEWER)
 
 
 class Problems:
@@ -60,6 +87,7 @@ class Problems:
     def __init__(self, file: str) -> None:
         self._where = SourceSpan(file=file)
         self._diagnostics: list[Diagnostic] = []
+        self._newer: set[str] = set()
         self._left_out = 0
 
     def damaged(
@@ -84,10 +112,12 @@ class Problems:
     def undecodable(self, error: DecodeError, place: str) -> None:
         """Note that a part of the file could not be decoded."""
         parts = (place, error.found, error.expected)
-        if isinstance(error, UnsupportedError):
-            self._add("unsupported-program", error.message, parts, error.hint)
-        else:
-            self._add("bad-program", error.message, parts, _REEXPORT)
+        if isinstance(error, NewerError):
+            # Every tensor may have it: the first one is enough.
+            if error.found in self._newer:
+                return
+            self._newer.add(error.found)
+        self._add(error.code, error.message, parts, error.hint)
 
     def _add(
         self, code: str, message: str, parts: tuple[str, str, str], hint: str

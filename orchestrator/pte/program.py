@@ -25,10 +25,16 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelegateCall:
-    """Calls a delegate; the arguments are value indices."""
+    """Calls a delegate; the arguments are value indices.
+
+    The last `scratch_count` of them are memory for the call alone: it finds nothing
+    there, and nobody looks at what it leaves. That the file told so is not a fact of
+    the program: it means the same without.
+    """
 
     delegate: int
     args: tuple[int, ...]
+    scratch_count: int = field(default=0, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +219,9 @@ class Program:
             flatbuffer, the layout of before ExecuTorch 0.7.
         inline_data: (position in the file, size in bytes) of the data of delegates
             that lies inside the flatbuffer.
-        data: The whole file.
+        data: The whole file, or what was written in its place.
+        original: The file, if `data` was written anew, as the device loads no programs
+            with scratch memory of delegates beside the values.
         external: Constants that lie outside, as far as they were found; by name.
     """
 
@@ -228,16 +236,22 @@ class Program:
     inline_data: tuple[tuple[int, int], ...]
     data: bytes = field(repr=False, compare=False)
     external: tuple[ExternalData, ...] = ()
+    original: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
     def size_bytes(self) -> int:
-        """Size of the file."""
+        """Size of what the device gets."""
         return len(self.data)
 
     @property
     def sha256(self) -> str:
         """Digest of the file, in hex; computed anew each time."""
-        return hashlib.sha256(self.data).hexdigest()
+        return hashlib.sha256(self.file).hexdigest()
+
+    @property
+    def file(self) -> bytes:
+        """The file that was read."""
+        return self.data if self.original is None else self.original
 
     def method(self, name: str) -> Method:
         """The method of this name.

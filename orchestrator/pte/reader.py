@@ -13,9 +13,12 @@ from typing import Final
 from orchestrator.pte.check import check_program
 from orchestrator.pte.decode import decode_program
 from orchestrator.pte.flatbuffer import Buffer
+from orchestrator.pte.foreign import foreign_error
 from orchestrator.pte.problems import DecodeError, Problems, UnsupportedError
 from orchestrator.pte.program import ExtendedHeader, Program
 from orchestrator.pte.results import settle_results
+from orchestrator.pte.schema import PROGRAM
+from orchestrator.pte.write import write_program
 
 _IDENTIFIER: Final = b"ET12"
 _ANY_IDENTIFIER: Final = re.compile(rb"ET\d\d")
@@ -33,19 +36,23 @@ def read_program(data: bytes, *, file: str) -> Program:
     before it is used, and time and memory grow no faster than the flatbuffer. In the
     result all of them are in range. The data of segments is neither copied nor read.
 
+    Scratch memory of delegates, which ExecuTorch 1.6 plans beside the values, becomes
+    values, and the program is written anew with them: see `delegate_scratch.py`.
+
     Args:
         data: The whole file. Bytes after the last segment do not matter.
         file: Its name, for messages.
 
     Raises:
         ModelError: The file is no program, is damaged (`bad-program`), or needs what
-            the runtime has not (`unsupported-program`).
+            the runtime has not (`unsupported-program`), or has a field that is newer
+            than this version (`newer-program`).
     """
     problems = Problems(file)
     try:
         header = _read_header(data)
         size = len(data) if header is None else header.program_bytes
-        buffer = Buffer(data, size)
+        buffer = Buffer(data, size, PROGRAM)
         program = decode_program(buffer, header=header, problems=problems)
     except DecodeError as error:
         problems.undecodable(error, "program")
@@ -55,7 +62,10 @@ def read_program(data: bytes, *, file: str) -> Program:
     program = replace(program, methods=methods)
     check_program(program, problems)
     problems.raise_if_any()
-    return program
+    if program.original is None:
+        return program
+    written = read_program(write_program(program), file=file)
+    return replace(written, methods=program.methods, original=data)
 
 
 def _read_header(data: bytes) -> ExtendedHeader | None:
@@ -73,11 +83,7 @@ def _read_header(data: bytes) -> ExtendedHeader | None:
                 expected=_IDENTIFIER.decode(),
                 hint="export the model with a version of ExecuTorch that writes ET12",
             )
-        raise DecodeError(
-            "the file is no ExecuTorch program",
-            found=f"{len(data)} bytes, identifier {identifier!r}",
-            expected=f"identifier {_IDENTIFIER!r}",
-        )
+        raise foreign_error(data, "program", _IDENTIFIER)
     if data[_HEADER_AT : _HEADER_AT + 4] != _MAGIC:
         return None
     if len(data) < _HEADER_AT + _HEADER.size:

@@ -103,6 +103,15 @@ def check_compat(
         file: Of the program, for messages.
     """
     problems = []
+    if program.original is not None:
+        problems.append(
+            Diagnostic(
+                code="newer-program",
+                message=f"{file} has scratch memory of delegates beside its values",
+                notes=(("expected", "it among the arguments of calls"),),
+                hint="build the program with its profile and ship models/",
+            )
+        )
     if program.inline_constants and not firmware.inline_constants:
         problems.append(
             Diagnostic(

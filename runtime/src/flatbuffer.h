@@ -29,13 +29,26 @@ struct FbTable {
   uint32_t vtable_bytes = 0;
 };
 
+/// A slot that leads to a table, or to a vector of them, with so many fields
+/// that are known: those of orchestrator/pte/schema.py. Everything that takes a
+/// slot takes it.
+constexpr uint32_t leads_to(uint32_t slot, uint32_t fields) {
+  return slot | fields << 4;
+}
+
 class FbReader {
+  /// Bytes of a vtable: all of it is looked at for each table.
+  static constexpr uint32_t kMostVtable = 256;
+
  public:
   /// `size` is the part of the file that holds the flatbuffer.
   FbReader(const uint8_t* base, uint32_t size) : base_(base), size_(size) {}
 
   bool failed() const { return failed_; }
   void fail() { failed_ = true; }
+  /// Whether what failed was a table with a field that is not known here: the
+  /// program may mean something else than this loader takes it for.
+  bool newer() const { return newer_; }
 
   template <typename T>
   T read(uint32_t at) {
@@ -48,8 +61,8 @@ class FbReader {
     return value;
   }
 
-  /// The table at `at`.
-  FbTable table(uint32_t at) {
+  /// The table at `at`. Fails if it has another field than the first `fields`.
+  FbTable table(uint32_t at, uint32_t fields) {
     FbTable table;
     const int64_t vtable = static_cast<int64_t>(at) - read<int32_t>(at);
     if (vtable < 0 || vtable >= size_) {
@@ -58,17 +71,22 @@ class FbReader {
     }
     table.vtable = static_cast<uint32_t>(vtable);
     table.vtable_bytes = read<uint16_t>(table.vtable);
-    if (table.vtable_bytes < 4 || table.vtable_bytes > size_ - table.vtable) {
+    if (table.vtable_bytes < 4 || table.vtable_bytes > kMostVtable ||
+        table.vtable_bytes > size_ - table.vtable) {
       failed_ = true;
       return FbTable{};
     }
     table.at = at;
+    // Writers leave out what is at its default.
+    for (uint32_t i = table.vtable_bytes; i > 4 + 2 * fields; --i) {
+      if (base_[table.vtable + i - 1] != 0) newer_ = failed_ = true;
+    }
     return table;
   }
 
   /// Position of a field, 0 if the table does not store it (or is absent).
   uint32_t field(const FbTable& table, uint32_t slot) {
-    const uint32_t entry = 4 + 2 * slot;
+    const uint32_t entry = 4 + 2 * (slot & 0xF);
     if (entry + 2 > table.vtable_bytes) return 0;
     const uint32_t offset = read<uint16_t>(table.vtable + entry);
     return offset == 0 ? 0 : table.at + offset;
@@ -84,7 +102,7 @@ class FbReader {
   /// A table field; absent (at == 0) if it is not stored.
   FbTable child(const FbTable& parent, uint32_t slot) {
     const uint32_t at = field(parent, slot);
-    return at == 0 ? FbTable{} : table(follow(at));
+    return at == 0 ? FbTable{} : table(follow(at), slot >> 4);
   }
 
   /// A vector field; empty if it is not stored.
@@ -101,8 +119,8 @@ class FbReader {
   }
 
   /// Item `index` of a vector of tables; the index is trusted.
-  FbTable item(const FbVector& tables, uint32_t index) {
-    return table(follow(tables.at + 4 * index));
+  FbTable item(const FbVector& tables, uint32_t index, uint32_t slot) {
+    return table(follow(tables.at + 4 * index), slot >> 4);
   }
 
   /// Items of a vector in place. Fails if they are not aligned to their size, a
@@ -132,43 +150,52 @@ class FbReader {
   const uint8_t* base_;
   uint32_t size_;
   bool failed_ = false;
+  bool newer_ = false;
 };
+
+/// Fields of the program itself.
+inline constexpr uint32_t kProgramFields = 8;
 
 // Slots of the tables of the .pte schema: the field's position, a union takes
 // two. Source: ExecuTorch schema/program.fbs (ET12).
 namespace slot {
 enum Program : uint32_t {
   kVersion = 0,
-  kExecutionPlan = 1,
-  kConstantBuffer = 2,
-  kDelegateData = 3,
-  kSegments = 4,
-  kConstantSegment = 5,
-  kMutableDataSegments = 6,
+  kExecutionPlan = leads_to(1, 10),
+  kConstantBuffer = leads_to(2, 1),
+  kDelegateData = leads_to(3, 1),
+  kSegments = leads_to(4, 2),
+  kConstantSegment = leads_to(5, 2),
+  kMutableDataSegments = leads_to(6, 2),
 };
 enum Plan : uint32_t {
   kName = 0,
-  kValues = 2,
+  kValues = leads_to(2, 2),
   kInputs = 3,
   kOutputs = 4,
-  kChains = 5,
-  kOperators = 6,
-  kDelegates = 7,
+  kChains = leads_to(5, 4),
+  kOperators = leads_to(6, 2),
+  kDelegates = leads_to(7, 3),
   kBufferSizes = 8,
 };
 enum Segment : uint32_t { kOffset = 0, kSize = 1 };
 enum Subsegments : uint32_t { kSegmentIndex = 0, kOffsets = 1 };
-enum EValue : uint32_t { kValType = 0, kVal = 1 };
+enum EValue : uint32_t {
+  kValType = 0,
+  kVal = leads_to(1, 1),  // numbers, texts, lists
+  kValNull = leads_to(1, 0),
+  kValTensor = leads_to(1, 10),
+};
 enum TensorField : uint32_t {
   kScalarType = 0,
   kStorageOffset = 1,
   kSizes = 2,
   kDimOrder = 3,
   kDataBuffer = 5,
-  kAllocation = 6,
+  kAllocation = leads_to(6, 3),
   kLayout = 7,
   kDynamism = 8,
-  kExtra = 9,
+  kExtra = leads_to(9, 5),
 };
 enum Allocation : uint32_t { kMemoryId = 0, kOffsetLow = 1, kOffsetHigh = 2 };
 enum Extra : uint32_t {
@@ -177,13 +204,18 @@ enum Extra : uint32_t {
   kLocation = 2
 };
 enum Operator : uint32_t { kOpName = 0, kOverload = 1 };
-enum Chain : uint32_t { kInstructions = 2 };
-enum Call : uint32_t { kArgsType = 0, kArgs = 1 };
+enum Chain : uint32_t { kInstructions = leads_to(2, 2) };
+enum Call : uint32_t {
+  kArgsType = 0,
+  // Also of calls of delegates, whose `scratch` builds write anew as arguments.
+  kArgs = leads_to(1, 2),
+  kArgsFree = leads_to(1, 1),
+};
 enum KernelCall : uint32_t { kOpIndex = 0, kCallArgs = 1 };
 enum Delegate : uint32_t {
   kDelegateId = 0,
-  kProcessed = 1,
-  kCompileSpecs = 2,
+  kProcessed = leads_to(1, 2),
+  kCompileSpecs = leads_to(2, 2),
 };
 enum DelegateData : uint32_t { kDataLocation = 0, kDataIndex = 1 };
 enum InlineData : uint32_t { kInlineBytes = 0 };

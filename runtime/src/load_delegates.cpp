@@ -38,7 +38,7 @@ const Delegate* find_delegate(Span<const char> backend) {
 
 CompileSpec CompileSpecs::operator[](uint32_t index) const {
   FbReader reader(program_, program_bytes_);
-  const FbTable table = reader.item({at_, count_}, index);
+  const FbTable table = reader.item({at_, count_}, index, slot::kCompileSpecs);
   const FbVector value = reader.vector(table, slot::kSpecValue, 1);
   return {reader.text(table, slot::kSpecKey),
           {program_ + value.at, value.count}};
@@ -81,7 +81,7 @@ Error MethodLoader::count_delegate_states(Bump& sizes) {
 [[gnu::noinline]] Error MethodLoader::find_handle(uint32_t index,
                                                   DelegateHandle& handle,
                                                   CompileSpecs& specs) {
-  const FbTable table = reader_.item(delegates_at_, index);
+  const FbTable table = reader_.item(delegates_at_, index, slot::kDelegates);
   const Span<const char> backend = reader_.text(table, slot::kDelegateId);
   const FbTable place = reader_.child(table, slot::kProcessed);
   const int8_t location = reader_.scalar<int8_t>(place, slot::kDataLocation);
@@ -91,17 +91,17 @@ Error MethodLoader::count_delegate_states(Bump& sizes) {
                  (location == 0 || location == 1),
              Error::InvalidProgram);
   for (uint32_t i = 0; i < settings.count; ++i) {
-    const FbTable spec = reader_.item(settings, i);
+    const FbTable spec = reader_.item(settings, i, slot::kCompileSpecs);
     (void)reader_.text(spec, slot::kSpecKey);
     (void)reader_.vector(spec, slot::kSpecValue, 1);
     ORCH_CHECK(!reader_.failed() && reader_.field(spec, slot::kSpecKey) != 0,
                Error::InvalidProgram);
   }
   const bool is_inline = location == 0;
-  const FbVector blocks = reader_.vector(
-      root_, is_inline ? slot::kDelegateData : slot::kSegments, 4);
+  const uint32_t list = is_inline ? slot::kDelegateData : slot::kSegments;
+  const FbVector blocks = reader_.vector(root_, list, 4);
   ORCH_CHECK(!reader_.failed() && at < blocks.count, Error::InvalidProgram);
-  const FbTable block = reader_.item(blocks, at);
+  const FbTable block = reader_.item(blocks, at, list);
   const uint8_t* const base = program_.bytes_.data();
   if (is_inline) {
     const FbVector bytes = reader_.vector(block, slot::kInlineBytes, 1);

@@ -31,10 +31,10 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   ORCH_CHECK(
       reinterpret_cast<uintptr_t>(memory_.state.data()) % kStateAlignment == 0,
       Error::Misaligned);
-  root_ = reader_.table(program_.root_);
+  root_ = reader_.table(program_.root_, kProgramFields);
   const FbVector plans = reader_.vector(root_, slot::kExecutionPlan, 4);
   ORCH_CHECK(method < plans.count, Error::NotFound);
-  const FbTable plan = reader_.item(plans, method);
+  const FbTable plan = reader_.item(plans, method, slot::kExecutionPlan);
   values_at_ = reader_.vector(plan, slot::kValues, 4);
   operators_ = reader_.vector(plan, slot::kOperators, 4);
   buffer_sizes_ = reader_.vector(plan, slot::kBufferSizes, 8);
@@ -43,8 +43,8 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
   // The exporter writes one chain; jumps are relative to it.
   ORCH_CHECK(chains.count == 1, Error::UnsupportedProgram);
-  instructions_at_ =
-      reader_.vector(reader_.item(chains, 0), slot::kInstructions, 4);
+  instructions_at_ = reader_.vector(reader_.item(chains, 0, slot::kChains),
+                                    slot::kInstructions, 4);
   ORCH_CHECK(
       values_at_.count <= kMaxCount && instructions_at_.count <= kMaxCount,
       Error::InvalidProgram);
@@ -94,11 +94,13 @@ Error MethodLoader::load_instructions(Pass pass) {
 /// Checks and decodes an instruction: kernel calls, or in the pass for control
 /// all others.
 Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
-  const FbTable table = reader_.item(instructions_at_, index);
-  const uint8_t type = reader_.scalar<uint8_t>(table, slot::kArgsType);
-  const FbTable content = reader_.child(table, slot::kArgs);
+  const FbTable table =
+      reader_.item(instructions_at_, index, slot::kInstructions);
+  const CallType call_type =
+      static_cast<CallType>(reader_.scalar<uint8_t>(table, slot::kArgsType));
+  const FbTable content = reader_.child(
+      table, call_type == CallType::Free ? slot::kArgsFree : slot::kArgs);
   ORCH_CHECK(!reader_.failed() && content.at != 0, Error::InvalidProgram);
-  const CallType call_type = static_cast<CallType>(type);
   if ((pass == Pass::Control) == (call_type == CallType::Kernel)) {
     return Error::Ok;
   }
@@ -160,7 +162,7 @@ Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
       instruction.kind = Instruction::Kind::Free;
       return Error::Ok;
   }
-  return Error::InvalidProgram;
+  return Error::UnsupportedProgram;  // of a newer ExecuTorch
 }
 
 Error MethodLoader::load_call(const FbTable& table, Pass pass,
@@ -178,7 +180,8 @@ Error MethodLoader::load_call(const FbTable& table, Pass pass,
   instruction.kind = Instruction::Kind::Kernel;
   instruction.arg_count = static_cast<uint16_t>(at.count);
   instruction.call.args = args;
-  const FbTable op = reader_.item(operators_, static_cast<uint32_t>(op_index));
+  const FbTable op = reader_.item(operators_, static_cast<uint32_t>(op_index),
+                                  slot::kOperators);
   const Span<const char> base = reader_.text(op, slot::kOpName);
   const Span<const char> overload = reader_.text(op, slot::kOverload);
   ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
@@ -213,7 +216,9 @@ Error MethodLoader::indices(const FbTable& plan, uint32_t slot,
 Error load_method(const Program& program, uint32_t method, KernelTable kernels,
                   const MethodMemory& memory, MethodImage& image,
                   size_t& state_used) {
-  return MethodLoader(program, kernels, memory).load(method, image, state_used);
+  MethodLoader loader(program, kernels, memory);
+  const Error error = loader.load(method, image, state_used);
+  return loader.found_newer() ? Error::UnsupportedProgram : error;
 }
 
 }  // namespace orch

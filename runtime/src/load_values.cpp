@@ -61,12 +61,12 @@ constexpr uint8_t kUnnamed = 0x80;
 /// Words of state for the capacity and sizes of tensors whose sizes may change.
 Error MethodLoader::count_dynamic(size_t& words) {
   for (uint32_t i = 0; i < values_at_.count; ++i) {
-    const FbTable table = reader_.item(values_at_, i);
+    const FbTable table = reader_.item(values_at_, i, slot::kValues);
     if (reader_.scalar<uint8_t>(table, slot::kValType) !=
         static_cast<uint8_t>(ValueType::Tensor)) {
       continue;
     }
-    const FbTable tensor = reader_.child(table, slot::kVal);
+    const FbTable tensor = reader_.child(table, slot::kValTensor);
     if (reader_.scalar<int8_t>(tensor, slot::kDynamism) != 0) {
       // What has more dimensions will be refused; here it must not overflow.
       const uint32_t dim = reader_.vector(tensor, slot::kSizes, 4).count;
@@ -77,9 +77,15 @@ Error MethodLoader::count_dynamic(size_t& words) {
 }
 
 Error MethodLoader::load_value(uint32_t index) {
-  const FbTable table = reader_.item(values_at_, index);
+  const FbTable table = reader_.item(values_at_, index, slot::kValues);
   const uint8_t type = reader_.scalar<uint8_t>(table, slot::kValType);
-  const FbTable content = reader_.child(table, slot::kVal);
+  slot::EValue content_at = slot::kVal;
+  if (type == static_cast<uint8_t>(ValueType::Tensor)) {
+    content_at = slot::kValTensor;
+  }
+  if (type == static_cast<uint8_t>(ValueType::Null))
+    content_at = slot::kValNull;
+  const FbTable content = reader_.child(table, content_at);
   ORCH_CHECK(!reader_.failed() && content.at != 0, Error::InvalidProgram);
   Value& value = values_[index];
   switch (static_cast<ValueType>(type)) {
@@ -111,8 +117,8 @@ Error MethodLoader::load_value(uint32_t index) {
                      list.count);
       break;
     }
-    default:
-      return Error::InvalidProgram;
+    default:  // of a newer ExecuTorch
+      return Error::UnsupportedProgram;
   }
   return reader_.failed() ? Error::InvalidProgram : Error::Ok;
 }
@@ -236,7 +242,8 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
     ORCH_CHECK(!reader_.failed() && segment < segments.count,
                Error::InvalidProgram);
     const uint8_t* data = nullptr;
-    ORCH_TRY(subsegment(reader_.item(segments, static_cast<uint32_t>(segment)),
+    ORCH_TRY(subsegment(reader_.item(segments, static_cast<uint32_t>(segment),
+                                     slot::kMutableDataSegments),
                         buffer, bytes, data));
     if (bytes != 0) memcpy(tensor.memory, data, bytes);
   }
@@ -275,8 +282,8 @@ Error MethodLoader::constant(uint32_t buffer, size_t bytes,
         reader_.vector(segment, slot::kOffsets, 8).count == 0) {
       ORCH_CHECK(!reader_.failed() && buffer < inside.count,
                  Error::InvalidProgram);
-      const FbVector storage =
-          reader_.vector(reader_.item(inside, buffer), 0, 1);
+      const FbVector storage = reader_.vector(
+          reader_.item(inside, buffer, slot::kConstantBuffer), 0, 1);
       data = static_cast<const uint8_t*>(reader_.items(storage, 1));
       ORCH_CHECK(!reader_.failed() && bytes <= storage.count,
                  Error::InvalidProgram);
@@ -297,7 +304,8 @@ Error MethodLoader::subsegment(const FbTable& offsets, uint32_t index,
   ORCH_CHECK(!reader_.failed() && index < starts.count &&
                  segment_index < segments.count,
              Error::InvalidProgram);
-  const FbTable segment = reader_.item(segments, segment_index);
+  const FbTable segment =
+      reader_.item(segments, segment_index, slot::kSegments);
   const uint64_t base = reader_.scalar<uint64_t>(segment, slot::kOffset);
   const uint64_t size = reader_.scalar<uint64_t>(segment, slot::kSize);
   const uint64_t start = reader_.read<uint64_t>(starts.at + 8 * index);

@@ -56,6 +56,8 @@ class MethodLoader {
         reader_(program.bytes_.data(), program.flatbuffer_size_) {}
 
   Error load(uint32_t method, MethodImage& image, size_t& state_used);
+  /// Whether the program is newer than this loader, whatever `load` gave.
+  bool found_newer() const { return reader_.newer(); }
 
  private:
   Error count_dynamic(size_t& words);

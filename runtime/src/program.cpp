@@ -62,8 +62,9 @@ Error Program::open(Span<const uint8_t> bytes, Program& program) {
   }
 
   FbReader reader(bytes.data(), flatbuffer_bytes);
-  const FbTable root = reader.table(reader.read<uint32_t>(0));
+  const FbTable root = reader.table(reader.read<uint32_t>(0), kProgramFields);
   const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);
+  ORCH_CHECK(!reader.newer(), Error::UnsupportedProgram);
   ORCH_CHECK(!reader.failed() && plans.count != 0, Error::InvalidProgram);
   if constexpr (!kInlineConstants) {
     const FbVector inside = reader.vector(root, slot::kConstantBuffer, 4);
@@ -83,16 +84,18 @@ Error Program::open(Span<const uint8_t> bytes, Program& program) {
 
 uint32_t Program::method_count() const {
   FbReader reader(bytes_.data(), flatbuffer_size_);
-  return reader.vector(reader.table(root_), slot::kExecutionPlan, 4).count;
+  return reader
+      .vector(reader.table(root_, kProgramFields), slot::kExecutionPlan, 4)
+      .count;
 }
 
 Span<const char> Program::method_name(uint32_t index) const {
   FbReader reader(bytes_.data(), flatbuffer_size_);
-  const FbVector plans =
-      reader.vector(reader.table(root_), slot::kExecutionPlan, 4);
+  const FbVector plans = reader.vector(reader.table(root_, kProgramFields),
+                                       slot::kExecutionPlan, 4);
   if (index >= plans.count) return {};
   const Span<const char> name =
-      reader.text(reader.item(plans, index), slot::kName);
+      reader.text(reader.item(plans, index, slot::kExecutionPlan), slot::kName);
   return reader.failed() ? Span<const char>() : name;
 }
 

@@ -17,6 +17,7 @@ import pytest
 
 from orchestrator.cli import run
 from orchestrator.pte.flatbuffer import Buffer
+from orchestrator.pte.schema import PROGRAM
 from orchestrator.shell.ninja import ninja_program
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT, copy_checkout
@@ -313,9 +314,9 @@ def test_an_edit_is_built_and_linked(project: Project, what: str) -> None:
 
 def _with_alpha(program: bytes, alpha: int) -> bytes:
     """The program with another factor in its sum: its value 5."""
-    buffer = Buffer(program, len(program))
-    method = buffer.entry((buffer.root().entries(1) or range(0))[0])
-    number = buffer.entry((method.entries(2) or range(0))[5]).table(1)
+    root = Buffer(program, len(program), PROGRAM).root()
+    method = root.entry(1, (root.entries(1) or range(0))[0])
+    number = method.entry(2, (method.entries(2) or range(0))[5]).table(1)
     assert number is not None
     at = number.place(0, 8)
     assert program[at : at + 8] == struct.pack("<q", 1)

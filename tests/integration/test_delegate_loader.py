@@ -12,9 +12,11 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.pte.reader import read_program
+from orchestrator.pte.schema import PROGRAM
 from orchestrator.stages.memory import method_state_bytes
 from tests.cpp.support.verdicts import NOT_READ
 from tests.tools import need_tool
+from tests.unit.pte.newer_program import two_parts, with_newer_field
 from tests.unit.pte.program_writer import write_program
 
 if TYPE_CHECKING:
@@ -164,6 +166,34 @@ def test_the_example_survives_damaged_bytes(load_parts: Path, tmp_path: Path) ->
     assert found == {"Ok", "InvalidProgram"}
     assert sum(a[0] == "InvalidProgram" for a in answers) > 0.5 * _RUNS
     assert "InvalidArgument" in {a[2] for a in answers if a[0] == "Ok"}
+
+
+_NEVER_READ: Final = {
+    "ContainerMetadata",
+    "Frame",
+    "FrameList",
+    "NamedData",
+    "NonConstBufferDevice",
+}
+"""Tables that the device has no use for: docs/executorch-compatibility.md."""
+
+
+def test_fields_that_the_device_does_not_know(load_parts: Path, tmp_path: Path) -> None:
+    """As the reader, which tells of all tables: see tests/unit/pte/test_newer.py."""
+    paths = _write(tmp_path, [with_newer_field(table) for table in PROGRAM])
+    answers = dict(zip(PROGRAM, _ask(load_parts, "any", paths), strict=True))
+    for table, answer in answers.items():
+        expected = "Ok" if table in _NEVER_READ else "UnsupportedProgram"
+        assert answer[0] == expected, table
+
+
+def test_scratch_memory_that_a_program_plans(load_parts: Path, tmp_path: Path) -> None:
+    """The file is newer than the device; what is built of it has what is needed."""
+    program = read_program(two_parts(), file="m.pte")
+    paths = _write(tmp_path, [two_parts(), program.data])
+    newer, built = _ask(load_parts, "any", paths)
+    assert newer[0] == "UnsupportedProgram"
+    assert (built[0], built[2]) == ("Ok", "Ok")
 
 
 _BASE: Final[dict[str, Any]] = {

@@ -195,7 +195,11 @@ VERDICTS: Final = {
         "a call of aten::split_with_sizes_copy.out does not fit its op schema",
         "InvalidProgram",
     ),
-    "value_kind": ("bad-program", "a value is of an unknown kind", "InvalidProgram"),
+    "value_kind": (
+        "newer-program",
+        "a value is of an unknown kind",
+        "UnsupportedProgram",
+    ),
     "input_index": (
         "bad-program",
         "a value is named that does not exist",

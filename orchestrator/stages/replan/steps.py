@@ -103,8 +103,10 @@ def method_subject(method: Method, schemas: Mapping[OperatorName, OpSchema]) -> 
             case KernelCall(operator=operator, args=args):
                 schema = schemas.get(method.operators[operator])
                 steps.append(maker.call(index, schema, args))
-            case DelegateCall(args=args):
-                steps.append(maker.step(index, changes=args))
+            case DelegateCall(args=args, scratch_count=count):
+                split = len(args) - count
+                step = maker.step(index, changes=args[:split], fills=args[split:])
+                steps.append(step)
             case JumpFalseCall(condition=condition, destination=destination):
                 steps.append(maker.jump(index, condition, destination))
             case MoveCall(source=source):

@@ -12,7 +12,8 @@ enum class [[nodiscard]] Error : uint8_t {
   Ok = 0,
   /// The program is damaged: an offset, index, size or kind is out of range.
   InvalidProgram,
-  /// The file is no ET12 program, or uses a feature this runtime has not.
+  /// The file is no ET12 program, uses a feature this runtime has not, or has a
+  /// field of a newer ExecuTorch that it does not know.
   UnsupportedProgram,
   /// The program needs an operator that is not linked.
   OperatorMissing,

@@ -29,10 +29,10 @@ Block::Block(const uint8_t* bytes, size_t size) : Block(size) {
 
 std::vector<int64_t> arena_sizes(Span<const uint8_t> program, uint32_t method) {
   FbReader reader(program.data(), static_cast<uint32_t>(program.size()));
-  const FbTable root = reader.table(reader.read<uint32_t>(0));
+  const FbTable root = reader.table(reader.read<uint32_t>(0), kProgramFields);
   const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);
   if (reader.failed() || method >= plans.count) return {};
-  const FbTable plan = reader.item(plans, method);
+  const FbTable plan = reader.item(plans, method, slot::kExecutionPlan);
   const FbVector at = reader.vector(plan, slot::kBufferSizes, 8);
   std::vector<int64_t> sizes;
   for (uint32_t id = 1; id < at.count; ++id) {

@@ -107,13 +107,13 @@ StandIns::StandIns(Span<const uint8_t> program, KernelTable known)
     : kernels_(known.begin(), known.end()) {
   checksum = 0;
   FbReader reader(program.data(), static_cast<uint32_t>(program.size()));
-  const FbTable root = reader.table(reader.read<uint32_t>(0));
+  const FbTable root = reader.table(reader.read<uint32_t>(0), kProgramFields);
   const FbVector plans = reader.vector(root, slot::kExecutionPlan, 4);
   for (uint32_t m = 0; m < plans.count && !reader.failed(); ++m) {
-    const FbVector operators =
-        reader.vector(reader.item(plans, m), slot::kOperators, 4);
+    const FbVector operators = reader.vector(
+        reader.item(plans, m, slot::kExecutionPlan), slot::kOperators, 4);
     for (uint32_t i = 0; i < operators.count && !reader.failed(); ++i) {
-      const FbTable op = reader.item(operators, i);
+      const FbTable op = reader.item(operators, i, slot::kOperators);
       std::string name = text(reader.text(op, slot::kOpName));
       const std::string overload = text(reader.text(op, slot::kOverload));
       if (!overload.empty()) name += "." + overload;

@@ -13,6 +13,7 @@ from orchestrator.pte.decode import decode_program
 from orchestrator.pte.flatbuffer import Buffer
 from orchestrator.pte.problems import DecodeError, Problems
 from orchestrator.pte.reader import read_program
+from orchestrator.pte.schema import PROGRAM
 from orchestrator.pte.values import TensorValue
 from orchestrator.stages.aggregate import aggregate
 from orchestrator.stages.extract import extract
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 ERRORS: Final = {
     "bad-program": frozenset({"InvalidProgram"}),
     "unsupported-program": frozenset({"UnsupportedProgram"}),
+    "newer-program": frozenset({"UnsupportedProgram"}),
     "call-mismatch": frozenset({"InvalidProgram"}),
     "write-to-constant": frozenset({"InvalidProgram"}),
     "no-kernel": frozenset({"OperatorMissing"}),
@@ -108,6 +110,8 @@ NOT_READ: Final = {
     "the list of items of a bool list is missing",
     "the list of items of a tensor list is missing",
     "the list of items of a list of optional tensors is missing",
+    # So are their fields, known or not.
+    "the file has a field that this version does not know",
     # Sizes that vtables give of themselves and their tables bound nothing here.
     "a vtable has an impossible size",
     # Time is bounded by the state that a method is given.
@@ -121,6 +125,8 @@ _NO_FURTHER: Final = {
     "a tensor has a dtype that the runtime does not have",
     "a tensor has an unknown dtype",
     "a method has not exactly one chain of instructions",
+    "a value is of an unknown kind",
+    "an instruction is of an unknown kind",
 }
 """What the reader says before it looks at what the parts of a program mean together."""
 
@@ -194,7 +200,7 @@ def _is_unsupported(data: bytes) -> bool:
 
     As far as it can be read.
     """
-    buffer = Buffer(data, len(data))
+    buffer = Buffer(data, len(data), PROGRAM)
     try:
         program = decode_program(buffer, header=None, problems=Problems("m.pte"))
     except DecodeError:

@@ -37,14 +37,15 @@ _SCHEMA: Final[dict[str, list[tuple[str, Any]]]] = {
     "Program": [
         ("version", "I"),
         ("execution_plan", ["ExecutionPlan"]),
-        ("constant_buffer", ["Bytes"]),
-        ("backend_delegate_data", ["Bytes"]),
+        ("constant_buffer", ["Buffer"]),
+        ("backend_delegate_data", ["BackendDelegateInlineData"]),
         ("segments", ["DataSegment"]),
         ("constant_segment", "SubsegmentOffsets"),
         ("mutable_data_segments", ["SubsegmentOffsets"]),
         ("named_data", ["NamedData"]),
     ],
-    "Bytes": [("data", ["B"])],
+    "Buffer": [("data", ["B"])],
+    "BackendDelegateInlineData": [("data", ["B"])],
     "DataSegment": [("offset", "Q"), ("size", "Q")],
     "SubsegmentOffsets": [("segment_index", "I"), ("offsets", ["Q"])],
     "NamedData": [("key", "str"), ("segment_index", "I")],
@@ -58,17 +59,21 @@ _SCHEMA: Final[dict[str, list[tuple[str, Any]]]] = {
         ("operators", ["Operator"]),
         ("delegates", ["BackendDelegate"]),
         ("non_const_buffer_sizes", ["q"]),
-        ("non_const_buffer_device", ["Device"]),
+        ("non_const_buffer_device", ["NonConstBufferDevice"]),
     ],
     "ContainerMetadata": [("encoded_inp_str", "str"), ("encoded_out_str", "str")],
     "Operator": [("name", "str"), ("overload", "str")],
-    "Device": [("buffer_idx", "i"), ("device_type", "b"), ("device_index", "b")],
+    "NonConstBufferDevice": [
+        ("buffer_idx", "i"),
+        ("device_type", "b"),
+        ("device_index", "b"),
+    ],
     "BackendDelegate": [
         ("id", "str"),
-        ("processed", "DataReference"),
+        ("processed", "BackendDelegateDataReference"),
         ("compile_specs", ["CompileSpec"]),
     ],
-    "DataReference": [("location", "b"), ("index", "I")],
+    "BackendDelegateDataReference": [("location", "b"), ("index", "I")],
     "CompileSpec": [("key", "str"), ("value", ["B"])],
     "Chain": [
         ("inputs", ["i"]),
@@ -85,7 +90,12 @@ _SCHEMA: Final[dict[str, list[tuple[str, Any]]]] = {
     ],
     "Instruction": [("instr_args", _CALLS)],
     "KernelCall": [("op_index", "i"), ("args", ["i"])],
-    "DelegateCall": [("delegate_index", "i"), ("args", ["i"])],
+    "DelegateCall": [
+        ("delegate_index", "i"),
+        ("args", ["i"]),
+        ("scratch", ["DelegateScratch"]),
+    ],
+    "DelegateScratch": [("size", "Q"), ("allocation", "AllocationDetails")],
     "MoveCall": [("move_from", "i"), ("move_to", "i")],
     "JumpFalseCall": [("cond_value_index", "i"), ("destination_instruction", "i")],
     "FreeCall": [("value_index", "i")],
@@ -107,17 +117,17 @@ _SCHEMA: Final[dict[str, list[tuple[str, Any]]]] = {
         ("dim_order", ["B"]),
         ("requires_grad", "?"),
         ("data_buffer_idx", "I"),
-        ("allocation_info", "Allocation"),
+        ("allocation_info", "AllocationDetails"),
         ("layout", "b"),
         ("shape_dynamism", "b"),
-        ("extra_tensor_info", "Extra"),
+        ("extra_tensor_info", "ExtraTensorInfo"),
     ],
-    "Allocation": [
+    "AllocationDetails": [
         ("memory_id", "I"),
         ("memory_offset_low", "I"),
         ("memory_offset_high", "I"),
     ],
-    "Extra": [
+    "ExtraTensorInfo": [
         ("mutable_data_segments_idx", "Q"),
         ("fully_qualified_name", "str"),
         ("location", "b"),
@@ -143,10 +153,27 @@ def program_json(case: str) -> Json:
     return found
 
 
-def write_program(program: Json, segment_data: bytes | None = None) -> bytes:
-    """The file of a program; with an extended header if there is segment data."""
-    builder = flatbuffers.Builder(1024)
+def write_program(
+    program: Json,
+    segment_data: bytes | None = None,
+    *,
+    newer: str = "",
+    gap: int = 0,
+    turned: bool = False,
+) -> bytes:
+    """The file of a program; with an extended header if there is segment data.
+
+    Args:
+        program: Its facts.
+        segment_data: Behind the flatbuffer.
+        newer: Name of the tables that get a field more than the schema has.
+        gap: Fields that the schema of the future has before that one, at their default.
+        turned: Scratch memory of delegates has its place before its size.
+    """
+    builder = _Builder(1024)
     builder.ForceDefaults(True)  # noqa: FBT003
+    builder.more_fields = {newer: gap + 1} if newer else {}
+    builder.turned = turned
     builder.Finish(_table(builder, "Program", program), file_identifier=b"ET12")
     flatbuffer = bytes(builder.Output())
     if segment_data is None:
@@ -159,15 +186,23 @@ def write_program(program: Json, segment_data: bytes | None = None) -> bytes:
     return (head + flatbuffer[8:]).ljust(base, b"\0") + segment_data
 
 
+class _Builder(flatbuffers.Builder):  # type: ignore[misc]  # has no types
+    more_fields: dict[str, int]
+    turned: bool
+
+
 def _table(builder: Any, name: str, fields: Json) -> int:
     schema = _SCHEMA[name]
+    if name == "DelegateScratch" and builder.turned:
+        schema = [("allocation", "AllocationDetails"), ("size", "I")]
     children = {}
     for field, kind in schema:
         value = fields.get(field)
         if value is not None and not _is_scalar(kind):
             member = fields.get(f"{field}_type") if isinstance(kind, tuple) else kind
             children[field] = _child(builder, member, value)
-    builder.StartObject(sum(1 + isinstance(kind, tuple) for _, kind in schema))
+    more = builder.more_fields.get(name, 0)
+    builder.StartObject(slots_of(name) + more)
     slot = 0
     for field, kind in schema:
         if isinstance(kind, tuple):
@@ -180,7 +215,14 @@ def _table(builder: Any, name: str, fields: Json) -> int:
         elif fields.get(field) is not None:
             getattr(builder, f"Prepend{_SCALARS[kind]}Slot")(slot, fields[field], 0)
         slot += 1
+    if more:
+        builder.PrependInt32Slot(slot + more - 1, 1, 0)
     return int(builder.EndObject())
+
+
+def slots_of(name: str) -> int:
+    """How many slots a table has: two per union."""
+    return sum(1 + isinstance(kind, tuple) for _, kind in _SCHEMA[name])
 
 
 def _is_scalar(kind: Any) -> bool:

@@ -225,12 +225,20 @@ def _read_bad(file: str) -> p.Program:
     return read_program((CORPUS / "bad" / file).read_bytes(), file=file)
 
 
+_REFUSED: Final = {
+    "bad-program",
+    "unsupported-program",
+    # A vtable in the wrong place has fields that no version knows.
+    "newer-program",
+}
+
+
 @pytest.mark.parametrize("file", sorted(_BAD.keys() - _WELL_FORMED.keys()))
 def test_a_damaged_program_is_refused(file: str) -> None:
     with pytest.raises(ModelError) as caught:
         _read_bad(file)
     for diagnostic in caught.value.diagnostics:
-        assert diagnostic.code in ("bad-program", "unsupported-program")
+        assert diagnostic.code in _REFUSED
         assert diagnostic.where is not None
         assert diagnostic.where.file == file
         assert diagnostic.hint

@@ -130,10 +130,11 @@ def _shared() -> bytes:
     found = read(bytes(data))
     editor = edit._Editor(found)  # noqa: SLF001  # finds the tables
     tables = []
-    for entry in editor._buffer.root().entries(1) or ():  # noqa: SLF001
-        values = editor._buffer.entry(entry).entries(2) or ()  # noqa: SLF001
-        for at in values:
-            value = editor._buffer.entry(at)  # noqa: SLF001
+    root = editor._buffer.root()  # noqa: SLF001
+    for entry in root.entries(1) or ():
+        table = root.entry(1, entry)
+        for at in table.entries(2) or ():
+            value = table.entry(2, at)
             content = value.table(1)
             if value.uint8(0) == 5 and content is not None:
                 tables.append(content)
@@ -167,8 +168,9 @@ def test_two_values_that_are_one_tensor_cannot_differ() -> None:
     program = program_json("add_mul")
     data = bytearray(write_program(program))
     editor = edit._Editor(read(bytes(data)))  # noqa: SLF001
-    (entry,) = editor._buffer.root().entries(1) or range(0)  # noqa: SLF001
-    values = [*(editor._buffer.entry(entry).entries(2) or ())]  # noqa: SLF001
+    root = editor._buffer.root()  # noqa: SLF001
+    (entry,) = root.entries(1) or range(0)
+    values = [*(root.entry(1, entry).entries(2) or ())]
     last = max(at + struct.unpack_from("<I", data, at)[0] for at in values[:2])
     for at in values[:2]:
         struct.pack_into("<I", data, at, last - at)

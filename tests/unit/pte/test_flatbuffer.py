@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.pte.flatbuffer import Buffer, Table
 from orchestrator.pte.problems import DecodeError
+from orchestrator.pte.schema import Kind
 
 _INTS = {
     "Int8": (-(2**7), 2**7 - 1),
@@ -21,10 +22,21 @@ _INTS = {
 }
 
 
+_KINDS = {
+    "Any": Kind(
+        name="Any", fields=("field",) * 40, tables=dict.fromkeys(range(40), "Any")
+    )
+}
+
+
+def _root(data: bytes) -> Table:
+    return Buffer(data, len(data), _KINDS).root()
+
+
 def _finish(builder: flatbuffers.Builder, table: int) -> Table:
     builder.Finish(table)
     data = bytes(builder.Output())
-    return Buffer(data, len(data)).root()
+    return _root(data)
 
 
 def _vector(builder: Any, name: str, width: int, items: list[Any]) -> int:
@@ -120,7 +132,7 @@ _HEAD = struct.pack("<I4HiI", 12, 6, 8, 4, 0, 8, 4)
 )
 def test_a_damaged_root_is_refused(data: bytes, message: str, found: str) -> None:
     with pytest.raises(DecodeError) as caught:
-        Buffer(data, len(data)).root()
+        _root(data)
     assert caught.value.message == message
     assert found in caught.value.found
 
@@ -149,46 +161,46 @@ def test_tables_of_different_sizes_may_share_a_vtable() -> None:
 def test_a_field_outside_the_program_is_refused(offset: int) -> None:
     data = _HEAD[:8] + struct.pack("<H", offset) + _HEAD[10:]
     with pytest.raises(DecodeError, match="a field lies outside the program"):
-        Buffer(data, len(data)).root().int32(0)
+        _root(data).int32(0)
 
 
 def test_a_vector_that_is_too_long_is_refused_before_it_is_read() -> None:
     data = _HEAD + struct.pack("<I2i", 0x7FFFFFFF, 1, 2)
     with pytest.raises(DecodeError, match="a vector runs past the end") as caught:
-        Buffer(data, len(data)).root().int32s(0)
+        _root(data).int32s(0)
     assert caught.value.expected == "at most 2 items"
 
 
 def test_a_vector_whose_count_is_cut_off_is_refused() -> None:
     data = _HEAD + b"\0\0"
     with pytest.raises(DecodeError, match="a vector lies outside the program"):
-        Buffer(data, len(data)).root().int32s(0)
+        _root(data).int32s(0)
 
 
 def test_a_vector_must_be_aligned_to_its_items() -> None:
     data = _HEAD + struct.pack("<Iq", 1, 7)
-    assert Buffer(data, len(data)).root().int64s(0) == (7,)
+    assert _root(data).int64s(0) == (7,)
     shifted = struct.pack("<I4HiI4xIq", 12, 6, 8, 4, 0, 8, 8, 1, 7)
     with pytest.raises(DecodeError, match="a vector is not aligned to its items"):
-        Buffer(shifted, len(shifted)).root().int64s(0)
+        _root(shifted).int64s(0)
 
 
 def test_a_string_must_be_utf8() -> None:
     data = _HEAD + struct.pack("<I", 2) + b"\xc3("
     with pytest.raises(DecodeError, match="a string is not UTF-8"):
-        Buffer(data, len(data)).root().string(0)
+        _root(data).string(0)
 
 
 def test_bytes_after_the_flatbuffer_are_not_touched() -> None:
     data = _HEAD + struct.pack("<I2i", 2, 1, 2)
-    assert Buffer(data, len(data)).root().int32s(0) == (1, 2)
+    assert _root(data).int32s(0) == (1, 2)
     with pytest.raises(DecodeError, match="a vector runs past the end"):
-        Buffer(data, len(data) - 4).root().int32s(0)
+        _root(data[:-4]).int32s(0)
 
 
 def test_shared_offsets_cannot_blow_up_memory() -> None:
     data = _HEAD + struct.pack("<I", 4000) + bytes(16000)
-    table = Buffer(data, len(data)).root()
+    table = _root(data)
     for _ in range(8):
         assert table.int32s(0) == (0,) * 4000
     with pytest.raises(DecodeError, match="over and over"):
@@ -197,6 +209,6 @@ def test_shared_offsets_cannot_blow_up_memory() -> None:
 
 def test_a_shared_string_is_decoded_once() -> None:
     data = _HEAD + struct.pack("<I", 16000) + b"a" * 16000
-    table = Buffer(data, len(data)).root()
+    table = _root(data)
     first = table.string(0)
     assert all(table.string(0) is first for _ in range(100))
