@@ -87,6 +87,11 @@ class Cpu:
     zig_target: Mapping[str, tuple[str, str]]
     freestanding: frozenset[str]
 
+    @property
+    def is_arm(self) -> bool:
+        """Whether its code is of the 32-bit Arm architecture."""
+        return self.clang_triple.startswith("thumb")
+
 
 def _host() -> Cpu:
     return Cpu(

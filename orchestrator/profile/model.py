@@ -30,7 +30,6 @@ from orchestrator.profile.fields import (
     ModelName,
     Operator,
     OperatorOrBackend,
-    ProductName,
     RelativePath,
     SourcePattern,
     choice,
@@ -39,6 +38,7 @@ from orchestrator.profile.fields import (
     shown,
 )
 from orchestrator.profile.model_tables import ModelTable  # noqa: TC001  # as above
+from orchestrator.profile.product_name import ProductName  # noqa: TC001  # as above
 from orchestrator.profile.region_tables import MemoryTable
 from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
 from orchestrator.profile.scratch_tables import ScratchTable

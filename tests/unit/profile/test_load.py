@@ -270,6 +270,23 @@ def test_bad_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("string", "C libraries and compilers have a header string.h"),
+        ("m", "toolchains have a library libm.a"),
+        ("orch", "functions and headers of the runtime begin with orch"),
+        ("orch-status", "functions and headers of the runtime begin with orch"),
+    ],
+)
+def test_names_of_others(name: str, why: str) -> None:
+    """A program could include or link the wrong one."""
+    (problem,) = problems_of(SMALL.replace("small", name))
+    assert problem.code == "bad-value"
+    assert problem.message == f'name cannot be "{name}": {why}'
+    assert problem.hint == f'choose another name, such as "my-{name}"'
+
+
+@pytest.mark.parametrize(
     "path", ["", "/m/a.pte", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"]
 )
 def test_bad_paths(path: str) -> None:
