@@ -125,6 +125,14 @@ class TargetTable(Table):
             examples=["zig"],
         )
     )
+    # Which cpus have a choice is checked in checks.py.
+    unaligned: StrictBool | None = Field(
+        default=None,
+        description="Whether code may load words from any address. `false` for "
+        "products that make that a fault (`CCR.UNALIGN_TRP`). "
+        "Default: `true` where the cpu can do it.",
+        examples=[True],
+    )
     optimize: Annotated[StrictStr, *choice(Optimize)] = Field(
         default="size",
         description="What the compiler optimizes for.",
