@@ -206,7 +206,7 @@ class _Writer:
             f"     {{{inputs}}}, {{{outputs}}}}},",
             f"    {{{f'{base}_initial' if self._initial else ''}}}, {self._state()}}};",
         ]
-        slots = "values" if method.has_constant_slots else "first_values"
+        slots = "values" if method.has_constant_slots else "values_first"
         return PrelinkedText(
             text="\n".join(lines),
             values=f"{base}_{slots}",
