@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.toolchain
 FLAGS = ("-mthumb", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
-LINK = ("--fatal-warnings", "--unresolved-symbols=ignore-all", "-z", "noexecstack")
+LINK = ("--fatal-warnings", "--unresolved-symbols=ignore-all")
 """Without a C library, whose own objects might warn."""
 USER = """\
 #include "add-mul-cortex-m4-@.h"
