@@ -10,6 +10,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import ARMAttributesSection
 
 from orchestrator.shell.toolchain import find_toolchain, zig_program
+from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
 from tests.product import Product, make_product
 from tests.tools import need_tool, need_toolchain
@@ -140,3 +141,38 @@ def test_every_object_says_what_it_is(library: Product) -> None:
         assert found["TAG_CPU_ARCH"] == 13, path  # Armv7E-M
         assert found["TAG_CPU_ARCH_PROFILE"] == ord("M"), path
         assert found["TAG_ABI_VFP_ARGS"] == 1, path
+
+
+NAMES = ("status", "load", "reset", "run", "lib", "gen", "models", "errno", "float")
+
+
+def test_names_that_mean_something_else_link(tmp_path: Path) -> None:
+    """Of the product: a function of POSIX; of models: ends of functions, files."""
+    need_toolchain("host", "gnu")
+    (tmp_path / "model.pte").write_bytes((CORPUS / "add_mul/model.pte").read_bytes())
+    profile = tmp_path / "product.toml"
+    profile.write_text(
+        'schema = 1\nname = "select"\ntarget = {cpu = "host", toolchain = "gnu"}\n'
+        + "".join(f'[[models]]\nname = "{n}"\npath = "model.pte"\n' for n in NAMES)
+    )
+    product = Product(profile=profile, out=tmp_path / "out")
+    assert product.run("build") == 0
+    calls = "".join(
+        f"  failed |= select_::{n}{'_' * (n in ('errno', 'float'))}"
+        "::forward(x, x, x, y) != ORCH_OK;\n"
+        f"  failed |= select_{n}_forward_run() != ORCH_OK;\n"
+        for n in NAMES
+    )
+    source = tmp_path / "use.cpp"
+    source.write_text(
+        "#include <errno.h>\n#include <sys/select.h>\n#include <time.h>\n"
+        '#include "select.h"\n'
+        "int main() {\n  const float x[4] = {1, 1, 1, 1};\n  float y[4];\n"
+        f"  bool failed = false;\n{calls}  return failed;\n}}\n"
+    )
+    _run(
+        *(need_tool("g++"), "-no-pie", "-Wl,--fatal-warnings"),
+        *(f"-I{product.out}/include", source, product.out / "libselect.a"),
+        *("-o", tmp_path / "use"),
+    )
+    _run(tmp_path / "use")

@@ -284,6 +284,18 @@ def test_the_source_of_a_product_of_any_name(tmp_path: Path, name: str) -> None:
     _compile(tmp_path, [need_tool("g++"), "-std=c++17", *STRICT], source)
 
 
+@pytest.mark.toolchain
+def test_models_that_share_state_may_have_any_name(tmp_path: Path) -> None:
+    """Each has a function that makes its methods ready, as the runtime has some."""
+    (program,) = _in_memory("shared_cache").values()
+    programs = dict.fromkeys(("prelinked", "together", "model"), program)
+    memory = memory_of(programs, HOST)
+    (tmp_path / "p.h").write_text(api_header("p", HEAD, programs, memory).text)
+    source = tmp_path / "api.cpp"
+    source.write_text(api_source("p", HEAD, programs, memory).text)
+    _compile(tmp_path, [need_tool("g++"), "-std=c++17", *STRICT], source)
+
+
 def test_no_two_names_become_one() -> None:
     words = ["float", "int", "errno", "NULL", "__x", "_X", "orch_status", "plain", "_"]
     names = [word + "_" * count for word in words for count in range(4)]
