@@ -8,7 +8,7 @@ Source: the compilers' manuals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,10 @@ class Isa:
         return ISA_LEVELS[self.name]
 
 
+_ALIGNED_ONLY = ("thumbv6m-", "thumbv8m.base-")
+"""Architectures on which an access that is not aligned is a fault."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cpu:
     """A core that firmware can be built for.
@@ -86,6 +90,16 @@ class Cpu:
     clang_triple: str
     zig_target: Mapping[str, tuple[str, str]]
     freestanding: frozenset[str]
+
+    @property
+    def is_arm(self) -> bool:
+        """Whether its code is of the 32-bit Arm architecture."""
+        return self.clang_triple.startswith("thumb")
+
+    @property
+    def has_unaligned(self) -> bool:
+        """Whether words can be loaded from any address, unless that is made a fault."""
+        return self.is_arm and not self.clang_triple.startswith(_ALIGNED_ONLY)
 
 
 def _host() -> Cpu:
@@ -280,6 +294,7 @@ class Target:
         board: Where firmware runs; None for hosts.
         toolchain: `gnu` or `zig`.
         optimize: `size`, `speed` or `debug`.
+        unaligned: Words may be loaded from any address.
     """
 
     cpu: Cpu
@@ -287,6 +302,7 @@ class Target:
     board: Board | None
     toolchain: str
     optimize: str
+    unaligned: bool = True
 
     @property
     def platform(self) -> str:
@@ -306,15 +322,21 @@ def resolve_target(
     board: str | None,
     toolchain: str | None,
     optimize: str,
+    unaligned: bool = True,
     regions: Sequence[RegionChoice] = (),
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]
+    variant = core.isas[isa or core.default_isa]
+    if core.has_unaligned and not unaligned:
+        flags = (*variant.machine_flags, "-mno-unaligned-access")
+        variant = replace(variant, machine_flags=flags)
     board_name = board or core.default_board
     return Target(
         cpu=core,
-        isa=core.isas[isa or core.default_isa],
+        isa=variant,
         board=with_regions(BOARDS[board_name], regions) if board_name else None,
         toolchain=toolchain or core.toolchains[0],
         optimize=optimize,
+        unaligned=unaligned and core.has_unaligned,
     )

@@ -14,10 +14,21 @@ inline constexpr int kWidePixels = 2;
 inline constexpr int kWideChannels = 2;
 inline constexpr int kNarrowChannels = 4;
 
+/// Whether assembly may load words of items from there on, and from every step
+/// further.
+ORCH_ALWAYS_INLINE bool in_words(const int8_t* from, int32_t step) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(from);
+  return ORCH_UNALIGNED || ((address | static_cast<uintptr_t>(step)) & 3) == 0;
+}
+
 /// Four items at any address.
 ORCH_ALWAYS_INLINE uint32_t load4(const int8_t* from) {
   uint32_t word;
-  memcpy(&word, from, sizeof word);
+  if (!ORCH_UNALIGNED && in_words(from, 0)) {
+    memcpy(&word, __builtin_assume_aligned(from, 4), sizeof word);
+  } else {
+    memcpy(&word, from, sizeof word);  // byte by byte, unless ORCH_UNALIGNED
+  }
   return word;
 }
 
@@ -165,7 +176,8 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
           __attribute__((always_inline)) {
             for (int32_t left = patch.items; left > 0;) {
               int32_t items = left < kMostItems ? left : kMostItems;
-              const int32_t words = items & ~3;
+              // Where weights do not lie in words, none is loaded.
+              const int32_t words = in_words(weights, w_step) ? items & ~3 : 0;
               widen<kPixels>(from, patch.x_step, words, offsets, pairs);
               const int8_t* row = weights;
               for (int32_t first = 0; first < tiles * kChannels;
@@ -201,6 +213,7 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
 }
 
 /// Products of four channels with inputs of their own, tap by tap up to `end`.
+#if ORCH_UNALIGNED
 ORCH_ALWAYS_INLINE void multiply_taps(const Tap* tap, const Tap* end,
                                       const int8_t* x, const int8_t* w,
                                       Pair offsets, int32_t (&sums)[4]) {
@@ -229,6 +242,24 @@ ORCH_ALWAYS_INLINE void multiply_taps(const Tap* tap, const Tap* end,
       : [end] "r"(end), [x] "r"(x), [w] "r"(w), [offsets] "r"(offsets)
       : "cc", "memory");
 }
+#else
+ORCH_ALWAYS_INLINE void multiply_taps(const Tap* tap, const Tap* end,
+                                      const int8_t* x, const int8_t* w,
+                                      Pair offsets, int32_t (&sums)[4]) {
+  for (; tap != end; ++tap) {
+    const uint32_t items = load4(x + tap->x);
+    const uint32_t weights = load4(w + tap->w);
+    const Pair evens = even(offsets, items);
+    const Pair even_factors = even(weights);
+    sums[0] = __builtin_arm_smlabb(evens, even_factors, sums[0]);
+    sums[2] = __builtin_arm_smlatt(evens, even_factors, sums[2]);
+    const Pair odds = odd(offsets, items);
+    const Pair odd_factors = odd(weights);
+    sums[1] = __builtin_arm_smlabb(odds, odd_factors, sums[1]);
+    sums[3] = __builtin_arm_smlatt(odds, odd_factors, sums[3]);
+  }
+}
+#endif
 
 template <bool kShared>
 ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,

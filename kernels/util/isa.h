@@ -17,6 +17,14 @@
 #endif
 #endif
 
+// Whether a word may lie at any address. Products can make that a fault, and
+// some cores have it no other way.
+#if defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED)
+#define ORCH_UNALIGNED 0
+#else
+#define ORCH_UNALIGNED 1
+#endif
+
 // Vectors of floats: a core may have MVE for integers alone.
 #if ORCH_ISA == ORCH_ISA_MVE && (__ARM_FEATURE_MVE & 2) != 0
 #define ORCH_FLOAT_VECTORS 1

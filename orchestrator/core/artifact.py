@@ -20,8 +20,9 @@ class GeneratedFile:
 
 
 def comment_text(text: str) -> str:
-    """A text in one line that cannot end a comment of C or C++."""
-    return " ".join(text.replace("*/", "* /").replace("\\", "/").split())
+    """A text in one line that neither ends a comment of C or C++ nor looks like one."""
+    plain = text.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *")
+    return " ".join(plain.split())
 
 
 @dataclass(frozen=True, slots=True, order=True)

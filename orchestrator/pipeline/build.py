@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator import lockfile
+from orchestrator.core.archive import linkable
 from orchestrator.errors import MemoryPlanError
 from orchestrator.pipeline.adapting import model_files
 from orchestrator.pipeline.ledger import explain_passes, prelink_ledger
@@ -284,11 +285,11 @@ class Pipeline(Stages):
         name = self.profile.name
         files = {f.path: f.text.encode() for f in generated}
         for made in ("firmware.elf", compile_plan.library):
-            files[made] = (self.work / made).read_bytes()
-        header = with_stacks(
-            files[f"gen/include/{name}.h"].decode(), name, report.methods
-        )
-        files[f"include/{name}.h"] = header.encode()
+            data = (self.work / made).read_bytes()
+            files[made] = linkable(data, is_bare=self.target.cpu.is_arm)
+        text = files[f"gen/include/{name}.h"].decode()
+        text = with_stacks(text, name, report.methods)
+        files[f"include/{name}.h"] = text.encode()
         public = ["status.h", *(["trace.h"] if self.profile.trace.enable else [])]
         for header in public:
             files[f"include/orch/{header}"] = self.native_bytes[

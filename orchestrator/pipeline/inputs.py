@@ -134,6 +134,7 @@ class Inputs:
             board=choice.board,
             toolchain=choice.toolchain or self._host_toolchain(),
             optimize=choice.optimize.value,
+            unaligned=choice.unaligned,
             regions=self.profile.memory.regions,
         )
 

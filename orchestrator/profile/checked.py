@@ -69,6 +69,7 @@ class TargetChoice:
         board: Key of `targets.BOARDS`; None on a host.
         toolchain: One of `targets.TOOLCHAINS`; None leaves it to what a host has.
         optimize: What the compiler optimizes for.
+        unaligned: Code may load words from any address, if the cpu can do it.
     """
 
     cpu: str
@@ -76,6 +77,7 @@ class TargetChoice:
     board: str | None = None
     toolchain: str | None = None
     optimize: Optimize = Optimize.SIZE
+    unaligned: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

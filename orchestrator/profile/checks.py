@@ -19,7 +19,7 @@ from orchestrator.profile.fields import (
     shown,
 )
 from orchestrator.profile.model import ISAS, ProfileTable
-from orchestrator.profile.parsed import array_of, missing_file, text_of
+from orchestrator.profile.parsed import array_of, missing_file, table_of, text_of
 from orchestrator.profile.tables import keys_of
 from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
 
@@ -88,6 +88,24 @@ def _check_target(document: Document) -> Iterator[Diagnostic]:
             where=document.span("target", "toolchain"),
             notes=(("expected", ", ".join(cpu.toolchains)),),
             hint=f'write toolchain = "{cpu.toolchains[0]}"',
+        )
+    unaligned = table_of(document, "target").get("unaligned")
+    if cpu and not cpu.has_unaligned and isinstance(unaligned, bool):
+        if cpu.is_arm and not unaligned:
+            return  # that is how it is
+        yield Diagnostic(
+            code="unaligned-mismatch",
+            message=f"target.unaligned cannot be chosen with {cpu.name}",
+            where=document.span("target", "unaligned"),
+            notes=(
+                (
+                    "found",
+                    "the core loads words from aligned addresses only"
+                    if cpu.is_arm
+                    else "the key is for Cortex-M",
+                ),
+            ),
+            hint="leave it out",
         )
 
 

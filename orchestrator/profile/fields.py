@@ -27,7 +27,6 @@ from orchestrator.errors import did_you_mean
 
 MAX_NAME_LENGTH = 40
 
-_PRODUCT_NAME = "[a-z][a-z0-9-]*"
 _MODEL_NAME = "[a-z][a-z0-9_]*"
 _SIZE = "([1-9][0-9]{0,8}) ?(B|KiB|MiB)"
 _UNIT_BYTES = {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
@@ -131,7 +130,9 @@ def choice(known: Iterable[str], code: str = "bad-value") -> tuple[object, ...]:
     return (AfterValidator(one_of(code, names)), schema)
 
 
-def _name_like(pattern: str, filler: str) -> Callable[[str], str]:
+def name_like(pattern: str, filler: str) -> Callable[[str], str]:
+    """A validator for names of that form, whose words `filler` separates."""
+
     def check(value: str) -> str:
         if re.fullmatch(pattern, value) and len(value) <= MAX_NAME_LENGTH:
             return value
@@ -324,14 +325,9 @@ def text_schema(title: str, pattern: str, **more: object) -> WithJsonSchema:
     return WithJsonSchema(schema | more)
 
 
-ProductName = Annotated[
-    StrictStr,
-    AfterValidator(_name_like(_PRODUCT_NAME, "-")),
-    text_schema("name", _PRODUCT_NAME, maxLength=MAX_NAME_LENGTH),
-]
 ModelName = Annotated[
     StrictStr,
-    AfterValidator(_name_like(_MODEL_NAME, "_")),
+    AfterValidator(name_like(_MODEL_NAME, "_")),
     text_schema("name", _MODEL_NAME, maxLength=MAX_NAME_LENGTH),
 ]
 RelativePath = Annotated[

@@ -209,6 +209,7 @@ def _checked(
             toolchain=table.target.toolchain
             or (None if is_host else cpu.toolchains[0]),
             optimize=Optimize(table.target.optimize),
+            unaligned=table.target.unaligned is not False,
         ),
         models=tuple(_model(m, document.folder("models")) for m in table.models),
         operators=OperatorRequests(

@@ -30,7 +30,6 @@ from orchestrator.profile.fields import (
     ModelName,
     Operator,
     OperatorOrBackend,
-    ProductName,
     RelativePath,
     SourcePattern,
     choice,
@@ -39,6 +38,7 @@ from orchestrator.profile.fields import (
     shown,
 )
 from orchestrator.profile.model_tables import ModelTable  # noqa: TC001  # as above
+from orchestrator.profile.product_name import ProductName  # noqa: TC001  # as above
 from orchestrator.profile.region_tables import MemoryTable
 from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
 from orchestrator.profile.scratch_tables import ScratchTable
@@ -124,6 +124,14 @@ class TargetTable(Table):
             "Default: `zig`; on `host` the compiler of the system if there is one.",
             examples=["zig"],
         )
+    )
+    # Which cpus have a choice is checked in checks.py.
+    unaligned: StrictBool | None = Field(
+        default=None,
+        description="Whether code may load words from any address. `false` for "
+        "products that make that a fault (`CCR.UNALIGN_TRP`). "
+        "Default: `true` where the cpu can do it.",
+        examples=[True],
     )
     optimize: Annotated[StrictStr, *choice(Optimize)] = Field(
         default="size",

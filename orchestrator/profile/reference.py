@@ -26,6 +26,7 @@ isa = "mve"
 board = "mps3-an547"
 toolchain = "zig"
 optimize = "size"
+unaligned = true
 
 [[models]]
 name = "person"

@@ -115,6 +115,8 @@ def with_builtins(toolchain: Toolchain, target: Target) -> Toolchain:
         return toolchain
     zig = Path(toolchain.compiler[0])
     triple, cpu = target.cpu.zig_target[target.isa.name]
+    if target.cpu.has_unaligned and not target.unaligned:
+        cpu += "+strict_align"
     triple = triple.format(machine=platform.machine())
     identity = f"{dict(toolchain.programs)['zig']}|{triple}|{cpu}"
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]

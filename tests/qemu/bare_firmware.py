@@ -55,6 +55,7 @@ def link_firmware(
     *,
     target: tuple[str, str | None, str],
     optimize: str = "size",
+    unaligned: bool = True,
     sources: Sequence[str],
     units: Callable[[Flags], Sequence[CompileUnit]],
 ) -> Firmware:
@@ -64,12 +65,18 @@ def link_firmware(
         folder: An empty one.
         target: Cpu, isa (None is the cpu's own) and toolchain.
         optimize: As in a profile.
+        unaligned: As in a profile.
         sources: Of the runtime, relative to it, beside start-up and files.
         units: From the flags of the target to what else is compiled.
     """
     cpu, isa, name = target
     resolved = resolve_target(
-        cpu=cpu, isa=isa, board=None, toolchain=name, optimize=optimize
+        cpu=cpu,
+        isa=isa,
+        board=None,
+        toolchain=name,
+        optimize=optimize,
+        unaligned=unaligned,
     )
     assert resolved.board is not None
     toolchain = with_builtins(find_toolchain(resolved), resolved)

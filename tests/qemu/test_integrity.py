@@ -38,7 +38,7 @@ _PRELINKED = {
     "INSTRUCTIONS": "product_model_forward_code.instructions",
 }
 
-_VALUE_TABLES: Final = {"linear_softmax": "values", "cond_branch": "first_values"}
+_VALUE_TABLES: Final = {"linear_softmax": "values", "cond_branch": "values_first"}
 """By case, the end of the name of its constant table of values."""
 
 

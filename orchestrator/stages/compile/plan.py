@@ -25,6 +25,8 @@ from orchestrator.stages.compile.units import (
     CompilePlan,
     CompileUnit,
     LibraryOptions,
+    header_folders,
+    own_includes,
 )
 
 if TYPE_CHECKING:
@@ -75,15 +77,11 @@ _MEMORY_FUNCTIONS = {
     "gnu": ("-fno-builtin", "-fno-tree-loop-distribute-patterns"),
     "zig": ("-fno-builtin",),
 }
-_INCLUDES = (
-    "-Igen/include",
-    f"-I{SOURCES}/runtime/include",
-    f"-I{SOURCES}/runtime/src",
-    f"-I{SOURCES}/kernels",
-)
+# The size of enums in code that users bring is that of arm-none-eabi-gcc, whose
+# libraries it may call; clang has another one.
+_ARM_ENUMS = ("-fshort-enums",)
 # What we ask of our sources, but not of those that users bring.
 _OWN_WARNINGS = ("-Wconversion", "-Wshadow", "-Wundef")
-_FREESTANDING_INCLUDE = f"-I{SOURCES}/runtime/freestanding"
 
 
 def plan_compile(
@@ -137,6 +135,7 @@ def plan_compile(
         *_OPTIMIZE[target.optimize, toolchain.name],
         *_COMMON,
         *_BY_TOOLCHAIN[toolchain.name],
+        *(_ARM_ENUMS if target.cpu.is_arm else ()),
         *(() if target.board else ("-fno-pic",)),
     )
     flags = (*common, *_CXX)
@@ -318,9 +317,7 @@ def _unit(
     source: str, flags: tuple[str, ...], target: Target, toolchain: Toolchain
 ) -> CompileUnit:
     path = PurePosixPath(source)
-    includes: tuple[str, ...] = _INCLUDES
-    if target.freestanding:
-        includes = (*includes, _FREESTANDING_INCLUDE)
+    includes = own_includes(target)
     if source.startswith("runtime/freestanding/"):
         flags = (*flags, *_MEMORY_FUNCTIONS[toolchain.name])
     elif toolchain.name == "zig" and source.startswith(BESIDE_MODELS):
@@ -339,11 +336,9 @@ def _kernel_unit(
 ) -> CompileUnit:
     """A source of a kernel library or delegate; ours have no `options`."""
     kind, _, library = folder.partition("/")
-    includes: tuple[str, ...] = _INCLUDES
+    includes = own_includes(target) if options is None else header_folders(target)
     if kind == "kernels":
         includes = (f"-I{SELECTED}/{library}", *includes)
-    if target.freestanding:
-        includes = (*includes, _FREESTANDING_INCLUDE)
     language: tuple[str, ...] = _CXX
     if options is not None:
         common = tuple(flag for flag in common if flag not in _OWN_WARNINGS)
@@ -365,10 +360,8 @@ def _folder(above: str, name: str) -> str:
 
 
 def _generated_unit(name: str, flags: tuple[str, ...], target: Target) -> CompileUnit:
-    includes: tuple[str, ...] = _INCLUDES
-    if target.freestanding:
-        includes = (*includes, _FREESTANDING_INCLUDE)
-    return CompileUnit(f"gen/src/{name}", f"obj/gen/src/{name}.o", (*flags, *includes))
+    flags = (*flags, *own_includes(target))
+    return CompileUnit(f"gen/src/{name}", f"obj/gen/src/{name}.o", flags)
 
 
 def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:

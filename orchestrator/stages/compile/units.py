@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.targets import Target
 
 SOURCES = "src"
 """Folder in ninja's folder with copies of runtime/ and kernels/."""
@@ -55,3 +59,24 @@ class CompilePlan:
     link_flags: tuple[str, ...]
     ninja: str
     sources: tuple[str, ...]
+
+
+_FOLDERS = (
+    "-Igen/include",
+    f"-I{SOURCES}/runtime/include",
+    f"-I{SOURCES}/runtime/src",
+    f"-I{SOURCES}/kernels",
+)
+_FREESTANDING_FOLDER = f"-I{SOURCES}/runtime/freestanding"
+# Our objects have no enums whose size is open, and say so.
+_ARM_ATTRIBUTES = ("-include", f"{SOURCES}/runtime/src/attributes.h")
+
+
+def header_folders(target: Target) -> tuple[str, ...]:
+    """Where every source finds its headers."""
+    return (*_FOLDERS, *((_FREESTANDING_FOLDER,) if target.freestanding else ()))
+
+
+def own_includes(target: Target) -> tuple[str, ...]:
+    """The same for our own sources, with the header that all of them have."""
+    return (*header_folders(target), *(_ARM_ATTRIBUTES if target.cpu.is_arm else ()))

@@ -75,6 +75,7 @@ def generate(
             linked=linked,
             traced=traced,
             checked=integrity is not CheckImage.NEVER,
+            target=target,
         ),
         api_source(
             profile,

@@ -19,6 +19,7 @@ from orchestrator.stages.generate.integrity import (
     check_method_declaration,
     cpp_check,
 )
+from orchestrator.stages.generate.names import cpp_name, cpp_namespace
 from orchestrator.stages.generate.ports import (
     C_TYPES,
     ApiMethod,
@@ -27,13 +28,13 @@ from orchestrator.stages.generate.ports import (
     c_item,
     c_parameters,
     c_scalar,
-    cpp_name,
     memory_of,
     parameter,
     run_at_parameters,
     run_parameters,
 )
 from orchestrator.stages.generate.shared import common_constant
+from orchestrator.stages.generate.target_check import target_check
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from orchestrator.core.memory import MemoryPlan, MethodMemory
     from orchestrator.core.resolution import Missing
     from orchestrator.pte.program import Program
+    from orchestrator.targets import Target
 
 
 END: Final = "#undef ORCH_AT_LEAST"
@@ -57,18 +59,21 @@ def api_header(
     linked: Collection[str] = (),
     traced: bool = False,
     checked: bool = False,
+    target: Target | None = None,
 ) -> GeneratedFile:
     """The public header: constants for every buffer, typed functions, C and C++.
 
     Methods of models in `linked` take no other program: they are prelinked. With
     `traced` it declares the hooks, and numbers the methods as these get them; with
-    `checked`, the functions that compare flash with what was linked.
+    `checked`, the functions that compare flash with what was linked; with `target`
+    it refuses programs for a core that cannot run the library.
     """
     guard = f"{identifier(profile).upper()}_H_"
     methods = api_methods(profile, programs, checked=checked)
     parts = [
         f"/* {head} */",
         f"#ifndef {guard}\n#define {guard}",
+        *([target_check(profile, target)] if target else []),
         "#include <stdint.h>",
         '#include "orch/status.h"' + ('\n#include "orch/trace.h"' if traced else ""),
         "#ifdef __cplusplus\n"
@@ -121,7 +126,8 @@ def api_header(
     if methods:
         parts.append(_total(profile, methods, memory))
     parts += [
-        '#ifdef __cplusplus\n}  // extern "C"',
+        '#ifdef __cplusplus\n}  // extern "C"\n#endif',
+        "#if defined(__cplusplus) && !defined(ORCH_C_ONLY)",
         *([cpp_check(profile, programs)] if checked else []),
         *(_cpp_method(profile, m) for m in methods),
         "#endif",
@@ -237,15 +243,16 @@ def _cpp_method(profile: str, method: ApiMethod) -> str:
     ports = method.ports
     parameters = ", ".join(t for p in ports for t in parameter(p, bound="{}"))
     arguments = ", ".join(_argument_names(ports))
-    space = f"{cpp_name(profile)}::{cpp_name(method.model)}"
+    # Not `outer::inner {`, which C++11 does not have.
+    outer, inner = cpp_namespace(profile), cpp_name(method.model)
     return (
-        f"namespace {space} {{\n"
+        f"namespace {outer} {{\nnamespace {inner} {{\n"
         f"/// {method.base} with arrays of checked length.\n"
         f"inline orch_status {cpp_name(method.method.name)}({parameters}) {{\n"
-        f"  return {method.base}({arguments});\n"
+        f"  return ::{method.base}({arguments});\n"
         "}\n"
         f"{''.join(cpp_setters(method))}"
-        f"}}  // namespace {space}"
+        f"}}  // namespace {inner}\n}}  // namespace {outer}"
     )
 
 

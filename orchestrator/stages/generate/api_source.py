@@ -149,6 +149,8 @@ def api_source(
     text = f"""\
 // {head}
 
+// The product's namespace may have any name: it must not meet those used here.
+#define ORCH_C_ONLY
 #include "{profile}.h"
 
 #include "orch/model.h"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.pte.values import TensorValue
-from orchestrator.stages.generate.ports import C_TYPES, cpp_name
+from orchestrator.stages.generate.names import cpp_name
+from orchestrator.stages.generate.ports import C_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ def cpp_setters(method: ApiMethod) -> Iterator[str]:
         own = cpp_name(f"{method.method.name}_set_{port.name}")
         yield (
             f"inline orch_status {own}({set_parameter(port, bound='{}')}) {{\n"
-            f"  return {name}(memory);\n"
+            f"  return ::{name}(memory);\n"
             "}\n"
         )
 

@@ -24,7 +24,7 @@ from orchestrator.pte.values import (
     TensorValue,
 )
 from orchestrator.stages.generate.external import external_symbols
-from orchestrator.stages.generate.ports import cpp_name
+from orchestrator.stages.generate.names import cpp_name, cpp_namespace
 from orchestrator.stages.generate.prelinked import argument_table
 from orchestrator.stages.generate.tables import model_symbol
 
@@ -234,7 +234,7 @@ def cpp_check(profile: str, programs: Iterable[str]) -> str:
     # A namespace of a model's name is beside it.
     name = "check_" if "check" in map(cpp_name, programs) else "check"
     return (
-        f"namespace {cpp_name(profile)} {{\n"
-        f"inline orch_status {name}() {{ return {identifier(profile)}_check(); }}\n"
-        f"}}  // namespace {cpp_name(profile)}"
+        f"namespace {cpp_namespace(profile)} {{\n"
+        f"inline orch_status {name}() {{ return ::{identifier(profile)}_check(); }}\n"
+        f"}}  // namespace {cpp_namespace(profile)}"
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.core.c_names import is_c_function
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.memory import identifier, method_symbol
+from orchestrator.core.memory import method_symbol
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.pte.caller import caller_values, own_outputs
 from orchestrator.pte.interface import (
@@ -210,7 +211,8 @@ class ApiMethod:
             )
         ]
         ends = ["", "_run", "_run_at", *own, "_load"]
-        return [*(f"{self.base}{end}" for end in ends), self.base.upper()]
+        upper = self.base.upper()
+        return [*(f"{self.base}{end}" for end in ends), upper, f"{upper}_CALL"]
 
 
 def accessor_ends(port: Port) -> tuple[str, ...]:
@@ -244,28 +246,6 @@ def _fixed(method: Method, slot: int) -> str:
     return kind  # None, or a string, which may hold anything
 
 
-_KEYWORDS = """
-alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t
-char32_t char8_t class co_await co_return co_yield compl concept const const_cast
-consteval constexpr constinit continue decltype default delete do double dynamic_cast
-else enum explicit export extern false float for friend goto if inline int long
-mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected
-public register reinterpret_cast requires return short signed sizeof static
-static_assert static_cast struct switch template this thread_local throw true try
-typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-xor_eq
-"""
-"""Of C++20; alternative tokens included."""
-_RESERVED = frozenset(_KEYWORDS.split()) | {"i386", "linux", "orch", "std", "unix"}
-"""Keywords, namespaces of others, and what GNU dialects define as macros."""
-
-
-def cpp_name(name: str) -> str:
-    """A name on its own in C++: those that mean something get a `_` at the end."""
-    found = identifier(name)
-    return f"{found}_" if found in _RESERVED else found
-
-
 def api_methods(
     profile: str, programs: Mapping[str, Program], *, checked: bool = False
 ) -> list[ApiMethod]:
@@ -286,22 +266,35 @@ def api_methods(
             other = owners.setdefault(name, method)
             if other is not method:
                 clashes.setdefault(name, (other, method))
-    if clashes:
-        raise ModelError(
-            [
-                Diagnostic(
-                    code="name-clash",
-                    message=f"the generated API would have two meanings of {name}",
-                    notes=tuple(
-                        ("found", f'model "{m.model}", method {m.method.name}')
-                        for m in pair
-                    ),
-                    hint="give one of the models another name in the profile",
-                )
-                for name, pair in clashes.items()
-            ]
-        )
+    problems = [_clash(name, *pair) for name, pair in clashes.items()]
+    problems += [_taken(n, m) for n, m in owners.items() if is_c_function(n)]
+    if problems:
+        raise ModelError(problems)
     return methods
+
+
+def _clash(name: str, one: ApiMethod, other: ApiMethod) -> Diagnostic:
+    return Diagnostic(
+        code="name-clash",
+        message=f"the generated API would have two meanings of {name}",
+        notes=(("found", _described(one)), ("found", _described(other))),
+        hint="export the model with another name for one of its methods"
+        if one.model == other.model
+        else "give one of the models another name in the profile",
+    )
+
+
+def _taken(name: str, method: ApiMethod) -> Diagnostic:
+    return Diagnostic(
+        code="name-clash",
+        message=f"the generated API would have {name}, which C libraries have",
+        notes=(("found", _described(method)),),
+        hint="give the product or the model another name in the profile",
+    )
+
+
+def _described(method: ApiMethod) -> str:
+    return f'model "{method.model}", method {method.method.name}'
 
 
 def _all_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod]:

@@ -173,14 +173,14 @@ class _Writer:
             start = ", ".join(map(str, self._capacities))
             lines += [
                 f"int32_t {base}_sizes[{self._words}];",
-                f"constexpr int32_t {base}_first_sizes[{self._words}] = {{{start}}};",
+                f"constexpr int32_t {base}_sizes_first[{self._words}] = {{{start}}};",
             ]
             self._initial.append(
-                (f"{base}_sizes", f"{base}_first_sizes", f"sizeof {base}_sizes")
+                (f"{base}_sizes", f"{base}_sizes_first", f"sizeof {base}_sizes")
             )
         if values:
             constant = method.has_constant_slots
-            name = f"{base}_values" if constant else f"{base}_first_values"
+            name = f"{base}_values" if constant else f"{base}_values_first"
             table = ",\n".join(f"    {v}" for v in values)
             lines.append(f"const Value {name}[{len(values)}] = {{\n{table}}};")
             if not constant:
@@ -206,7 +206,7 @@ class _Writer:
             f"     {{{inputs}}}, {{{outputs}}}}},",
             f"    {{{f'{base}_initial' if self._initial else ''}}}, {self._state()}}};",
         ]
-        slots = "values" if method.has_constant_slots else "first_values"
+        slots = "values" if method.has_constant_slots else "values_first"
         return PrelinkedText(
             text="\n".join(lines),
             values=f"{base}_{slots}",
@@ -244,7 +244,7 @@ class _Writer:
             yield name, struct.pack(f"<{len(items)}{code}", *numbers)
         if self._words:
             yield (
-                f"{self._base}_first_sizes",
+                f"{self._base}_sizes_first",
                 struct.pack(f"<{self._words}i", *self._capacities),
             )
 

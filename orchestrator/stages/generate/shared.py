@@ -43,7 +43,7 @@ def shared_arena(method: ApiMethod, arena: Arena) -> str:
 
 def start_function(method: ApiMethod) -> str:
     """Name of the function that makes all methods of its model ready."""
-    return f"start_{identifier(method.model)}"
+    return f"start_model_{method.model}"
 
 
 def start_declarations(

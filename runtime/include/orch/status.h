@@ -1,13 +1,23 @@
 /* Results of the generated functions, for C and C++. The numbers are those of
- * orch::Error, which error.h documents. */
+ * orch::Error, which error.h documents.
+ *
+ * A status is one byte: an enum of C has the size that the flags of each
+ * compiler give it, so that a program and a library might disagree. */
 #ifndef ORCH_STATUS_H_
 #define ORCH_STATUS_H_
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum orch_status {
+#ifdef __cplusplus
+enum orch_status : uint8_t {
+#else
+typedef uint8_t orch_status;
+enum {
+#endif
   ORCH_OK = 0,
   ORCH_INVALID_PROGRAM,
   ORCH_UNSUPPORTED_PROGRAM,
@@ -25,7 +35,7 @@ typedef enum orch_status {
   ORCH_IMAGE_DAMAGED,
   ORCH_MEMORY_NOT_SET,
   ORCH_SCRATCH_TOO_SMALL
-} orch_status;
+};
 
 /* Name of a status, "InvalidProgram". Never null. */
 const char* orch_status_text(orch_status status);

@@ -46,7 +46,7 @@ from orchestrator.profile import (
     load_profile,
 )
 from orchestrator.profile.reference import EXAMPLE
-from orchestrator.targets import CPUS
+from orchestrator.targets import CPUS, resolve_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -270,6 +270,23 @@ def test_bad_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("string", "C libraries and compilers have a header string.h"),
+        ("m", "toolchains have a library libm.a"),
+        ("orch", "functions and headers of the runtime begin with orch"),
+        ("orch-status", "functions and headers of the runtime begin with orch"),
+    ],
+)
+def test_names_of_others(name: str, why: str) -> None:
+    """A program could include or link the wrong one."""
+    (problem,) = problems_of(SMALL.replace("small", name))
+    assert problem.code == "bad-value"
+    assert problem.message == f'name cannot be "{name}": {why}'
+    assert problem.hint == f'choose another name, such as "my-{name}"'
+
+
+@pytest.mark.parametrize(
     "path", ["", "/m/a.pte", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"]
 )
 def test_bad_paths(path: str) -> None:
@@ -284,6 +301,57 @@ def test_libraries_of_a_wrong_type_are_said_once() -> None:
         ("wrong-type", 'write it like libraries = ["portable"]'),
         ("unknown-library", 'did you mean "portable"?'),
     ]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "written", "found"),
+    [
+        ("cortex-m4", None, True),
+        ("cortex-m4", "true", True),
+        ("cortex-m4", "false", False),
+        ("cortex-m0plus", None, False),
+        ("cortex-m0plus", "false", False),
+        ("cortex-m23", "false", False),
+    ],
+)
+def test_unaligned_accesses(cpu: str, written: str | None, *, found: bool) -> None:
+    key = f"target.unaligned = {written}\n" if written else ""
+    choice = load(SMALL.replace('"host"', f'"{cpu}"') + key).target
+    target = resolve_target(
+        cpu=choice.cpu,
+        isa=choice.isa,
+        board=None,
+        toolchain="zig",
+        optimize="size",
+        unaligned=choice.unaligned,
+    )
+    assert target.unaligned is found
+    needs_flag = written == "false" and CPUS[cpu].has_unaligned
+    assert ("-mno-unaligned-access" in target.isa.machine_flags) is needs_flag
+
+
+@pytest.mark.parametrize(
+    ("cpu", "written", "found"),
+    [
+        (
+            "cortex-m0plus",
+            "true",
+            "the core loads words from aligned addresses only",
+        ),
+        ("host", "true", "the key is for Cortex-M"),
+        ("host", "false", "the key is for Cortex-M"),
+    ],
+)
+def test_unaligned_accesses_where_there_is_no_choice(
+    cpu: str, written: str, found: str
+) -> None:
+    text = SMALL.replace('"host"', f'"{cpu}"') + f"target.unaligned = {written}\n"
+    (problem,) = problems_of(text)
+    assert problem.code == "unaligned-mismatch"
+    assert problem.message == f"target.unaligned cannot be chosen with {cpu}"
+    assert problem.notes == (("found", found),)
+    assert problem.hint == "leave it out"
+    assert str(problem.where) == "profiles/doorbell.toml:5"
 
 
 def test_toolchain_that_cannot_build_for_the_cpu(

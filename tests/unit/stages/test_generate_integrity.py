@@ -150,7 +150,7 @@ def test_what_holds_no_address_is_covered_in_a_prelinked_method() -> None:
             data = struct.pack(f"<{len(items)}{codes[c_type]}", *items)
             assert found.pop(name) == (len(data), crc32(data))
         assert not found
-        assert any("first_sizes" in t for _, t, _ in tables) == (
+        assert any("sizes_first" in t for _, t, _ in tables) == (
             case == "dynamic_batch"
         )
         words = [w for row in table_words(method, compact=True) for w in row]
@@ -270,7 +270,7 @@ def test_the_header_declares_the_functions() -> None:
     text = _header({"m": "add_mul"})
     assert "orch_status p_q_check(void);" in text
     assert "orch_status p_q_m_forward_check(void);" in text
-    assert "inline orch_status check() { return p_q_check(); }" in text
+    assert "inline orch_status check() { return ::p_q_check(); }" in text
     plain = api_header(
         "p-q",
         HEAD,
@@ -282,8 +282,8 @@ def test_the_header_declares_the_functions() -> None:
 
 def test_a_model_called_check_has_its_namespace() -> None:
     text = _header({"check": "add_mul"})
-    assert "namespace p_q::check {" in text
-    assert "inline orch_status check_() { return p_q_check(); }" in text
+    assert "namespace p_q {\nnamespace check {" in text
+    assert "inline orch_status check_() { return ::p_q_check(); }" in text
 
 
 def test_a_method_cannot_have_the_name_of_anothers_check() -> None:

@@ -120,8 +120,8 @@ def test_the_api_has_one_arena_and_one_start() -> None:
     assert source.count("uint8_t p_m_decode_arena2[112]") == 1
     assert "constexpr uint8_t* p_m_peek_arena2 = p_m_decode_arena2;" in source
     assert "Span<uint8_t>(p_m_peek_arena2, 112)" in source
-    assert source.count("nullptr, start_m}") == 3
-    assert "start_together(method, start_m_methods, load_linked)" in source
+    assert source.count("nullptr, start_model_m}") == 3
+    assert "start_together(method, start_model_m_methods, load_linked)" in source
     assert '#include "orch/together.h"' in source
     header = api_header("p", "head", {"m": CACHE}, plan).text
     assert header.count("state that these methods share: decode, peek, prefill") == 3

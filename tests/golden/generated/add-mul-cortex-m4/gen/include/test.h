@@ -3,6 +3,24 @@
 #ifndef TEST_H_
 #define TEST_H_
 
+/* What the library needs of the program's core. ORCH_ANY_TARGET leaves the
+ * check out, for tools that only read this file. */
+#if defined(__GNUC__) && !defined(ORCH_ANY_TARGET)
+#if !defined(__arm__) || __ARM_ARCH_PROFILE != 'M'
+#error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled for another architecture; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+#elif defined(__ARM_BIG_ENDIAN)
+#error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled big-endian; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+#elif __ARM_ARCH_ISA_THUMB < 2
+#error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled without Thumb-2; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+#elif !defined(__ARM_FEATURE_DSP)
+#error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled without the DSP instructions; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+#elif !defined(__ARM_PCS_VFP)
+#error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled without -mfloat-abi=hard; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+#elif (__ARM_FP & 4) == 0
+#error "libtest.a is built for cortex-m4 (isa dsp), but this program is compiled without an FPU; compile with -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+#endif
+#endif
+
 #include <stdint.h>
 
 #include "orch/status.h"
@@ -78,13 +96,18 @@ ORCH_ASSERT(TEST_RAM_BYTES == 0
 
 #ifdef __cplusplus
 }  // extern "C"
+#endif
 
-namespace test::add {
+#if defined(__cplusplus) && !defined(ORCH_C_ONLY)
+
+namespace test {
+namespace add {
 /// test_add_forward with arrays of checked length.
 inline orch_status forward(const float (&input0)[4], const float (&input1)[4], const float (&input2)[4], float (&output0)[4]) {
-  return test_add_forward(input0, input1, input2, output0);
+  return ::test_add_forward(input0, input1, input2, output0);
 }
-}  // namespace test::add
+}  // namespace add
+}  // namespace test
 
 #endif
 

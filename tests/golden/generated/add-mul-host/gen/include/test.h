@@ -3,6 +3,14 @@
 #ifndef TEST_H_
 #define TEST_H_
 
+/* What the library needs of the program's core. ORCH_ANY_TARGET leaves the
+ * check out, for tools that only read this file. */
+#if defined(__GNUC__) && !defined(ORCH_ANY_TARGET)
+#if __SIZEOF_POINTER__ != 8
+#error "libtest.a is built for host, but this program is compiled for a machine without 64-bit pointers"
+#endif
+#endif
+
 #include <stdint.h>
 
 #include "orch/status.h"
@@ -78,13 +86,18 @@ ORCH_ASSERT(TEST_RAM_BYTES == 0
 
 #ifdef __cplusplus
 }  // extern "C"
+#endif
 
-namespace test::add {
+#if defined(__cplusplus) && !defined(ORCH_C_ONLY)
+
+namespace test {
+namespace add {
 /// test_add_forward with arrays of checked length.
 inline orch_status forward(const float (&input0)[4], const float (&input1)[4], const float (&input2)[4], float (&output0)[4]) {
-  return test_add_forward(input0, input1, input2, output0);
+  return ::test_add_forward(input0, input1, input2, output0);
 }
-}  // namespace test::add
+}  // namespace add
+}  // namespace test
 
 #endif
 
