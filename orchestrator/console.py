@@ -12,6 +12,7 @@ from orchestrator.errors import (
     SourceSpan,
     UsageError,
 )
+from orchestrator.terminal import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,18 +36,20 @@ class Console:
     def data(self, text: str) -> None:
         """Print data for people; nothing with --json."""
         if not self.json:
-            _write(sys.stdout, text if text.endswith("\n") else f"{text}\n")
+            _write(sys.stdout, printable_lines(text.removesuffix("\n")) + "\n")
 
     def document(self, document: object) -> None:
         """Print data for programs; nothing without --json."""
         if self.json:
             import json  # noqa: PLC0415  # only --json needs it
 
-            sys.stdout.write(json.dumps(document, indent=2) + "\n")
+            # JSON escapes all that is not ASCII, and leaves one control character.
+            text = json.dumps(document, indent=2).replace("\x7f", "\\u007f")
+            sys.stdout.write(f"{text}\n")
 
     def talk(self, text: str) -> None:
         """Tell what happens."""
-        _write(sys.stderr, f"{text}\n")
+        _write(sys.stderr, f"{printable_lines(text)}\n")
 
     def failure(self, error: OrchestratorError) -> None:
         """Show every problem of an error."""

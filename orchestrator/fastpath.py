@@ -6,6 +6,7 @@ import re
 import sys
 
 from orchestrator.shell.stamp import STAMP_NAME, inputs_of, is_current
+from orchestrator.terminal import printable_lines
 
 _NAME = re.compile(rb'^name\s*=\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
 
@@ -42,7 +43,7 @@ def unchanged_build(arguments: list[str]) -> bool:
         warnings = stamp.get("warnings")
         lines += map(str, warnings if isinstance(warnings, list) else ())
         lines.append(up_to_date(profile, folder))
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    sys.stderr.write("".join(f"{printable_lines(line)}\n" for line in lines))
     return True
 
 
