@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -15,6 +13,7 @@ from orchestrator.errors import (
 )
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
 ISSUES = "https://github.com/orchestrator-dev/orchestrator/issues"
@@ -24,25 +23,30 @@ def run(arguments: Sequence[str]) -> int:
     """Carry out a command line; the result is the exit code."""
     console = Console(json="--json" in arguments)
     try:
-        args = parser().parse_args(arguments)
+        args = _parsed(arguments, console)
         name = args.command.replace("-", "_")
         module = import_module(f"orchestrator.commands.{name}")
         code: ExitCode = module.run(args, console)
-        sys.stdout.flush()
     except OrchestratorError as error:
         console.failure(error)
         return int(error.exit_code)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; keep Python from complaining.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.OK)
+        raise  # whoever read our output has seen enough: no error
     except OSError as error:
         console.refusal(error)
         return int(ExitCode.USAGE)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        console.talk("interrupted")
         return 130
     except Exception as error:  # noqa: BLE001  # the last resort: never a traceback
         console.bug(error, ISSUES)
         return int(ExitCode.INTERNAL)
     return int(code)
+
+
+def _parsed(arguments: Sequence[str], console: Console) -> Namespace:
+    try:
+        return parser().parse_args(arguments)
+    except SystemExit:
+        console.put("")  # flushes what --help or --version printed
+        raise

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
-from orchestrator.terminal import printable, printable_lines
+from orchestrator.terminal import printable, printable_lines, say
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{printable_lines(text)}\n")
+    say(f"{printable_lines(text)}\n")
 
 
 class Lines:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.shell.files import read_text_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ def read_text(path: Path, *, wanted: str) -> str:
         UsageError: It cannot be read.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text_file(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         decoding = isinstance(error, UnicodeDecodeError)
         raise UsageError(

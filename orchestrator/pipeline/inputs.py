@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
 from orchestrator.reporter import Silent
 from orchestrator.shell import sources, stamp
+from orchestrator.shell.files import MOST_PROFILE_BYTES, read_file, read_text_file
 from orchestrator.targets import Target, resolve_target
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def load(path: Path) -> Profile:
 
     return load_profile(
         path,
-        text_of=lambda p: p.read_text(encoding="utf-8"),
+        text_of=lambda p: read_text_file(p, most_bytes=MOST_PROFILE_BYTES),
         is_file=Path.is_file,
         known_libraries=sources.library_names(),
     )
@@ -102,7 +103,7 @@ class Inputs:
         """Bytes of an input; its state is noted first, for the stamp."""
         absolute = str(path.absolute())
         self.states.setdefault(absolute, stamp.state_of(absolute))
-        return path.read_bytes()
+        return read_file(path)
 
     def digest_of(self, path: Path) -> str:
         """Digest of an input."""

@@ -23,6 +23,7 @@ from orchestrator.pipeline.selecting import (
 )
 from orchestrator.plan import BuildPlan, PlannedStage, plan_build
 from orchestrator.pte.compact import table_layout
+from orchestrator.shell.files import read_own_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,11 +79,10 @@ class Stages(Inputs):
     @cached_property
     def previous(self) -> dict[str, dict[str, str]]:
         """What the last finished build noted: its stages' inputs, and its outputs."""
-        with suppress(OSError, ValueError):
-            found = json.loads((self.work / "stages.json").read_text())
-            if isinstance(found, dict):
-                return {k: v for k, v in found.items() if isinstance(v, dict)}
-        return {}
+        found = read_own_json(self.work / "stages.json")
+        if not isinstance(found, dict):
+            return {}
+        return {k: v for k, v in found.items() if isinstance(v, dict)}
 
     def memo(self, stage: PlannedStage, compute: Callable[[], _T]) -> _T:
         """A stage's result: from this run, from the last one, or computed."""
