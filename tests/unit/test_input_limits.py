@@ -192,7 +192,7 @@ def test_damaged_notes_of_earlier_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("ORCHESTRATOR_CACHE_DIR", str(folder / "cache"))
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(folder / "cache"))
     own = cache.cache_folder() / "programs.json"
     for path in (own, folder / "build" / "p" / ".work" / "stages.json"):
         path.parent.mkdir(parents=True, exist_ok=True)
