@@ -160,6 +160,13 @@ class Stages(Inputs):
             for name in self.profile.operators.allow_missing
             if names.isdisjoint(allowed_names(name))
         ]
+        found += [
+            f"warning[absolute-path]: model {model.name} is at {path}: profile and lock"
+            " are for this machine alone"
+            for model in self.profile.models
+            for path in (model.written, *(file.written for file in model.data))
+            if path.startswith("/")
+        ]
         linked = self.resolution(plan).delegate_states
         found += [
             f"warning[unused-delegate]: no model needs the delegate {code.backend},"

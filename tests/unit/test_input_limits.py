@@ -211,3 +211,21 @@ def test_damaged_notes_of_earlier_runs(
     ):
         assert run(list(command)) in (0, 2), command
     capsys.readouterr()
+
+
+def test_absolute_paths_of_models(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = PROFILE.replace("m.pte", f"{folder}/m.pte")
+    (folder / "p.toml").write_text(text)
+    assert run(["check", "p.toml"]) == 0
+    assert capsys.readouterr().err == (
+        f"warning[absolute-path]: model m is at {folder}/m.pte: profile and lock are"
+        " for this machine alone\n"
+    )
+    (folder / "p.toml").write_text(text.replace("/m.pte", "/gone.pte"))
+    code, (problem,) = problems(capsys, "check", "p.toml")
+    assert (code, problem["code"]) == (3, "missing-file")
+    # Its name is that of the file, as with other paths.
+    (folder / "p.toml").write_text(text.replace('name = "m"\n', ""))
+    assert run(["check", "p.toml"]) == 0

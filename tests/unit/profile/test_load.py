@@ -269,9 +269,7 @@ def test_bad_names(name: str) -> None:
     assert (problem.code, problem.where and problem.where.line) == ("bad-value", 2)
 
 
-@pytest.mark.parametrize(
-    "path", ["", "/m/a.pte", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"]
-)
+@pytest.mark.parametrize("path", ["", "/", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"])
 def test_bad_paths(path: str) -> None:
     (problem,) = problems_of(SMALL.replace("../m/add_mul.pte", path))
     assert (problem.code, problem.where and problem.where.line) == ("bad-value", 4)
