@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_PROFILE_BYTES = 1 << 20
+MOST_LIST_BYTES = 4 << 20
 MOST_TEXT_BYTES = 16 << 20
 MOST_BYTES = 2 << 30
-"""Of a profile, of any other text, of a program or its data: far more than any has."""
+"""Of a profile, of a list of operators or kernels, of any other text, of a program or
+its data: far more than any has."""
 
 _UNUSABLE = (
     (stat.S_ISDIR, errno.EISDIR, "a folder"),

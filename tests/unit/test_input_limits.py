@@ -229,3 +229,32 @@ def test_absolute_paths_of_models(
     # Its name is that of the file, as with other paths.
     (folder / "p.toml").write_text(text.replace('name = "m"\n', ""))
     assert run(["check", "p.toml"]) == 0
+
+
+def test_lists_that_are_too_large(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "l.yaml").write_text("#" * (files.MOST_LIST_BYTES + 1))
+    found = "4,194,305 bytes, more than 4,194,304"
+    custom = '[[kernels.custom]]\nname = "own"\nfunctions = "l.yaml"\n'
+    for more in ('[operators]\ninclude_yaml = ["l.yaml"]\n', custom):
+        (folder / "p.toml").write_text(PROFILE + more)
+        code, (problem,) = problems(capsys, "check", "p.toml")
+        assert (code, problem["code"]) == (3, "unreadable-file")
+        assert problem["notes"][0] == {"label": "found", "text": found}
+    code, (problem,) = problems(
+        capsys, "oplist", "--yaml", "l.yaml", "--output", "o.yaml"
+    )
+    assert (code, problem["code"]) == (2, "unreadable-file")
+    # Data of a program may be larger, but not a pipe.
+    (folder / "p.toml").write_text(f'{PROFILE}data = ["fifo"]\n')
+    code, (problem,) = problems(capsys, "check", "p.toml")
+    assert (code, problem["code"]) == (3, "missing-file")
+
+
+def test_pictures_hold_no_control_characters(folder: Path) -> None:
+    (folder / "b.csv").write_text("id,lower,upper,size\na\x1b[2J<b>,0,1,64\n")
+    assert run(["memory-plan", "b.csv", "--svg", "b.svg"]) == 0
+    picture = (folder / "b.svg").read_text()
+    assert "\x1b" not in picture
+    assert r"a\u001b[2J&lt;b&gt;" in picture
