@@ -10,7 +10,8 @@ from shutil import which
 from benchmarks.clock import ROOT, Command, cost_of, orchestrator
 from benchmarks.product import write_profile
 from benchmarks.table import Cell, Findings, NotMeasuredError, Table
-from orchestrator.shell.sources import PACKAGE_FOLDER, native_root
+from orchestrator.distribution import PACKAGE_FOLDER
+from orchestrator.shell.sources import native_root
 
 CASE = "kws_dscnn_fp32"
 _KERNEL = "kernels/portable/op_convolution.cpp"

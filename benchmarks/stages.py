@@ -156,11 +156,11 @@ def plan_of(stages: Stages) -> BuildPlan:
 class _LongList(Stages):
     """Stages whose functions.yaml is as long as ExecuTorch's."""
 
-    def read(self, path: Path) -> bytes:
-        """Bytes of an input."""
+    def read_list(self, path: Path) -> bytes:
+        """Bytes of a list."""
         if (path.parent.name, path.name) == ("portable", "functions.yaml"):
             return long_list(path)
-        return super().read(path)
+        return super().read_list(path)
 
 
 @cache

@@ -231,10 +231,16 @@ function(_orchestrator_command given result)
       return()
     endif()
   endif()
+  # Beside this folder a checkout has the project's file; a wheel has not.
+  get_filename_component(root "${CMAKE_CURRENT_FUNCTION_LIST_DIR}" DIRECTORY)
+  set(install "pip install pte-orchestrator")
+  if(EXISTS "${root}/pyproject.toml")
+    set(install "pip install -e \"${root}\"")
+  endif()
   message(FATAL_ERROR
     "The program orchestrator is not installed where CMake looks for it: beside this "
     "package, on the PATH, as a module of python3.\n"
-    "Install it with `pip install orchestrator`, or say where it is with "
+    "Install it with `${install}`, or say where it is with "
     "-DORCHESTRATOR_EXECUTABLE=<path>.")
 endfunction()
 

@@ -1,17 +1,31 @@
 """Entry point: sees an unchanged build in milliseconds, else starts the real program.
 
-Only what every Python process has loaded is imported here, because a build that has
-nothing to do is the command that is run most.
+Little more than what every Python process has loaded is imported here, because a build
+that has nothing to do is the command that is run most.
 """
 
 from __future__ import annotations
 
 import sys
 
+from orchestrator.terminal import drop_output, open_standard_streams
+
+NOBODY_READS = 141
+"""Exit code when the reader of a pipe is gone, as of programs that SIGPIPE ends."""
+
 
 def main() -> int:
     """Run the command line; the result is the exit code."""
-    arguments = sys.argv[1:]
+    open_standard_streams()
+    try:
+        return _run(sys.argv[1:])
+    except BrokenPipeError:
+        return NOBODY_READS
+    finally:
+        drop_output()
+
+
+def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["build"]:
         from orchestrator.fastpath import unchanged_build  # noqa: PLC0415
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -18,6 +16,7 @@ from orchestrator.errors import (
 from orchestrator.shell.signals import Ended
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
 ISSUES = "https://github.com/orchestrator-dev/orchestrator/issues"
@@ -27,18 +26,15 @@ def run(arguments: Sequence[str]) -> int:
     """Carry out a command line; the result is the exit code."""
     console = Console(json="--json" in arguments)
     try:
-        args = parser().parse_args(arguments)
+        args = _parsed(arguments, console)
         name = args.command.replace("-", "_")
         module = import_module(f"orchestrator.commands.{name}")
         code: ExitCode = module.run(args, console)
-        sys.stdout.flush()
     except OrchestratorError as error:
         console.failure(error)
         return int(error.exit_code)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; keep Python from complaining.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.OK)
+        raise  # whoever read our output has seen enough: no error
     except OSError as error:
         console.refusal(error)
         return int(ExitCode.USAGE)
@@ -46,12 +42,17 @@ def run(arguments: Sequence[str]) -> int:
         number = ended.number if isinstance(ended, Ended) else signal.SIGINT
         name = signal.Signals(number).name
         with suppress(OSError):  # the terminal may be gone
-            sys.stderr.write(
-                "interrupted\n" if name == "SIGINT" else f"ended by {name}\n"
-            )
-            sys.stderr.flush()
+            console.talk("interrupted" if name == "SIGINT" else f"ended by {name}")
         return 128 + number
     except Exception as error:  # noqa: BLE001  # the last resort: never a traceback
         console.bug(error, ISSUES)
         return int(ExitCode.INTERNAL)
     return int(code)
+
+
+def _parsed(arguments: Sequence[str], console: Console) -> Namespace:
+    try:
+        return parser().parse_args(arguments)
+    except SystemExit:
+        console.put("")  # flushes what --help or --version printed
+        raise

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import (
     Diagnostic,
@@ -12,17 +13,12 @@ from orchestrator.errors import (
     SourceSpan,
     UsageError,
 )
+from orchestrator.terminal import drop_output, printable_lines, put, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from orchestrator.reporter import Reporter
-
-
-def _write(stream: TextIO, text: str) -> None:
-    """Write a text, with escapes for what the stream cannot show: odd file names."""
-    encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 class Console:
@@ -35,18 +31,42 @@ class Console:
     def data(self, text: str) -> None:
         """Print data for people; nothing with --json."""
         if not self.json:
-            _write(sys.stdout, text if text.endswith("\n") else f"{text}\n")
+            self.put(printable_lines(text.removesuffix("\n")) + "\n")
 
     def document(self, document: object) -> None:
         """Print data for programs; nothing without --json."""
         if self.json:
             import json  # noqa: PLC0415  # only --json needs it
 
-            sys.stdout.write(json.dumps(document, indent=2) + "\n")
+            # JSON escapes all that is not ASCII, and leaves one control character.
+            text = json.dumps(document, indent=2).replace("\x7f", "\\u007f")
+            self.put(f"{text}\n")
+
+    def put(self, text: str) -> None:
+        """Print a text as it is.
+
+        Raises:
+            UsageError: It cannot be written.
+            BrokenPipeError: Nobody reads it any more.
+        """
+        try:
+            put(text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            drop_output()
+            reason = (error.strerror or str(error)).lower()
+            raise UsageError(
+                Diagnostic(
+                    code="system-error",
+                    message=f"cannot write to stdout: {reason}",
+                    hint="free space where stdout goes, or leave it open",
+                )
+            ) from error
 
     def talk(self, text: str) -> None:
         """Tell what happens."""
-        _write(sys.stderr, f"{text}\n")
+        say(f"{printable_lines(text)}\n")
 
     def failure(self, error: OrchestratorError) -> None:
         """Show every problem of an error."""
@@ -55,19 +75,19 @@ class Console:
             render_diagnostics,
         )
 
-        self.document(
-            {
-                "exit_code": int(error.exit_code),
-                "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics],
-            }
-        )
-        _write(sys.stderr, render_diagnostics(error.diagnostics, color=self.color))
+        document = {
+            "exit_code": int(error.exit_code),
+            "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics],
+        }
+        with suppress(UsageError):  # this error matters more than that one
+            self.document(document)
+        say(render_diagnostics(error.diagnostics, color=self.color))
 
     def problems(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Show problems on stderr only."""
         from orchestrator.render import render_diagnostics  # noqa: PLC0415
 
-        _write(sys.stderr, render_diagnostics(diagnostics, color=self.color))
+        say(render_diagnostics(diagnostics, color=self.color))
 
     def refusal(self, error: OSError) -> None:
         """Show what the system refuses: to write into a folder, to use more space."""

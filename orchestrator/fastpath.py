@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-import sys
+import stat
 
 from orchestrator.shell.stamp import STAMP_NAME, inputs_of, is_current
+from orchestrator.terminal import printable_lines, say
 
 _NAME = re.compile(rb'^name\s*=\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
+_MOST_BYTES = 1 << 20  # a larger file is no profile
 
 
 def unchanged_build(arguments: list[str]) -> bool:
@@ -42,7 +45,7 @@ def unchanged_build(arguments: list[str]) -> bool:
         warnings = stamp.get("warnings")
         lines += map(str, warnings if isinstance(warnings, list) else ())
         lines.append(up_to_date(profile, folder))
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    say("".join(f"{printable_lines(line)}\n" for line in lines))
     return True
 
 
@@ -71,8 +74,10 @@ def up_to_date(profile: str, folder: str) -> str:
 def _folder_of(profile: str) -> str | None:
     """Default build folder; None if the name is not written in the plainest form."""
     try:
+        if not stat.S_ISREG(os.stat(profile).st_mode):  # noqa: PTH116
+            return None  # a device may not end, a pipe is read once
         with open(profile, "rb") as file:  # noqa: PTH123  # pathlib is slow to import
-            match = _NAME.search(file.read())
+            match = _NAME.search(file.read(_MOST_BYTES))
     except OSError:
         return None
     return f"build/{match[1].decode()}" if match else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from orchestrator.terminal import printable, printable_lines
+
 
 class Bar:
     """One bar over all compile steps; it disappears when the build ends."""
@@ -13,7 +15,7 @@ class Bar:
         self._explain = explain
         self._console = Console(stderr=True, highlight=False)
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             console=self._console,
@@ -25,17 +27,19 @@ class Bar:
     def stage(self, label: str, reason: str) -> None:
         """A stage begins."""
         if self._explain:
-            self._console.print(f"[bold]{label}[/bold]: runs", f"({reason})")
+            self._console.print(
+                printable(f"{label}: runs ({reason})"), markup=False, style="bold"
+            )
 
     def skipped(self, label: str) -> None:
         """A stage's result is known."""
         if self._explain:
-            self._console.print(f"{label}: known", style="dim")
+            self._console.print(printable(f"{label}: known"), markup=False, style="dim")
 
     def explained(self, text: str) -> None:
         """What a stage did."""
         if self._explain:
-            self._console.print(text, markup=False)
+            self._console.print(printable_lines(text), markup=False)
 
     def progress(self, done: int, total: int, text: str) -> None:
         """A compile step ended."""
@@ -43,12 +47,12 @@ class Bar:
             self._progress.start()
             self._started = True
         self._progress.update(
-            self._task, completed=done, total=total, description=text[:48]
+            self._task, completed=done, total=total, description=printable(text)[:48]
         )
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
-        self._console.print(text.rstrip(), markup=False)
+        self._console.print(printable_lines(text.rstrip()), markup=False)
 
     def close(self) -> None:
         """Remove the bar."""

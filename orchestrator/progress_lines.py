@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+from orchestrator.terminal import printable, printable_lines, say
+
+
+def _say(text: str) -> None:
+    say(f"{printable_lines(text)}\n")
 
 
 class Lines:
@@ -14,25 +18,25 @@ class Lines:
     def stage(self, label: str, reason: str) -> None:
         """A stage begins."""
         if self._explain:
-            sys.stderr.write(f"{label}: runs ({reason})\n")
+            _say(f"{label}: runs ({reason})")
 
     def skipped(self, label: str) -> None:
         """A stage's result is known."""
         if self._explain:
-            sys.stderr.write(f"{label}: known\n")
+            _say(f"{label}: known")
 
     def explained(self, text: str) -> None:
         """What a stage did."""
         if self._explain:
-            sys.stderr.write(f"{text}\n")
+            _say(text)
 
     def progress(self, done: int, total: int, text: str) -> None:
         """A compile step ended."""
-        sys.stderr.write(f"[{done}/{total}] {text}\n")
+        _say(f"[{done}/{total}] {printable(text)}")
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
-        sys.stderr.write(f"{text.rstrip()}\n")
+        _say(text.rstrip())
 
     def close(self) -> None:
         """Nothing to close."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from orchestrator.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +48,7 @@ def render_diagnostic(diagnostic: Diagnostic, *, color: bool = False) -> str:
     message = _aligned(diagnostic.message, "    ")
     lines = [f"{title}: {paint(_BOLD, message)}"]
     if where:
-        lines.append(f"{' ' * gutter}{paint(_BLUE, '-->')} {_printable(str(where))}")
+        lines.append(f"{' ' * gutter}{paint(_BLUE, '-->')} {printable(str(where))}")
     if where and where.line and where.text.strip():
         bar = paint(_BLUE, "|")
         number = paint(_BLUE, line.rjust(gutter))
@@ -79,7 +80,7 @@ def diagnostic_to_json(diagnostic: Diagnostic) -> dict[str, object]:
 
 
 def _excerpt(where: SourceSpan) -> str:
-    text = _printable(where.text)
+    text = printable(where.text)
     if len(text) > _MAX_SOURCE_COLUMNS:
         return text[:_MAX_SOURCE_COLUMNS] + " ..."
     return text
@@ -87,12 +88,4 @@ def _excerpt(where: SourceSpan) -> str:
 
 def _aligned(text: str, indent: str) -> str:
     """Text of several lines with all but the first indented."""
-    return f"\n{indent}".join(_printable(line) for line in text.split("\n"))
-
-
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-
-
-def _printable(text: str) -> str:
-    """Text that cannot steer a terminal: tabs as spaces, controls as escapes."""
-    return _UNPRINTABLE.sub(lambda m: f"\\u{ord(m[0]):04x}", text.replace("\t", "    "))
+    return f"\n{indent}".join(printable(line) for line in text.split("\n"))

@@ -17,6 +17,7 @@ from orchestrator.errors import (
 )
 from orchestrator.pte.reader import read_program
 from orchestrator.render import diagnostic_to_json
+from orchestrator.shell.files import read_text_file
 from orchestrator.stages.compat import check_compat
 from orchestrator.stages.extract import extract
 from orchestrator.stages.memory import method_state_bytes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from orchestrator.console import Console
 
 FACTS = "firmware.json"
+_DAMAGES = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -85,7 +87,7 @@ def _firmware(path: Path) -> Firmware:
     """What is in the firmware of a lock or build folder."""
     file = path / FACTS if path.is_dir() else path
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text_file(file)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             Diagnostic(
@@ -99,7 +101,7 @@ def _firmware(path: Path) -> Firmware:
         try:
             facts = json.loads(text)["firmware"]
             return read_firmware({str(k): str(v) for k, v in facts.items()})
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except _DAMAGES as error:
             raise _damaged(str(file), str(error) or type(error).__name__) from error
     lock = lockfile.parse_lock(text, file=str(file))
     try:

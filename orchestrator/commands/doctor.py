@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.distribution import pip_install
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.pipeline.exporting import PYTHON, interpreter
 from orchestrator.shell.process import run as run_process
-from orchestrator.shell.toolchain import INSTALL_HINTS, find_emulator, find_toolchain
+from orchestrator.shell.toolchain import find_emulator, find_toolchain, install_hint
 from orchestrator.targets import BOARDS, CPUS, resolve_target
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _emulators() -> list[_Finding]:
                 _Finding(
                     purpose=f"run on {boards}",
                     found="",
-                    hint=INSTALL_HINTS.get(program, program),
+                    hint=install_hint(program),
                 )
             )
     return findings
@@ -115,5 +116,5 @@ def _export() -> _Finding:
     return _Finding(
         purpose="models given as Python",
         found=f"{', '.join(found)} ({python})" if needed else "",
-        hint=f'pip install "orchestrator[export]", or set {PYTHON}',
+        hint=f"{pip_install('export')}, or set {PYTHON}",
     )

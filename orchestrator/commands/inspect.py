@@ -12,6 +12,7 @@ from orchestrator.pte.lifetimes import peak_live_bytes
 from orchestrator.pte.shared import SHARED_ID, shares_state
 from orchestrator.pte.values import TensorValue, kind_name
 from orchestrator.stages.extract import extract
+from orchestrator.terminal import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -110,7 +111,7 @@ def _value(method: Method, index: int) -> dict[str, object]:
 def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
     lines = [f"{name}: {len(program.file):,} bytes, sha256 {program.sha256}"]
     for method in methods:
-        lines += ["", f"method {method['name']}"]
+        lines += ["", f"method {printable(str(method['name']))}"]
         for side in ("inputs", "outputs"):
             values = method[side]
             assert isinstance(values, list)  # noqa: S101  # built above
@@ -124,7 +125,7 @@ def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
         arenas, operators = method["arenas"], method["operators"]
         external = method["external"]
         assert isinstance(external, list)  # noqa: S101  # built above
-        lines += [f"  in a data file: {name}" for name in external]
+        lines += [f"  in a data file: {printable(name)}" for name in external]
         delegates = method["delegates"]
         assert isinstance(arenas, list)  # noqa: S101  # built above
         assert isinstance(operators, list)  # noqa: S101  # built above
@@ -136,10 +137,11 @@ def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
             for a in arenas
         ]
         for operator in operators:
-            lines.append(f"  {operator['name']}, {operator['calls']} calls")
+            lines.append(f"  {printable(operator['name'])}, {operator['calls']} calls")
             lines += [f"    {key}" for key in operator["kernel_keys"]]
         lines += [
-            f"  delegate {d['backend']}, {d['size_bytes']:,} bytes" for d in delegates
+            f"  delegate {printable(d['backend'])}, {d['size_bytes']:,} bytes"
+            for d in delegates
         ]
     return "\n".join(lines)
 

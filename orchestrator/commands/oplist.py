@@ -18,7 +18,7 @@ from orchestrator.errors import (
     ProfileError,
     UsageError,
 )
-from orchestrator.shell.files import write_if_changed
+from orchestrator.shell.files import MOST_LIST_BYTES, write_if_changed
 from orchestrator.shell.sources import package_files
 from orchestrator.stages.aggregate import aggregate, union
 from orchestrator.stages.extract import extract
@@ -104,7 +104,8 @@ def union_of(readers: Iterable[Callable[[], Selection]]) -> Selection:
 
 def read_file(path: Path) -> Selection:
     """The selection of a YAML file. Raises UsageError."""
-    text = read_text(path, wanted="a functions.yaml or a selected_operators.yaml")
+    wanted = "a functions.yaml or a selected_operators.yaml"
+    text = read_text(path, wanted=wanted, most_bytes=MOST_LIST_BYTES)
     try:
         return read_operator_list(
             text, file=str(path), origin=Origin(_origin(path)), keep_sources=True

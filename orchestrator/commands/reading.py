@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.pte.reader import read_program
+from orchestrator.shell.files import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ def read_model(path: Path) -> Program:
 def read_bytes(path: Path) -> bytes:
     """The bytes of a program's file. Raises ModelError."""
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise ModelError(
             Diagnostic(

@@ -26,7 +26,7 @@ from orchestrator.running.product import Product, read_product
 from orchestrator.running.protocol import CallResult, DeviceError, decode_response
 from orchestrator.running.report import failures, render_table, report_data
 from orchestrator.running.scenario import read_scenario
-from orchestrator.shell.files import write_atomic
+from orchestrator.shell.files import read_file, read_text_file, write_atomic
 from orchestrator.shell.stamp import STAMP_NAME, is_current
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _calls(
             )
         )
     try:
-        text = args.scenario.read_text(encoding="utf-8")
+        text = read_text_file(args.scenario)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             Diagnostic(
@@ -178,12 +178,12 @@ def _calls(
 
 
 def _read_bytes(path: str) -> bytes:
-    return Path(path).read_bytes()
+    return read_file(Path(path))
 
 
 def _text(path: Path, profile: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text_file(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             Diagnostic(

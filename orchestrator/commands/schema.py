@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ExitCode
@@ -16,6 +15,6 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print the schema; it is JSON with and without --json."""
-    del args, console
-    sys.stdout.write(schema_text())
+    del args
+    console.put(schema_text())
     return ExitCode.OK

@@ -9,6 +9,7 @@ from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 from orchestrator.pipeline.side import what_if
 from orchestrator.pipeline.variant import Variant
+from orchestrator.shell.files import read_text_file
 from orchestrator.stages.measure import (
     By,
     diff_document,
@@ -100,7 +101,7 @@ def _read(path: Path, *, build: Path | None = None) -> tuple[str, SizeReport]:
         build: Profile whose build writes it; None for a file that the user names.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text_file(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             Diagnostic(

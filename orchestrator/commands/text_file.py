@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.shell.files import MOST_TEXT_BYTES, read_text_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def read_text(path: Path, *, wanted: str) -> str:
+def read_text(path: Path, *, wanted: str, most_bytes: int = MOST_TEXT_BYTES) -> str:
     """The text of a file in UTF-8, with or without a byte order mark.
 
     Args:
         path: The file.
         wanted: What should be named: `a table of scratch sizes (CSV)`.
+        most_bytes: A larger file is refused.
 
     Raises:
         UsageError: It cannot be read.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text_file(path, encoding="utf-8-sig", most_bytes=most_bytes)
     except (OSError, UnicodeDecodeError) as error:
         decoding = isinstance(error, UnicodeDecodeError)
         raise UsageError(

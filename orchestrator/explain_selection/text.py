@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import dtype_names
+from orchestrator.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,13 +33,19 @@ def why_text(answer: Why) -> str:
         lines = [] if use.operator == last else [f"{use.operator}"]
         blocks.append(lines + _kernel_lines(use, answer.file))
         last = use.operator
-    return "\n".join("".join(f"{line}\n" for line in lines) for lines in blocks)
+    return _joined(blocks)
 
 
 def why_not_text(answer: WhyNot) -> str:
     """What `orchestrator why-not` prints; ends in a newline."""
     blocks = [_absence_lines(absence) for absence in answer.absences]
-    return "\n".join("".join(f"{line}\n" for line in lines) for lines in blocks)
+    return _joined(blocks)
+
+
+def _joined(blocks: Iterable[Iterable[str]]) -> str:
+    """Blocks of lines, one empty line between them."""
+    # A name from a program may have line ends, too.
+    return "\n".join("".join(f"{printable(x)}\n" for x in lines) for lines in blocks)
 
 
 def _row(label: str, text: str) -> str:

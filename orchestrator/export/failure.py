@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import traceback
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from orchestrator.distribution import PACKAGE_FOLDER
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST_FRAMES = 4
-_MOST_LINES = 12
+_MOST_LINES = 6
 
 
 class ExportError(Exception):
@@ -40,31 +44,45 @@ class ExportError(Exception):
 
     @classmethod
     @contextmanager
-    def around(
-        cls, code: str, message: str, hint: str = "", *, user: str = ""
-    ) -> Iterator[None]:
+    def around(cls, code: str, message: str, hint: str = "") -> Iterator[None]:
         """Turn whatever is raised inside into this error.
+
+        Its notes begin with what a user looks for: the lines of their own code, and
+        the first error, before what others made of it.
 
         Args:
             code: Of the diagnostic.
             message: What is wrong.
             hint: What to do next.
-            user: Folder of the user's code, whose lines are told.
         """
         try:
             yield
         except ExportError:
             raise
         except (Exception, SystemExit) as error:
-            notes = [("found", _text_of(error))]
-            if user:
-                notes += [("at", place) for place in _places(error, user)]
+            chain = _chain(error)
+            notes = [("at", place) for place in _places(chain)]
+            notes.append(("found", _text_of(chain[-1])))
+            if len(chain) > 1:
+                notes.append(("raised as", _text_of(error).partition("\n")[0]))
             raise cls(
                 code,
                 message,
                 notes=tuple(notes),
                 hint=hint or "see the log for the whole traceback",
             ) from error
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error, what it was raised from, and so on to the first one."""
+    chain = [error]
+    while True:
+        last = chain[-1]
+        hidden = last.__suppress_context__
+        before = last.__cause__ or (None if hidden else last.__context__)
+        if before is None or before in chain:
+            return chain
+        chain.append(before)
 
 
 def _text_of(error: BaseException) -> str:
@@ -74,19 +92,29 @@ def _text_of(error: BaseException) -> str:
     return "\n".join([f"{type(error).__name__}: {''.join(lines[:1])}", *lines[1:]])
 
 
-def _places(error: BaseException, folder: str) -> list[str]:
-    """Lines of the user's own code that led to an error, innermost first."""
-    frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, SyntaxError) and error.filename:
-        frames.append(
-            traceback.FrameSummary(error.filename, error.lineno or 0, "", line="")
-        )
-    places = [
-        f"{frame.filename}:{frame.lineno}"
-        for frame in reversed(frames)
-        if frame.filename.startswith(folder) and not is_installed(frame.filename)
-    ]
-    return places[:_MOST_FRAMES]
+_PLACE = re.compile(r'File "([^"\n]+)", line ([0-9]+)')
+
+
+def _places(chain: list[BaseException]) -> list[str]:
+    """Lines of the user's own code that led to an error, innermost first.
+
+    PyTorch runs graphs, not the code they came from: it quotes the lines in its texts.
+    """
+    places: list[tuple[str, str]] = []
+    for error in reversed(chain):
+        if isinstance(error, SyntaxError) and error.filename:
+            places.append((error.filename, str(error.lineno or 0)))
+        frames = traceback.extract_tb(error.__traceback__)
+        places += [(f.filename, str(f.lineno)) for f in reversed(frames)]
+        places += _PLACE.findall(str(error))
+    own = (f"{file}:{line}" for file, line in places if _is_own(file))
+    return list(dict.fromkeys(own))[:_MOST_FRAMES]
+
+
+def _is_own(path: str) -> bool:
+    """Whether a file is the user's: not ours, not installed, and a file."""
+    ours = f"{PACKAGE_FOLDER}{os.sep}"
+    return os.path.isabs(path) and not path.startswith(ours) and not is_installed(path)  # noqa: PTH117
 
 
 def is_installed(path: str) -> bool:

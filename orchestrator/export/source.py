@@ -51,14 +51,10 @@ def load_source(file: str, function: str) -> Source:
     user = _root_of(Path(file))
     hint = "make it run by itself first: python -c"
     hint = f'{hint} "import {Path(file).stem}; {Path(file).stem}.{function}()"'
-    with ExportError.around(
-        "failed-callable", "the code of the model fails", hint, user=str(user)
-    ):
+    with ExportError.around("failed-callable", "the code of the model fails", hint):
         module = _import(Path(file), user)
     build = _callable(module, file, function)
-    with ExportError.around(
-        "failed-callable", "the code of the model fails", hint, user=str(user)
-    ):
+    with ExportError.around("failed-callable", "the code of the model fails", hint):
         result = build()
         return _checked(result)
 

@@ -21,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.distribution import pip_install
 from orchestrator.export.failure import ExportError
 from orchestrator.export.observe import Observer
 from orchestrator.export.readers import Readers
@@ -59,7 +60,7 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
             "missing-extra",
             "models given as Python need packages that are not installed",
             notes=(("found", f"no {', '.join(missing)} in {sys.executable}"),),
-            hint='pip install "orchestrator[export]", or let'
+            hint=f"{pip_install('export')}, or let"
             " ORCHESTRATOR_EXPORT_PYTHON name an interpreter that has them",
         )
     import torch  # noqa: PLC0415

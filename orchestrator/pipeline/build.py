@@ -21,7 +21,12 @@ from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
 from orchestrator.shell import sources, stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
-from orchestrator.shell.files import remove_others, write_atomic, write_if_changed
+from orchestrator.shell.files import (
+    read_text_file,
+    remove_others,
+    write_atomic,
+    write_if_changed,
+)
 from orchestrator.shell.library_files import NATIVE_SUFFIXES
 from orchestrator.stages.compile import SOURCES, TOOLCHAIN_FILE, toolchain_text
 
@@ -316,7 +321,7 @@ class Pipeline(Stages):
             return None  # it will be replaced, whatever it holds
         name = str(self.lock_file)
         try:
-            text = self.lock_file.read_text(encoding="utf-8")
+            text = read_text_file(self.lock_file)
         except FileNotFoundError:
             raise lockfile.stale(name, ("there is no lock file",)) from None
         except (OSError, UnicodeDecodeError) as error:
@@ -325,7 +330,7 @@ class Pipeline(Stages):
 
     def _current_lock_text(self) -> str | None:
         with suppress(OSError, UnicodeDecodeError):
-            return self.lock_file.read_text(encoding="utf-8")
+            return read_text_file(self.lock_file)
         return None
 
     def _check_frozen(self, lock: lockfile.Lock) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.core.lowering import CORTEX_M
+from orchestrator.distribution import PACKAGE_FOLDER
 from orchestrator.errors import (
     Diagnostic,
     ModelError,
@@ -175,7 +176,7 @@ def _key(inputs: Inputs, request: Request, read: list[Path]) -> str:
     core = (request.cpu, request.isa) if request.lowering == CORTEX_M else ()
     own = hashlib.sha256()
     for path in sources.package_files():
-        part = path.relative_to(sources.PACKAGE_FOLDER).parts
+        part = path.relative_to(PACKAGE_FOLDER).parts
         if part[0] in ("export", "lowering") or part == ("core", "lowering.py"):
             own.update(inputs.read(path))
     facts = [
@@ -232,7 +233,7 @@ def _run(
     asked = made.with_name("request.json")
     asked.write_text(request.text(), encoding="utf-8")
     python = interpreter()
-    paths = [str(sources.PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
+    paths = [str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
     done = run(
         [python, "-B", "-m", "orchestrator.export.worker", str(asked), str(made)],
         cwd=Path(request.folder),

@@ -16,6 +16,7 @@ from orchestrator.errors import (
 )
 from orchestrator.explain_selection import Facts, Outcome
 from orchestrator.pipeline.selecting import product_resolution, product_selection
+from orchestrator.shell.files import read_text_file
 
 if TYPE_CHECKING:
     from orchestrator.catalog import Catalog
@@ -126,7 +127,7 @@ def _report(stages: Stages) -> SizeReport | None:
 
     path = stages.folder / "report.json"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text_file(path)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
 from orchestrator.reporter import Silent
-from orchestrator.shell import sources, stamp
+from orchestrator.shell import files, sources, stamp
 from orchestrator.shell.build_folder import WORK
 from orchestrator.targets import Target, resolve_target
 
@@ -79,7 +79,7 @@ def load(path: Path) -> Profile:
 
     return load_profile(
         path,
-        text_of=lambda p: p.read_text(encoding="utf-8"),
+        text_of=lambda p: files.read_text_file(p, most_bytes=files.MOST_PROFILE_BYTES),
         is_file=Path.is_file,
         known_libraries=sources.library_names(),
     )
@@ -97,11 +97,15 @@ class Inputs:
         self.states: dict[str, stamp.State] = {}
         self.reporter: Reporter = Silent()
 
-    def read(self, path: Path) -> bytes:
+    def read_list(self, path: Path) -> bytes:
+        """The same of a list of operators or kernels, which takes longer to read."""
+        return self.read(path, most_bytes=files.MOST_LIST_BYTES)
+
+    def read(self, path: Path, *, most_bytes: int = files.MOST_BYTES) -> bytes:
         """Bytes of an input; its state is noted first, for the stamp."""
         absolute = str(path.absolute())
         self.states.setdefault(absolute, stamp.state_of(absolute))
-        return path.read_bytes()
+        return files.read_file(path, most_bytes=most_bytes)
 
     def digest_of(self, path: Path) -> str:
         """Digest of an input."""
@@ -219,7 +223,7 @@ class Inputs:
         problems: list[Diagnostic] = []
         for index, file in enumerate(self.profile.operators.include_yaml):
             try:
-                data[self.label(file.path)] = self.read(file.path)
+                data[self.label(file.path)] = self.read_list(file.path)
             except OSError as error:
                 problems.append(
                     Diagnostic(
@@ -303,7 +307,9 @@ class Inputs:
         from orchestrator.catalog import read_catalog  # noqa: PLC0415
 
         choice = self.profile.kernels
-        texts = [self.libraries.text_of(n, read=self.read) for n in choice.libraries]
+        texts = [
+            self.libraries.text_of(n, read=self.read_list) for n in choice.libraries
+        ]
         catalog = read_catalog(texts, choice.operators)
         self._check_choice(catalog)
         return catalog
@@ -380,7 +386,7 @@ class Inputs:
         names = (*custom, *sources.library_names())
         try:
             return read_catalog(
-                [self.libraries.text_of(n, read=self.read) for n in names]
+                [self.libraries.text_of(n, read=self.read_list) for n in names]
             )
         except ProfileError:
             return Catalog()

@@ -19,6 +19,7 @@ from orchestrator.pte.linked import LinkedCall, LinkedMethod
 from orchestrator.pte.program import DelegateCall, KernelCall
 from orchestrator.running.counting import CountPlan, Table
 from orchestrator.running.product import Product, read_product
+from orchestrator.shell.files import read_text_file
 from orchestrator.stages.memory import instruction_bytes, instructions_offset
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def instrument(base: Pipeline, reporter: Reporter) -> Instrument:
             )
             name = "with trace hooks" if is_host else "without trace hooks"
             folder, report = variant_beside(base, profile, name, reporter)
-        product = read_product((folder / "product.json").read_text(encoding="utf-8"))
+        product = read_product(read_text_file(folder / "product.json"))
         firmware = (folder / product.firmware).read_bytes()
     methods = _methods(base)
     return Instrument(

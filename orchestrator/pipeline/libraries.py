@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.catalog import LibraryText
 from orchestrator.core.resolution import DelegateCode
-from orchestrator.errors import Diagnostic, ProfileError
+from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.pipeline.decoding import decoded
 from orchestrator.shell import sources
 from orchestrator.shell.library_files import LibraryFiles, find_library
@@ -79,7 +79,7 @@ class Libraries:
         """A library's functions.yaml.
 
         Raises:
-            ProfileError: It is not UTF-8.
+            ProfileError: It cannot be read, or is not UTF-8.
         """
         found = self._custom.get(library)
         if found is None:
@@ -94,11 +94,25 @@ class Libraries:
         return LibraryText(
             name=library,
             file=str(path),
-            text=decoded(read(path), file=str(path)),
+            text=self._text(library, path, read),
             folder=found.folder,
             sources=found.sources,
             files=frozenset(found.files),
         )
+
+    def _text(self, library: str, path: Path, read: Callable[[Path], bytes]) -> str:
+        try:
+            return decoded(read(path), file=str(path))
+        except OSError as error:
+            raise ProfileError(
+                Diagnostic(
+                    code="unreadable-file",
+                    message=f"the list of the kernel library {library} cannot be read",
+                    where=SourceSpan(file=str(path)),
+                    notes=(("found", error.strerror or str(error)),),
+                    hint="name a functions.yaml that you may read",
+                )
+            ) from error
 
     def identity(self, library: str) -> str:
         """What decides about its kernels besides its functions.yaml; "" for ours."""

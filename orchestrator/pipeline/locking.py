@@ -15,6 +15,7 @@ import orchestrator
 from orchestrator import lockfile
 from orchestrator.core.artifact import Artifact, GeneratedFile
 from orchestrator.core.lowering import quantize_text, vela_text
+from orchestrator.distribution import DISTRIBUTION
 from orchestrator.pipeline.inputs import Inputs, digest
 from orchestrator.stages.compile import SOURCES
 
@@ -117,7 +118,7 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
 
 def _distributions(toolchain: Toolchain) -> dict[str, str]:
     """Versions of the Python distributions that shape bytes of the outputs."""
-    found = {"orchestrator": orchestrator.__version__}
+    found = {DISTRIBUTION: orchestrator.__version__}
     if toolchain.name == "zig":
         with suppress(PackageNotFoundError):
             found["ziglang"] = version("ziglang")

@@ -24,6 +24,7 @@ from orchestrator.pipeline.selecting import (
 )
 from orchestrator.plan import BuildPlan, PlannedStage, plan_build
 from orchestrator.pte.compact import table_layout
+from orchestrator.shell.files import read_own_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,11 +80,10 @@ class Stages(Inputs):
     @cached_property
     def previous(self) -> dict[str, dict[str, str]]:
         """What the last finished build noted: its stages' inputs, and its outputs."""
-        with suppress(OSError, ValueError):
-            found = json.loads((self.work / "stages.json").read_text())
-            if isinstance(found, dict):
-                return {k: v for k, v in found.items() if isinstance(v, dict)}
-        return {}
+        found = read_own_json(self.work / "stages.json")
+        if not isinstance(found, dict):
+            return {}
+        return {k: v for k, v in found.items() if isinstance(v, dict)}
 
     def memo(self, stage: PlannedStage, compute: Callable[[], _T]) -> _T:
         """A stage's result: from this run, from the last one, or computed."""
@@ -162,6 +162,13 @@ class Stages(Inputs):
             " which is not missing"
             for name in self.profile.operators.allow_missing
             if names.isdisjoint(allowed_names(name))
+        ]
+        found += [
+            f"warning[absolute-path]: model {model.name} is at {path}: profile and lock"
+            " are for this machine alone"
+            for model in self.profile.models
+            for path in (model.written, *(file.written for file in model.data))
+            if path.startswith("/")
         ]
         linked = self.resolution(plan).delegate_states
         found += [

@@ -11,11 +11,10 @@ from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
     is_model_name,
     is_pattern,
-    is_relative_path,
     near_name,
 )
 from orchestrator.profile.parsed import array_of, missing_file, table_of, text_of
-from orchestrator.profile.source_fields import split_callable
+from orchestrator.profile.source_fields import is_model_path, split_callable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +44,7 @@ def check_models(
         name = text_of(document, "models", index, "name")
         where: KeyPath = ("models", index, "name")
         path = _path(document, index)
-        if path is not None and is_relative_path(path) and "name" not in model:
+        if path is not None and is_model_path(path) and "name" not in model:
             where = ("models", index, "path" if "path" in model else "source")
             name = PurePosixPath(path).stem
             if not is_model_name(name):

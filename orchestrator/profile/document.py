@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,10 @@ def _is_inherited(table: object, base_path: KeyPath) -> bool:
     return False
 
 
+MOST_VALUES = 10_000
+"""Keys and items of a profile: each is checked, and may be a problem to explain."""
+
+
 def read_document(
     path: Path,
     *,
@@ -108,6 +113,18 @@ def read_document(
     text = _read_text(path, text_of, named_by).removeprefix("\ufeff")
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     file = str(path)
+    # Before the parser, which takes long for many keys in deep tables.
+    found = map_lines(text, most=MOST_VALUES)
+    if len(found) >= MOST_VALUES:
+        line = max(found.values())
+        problem = Diagnostic(
+            code="too-many-values",
+            message=f"the profile has more than {MOST_VALUES:,} keys and items",
+            where=SourceSpan(file=file, line=line, text=lines[line - 1]),
+            notes=(("expected", "a file of a few hundred lines, for one product"),),
+            hint="name lists of operators with operators.include_yaml",
+        )
+        raise ProfileError(problem)
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -125,7 +142,7 @@ def read_document(
         raise ProfileError(problem) from error
     spans = {
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
-        for key_path, line in map_lines(text).items()
+        for key_path, line in found.items()
     }
     return Document(path=path, data=data, spans=spans)
 
@@ -152,6 +169,8 @@ def _read_text(
     try:
         return text_of(path)
     except FileNotFoundError as error:
+        if file == "-":
+            raise _no_file("the profile cannot be read from stdin", file) from error
         problem = Diagnostic(
             code="missing-file",
             message=f'there is no profile "{file}"',
@@ -175,15 +194,44 @@ def _read_text(
             hint="save the file as UTF-8",
         )
         raise ProfileError(problem) from error
-    except OSError as error:
-        problem = Diagnostic(
-            code="unreadable-file",
-            message=f'cannot read the profile "{file}"',
-            where=named_by or SourceSpan(file=file),
-            notes=(
-                ("found", error.strerror or type(error).__name__),
-                ("expected", "a TOML file"),
-            ),
+    except PermissionError as error:
+        raise _no_file(
+            f'cannot read the profile "{file}"',
+            file,
+            where=named_by,
+            found=error.strerror or "",
             hint="name a file that you may read",
-        )
-        raise ProfileError(problem) from error
+        ) from error
+    except OSError as error:
+        raise _no_file(
+            f'cannot read the profile "{file}"',
+            file,
+            where=named_by,
+            found=error.strerror or type(error).__name__,
+            hint=_TOO_LARGE if error.errno == errno.EFBIG else "",
+        ) from error
+
+
+_TOO_LARGE = "a profile describes one product, in a few hundred lines at most"
+_A_FILE = (
+    "save it as a file: its paths start at the folder of that file, and its lock goes"
+    " beside it"
+)
+
+
+def _no_file(
+    message: str,
+    file: str,
+    *,
+    where: SourceSpan | None = None,
+    found: str = "",
+    hint: str = "",
+) -> ProfileError:
+    problem = Diagnostic(
+        code="unreadable-file",
+        message=message,
+        where=where or SourceSpan(file=file),
+        notes=(*([("found", found)] if found else []), ("expected", "a TOML file")),
+        hint=hint or _A_FILE,
+    )
+    return ProfileError(problem)

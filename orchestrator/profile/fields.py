@@ -155,7 +155,8 @@ def is_relative_path(text: str) -> bool:
     return bool(text) and not anchored and "\\" not in text and "\0" not in text
 
 
-def _check_path(value: str) -> str:
+def check_path(value: str) -> str:
+    """A validator for paths that mean the same on every machine."""
     if is_relative_path(value):
         return value
     windows = PureWindowsPath(value)
@@ -180,7 +181,7 @@ SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".S")
 
 
 def _check_source(value: str) -> str:
-    _check_path(value)
+    check_path(value)
     if value.endswith(SOURCE_SUFFIXES):
         return value
     raise problem(
@@ -331,7 +332,7 @@ ModelName = Annotated[
     text_schema("name", _MODEL_NAME, maxLength=MAX_NAME_LENGTH),
 ]
 RelativePath = Annotated[
-    StrictStr, AfterValidator(_check_path), text_schema("path", r"[^/\\][^\\]*")
+    StrictStr, AfterValidator(check_path), text_schema("path", r"[^/\\][^\\]*")
 ]
 Size = Annotated[StrictStr, BeforeValidator(_check_size), text_schema("size", _SIZE)]
 Operator = Annotated[
@@ -344,7 +345,7 @@ OperatorOrBackend = Annotated[
 ]
 RelativePattern = Annotated[
     StrictStr,
-    AfterValidator(_check_path),
+    AfterValidator(check_path),
     text_schema("path or pattern", r"[^/\\][^\\]*"),
 ]
 SourcePattern = Annotated[

@@ -19,6 +19,7 @@ from orchestrator.profile.region_tables import (  # pydantic reads them
     TensorTable,  # noqa: TC001
 )
 from orchestrator.profile.source_fields import (  # pydantic reads them
+    ModelPath,  # noqa: TC001
     PythonCallable,  # noqa: TC001
     Section,  # noqa: TC001
     VelaOption,  # noqa: TC001
@@ -94,9 +95,10 @@ class ModelTable(Table):
         "Default: the file name without its suffix.",
         examples=["person"],
     )
-    path: RelativePath | None = Field(
+    path: ModelPath | None = Field(
         default=None,
-        description="The exported program, a `.pte` file. Either this or `source`.",
+        description="The exported program, a `.pte` file. Either this or `source`. "
+        "May be absolute: then the profile is one for this machine, with a warning.",
         examples=["../models/vww_int8.pte"],
     )
     source: PythonCallable | None = Field(
@@ -144,7 +146,7 @@ class ModelTable(Table):
         default=(),
         description="Single tensors that lie in another memory than their arena.",
     )
-    data: tuple[RelativePath, ...] = Field(
+    data: tuple[ModelPath, ...] = Field(
         default=(),
         description="Files with the constants that the program leaves outside, `.ptd`. "
         "The build checks name, dtype and size of each, and links them.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.fields import is_relative_path
+from orchestrator.profile.source_fields import is_model_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -55,7 +56,8 @@ def missing_file(
         written: The path, if it is not all that stands there.
     """
     written = written or text_of(document, *key_path)
-    if written is None or not is_relative_path(written):
+    is_path = is_model_path if _may_be_absolute(key_path) else is_relative_path
+    if written is None or not is_path(written):
         return
     path = document.folder(*key_path) / written
     try:
@@ -70,3 +72,7 @@ def missing_file(
         notes=(("found", f"nothing to read at {path}"), ("expected", expected)),
         hint="check the path; it is sought from the folder of the profile that has it",
     )
+
+
+def _may_be_absolute(key_path: KeyPath) -> bool:
+    return key_path[0] == "models" and key_path[2] in ("path", "data")

@@ -154,6 +154,8 @@ its line.
 {example}```
 
 - **Paths** are relative to the file they are written in, with `/` between folders.
+  Those of models and their data may be absolute, with a warning: then the profile and
+  its lock are for one machine.
 - **Names** are a small letter, then small letters, digits and `-` (products) or `_`
   (models); at most 40 characters.
 - **Sizes** are texts: a positive integer with `B`, `KiB` (1024 B) or `MiB`.

@@ -1,4 +1,4 @@
-"""Value types of models that are given as Python."""
+"""Value types of models: their paths, and those of models given as Python."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import AfterValidator, StrictStr
 
 from orchestrator.core.lowering import VELA_SET
 from orchestrator.profile.fields import (
+    check_path,
     identifier,
     is_relative_path,
     problem,
@@ -80,4 +81,18 @@ Section = Annotated[
 ]
 VelaOption = Annotated[
     StrictStr, AfterValidator(_check_option), text_schema("option", _LONG_OPTION)
+]
+
+
+def is_model_path(text: str) -> bool:
+    """Whether the text is a path of a model or its data: on this machine is enough."""
+    return is_relative_path(text.lstrip("/"))
+
+
+def _check_model_path(value: str) -> str:
+    return value if is_model_path(value) else check_path(value)
+
+
+ModelPath = Annotated[
+    StrictStr, AfterValidator(_check_model_path), text_schema("path", r"[^\\]+")
 ]

@@ -20,21 +20,29 @@ if TYPE_CHECKING:
     from orchestrator.profile.checked import KeyPath
 
 
-def map_lines(text: str) -> Mapping[KeyPath, int]:
+def map_lines(text: str, *, most: int | None = None) -> Mapping[KeyPath, int]:
     """Line, from 1, of every key path of a TOML text.
 
     A value has the line of its key; an array item the line it starts on; a table the
     line of its header, or of the first key that implies it. Key paths of text that is
     not TOML may be missing; it never raises.
+
+    Args:
+        text: Of the file.
+        most: Stop when at least so many are found.
     """
-    scanner = _Scanner(text)
-    with suppress(_NotTomlError, RecursionError):
+    scanner = _Scanner(text, most)
+    with suppress(_NotTomlError, _EnoughError, RecursionError):
         scanner.scan_document()
     return scanner.lines
 
 
 class _NotTomlError(Exception):
     """The scanner does not understand what it reads."""
+
+
+class _EnoughError(Exception):
+    """More is not asked for."""
 
 
 _BLANK = re.compile(r"[ \t]*")
@@ -64,7 +72,8 @@ def _unescape(match: re.Match[str]) -> str:
 class _Scanner:
     """Position in the text, the table that keys go to, and what was found."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most: int | None) -> None:
+        self._most = most
         self.lines: dict[KeyPath, int] = {}
         self._text = text
         self._at = 0
@@ -185,4 +194,6 @@ class _Scanner:
         self._at += 1
 
     def _line(self) -> int:
+        if self._most is not None and len(self.lines) >= self._most:
+            raise _EnoughError
         return bisect_right(self._newlines, self._at) + 1

@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from orchestrator.shell.files import write_atomic
+from orchestrator.shell.files import read_own_json, write_atomic
 
 _CHUNK_BYTES = 1 << 20
 
@@ -37,11 +37,10 @@ def program_digest(path: Path) -> str:
     stat = real.stat()
     key = f"{real}|{stat.st_size}|{stat.st_mtime_ns}"
     store = cache_folder() / "programs.json"
+    loaded = read_own_json(store)
     known: dict[str, str] = {}
-    with suppress(OSError, ValueError):
-        loaded = json.loads(store.read_text())
-        if isinstance(loaded, dict):
-            known = {k: v for k, v in loaded.items() if isinstance(v, str)}
+    if isinstance(loaded, dict):
+        known = {k: v for k, v in loaded.items() if isinstance(v, str)}
     if key not in known:
         known[key] = file_digest(real)
         with suppress(OSError):

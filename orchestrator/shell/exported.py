@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.shell.cache import cache_folder, file_digest
-from orchestrator.shell.files import write_atomic
+from orchestrator.shell.files import read_own_json, write_atomic
 from orchestrator.shell.stamp import state_of
 
 PROGRAM = "model.pte"
@@ -89,8 +89,8 @@ class ExportCache:
             folders = [p for p in self._own.iterdir() if not p.name.startswith(".")]
             folders.sort(key=lambda p: (-p.stat().st_mtime_ns, p.name))
             for folder in folders:
-                with suppress(OSError, ValueError):
-                    facts = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))
+                facts = read_own_json(folder / _ENTRY)
+                if isinstance(facts, dict):
                     found.append(Entry(folder, facts))
         return found
 

@@ -6,6 +6,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+from orchestrator.distribution import pip_install
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, file_digest
@@ -69,7 +70,7 @@ def _compiler() -> tuple[str, ...]:
                 code="no-c-compiler",
                 message="no C compiler for the QEMU plugin that counts instructions",
                 notes=(("expected", "gcc, cc or clang on the PATH, or ziglang"),),
-                hint='apt-get install gcc, or pip install "orchestrator[zig]"',
+                hint=f"apt-get install gcc, or {pip_install('zig')}",
             )
         )
     # The plugin's open symbols are QEMU's, which loads it.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-PACKAGE_FOLDER = Path(__file__).resolve().parent.parent
+from orchestrator.distribution import PACKAGE_FOLDER, checkout
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SUFFIXES = {".cpp", ".h", ".yaml"}
 
@@ -13,8 +16,7 @@ _SUFFIXES = {".cpp", ".h", ".yaml"}
 @cache
 def native_root() -> Path:
     """Folder of runtime/ and kernels/: in a wheel inside the package, or beside it."""
-    inside = PACKAGE_FOLDER / "_native"
-    return inside if inside.is_dir() else PACKAGE_FOLDER.parent
+    return checkout() or PACKAGE_FOLDER / "_native"
 
 
 def library_names() -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.core.toolchain import Toolchain
+from orchestrator.distribution import pip_install
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, program_digest
@@ -23,13 +24,19 @@ if TYPE_CHECKING:
 _PROBE_TIMEOUT_S = 60.0
 _BUILD_TIMEOUT_S = 300.0
 
-INSTALL_HINTS = {
-    "zig": 'pip install "orchestrator[zig]"',
+_INSTALL_HINTS = {
     "arm-none-eabi-g++": "apt-get install gcc-arm-none-eabi",
     "g++": 'apt-get install g++, or use toolchain = "zig"',
     "qemu-system-arm": "apt-get install qemu-system-arm",
 }
-"""By program: how to get it."""
+"""By program of the system: how to get it."""
+
+
+def install_hint(program: str) -> str:
+    """How to get a program."""
+    if program == "zig":
+        return pip_install("zig")
+    return _INSTALL_HINTS.get(program, f"install {program}")
 
 
 def find_toolchain(target: Target) -> Toolchain:
@@ -166,7 +173,7 @@ def _ask(program: Path, *arguments: str) -> str:
                     ("command", " ".join((str(program), *arguments))),
                     ("found", done.stderr.strip()[-500:] or f"status {done.status}"),
                 ),
-                hint=f"reinstall it: {INSTALL_HINTS.get(program.name, 'see docs')}",
+                hint=f"reinstall it: {install_hint(program.name)}",
             )
         )
     return done.stdout
@@ -178,8 +185,7 @@ def _missing(program: str, found: str) -> ToolchainError:
             code="toolchain-missing",
             message=f"{program} is not installed",
             notes=(("found", found),),
-            hint=INSTALL_HINTS.get(program, f"install {program}")
-            + "; `orchestrator doctor` lists what is there",
+            hint=f"{install_hint(program)}; `orchestrator doctor` lists what is there",
         )
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from orchestrator.terminal import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -64,7 +66,7 @@ class _Picture:
         """All that is drawn, from the back to the front."""
         plan = self.plan
         yield (
-            f'<text x="{_LEFT}" y="20" font-size="14">{escape(title)}:'
+            f'<text x="{_LEFT}" y="20" font-size="14">{escape(printable(title))}:'
             f" {plan.size_bytes:,} bytes, at most {plan.peak_live_bytes:,} live"
             f" ({plan.gap_percent:.1f} % gap), {escape(plan.planner)}</text>"
         )
@@ -123,7 +125,7 @@ class _Picture:
         y, bottom = self.y(offset + block.size_bytes), self.y(offset)
         # A name decides the colour, so that it is the same in every picture.
         hue = sum(block.name.encode()) * 7 % _HUES * (360 // _HUES)
-        name = escape(block.name)
+        name = escape(printable(block.name))
         yield (
             f'<rect class="block" x="{_number(x)}" y="{_number(y)}"'
             f' width="{_number(right - x)}" height="{_number(bottom - y)}"'

@@ -175,7 +175,7 @@ def test_the_program_is_missing() -> None:
     assert refusal(ASK, *NOWHERE) == (
         "The program orchestrator is not installed where CMake looks for it: beside"
         " this package, on the PATH, as a module of python3. Install it with"
-        " `pip install orchestrator`, or say where it is with"
+        f' `pip install -e "{ROOT}"`, or say where it is with'
         " -DORCHESTRATOR_EXECUTABLE=<path>."
     )
 

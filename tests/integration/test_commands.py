@@ -238,11 +238,11 @@ def test_doctor_names_what_is_missing(
     assert run(["doctor"]) == 0
     out = capsys.readouterr().out
     found = dict(re.findall(r"^-- +(.+?)  +missing; (.+)$", out, re.MULTILINE))
-    assert found["cortex-m55, zig"] == 'pip install "orchestrator[zig]"'
+    assert found["cortex-m55, zig"] == 'pip install -e ".[zig]"'
     assert found["cortex-m55, gnu"] == "apt-get install gcc-arm-none-eabi"
     assert "apt-get install qemu-system-arm" in found.values()
     assert found["models given as Python"] == (
-        'pip install "orchestrator[export]", or set ORCHESTRATOR_EXPORT_PYTHON'
+        'pip install -e ".[export]", or set ORCHESTRATOR_EXPORT_PYTHON'
     )
 
 

@@ -17,7 +17,7 @@ import pytest
 from orchestrator.cli import run
 from orchestrator.profile import source_fields
 from tests.conftest import CORPUS
-from tests.integration.workspace import Workspace
+from tests.integration.workspace import ROOT, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -421,7 +421,7 @@ def test_a_missing_extra_is_told(w: Workspace, monkeypatch: pytest.MonkeyPatch) 
     assert done.code == 7
     assert "error[missing-extra]" in done.err
     assert "   = found: no torch, executorch in " in done.err
-    assert 'hint: pip install "orchestrator[export]"' in done.err
+    assert f'hint: pip install -e "{ROOT}[export]", or let' in done.err
     monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", str(w.folder / "no-python"))
     done = w.run("check")
     assert done.code == 7

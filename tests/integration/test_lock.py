@@ -275,8 +275,8 @@ def test_locks_of_the_same_product_differ_by_toolchain(
         w.build()
         texts[toolchain] = _lock(w)
     gnu, zig = texts["gnu"], texts["zig"]
-    assert {name for name, _ in gnu.python} == {"orchestrator"}
-    assert {name for name, _ in zig.python} == {"orchestrator", "ziglang"}
+    assert {name for name, _ in gnu.python} == {"pte-orchestrator"}
+    assert {name for name, _ in zig.python} == {"pte-orchestrator", "ziglang"}
     assert {n for n, _ in gnu.toolchain if n.startswith("sha256 ")} == {
         f"sha256 {role}" for role in ("ar", "as", "cc1plus", "compiler", "ld")
     }

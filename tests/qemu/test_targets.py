@@ -202,7 +202,7 @@ def test_memories_of_ones_own_are_where_things_lie(
     assert regions["sram"]["used_bytes"] == _arena_bytes(product)  # nothing else
     arena = next(s for s in report["symbols"] if s["name"].endswith("_arena1"))
     assert arena["address"] == 0x20010000
-    scenario = OWN_BOARD / "../kws/case.json"
+    scenario = OWN_BOARD / "../cases/kws-m55.json"
     done = product.run("run", "--scenario", str(scenario.resolve()))
     assert done.code == 0, done.out + done.err
 

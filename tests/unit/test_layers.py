@@ -18,7 +18,7 @@ PACKAGE = Path(orchestrator.__file__).parent
 
 LAYERS = (
     # The bare package is here: it holds nothing but the version.
-    {"orchestrator", "errors"},
+    {"orchestrator", "distribution", "errors", "terminal"},
     {"core", "reporter"},
     # Data that profiles are checked against.
     {"boards"},
@@ -38,6 +38,7 @@ LEVELS = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 PERMITTED = {
     ("fastpath", "shell.stamp"),
     ("fastpath", "shell.depfile"),
+    ("fastpath", "terminal"),
 }
 """What a module may know of a package of which it may know nothing else."""
 

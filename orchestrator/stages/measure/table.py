@@ -1,4 +1,7 @@
-"""Size reports as plain text, at most 80 columns wide."""
+"""Size reports as plain text, 80 columns wide unless a name is long.
+
+Names are never cut: what is printed is searched for, and handed to other commands.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def size_table(report: SizeReport) -> str:
     """What `orchestrator size` prints.
 
     Contributors, totals, memories, sections, methods, stack, what selecting dtypes made
-    larger, and what is missing. Lines end in newlines and are at most 80 columns wide.
+    larger, and what is missing. Lines end in newlines.
     """
     blocks = [
         [headline(report)],
@@ -68,7 +71,7 @@ def headline(report: SizeReport) -> str:
     """Name and target of a firmware."""
     target = report.target
     parts = (target.cpu, target.isa, target.board, target.toolchain, target.optimize)
-    return _cut(f"{report.profile} ({', '.join(p for p in parts if p)})", WIDTH - 6)
+    return f"{report.profile} ({', '.join(p for p in parts if p)})"
 
 
 def _contributor_lines(report: SizeReport) -> list[str]:
@@ -97,7 +100,7 @@ def _region_lines(report: SizeReport) -> list[str]:
         return []
     head = f"{'memory':24}{'kind':8}{'used':>14}{'of':>14}{'%':>8}"
     return [head] + [
-        f"{_cut(r.name, 23):24}{r.kind:8}{r.used_bytes:>14,}{r.size_bytes:>14,}"
+        f"{r.name:23} {r.kind:8}{r.used_bytes:>14,}{r.size_bytes:>14,}"
         f"{_percent(r.used_bytes, r.size_bytes):>8}"
         for r in report.regions
     ]
@@ -113,8 +116,7 @@ def _section_lines(report: SizeReport) -> list[str]:
             where += ", from file"
         address = f"{section.address:#x}"
         lines.append(
-            f"{_cut(section.name, 35):36}{address:>12}{section.size_bytes:>12,}"
-            f"  {_cut(where, 18)}"
+            f"{section.name:35} {address:>12}{section.size_bytes:>12,}  {where}"
         )
     return lines
 
@@ -144,9 +146,9 @@ def _method_lines(methods: tuple[SizeMethod, ...]) -> list[str]:
             sum(method.input_bytes) + sum(method.output_bytes),
             *((stack.load_bytes, stack.run_bytes) if stack else ()),
         )
-        name = _cut(f"  {method.model}.{method.method}", _METHOD_NAME - 1)
+        name = f"  {method.model}.{method.method}"
         numbers = "".join(f"{cell:>{_METHOD_NUMBER},}" for cell in cells)
-        lines.append(f"{name:{_METHOD_NAME}}{numbers}")
+        lines.append(f"{name:{_METHOD_NAME - 1}} {numbers}")
     return lines
 
 
@@ -158,14 +160,13 @@ def _stack_lines(stack: StackEstimate) -> list[str]:
     )
     lines = [f"{stack_title(stack)}: {stack.stack_bytes:,} bytes{reserve}"]
     lines += [
-        f"  {_cut(p.name, _NAME - 3):{_NAME - 2}}{p.stack_bytes:>{_NUMBER},}"
-        for p in stack.parts
+        f"  {p.name:{_NAME - 3}} {p.stack_bytes:>{_NUMBER},}" for p in stack.parts
     ]
     if stack.is_computed:
-        lines += [_cut(f"  not bounded: {name}", WIDTH) for name in stack.unknown]
+        lines += [f"  not bounded: {name}" for name in stack.unknown]
     elif stack.unknown:
         lines.append(f"  not counted: {len(stack.unknown)} functions of the toolchain")
-    lines += [_cut(f"  unbounded: {name}", WIDTH) for name in stack.dynamic]
+    lines += [f"  unbounded: {name}" for name in stack.dynamic]
     return lines
 
 
@@ -182,7 +183,7 @@ def size_line(name: str, flash: int, ram: int, all_flash: int, all_ram: int) -> 
         _number(ram),
         f"{_percent(ram, all_ram) if ram else '':>{_PERCENT}}",
     )
-    return (f"{_cut(name, _NAME - 1):{_NAME}}" + "".join(columns)).rstrip()
+    return f"{name:{_NAME - 1}} {''.join(columns)}".rstrip()
 
 
 def diff_titles() -> str:
@@ -196,7 +197,7 @@ def diff_line(name: str, old: tuple[int, int], new: tuple[int, int]) -> str:
         _number(after) + _change(after - before)
         for before, after in zip(old, new, strict=True)
     )
-    return f"{_cut(name, _DIFF_NAME - 1):{_DIFF_NAME}}{cells}".rstrip()
+    return f"{name:{_DIFF_NAME - 1}} {cells}".rstrip()
 
 
 def _titles(name: int, _titles: tuple[str, ...], widths: tuple[int, ...]) -> str:
@@ -219,11 +220,3 @@ def _percent(part: int, whole: int) -> str:
 
 def _percent_of(stack: StackEstimate) -> str:
     return f"{_percent(stack.stack_bytes, stack.reserve_bytes)} %"
-
-
-def _cut(text: str, width: int) -> str:
-    """The text, shortened in the middle: both ends of names tell them apart."""
-    if len(text) <= width:
-        return text
-    left = (width - 1) // 2
-    return f"{text[:left]}…{text[len(text) - (width - 1 - left) :]}"

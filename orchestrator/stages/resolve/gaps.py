@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from orchestrator.core.call import refused_dtypes, tensor_names
@@ -63,7 +64,8 @@ class Gaps:
     ) -> None:
         self._catalog = catalog
         self._span_of = span_of
-        self._elsewhere = elsewhere
+        # Reading all lists takes longer than anything else here.
+        self._elsewhere = elsewhere and cache(elsewhere)
         self._allowed = allowed
         self._found: dict[Diagnostic, _Found] = {}
 

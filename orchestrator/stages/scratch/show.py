@@ -6,6 +6,8 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from orchestrator.terminal import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -29,7 +31,7 @@ def scratch_text(calls: Sequence[ScratchCall]) -> str:
     for (model, method), group in groupby(
         zip(calls, rows, strict=True), lambda item: (item[0].model, item[0].method)
     ):
-        lines += [f"{model}, method {method}", _line(_TITLES, widths)]
+        lines += [f"{model}, method {printable(method)}", _line(_TITLES, widths)]
         lines += [_line(row, widths) + _remark(call) for call, row in group]
         lines.append("")
     return "\n".join(lines[:-1])

@@ -286,9 +286,7 @@ def test_names_of_others(name: str, why: str) -> None:
     assert problem.hint == f'choose another name, such as "my-{name}"'
 
 
-@pytest.mark.parametrize(
-    "path", ["", "/m/a.pte", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"]
-)
+@pytest.mark.parametrize("path", ["", "/", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"])
 def test_bad_paths(path: str) -> None:
     (problem,) = problems_of(SMALL.replace("../m/add_mul.pte", path))
     assert (problem.code, problem.where and problem.where.line) == ("bad-value", 4)

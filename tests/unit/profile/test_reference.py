@@ -69,6 +69,7 @@ M4 = SMALL.replace("host", "cortex-m4")
         M4.replace('path = "a.pte"', 'path = "a.pte", region = "psram"'),
         SMALL + 'target.optimize = "debug"\nkernels.libraries = ["portable"]\n',
         SMALL + 'description = "one line"\n',
+        SMALL.replace("a.pte", "/m/a.pte"),
         *(SMALL.replace("host", cpu) for cpu in CPUS),
         *(
             SMALL.replace("host", b.cpu) + f'target.board = "{b.name}"\n'
@@ -93,7 +94,7 @@ def test_good_profiles(text: str) -> None:
         SMALL.replace('target.cpu = "host"', "target = {}"),
         SMALL.replace("host", "z80"),
         SMALL.replace('models = [{path = "a.pte"}]', ""),
-        SMALL.replace("a.pte", "/a.pte"),
+        SMALL + 'operators.include_yaml = ["/a.yaml"]\n',
         SMALL.replace("a.pte", "b\\\\a.pte"),
         SMALL.replace('path = "a.pte"', ""),
         SMALL + 'target.isa = "mve"\n',

@@ -53,7 +53,7 @@ def test_no_compiler_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         problem.message == "no C compiler for the QEMU plugin that counts instructions"
     )
-    assert problem.hint == 'apt-get install gcc, or pip install "orchestrator[zig]"'
+    assert problem.hint == 'apt-get install gcc, or pip install -e ".[zig]"'
 
 
 def test_a_compiler_that_fails(

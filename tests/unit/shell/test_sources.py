@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import tomli
 
+from orchestrator import distribution
 from orchestrator.shell import sources
 from orchestrator.shell.qemu_plugin import SOURCE
 
@@ -16,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_the_sources_are_beside_the_package() -> None:
     assert sources.native_root() == ROOT
-    assert sources.PACKAGE_FOLDER == ROOT / "orchestrator"
+    assert distribution.PACKAGE_FOLDER == ROOT / "orchestrator"
 
 
 def test_every_native_file_is_listed() -> None:
@@ -53,11 +55,19 @@ def test_libraries_are_the_folders_with_a_list() -> None:
 def test_a_wheel_has_the_sources_inside(tmp_path: Path, *, inside: bool) -> None:
     package = tmp_path / "orchestrator"
     (package / "shell").mkdir(parents=True)
-    for name in ("__init__.py", "shell/__init__.py", "shell/sources.py"):
+    for name in (
+        "__init__.py",
+        "distribution.py",
+        "shell/__init__.py",
+        "shell/sources.py",
+    ):
         (package / name).write_text((ROOT / "orchestrator" / name).read_text())
     if inside:
         (package / "_native").mkdir()
-    code = "from orchestrator.shell.sources import *; print(native_root())"
+    code = (
+        "from orchestrator.shell.sources import *; print(native_root())\n"
+        "from orchestrator.distribution import *; print(pip_install('zig'))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
@@ -65,5 +75,20 @@ def test_a_wheel_has_the_sources_inside(tmp_path: Path, *, inside: bool) -> None
         text=True,
         check=True,
     )
-    expected = package / "_native" if inside else tmp_path
-    assert done.stdout.strip() == str(expected.resolve())
+    root, command = done.stdout.splitlines()
+    assert root == str((package / "_native" if inside else tmp_path).resolve())
+    wheel = 'pip install "pte-orchestrator[zig]"'
+    assert command == (wheel if inside else 'pip install -e ".[zig]"')
+
+
+def test_a_checkout_elsewhere_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert distribution.pip_install("export") == f'pip install -e "{ROOT}[export]"'
+
+
+def test_the_distribution_has_the_name_of_the_project() -> None:
+    project = tomli.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == distribution.DISTRIBUTION
+    assert list(project["scripts"]) == ["orchestrator"]

@@ -206,8 +206,7 @@ def test_zig_that_is_not_installed(
         code="toolchain-missing",
         message="zig is not installed",
         notes=(("found", "the Python package ziglang"),),
-        hint='pip install "orchestrator[zig]";'
-        " `orchestrator doctor` lists what is there",
+        hint='pip install -e ".[zig]"; `orchestrator doctor` lists what is there',
     )
 
 

@@ -1,0 +1,62 @@
+"""Fenced blocks of the documentation, and the commands in them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = tuple(
+    sorted(
+        path
+        for pattern in ("README.md", "docs/*.md", "examples/**/README.md")
+        for path in ROOT.glob(pattern)
+    )
+)
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block; `name` is its page and its place among those of its language."""
+
+    name: str
+    text: str
+
+    @property
+    def commands(self) -> list[str]:
+        """Commands of a shell block, without comments."""
+        text = re.sub(r"\\\n\s*|(&&)\n\s*", r"\1 ", self.text)
+        parts = re.split(r"\n|&&", re.sub(r"\s+# .*", "", text))
+        return [part.strip() for part in parts if part.strip()]
+
+
+@cache
+def blocks(language: str) -> dict[str, Block]:
+    """All blocks of a language, by name: `README.md 1`."""
+    found = {}
+    for page in PAGES:
+        texts = [
+            text
+            for tag, text in _FENCE.findall(page.read_text(encoding="utf-8"))
+            if tag == language
+        ]
+        for number, text in enumerate(texts, 1):
+            name = f"{page.relative_to(ROOT)} {number}"
+            found[name] = Block(name, text)
+    return found
+
+
+def inline_commands(page: str) -> list[list[str]]:
+    """Words of the commands that running text shows with a file of `profiles/`."""
+    text = _FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    codes = (" ".join(code.split()) for code in _INLINE.findall(text))
+    return [
+        shlex.split(code)
+        for code in codes
+        if code.startswith("orchestrator ") and " profiles/" in code
+    ]

@@ -1,0 +1,117 @@
+"""What the documentation shows can be typed: profiles load, commands are understood.
+
+`tests/integration/test_doc_blocks.py` runs the commands.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import tomli
+from packaging.requirements import Requirement
+
+from orchestrator.arguments import parser
+from orchestrator.distribution import DISTRIBUTION
+from orchestrator.profile import load_profile
+from orchestrator.shell.sources import library_names
+from tests.doc_blocks import PAGES, ROOT, blocks, inline_commands
+
+TARGET = '[target]\ncpu = "cortex-m4"\n'
+MODEL = '[[models]]\npath = "m.pte"\n'
+SOURCE = '[[models]]\nsource = "m.py:build"\nlowering = "ethos-u55-128"\n'
+REGIONS = "".join(
+    f'[[memory.regions]]\nname = "{name}"\norigin = {origin}\nsize = "1 MiB"\n{kind}\n'
+    for name, origin, kind in (
+        ("flash", "0x08000000", 'kind = "flash"'),
+        ("dtcm", "0x20000000", ""),
+        ("sram", "0x24000000", ""),
+    )
+)
+LIBRARIES = '[kernels]\nlibraries = ["cmsis_nn", "cortex_m"]\n'
+"""What a part of a profile lacks to be one."""
+
+BEFORE = {"docs/memory.md 2": REGIONS, "examples/cmsis_nn/README.md 1": LIBRARIES}
+"""What the text around a block says that the profile has, too."""
+
+
+def _whole(text: str) -> str:
+    """The profile that a block is, or is a part of."""
+    if re.search(r"^schema = ", text, re.MULTILINE):
+        return text
+    if not text.startswith("[") or text.startswith("[models."):
+        text = SOURCE + text
+    head = 'schema = 1\nname = "shown"\n'
+    if "[target]" not in text:
+        head += TARGET
+    # Arrays of tables go on: a part may begin below one.
+    return head + ("" if "[[models]]" in text else MODEL) + text
+
+
+@pytest.mark.parametrize("name", blocks("toml"))
+def test_a_profile_that_is_shown_is_valid(name: str) -> None:
+    text = _whole(BEFORE.get(name, "") + blocks("toml")[name].text)
+    profile = load_profile(
+        Path("profiles/shown.toml"),
+        text_of=lambda _: text,
+        is_file=lambda _: True,
+        known_libraries=(*library_names(), "cmsis_nn"),
+    )
+    assert profile.name
+
+
+def test_the_profile_of_the_readme_is_checked_in() -> None:
+    shown = tomli.loads(blocks("toml")["README.md 1"].text)
+    checked_in = tomli.loads((ROOT / f"profiles/{shown['name']}.toml").read_text())
+    assert {k: v for k, v in checked_in.items() if k != "description"} == shown
+
+
+def _understood(words: list[str]) -> None:
+    """The program takes these arguments, and profiles of the repository exist."""
+    args = parser().parse_args(words[1:])
+    for path in (getattr(args, "profile", None), *getattr(args, "profiles", ())):
+        if path is not None and str(path).startswith(("profiles/", "examples/")):
+            assert (ROOT / path).is_file(), path
+    if scenario := getattr(args, "scenario", None):
+        assert (ROOT / scenario).is_file(), scenario
+
+
+def _installs(words: list[str]) -> None:
+    """pip finds the project, and it has the extras."""
+    project = tomli.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == DISTRIBUTION
+    for word in words[words.index("install") + 1 :]:
+        if word in ("-e", "-q"):
+            continue
+        wanted = Requirement(re.sub(r"^\.(?=\[|$)", DISTRIBUTION, word))
+        assert wanted.name == DISTRIBUTION, word
+        assert wanted.extras <= set(project["optional-dependencies"]), word
+
+
+@pytest.mark.parametrize("name", blocks("sh"))
+def test_commands_that_are_shown_are_understood(name: str) -> None:
+    commands = blocks("sh")[name].commands
+    assert commands
+    for command in commands:
+        words = shlex.split(command.partition(" > ")[0])
+        match Path(words[0]).name:
+            case "orchestrator":
+                _understood(words)
+            case "pip":
+                _installs(words)
+
+
+def test_hints_in_running_text_name_the_distribution() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for found in re.findall(r"`pip install ([^`]*orchestrator[^`]*)`", text):
+            assert found.strip('"').startswith((DISTRIBUTION, "path/to/")), page
+
+
+def test_commands_in_the_readme_are_understood() -> None:
+    commands = inline_commands("README.md")
+    assert len(commands) > 6
+    for words in commands:
+        _understood(words)
