@@ -103,7 +103,7 @@ def test_what_a_process_started_ends_with_it_when_it_takes_too_long(
     tmp_path: Path,
 ) -> None:
     """It would keep its pipes open, and us waiting."""
-    code = f"{NOTE} os.fork() or note('child'); time.sleep(600)"
+    code = f"{NOTE} os.fork() or note('child'); time.sleep(90)"
     start = time.monotonic()
     assert _python(code, tmp_path, timeout_s=2.0).status == TIMED_OUT
     assert time.monotonic() - start < 60
@@ -113,7 +113,7 @@ def test_what_a_process_started_ends_with_it_when_it_takes_too_long(
 def test_what_a_process_started_ends_with_it_when_we_are_interrupted(
     tmp_path: Path,
 ) -> None:
-    code = f"{NOTE} os.fork() or note('child'); time.sleep(600)"
+    code = f"{NOTE} os.fork() or note('child'); time.sleep(90)"
     command = (sys.executable, "-c", code)
     children = []
 
@@ -133,7 +133,7 @@ def test_a_process_that_does_not_end_when_asked_is_made_to(
 ) -> None:
     monkeypatch.setattr("orchestrator.shell.process._GRACE_S", 0.1)
     ignore = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-    command = (sys.executable, "-c", f"{ignore} {NOTE} note('me'); time.sleep(600)")
+    command = (sys.executable, "-c", f"{ignore} {NOTE} note('me'); time.sleep(90)")
     with started(command, cwd=tmp_path, env={}, ask_first=True) as process:
         _number(tmp_path / "me")
     assert process.returncode == -signal.SIGKILL
@@ -142,11 +142,11 @@ def test_a_process_that_does_not_end_when_asked_is_made_to(
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children")
 @pytest.mark.parametrize("ask_first", [False, True])
 def test_a_process_ends_when_we_are_killed(tmp_path: Path, ask_first: bool) -> None:  # noqa: FBT001
-    child = f"{NOTE} note('child'); time.sleep(600)"
+    child = f"{NOTE} note('child'); time.sleep(90)"
     parent = (
         "from orchestrator.shell.process import started; import sys, time, pathlib\n"
         f"with started((sys.executable, '-c', {child!r}), cwd=pathlib.Path.cwd(),"
-        f" env={{}}, ask_first={ask_first}): time.sleep(600)"
+        f" env={{}}, ask_first={ask_first}): time.sleep(90)"
     )
     with subprocess.Popen(
         (sys.executable, "-c", parent), cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}
