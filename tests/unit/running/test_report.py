@@ -127,7 +127,7 @@ def test_failures() -> None:
             ),
             ("method state", "0 of 640 bytes used"),
         ),
-        hint="give smaller inputs, or export the model with larger upper bounds",
+        hint="see what the firmware printed",
     )
     assert "error[device-error]" in render_diagnostics(found)
 
@@ -165,6 +165,7 @@ def test_data() -> None:
         "fresh": True,
         "error": "Ok",
         "instruction": None,
+        "failure": None,
         "state_bytes": 640,
         "state_used_bytes": 600,
         "outputs": [
