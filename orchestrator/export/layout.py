@@ -150,8 +150,11 @@ def channels_last(source: Source) -> Iterator[list[str]]:
     """
     notes: list[str] = []
     leaves = _pytree.tree_leaves(source.inputs)
-    images = [at for at, leaf in enumerate(leaves) if _is_image(leaf)]
-    copied = [at for at in images if not _is_channels_last(leaves[at])]
+    copied = [
+        at
+        for at, leaf in enumerate(leaves)
+        if _is_image(leaf) and not _is_channels_last(leaf)
+    ]
 
     def enter(_: Any, args: Any) -> Any:
         values, spec = _pytree.tree_flatten(args)
@@ -166,7 +169,7 @@ def channels_last(source: Source) -> Iterator[list[str]]:
     if copied:
         notes.append(_border_note(copied))
         hooks.append(source.module.register_forward_pre_hook(enter))
-    if copied or not images:
+    if not _is_saved(source, copied):
         hooks.append(source.module.register_forward_hook(leave))
     inside = _ImageOperators()
     try:
@@ -177,6 +180,17 @@ def channels_last(source: Source) -> Iterator[list[str]]:
             hook.remove()
     if inside.copied:
         notes.append(_inside_note(inside.copied))
+
+
+def _is_saved(source: Source, copied: list[int]) -> bool:
+    """Whether callers have channels-last images already, and take such."""
+    images = [leaf for leaf in _pytree.tree_leaves(source.inputs) if _is_image(leaf)]
+    if copied or not images:
+        return False
+    # Images of one channel or one pixel do not tell; the module does.
+    images = [image for image in images if not _has_one_layout(image)]
+    weights = [weight for weight in source.module.parameters() if _is_image(weight)]
+    return bool(images) or any(w.dim_order() == _CHANNELS_LAST for w in weights)
 
 
 class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is Any

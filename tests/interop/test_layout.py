@@ -14,31 +14,22 @@ from orchestrator.cli import run
 from tests.tools import need_toolchain
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
-CODE = Path(__file__).with_name("layout_nets.py")
+CODE = Path(__file__).parents[1] / "data" / "layout" / "nets.py"
 BORDER = "default layout, and each run copies to channels-last"
 NETS = {
-    # By name: whether an image is copied at the border.
+    # By name: whether an image is copied at the border. The programs of all networks
+    # are in tests/data/layout; tests/qemu/test_layout.py runs them.
     "basic": True,
-    "depthwise": True,
-    "pools": True,
-    "transposed": True,
-    "one_pixel": False,
     "one_channel": False,
-    "residual": True,
-    "two_inputs": True,
-    "view": True,
-    "shuffled": True,
     "pixels": True,
-    "halves": True,
-    "tokens": True,
-    "rows": True,
-    "decoder": False,
+    "view": True,
     "changes_view": False,
+    "pixels_saved": False,
 }
-KEPT = ("changes_view",)
-"""They change a view of an image, and stay as they are."""
-MOST_ERROR = 0.03
-"""Of the range of an output: a few steps of int8; mixed up items are far more."""
+KEPT = "changes_view"
+"""Changes a view of an image, and stays as it is."""
+MOST_ERROR = 0.1
+"""A few steps of int8; items mixed up are far more."""
 
 pytestmark = [
     pytest.mark.executorch,
@@ -79,16 +70,14 @@ def _exported(
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("suffix", ["", "_saved"])
 def test_firmware_gives_what_quantized_pytorch_gives(
-    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain("host", "gnu")
-    names = [f"{name}{suffix}" for name in NETS]
-    profile = _profile(tmp_path, names)
+    profile = _profile(tmp_path, list(NETS))
     exported = _exported(profile, capsys)
     assert run(["build", str(profile)]) == 0
-    for name in names:
+    for name, is_copied in NETS.items():
         model = exported[name]
         folder = Path(model["program"]).parent
         words = ["run", str(profile), "--model", name, "--json"]
@@ -101,12 +90,11 @@ def test_firmware_gives_what_quantized_pytorch_gives(
         assert call["error"] == "Ok", name
         for output in call["outputs"]:
             error = float(output["comparison"]["max_abs_error"])
-            assert error <= MOST_ERROR * 4, f"{name}: {error}"
-        own = name.removesuffix(suffix)
+            assert error <= MOST_ERROR, f"{name}: {error}"
         copies = [text for text in model["warnings"] if BORDER in text]
-        assert bool(copies) is (NETS[own] and not suffix), name
+        assert bool(copies) is is_copied, name
         left = [text for text in model["warnings"] if "left to portable" in text]
-        assert bool(left) is (own in KEPT and not suffix), name
+        assert bool(left) is (name == KEPT), name
 
 
 def test_the_warning_names_model_and_remedy(
