@@ -62,8 +62,13 @@ def explained(
         error,
         place,
         state_bytes=state_bytes,
-        missing=[
-            *(str(name) for name, _ in facts.gaps),
-            *(missing.name for missing in facts.resolution.missing),
-        ],
+        # What the profile allows to be missing is a gap as well.
+        missing=list(
+            dict.fromkeys(
+                (
+                    *(str(name) for name, _ in facts.gaps),
+                    *(missing.name for missing in facts.resolution.missing),
+                )
+            )
+        ),
     )
