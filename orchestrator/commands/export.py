@@ -51,8 +51,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     finally:
         inputs.reporter.close()
     for name, exported in found.items():
-        for text in exported.facts["warnings"]:
-            console.talk(f"warning[left-over]: {name}: {text}")
+        for code, text in exported.facts["warnings"]:
+            console.talk(f"warning[{code}]: model {name}: {text}")
     console.document(
         {
             "profile": profile.name,
@@ -79,7 +79,7 @@ def _document(
         "files": sorted(facts["files"]),
         "folders": sorted(facts["folders"]),
         "distributions": facts["distributions"],
-        "warnings": facts["warnings"],
+        "warnings": [text for _, text in facts["warnings"]],
         "verified": facts.get("verified"),
     }
     if args.explain:

@@ -151,6 +151,8 @@ def _failed(done: process.Finished, command: tuple[str, ...]) -> MismatchError:
             code="firmware-failed",
             message="the firmware did not finish",
             notes=tuple(notes),
-            hint="build the profile again; a longer --timeout may help slow models",
+            hint="give a longer --timeout, or see whether a loop in the model ends"
+            if done.status == process.TIMED_OUT
+            else "see what it printed",
         )
     )

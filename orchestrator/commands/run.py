@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.device_status import explained
 from orchestrator.commands.firmware import carry_out, need_runnable
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
     MismatchError,
+    OrchestratorError,
     SourceSpan,
     UsageError,
 )
@@ -24,7 +27,12 @@ from orchestrator.running.inputs import command_line_call
 from orchestrator.running.outputs import output_files
 from orchestrator.running.product import Product, read_product
 from orchestrator.running.protocol import CallResult, DeviceError, decode_response
-from orchestrator.running.report import failures, render_table, report_data
+from orchestrator.running.report import (
+    Failure,
+    failures,
+    render_table,
+    report_data,
+)
 from orchestrator.running.scenario import read_scenario
 from orchestrator.shell.files import read_file, read_text_file, write_atomic
 from orchestrator.shell.stamp import STAMP_NAME, is_current
@@ -71,14 +79,15 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if args.output_dir is not None:
         for name, data in output_files(results):
             write_atomic(args.output_dir / name, data)
-    document = report_data(calls, results, outputs, tolerance)
+    failure = _failure(pipeline, calls, results)
+    document = report_data(calls, results, outputs, tolerance, failure)
     table = render_table(calls, outputs, tolerance)
     if measured is not None:
         document["profile"] = measured.data
         table += f"\n{measured.table}"
     console.document(document)
     console.data(table)
-    problems = failures(calls, results, outputs, tolerance)
+    problems = failures(calls, results, outputs, tolerance, failure)
     if problems and console.json:
         # The document tells everything; a second one would not be JSON any more.
         console.problems(problems)
@@ -86,6 +95,30 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if problems:
         raise MismatchError(problems)
     return ExitCode.OK
+
+
+def _failure(
+    pipeline: Pipeline, calls: tuple[Call, ...], results: tuple[CallResult, ...]
+) -> Failure | None:
+    """What the device's status means; None if all is well, or the profile is not."""
+    for call, result in zip(calls, results, strict=False):
+        if result.error is DeviceError.Ok:
+            continue
+        # A profile that does not build any more must not hide what the device said.
+        with suppress(OrchestratorError):
+            found = explained(
+                pipeline,
+                result.error,
+                model=call.method.model,
+                method=call.method.name,
+                instruction=result.instruction,
+            )
+            models = pipeline.profile.models
+            index = [model.name for model in models].index(call.method.model)
+            key = "path" if models[index].source is None else "source"
+            where = pipeline.profile.span("models", index, key)
+            return Failure(explanation=found, where=where)
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,18 @@ ETHOS_U: Final = tuple(
 LOWERINGS: Final = (PORTABLE, CORTEX_M, XNNPACK, *ETHOS_U)
 
 
+def kernel_libraries(lowering: str | None) -> tuple[str, ...]:
+    """Kernel libraries that a lowered program calls, in the order they are tried.
+
+    Args:
+        lowering: None for programs that are given as they are.
+    """
+    if lowering is None:
+        return ("portable",)
+    own = ("cortex_m",) if lowering == CORTEX_M else ()
+    return (*own, "quantized", "portable")
+
+
 class Activations(StrEnum):
     """What activations are quantized to."""
 
@@ -132,6 +144,11 @@ def vela_text(vela: Vela, config: str) -> str:
     return " ".join(
         (*(f"--{key}={value}" for key, value in named.items() if value), *vela.flags)
     )
+
+
+def needed_library(lowering: str) -> str:
+    """Library without which no program runs that was quantized so; "" if unknown."""
+    return "" if lowering == XNNPACK else kernel_libraries(lowering)[0]
 
 
 def refusal(lowering: str, quantize: Quantize) -> tuple[str, str]:

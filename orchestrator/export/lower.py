@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,19 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from orchestrator.core.lowering import CORTEX_M, ETHOS_U, PORTABLE
 from orchestrator.export.failure import ExportError
+from orchestrator.export.layout import (
+    channels_last,
+    check_views,
+    is_quantized,
+    with_one_layout,
+)
 
 if TYPE_CHECKING:
     from orchestrator.export.request import Request
     from orchestrator.export.source import Source
 
+_MOST_ERROR = 1e-3
+"""Of the largest result: what other orders of the same sums may bring."""
 _LOWERINGS = "orchestrator.export.lowerings"
 
 
@@ -29,16 +38,26 @@ def lowering_module(name: str) -> Any:
     return import_module(f"{_LOWERINGS}.{own}")
 
 
-def quantized(source: Source, request: Request) -> Any:
-    """The module that is lowered: quantized if the request says so.
+def arranged(source: Source, request: Request) -> Source:
+    """The model with example inputs as the lowering wants them; the same values."""
+    is_int8 = request.quantize is not None or is_quantized(source.module)
+    if request.lowering != CORTEX_M or not is_int8:
+        return source
+    return with_one_layout(source)
+
+
+def quantized(source: Source, request: Request) -> tuple[Any, list[str]]:
+    """The module that is lowered, quantized if the request says so; warnings.
 
     Raises:
         ExportError: PyTorch refuses to export or to quantize it.
     """
     if request.quantize is None:
-        return source.module
+        if request.lowering == CORTEX_M and is_quantized(source.module):
+            return _captured(source, request)
+        return source.module, []
     quantizer = lowering_module(request.lowering).quantizer(request)
-    graph = _exported(source.module, source).module(check_guards=False)
+    graph, notes = _captured(source, request)
     with ExportError.around("cannot-quantize", "PyTorch cannot quantize the model"):
         prepared = prepare_pt2e(graph, quantizer)
     with ExportError.around(
@@ -47,7 +66,39 @@ def quantized(source: Source, request: Request) -> Any:
         for sample in source.calibration:
             prepared(*copy.deepcopy(sample))
     with ExportError.around("cannot-quantize", "PyTorch cannot quantize the model"):
-        return convert_pt2e(prepared)
+        return convert_pt2e(prepared), notes
+
+
+def _captured(source: Source, request: Request) -> tuple[Any, list[str]]:
+    """The graph of the module, with the layout that the lowering wants; warnings."""
+    if request.lowering != CORTEX_M:
+        return _graph(source), []
+    with suppress(ExportError):
+        with channels_last(source) as notes:
+            graph = _graph(source)
+        if _computes_the_same(graph, source):
+            return graph, notes
+    note = "its images stay as they are: in channels-last layout it does not work"
+    return _graph(source), [note]
+
+
+def _graph(source: Source) -> Any:
+    return _exported(source.module, source).module(check_guards=False)
+
+
+def _computes_the_same(graph: Any, source: Source) -> bool:
+    """Whether a graph gives for the example what its module gives.
+
+    It does not where the module changes a view of an image in place: there was a copy.
+    """
+    for got, want in zip(
+        reference(graph, source), reference(source.module, source), strict=True
+    ):
+        if isinstance(want, torch.Tensor) and want.numel():
+            bound = _MOST_ERROR * float(want.abs().max())
+            if not torch.allclose(got, want, rtol=0.0, atol=bound, equal_nan=True):
+                return False
+    return True
 
 
 def _exported(module: Any, source: Source) -> Any:
@@ -74,7 +125,9 @@ def lowered(module: Any, source: Source, request: Request) -> Any:
         " out variant of an operator of your own",
     ):
         edge = lowering_module(request.lowering).lowered(program, request)
-        return edge.to_executorch()
+        program = edge.to_executorch()
+        check_views(program)
+        return program
 
 
 def reference(module: Any, source: Source) -> list[Any]:
@@ -110,11 +163,7 @@ def left_over(program: Any, request: Request) -> list[str]:
     found = [f"{n} ({c})" for n, c in sorted(calls.items()) if n.startswith(_HEAVY)]
     if not found:
         return []
-    why = "; are module and inputs channels-last?"
-    return [
-        f"{request.lowering} left to portable kernels: {', '.join(found)}"
-        f"{why if request.lowering == CORTEX_M else ''}"
-    ]
+    return [f"{request.lowering} left to portable kernels: {', '.join(found)}"]
 
 
 _HEAVY = (

@@ -106,16 +106,18 @@ def _once(request: Request) -> dict[str, Any]:
     unknown = unknown_versions() if request.accelerate else []
     source = _source(request)
     lower.lowering_module(request.lowering)
+    source = lower.arranged(source, request)
     start = time.process_time()
     with accelerated() if request.accelerate else nullcontext() as ledger:
-        module = lower.quantized(source, request)
+        module, notes = lower.quantized(source, request)
         outputs = lower.reference(module, source)
         program = lower.lowered(module, source, request)
     return {
         "program": bytes(program.buffer),
         "warnings": [
-            *(f"lowering is not accelerated: {text}" for text in unknown),
-            *lower.left_over(program, request),
+            *(("left-over", f"lowering is not accelerated: {u}") for u in unknown),
+            *(("default-layout", note) for note in notes),
+            *(("left-over", text) for text in lower.left_over(program, request)),
         ],
         "seconds": time.process_time() - start,
         "ledger": None if ledger is None else asdict(ledger),

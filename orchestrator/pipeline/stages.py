@@ -153,9 +153,9 @@ class Stages(Inputs):
         ]
         names = {m.name for m in missing}
         found += [
-            f"warning[left-over]: model {name}: {text}"
+            f"warning[{code}]: model {name}: {text}"
             for name, exported in self.exported.items()
-            for text in exported.facts["warnings"]
+            for code, text in exported.facts["warnings"]
         ]
         found += [
             f"warning[not-missing]: operators.allow_missing names {name},"

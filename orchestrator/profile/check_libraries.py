@@ -5,6 +5,12 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from orchestrator.core.lowering import (
+    LOWERINGS,
+    PORTABLE,
+    kernel_libraries,
+    needed_library,
+)
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
@@ -13,7 +19,6 @@ from orchestrator.profile.fields import (
     near_name,
     shown,
 )
-from orchestrator.profile.model import DEFAULT_LIBRARIES
 from orchestrator.profile.parsed import array_of, missing_file, table_of, text_of
 
 if TYPE_CHECKING:
@@ -45,7 +50,8 @@ def check_libraries(
     yield from _check_custom(document, custom, shipped, is_file)
     known = sorted({*shipped, *custom.values()})
     yield from _check_names(document, ("kernels", "libraries"), known)
-    listed = array_of(document, "kernels", "libraries") or DEFAULT_LIBRARIES
+    yield from _check_lowerings(document, custom)
+    listed = array_of(document, "kernels", "libraries") or default_libraries(document)
     used = {*custom.values(), *(n for n in listed if isinstance(n, str)), *IMPLICIT}
     for operator in table_of(document, "kernels", "operators"):
         where = ("kernels", "operators", operator)
@@ -53,6 +59,55 @@ def check_libraries(
         for index, name in enumerate(array_of(document, *where)):
             if name in known and name not in used:
                 yield _unused(document, (*where, index), str(name))
+
+
+def default_libraries(document: Document) -> tuple[str, ...]:
+    """Libraries that the models call, in the order they are tried."""
+    chosen = [
+        kernel_libraries(_lowering(document, index))
+        for index in range(len(array_of(document, "models")))
+    ]
+    # Each is a tail of the longest.
+    return max(chosen, key=len, default=kernel_libraries(None))
+
+
+def _lowering(document: Document, index: int) -> str | None:
+    """What a model is lowered for; None if it is not."""
+    table = table_of(document, "models", index)
+    if "source" not in table:
+        return None
+    return text_of(document, "models", index, "lowering") or PORTABLE
+
+
+def _check_lowerings(
+    document: Document, custom: Mapping[int, str]
+) -> Iterator[Diagnostic]:
+    """Models that are quantized for kernels of a library that is left out."""
+    listed = [n for n in array_of(document, "kernels", "libraries") if n]
+    # Others may have kernels for the same operators.
+    if not listed or custom or table_of(document, "kernels", "operators"):
+        return
+    for index in range(len(array_of(document, "models"))):
+        lowering = _lowering(document, index)
+        if lowering not in LOWERINGS:
+            continue
+        library = needed_library(lowering)
+        is_quantized = "quantize" in table_of(document, "models", index)
+        if not is_quantized or not library or library in listed:
+            continue
+        every = [
+            *(n for n in kernel_libraries(lowering) if n not in listed),
+            *map(str, listed),
+        ]
+        yield Diagnostic(
+            code="missing-library",
+            message=f"a model quantized for {lowering} needs the kernel library"
+            f" {shown(library)}",
+            where=document.span("kernels", "libraries"),
+            notes=(("asked by", str(document.span("models", index))),),
+            hint=f"write libraries = [{', '.join(map(shown, every))}], or leave it out",
+        )
+        return
 
 
 def _unused(document: Document, where: KeyPath, name: str) -> Diagnostic:

@@ -27,7 +27,11 @@ from orchestrator.core.regions import (
     TensorPin,
 )
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
-from orchestrator.profile.check_libraries import IMPLICIT, default_name
+from orchestrator.profile.check_libraries import (
+    IMPLICIT,
+    default_libraries,
+    default_name,
+)
 from orchestrator.profile.checked import (
     Budget,
     CustomLibrary,
@@ -334,7 +338,7 @@ def _kernel_choice(
 ) -> KernelChoice:
     folder = document.folder("kernels", "custom")
     custom = tuple(_custom(t, folder) for t in table.custom)
-    named = table.libraries
+    named = table.libraries or default_libraries(document)
     implicit = [name for name in IMPLICIT if name in known_libraries]
     return KernelChoice(
         libraries=(

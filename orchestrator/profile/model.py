@@ -240,18 +240,18 @@ class CustomTable(Table):
     )
 
 
-DEFAULT_LIBRARIES = ("portable",)
 _Libraries = Annotated[tuple[StrictStr, ...], AfterValidator(not_empty)]
 
 
 class KernelsTable(Table):
     """Where kernels come from."""
 
-    libraries: _Libraries = Field(
-        default=DEFAULT_LIBRARIES,
+    libraries: _Libraries | None = Field(
+        default=None,
         description="Kernel libraries; the first that has a fitting kernel wins. "
         "Custom libraries that are not named here come before all that are; "
-        "`prim_ops` comes last.",
+        "`prim_ops` comes last. Default: `portable`, before it `quantized` if a model "
+        "has `source`, and before both `cortex_m` if one is lowered for `cortex-m`.",
         examples=[["portable"]],
         json_schema_extra={"minItems": 1, "uniqueItems": True},
     )

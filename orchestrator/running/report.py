@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
@@ -14,9 +15,11 @@ from orchestrator.running.values import ListValue, OtherValue, describe, kind_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from orchestrator.errors import SourceSpan
     from orchestrator.running.compare import Comparison, OutputResult, Tolerance
     from orchestrator.running.product import Port
     from orchestrator.running.protocol import CallResult
+    from orchestrator.running.status import Explanation
     from orchestrator.running.values import Call, RunValue
 
 _HEAD: Final = (
@@ -28,6 +31,19 @@ _HEAD: Final = (
     "tolerance",
     "result",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why the call that failed on the device did; it ends a run, so there is one.
+
+    Args:
+        explanation: What its status means.
+        where: Line of the profile that names the model.
+    """
+
+    explanation: Explanation
+    where: SourceSpan
 
 
 def render_table(
@@ -75,6 +91,7 @@ def report_data(
     results: Sequence[CallResult],
     outputs: Sequence[OutputResult],
     tolerance: Tolerance | None,
+    failure: Failure | None = None,
 ) -> dict[str, object]:
     """The same and more as JSON data; the keys are stable.
 
@@ -86,6 +103,7 @@ def report_data(
         results: Of `decode_response`.
         outputs: Of `compare_calls`.
         tolerance: None if nothing was compared.
+        failure: Of the call that failed on the device; None if it is not known.
     """
     return {
         "ok": not failures(calls, results, outputs, tolerance),
@@ -97,6 +115,7 @@ def report_data(
                 "fresh": call.fresh,
                 "error": result.error.name,
                 "instruction": result.instruction,
+                "failure": _failure_data(result, failure),
                 "state_bytes": call.method.state_bytes,
                 "state_used_bytes": result.state_used_bytes,
                 "outputs": [_output_data(o) for o in outputs if o.call == number],
@@ -104,6 +123,15 @@ def report_data(
             for number, (call, result) in enumerate(zip(calls, results, strict=False))
         ],
     }
+
+
+def _failure_data(
+    result: CallResult, failure: Failure | None
+) -> dict[str, object] | None:
+    """As `orchestrator decode` says it, and the line of the profile."""
+    if result.error is DeviceError.Ok or failure is None:
+        return None
+    return {**failure.explanation.data, "where": str(failure.where)}
 
 
 def _output_data(item: OutputResult) -> dict[str, object]:
@@ -163,6 +191,7 @@ def failures(
     results: Sequence[CallResult],
     outputs: Sequence[OutputResult],
     tolerance: Tolerance | None,
+    failure: Failure | None = None,
 ) -> tuple[Diagnostic, ...]:
     """What to raise as a MismatchError; empty if the run is right.
 
@@ -171,6 +200,7 @@ def failures(
         results: Of `decode_response`.
         outputs: Of `compare_calls`.
         tolerance: None if nothing was compared.
+        failure: Of the call that failed on the device; None if it is not known.
     """
     found = [
         _mismatch(calls[item.call], item, item.comparison, tolerance)
@@ -178,7 +208,7 @@ def failures(
         if item.comparison is not None and not item.comparison.is_ok
     ]
     found += [
-        _device_error(number, calls[number], result)
+        _device_error(number, calls[number], result, failure)
         for number, result in enumerate(results)
         if result.error is not DeviceError.Ok
     ]
@@ -217,38 +247,39 @@ def _number_text(number: float) -> str:
     return f"{number:.9g}" if isinstance(number, float) else str(number)
 
 
-def _device_error(number: int, call: Call, result: CallResult) -> Diagnostic:
+def _device_error(
+    number: int, call: Call, result: CallResult, failure: Failure | None
+) -> Diagnostic:
     error, method = result.error, call.method
-    if result.instruction is None:
-        stage, notes = "could not be loaded", []
-    else:
-        stage = "stopped"
-        notes = [("instruction", str(result.instruction))]
+    stage, step, source = "could not be loaded", "", ""
+    if result.instruction is not None:
+        stage, step = "stopped", str(result.instruction)
+    hint = "see what the firmware printed"
+    if failure is not None:
+        step, source = failure.explanation.place.step, failure.explanation.place.source
+        hint = failure.explanation.remedy
     return Diagnostic(
         code="device-error",
         message=f"{method} {stage} on the device: {error.name}",
+        where=None if failure is None else failure.where,
         notes=(
             ("at", f"call {number}"),
             ("model", method.model),
             ("method", method.name),
-            *notes,
+            *((("instruction", step),) if step else ()),
+            *((("exported from", source),) if source else ()),
             ("error", f"{error.name} ({int(error)}): {error.meaning}"),
             (
                 "method state",
                 f"{result.state_used_bytes} of {method.state_bytes} bytes used",
             ),
         ),
-        hint=_HINTS.get(
-            error, "build the profile again, and see what the firmware printed"
-        ),
+        hint=_HINTS.get(error, hint),
     )
 
 
 _HINTS: Final = {
-    DeviceError.InvalidArgument: "check sizes and values of the inputs",
-    DeviceError.ShapeTooLarge: "give smaller inputs, or export the model with larger "
-    "upper bounds",
-    DeviceError.InstructionLimit: "check whether the program ends for these inputs",
     DeviceError.ImageDamaged: "build the profile again: the firmware was changed after"
     " it was linked",
 }
+"""Where a run knows better than somebody who has a status alone."""

@@ -78,11 +78,18 @@ class Place:
         owner = f'model "{self.model}", method "{self.method.name}"'
         if self.instruction is None:
             return owner
+        return f"{owner}: instruction {self.step}"
+
+    @property
+    def step(self) -> str:
+        """`12, which calls aten::add.out`; "" if no instruction failed."""
+        if self.instruction is None:
+            return ""
         does = _does(self.instructions[self.instruction], self.method)
-        index = f"instruction {self.instruction}"
+        index = str(self.instruction)
         if self.origin != self.instruction:
             index += f" ({self.origin} of the program)"
-        return f"{owner}: {index}, which {does}"
+        return f"{index}, which {does}"
 
     @property
     def source(self) -> str:
@@ -231,6 +238,24 @@ class Explanation:
     error: DeviceError
     place: Place
     remedy: str
+
+    @property
+    def data(self) -> dict[str, object]:
+        """The same as JSON data; the keys are stable."""
+        place = self.place
+        return {
+            "code": int(self.error),
+            "name": self.error.name,
+            "meaning": self.error.meaning,
+            "model": place.model,
+            "method": place.method.name,
+            "instruction": place.instruction,
+            "program_instruction": place.origin,
+            "operator": place.operator or None,
+            "source": place.source or None,
+            "remedy": self.remedy,
+            "sentence": self.sentence,
+        }
 
     @property
     def sentence(self) -> str:

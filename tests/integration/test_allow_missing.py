@@ -50,6 +50,8 @@ def test_methods_without_the_missing_operator_run(
         scenario.write_text(json.dumps({**case, "runs": [call]}))
         done = w.run("run", "--scenario", str(scenario))
         codes[call["method"]] = (done.code, "OperatorMissing" in done.out + done.err)
+        hint = "hint: the profile allows aten::sigmoid.out to be missing; add what"
+        assert (hint in done.err) is (done.code != 0)
     failed = codes.pop("decode")
     assert failed == (10, True)
     assert set(codes.values()) == {(0, False)}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.cli import run
+from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace, write_product
 from tests.tools import need_tool, need_toolchain
 
@@ -94,3 +95,30 @@ def test_a_failed_instruction_is_named(
     )
     assert run([*words, "--profile", str(w.profile)]) == 0
     assert capsys.readouterr().out.splitlines()[0] == document["sentence"]
+
+    # `run` says the same, and where the model is named.
+    case = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
+    done = w.run("run", *case, "--json")
+    assert done.code == 10
+    said_by_run = json.loads(done.out)
+    assert not said_by_run["ok"]
+    (call,) = said_by_run["calls"]
+    assert (call["error"], call["instruction"]) == ("NotSupported", int(instruction))
+    assert call["failure"] == {**document, "where": f"{w.profile}:10"}
+    done = w.run("run", *case)
+    assert done.code == 10
+    used = call["state_used_bytes"], call["state_bytes"]
+    assert done.err.endswith(
+        "error[device-error]: model.forward stopped on the device: NotSupported\n"
+        f"  --> {w.profile}:10\n"
+        "   |\n"
+        '10 | path = "model.pte"\n'
+        "   = at: call 0\n"
+        "   = model: model\n"
+        "   = method: forward\n"
+        f"   = instruction: {instruction}, which calls aten::add.out\n"
+        "   = error: NotSupported (12): a kernel has no code for its arguments\n"
+        f"   = method state: {used[0]} of {used[1]} bytes used\n"
+        "   hint: change the model so that it calls aten::add.out otherwise, or choose"
+        " another library in [kernels.operators]\n"
+    )

@@ -51,6 +51,7 @@ from orchestrator.targets import CPUS, resolve_target
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ROOT = Path(__file__).parents[3]
 MAIN = Path("profiles/doorbell.toml")
 SMALL = """\
 schema = 1
@@ -72,8 +73,8 @@ def load(text: str, **others: str) -> Profile:
     return load_profile(
         MAIN,
         text_of=text_of,
-        is_file=lambda path: path.suffix in (".pte", ".yaml"),
-        known_libraries=("portable", "quantized"),
+        is_file=lambda path: path.suffix in (".pte", ".py", ".yaml"),
+        known_libraries=("cortex_m", "portable", "quantized"),
     )
 
 
@@ -350,6 +351,64 @@ def test_unaligned_accesses_where_there_is_no_choice(
     assert problem.notes == (("found", found),)
     assert problem.hint == "leave it out"
     assert str(problem.where) == "profiles/doorbell.toml:5"
+
+
+PYTHON_MODEL = 'schema = 1\nname = "small"\ntarget.cpu = "host"\n'
+
+
+def _models(*lowerings: str) -> str:
+    return PYTHON_MODEL + "".join(
+        f'[[models]]\nname = "m{i}"\nsource = "net.py:build"\nquantize = {{}}\n{line}\n'
+        for i, line in enumerate(lowerings)
+    )
+
+
+@pytest.mark.parametrize(
+    ("lowerings", "libraries"),
+    [
+        (["", 'lowering = "cortex-m"'], ("cortex_m", "quantized", "portable")),
+        (['lowering = "cortex-m"', ""], ("cortex_m", "quantized", "portable")),
+        ([""], ("quantized", "portable")),
+        (['lowering = "xnnpack"'], ("quantized", "portable")),
+        (['lowering = "ethos-u55-64"'], ("quantized", "portable")),
+    ],
+)
+def test_a_lowering_brings_its_libraries(
+    lowerings: list[str], libraries: tuple[str, ...]
+) -> None:
+    assert load(_models(*lowerings)).kernels.libraries == libraries
+    assert load(SMALL).kernels.libraries == ("portable",)
+
+
+def test_the_first_profile_of_the_docs_needs_nothing_else() -> None:
+    text = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    model = text.split("```toml\n", 1)[1].split("```", 1)[0]
+    profile = load(PYTHON_MODEL + model)
+    assert [m.name for m in profile.models] == ["keywords"]
+    assert profile.kernels.libraries == ("cortex_m", "quantized", "portable")
+
+
+@pytest.mark.parametrize(
+    ("lowering", "listed", "line"),
+    [
+        ("cortex-m", '"portable"', '"cortex_m", "quantized", "portable"'),
+        ("cortex-m", '"quantized"', '"cortex_m", "portable", "quantized"'),
+        ("portable", '"portable"', '"quantized", "portable"'),
+        ("ethos-u55-64", '"portable"', '"quantized", "portable"'),
+    ],
+)
+def test_a_library_that_a_lowering_needs_is_left_out(
+    lowering: str, listed: str, line: str
+) -> None:
+    text = _models(f'lowering = "{lowering}"') + f"[kernels]\nlibraries = [{listed}]\n"
+    (problem,) = problems_of(text)
+    assert problem.code == "missing-library"
+    assert str(problem.where) == "profiles/doorbell.toml:10"
+    assert problem.notes == (("asked by", "profiles/doorbell.toml:4"),)
+    assert problem.hint == f"write libraries = [{line}], or leave it out"
+    # Somebody's own library may have the same operators, and others may not be called.
+    load(text + '[[kernels.custom]]\nname = "mine"\nfunctions = "a/functions.yaml"\n')
+    load(text.replace("quantize = {}", ""))
 
 
 def test_toolchain_that_cannot_build_for_the_cpu(

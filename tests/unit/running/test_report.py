@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from math import inf, nan
 from typing import Any, Final
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.errors import Diagnostic
+from orchestrator.errors import Diagnostic, SourceSpan
+from orchestrator.pte.program import Frame
 from orchestrator.pte.value_kind import ValueKind
 from orchestrator.render import render_diagnostics
 from orchestrator.running.compare import Tolerance, compare_calls
@@ -17,8 +19,15 @@ from orchestrator.running.npy import Array
 from orchestrator.running.outputs import output_files
 from orchestrator.running.product import Port, ProductMethod
 from orchestrator.running.protocol import CallResult, DeviceError
-from orchestrator.running.report import failures, render_table, report_data
+from orchestrator.running.report import (
+    Failure,
+    failures,
+    render_table,
+    report_data,
+)
+from orchestrator.running.status import Place, explain_status
 from orchestrator.running.values import Call, OtherValue, RunValue
+from tests.unit.stages.products import program_of
 
 
 def floats(*values: float) -> Array:
@@ -127,9 +136,36 @@ def test_failures() -> None:
             ),
             ("method state", "0 of 640 bytes used"),
         ),
-        hint="give smaller inputs, or export the model with larger upper bounds",
+        hint="see what the firmware printed",
     )
     assert "error[device-error]" in render_diagnostics(found)
+
+
+def test_a_failure_is_explained() -> None:
+    (method,) = program_of("add_mul").methods
+    frame = Frame(filename="net.py", line=7, name="forward", context="x")
+    method = replace(method, frames=((frame,),) * len(method.instructions))
+    place = Place(model="kws", method=method, instruction=1)
+    failure = Failure(
+        explanation=explain_status(DeviceError.NotSupported, place, state_bytes=0),
+        where=SourceSpan(file="product.toml", line=4, text='path = "kws.pte"'),
+    )
+    results = [failed(DeviceError.NotSupported, 1)]
+    (found,) = failures(CALLS[:1], results, (), None, failure)
+    assert found.where == failure.where
+    assert dict(found.notes)["instruction"] == f"1, which calls {place.operator}"
+    assert dict(found.notes)["exported from"] == "net.py:7"
+    assert found.hint == failure.explanation.remedy
+    document = report_data(CALLS[:1], results, (), None, failure)
+    calls: Any = document["calls"]
+    assert calls[0]["failure"] == {
+        **failure.explanation.data,
+        "where": "product.toml:4",
+    }
+    # After linking the firmware was changed: no status of the device says that.
+    damaged = [failed(DeviceError.ImageDamaged, None)]
+    (found,) = failures(CALLS[:1], damaged, (), None, failure)
+    assert found.hint.startswith("build the profile again: the firmware was changed")
 
 
 def test_method_that_does_not_load() -> None:
@@ -165,6 +201,7 @@ def test_data() -> None:
         "fresh": True,
         "error": "Ok",
         "instruction": None,
+        "failure": None,
         "state_bytes": 640,
         "state_used_bytes": 600,
         "outputs": [

@@ -38,6 +38,10 @@ class _Module:
         """None."""
         return ()
 
+    def modules(self):
+        """Itself alone."""
+        return (self,)
+
 
 class nn:  # noqa: N801
     """Modules."""

@@ -20,8 +20,11 @@ class _Edge:
         """The bytes that the module holds."""
         data = self.exported_program().own.program
         plan = SimpleNamespace(operators=[], chains=[], delegates=[])
+        graph = SimpleNamespace(graph_module=SimpleNamespace(modules=lambda: ()))
         return SimpleNamespace(
-            buffer=data, executorch_program=SimpleNamespace(execution_plan=[plan])
+            buffer=data,
+            executorch_program=SimpleNamespace(execution_plan=[plan]),
+            exported_program=lambda: graph,
         )
 
 

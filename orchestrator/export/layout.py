@@ -1,0 +1,274 @@
+"""Images in channels-last layout, as int8 kernels of Cortex-M want. Needs PyTorch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import torch
+from executorch.exir import memory
+from torch.fx import GraphModule
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree
+
+from orchestrator.export.failure import ExportError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.export.source import Source
+
+_CONTIGUOUS = (0, 1, 2, 3)
+_CHANNELS_LAST = (0, 2, 3, 1)
+_RANK = len(_CONTIGUOUS)
+_IMAGE_OPERATORS = frozenset(
+    {
+        *("conv2d", "conv_transpose2d"),
+        *("avg_pool2d", "max_pool2d", "adaptive_avg_pool2d"),
+    }
+)
+"""Operators whose int8 kernels take images in channels-last layout alone."""
+_CONTIGUOUS_OPERATORS = frozenset(
+    {
+        *("view", "view_as", "reshape", "reshape_as", "flatten", "unflatten"),
+        *("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "unfold"),
+        *("stack", "unsqueeze", "repeat", "matmul", "__matmul__", "einsum", "linear"),
+        *("layer_norm", "group_norm", "scaled_dot_product_attention"),
+    }
+)
+"""Operators that read the items of an image in the order they lie in.
+
+ExecuTorch makes views of bytes of what they become, which is right for contiguous
+tensors alone.
+"""
+_VIEWS = frozenset(
+    {
+        *("__getitem__", "slice", "narrow", "chunk", "split", "split_with_sizes"),
+        *("tensor_split", "permute", "transpose", "swapaxes", "movedim", "expand"),
+        *("expand_as", "broadcast_to"),
+    }
+)
+"""Operators that give views, which are contiguous copies in ExecuTorch's programs."""
+_SAVE = ".to(memory_format=torch.channels_last)"
+
+
+def is_quantized(module: Any) -> bool:
+    """Whether a module has scales already, as `convert_pt2e` leaves them."""
+    return any(
+        getattr(node.target, "namespace", "") == "quantized_decomposed"
+        for part in module.modules()
+        if isinstance(part, GraphModule)
+        for node in part.graph.nodes
+    )
+
+
+def with_one_layout(source: Source) -> Source:
+    """The same, example images of one channel or pixel with channels-last strides.
+
+    Their bytes are the same in both layouts, but strides decide about those of what is
+    computed of them.
+    """
+    return replace(
+        source,
+        inputs=_pytree.tree_map(
+            lambda leaf: (
+                leaf.to(memory_format=torch.channels_last)
+                if _is_image(leaf) and _has_one_layout(leaf)
+                else leaf
+            ),
+            source.inputs,
+        ),
+    )
+
+
+def check_views(program: Any) -> None:
+    """Refuse a program that reads a tensor in another order than it was written.
+
+    Views share the bytes of their base, whatever its dim order is.
+
+    Args:
+        program: ExecuTorch's program manager.
+
+    Raises:
+        ExportError: There is such a view.
+    """
+    nodes = [
+        node
+        for part in program.exported_program().graph_module.modules()
+        if isinstance(part, GraphModule)
+        for node in part.graph.nodes
+        if node.target is memory.view
+    ]
+    for node in nodes:
+        base, view = node.args[0].meta["spec"], node.meta["spec"]
+        orders = (tuple(base.dim_order), tuple(view.dim_order))
+        if all(order == tuple(sorted(order)) for order in orders):
+            continue
+        places = torch.arange(prod(base.shape))
+        places = places.reshape([base.shape[d] for d in orders[0]])
+        places = places.permute([orders[0].index(d) for d in range(len(orders[0]))])
+        read = places.reshape(list(view.shape)).permute(orders[1]).flatten()
+        if not torch.equal(read, torch.arange(read.numel())):
+            raise ExportError(
+                "cannot-lower",
+                "ExecuTorch would mix up the items of a view",
+                notes=(
+                    (
+                        "found",
+                        f"{list(base.shape)} with dim order {list(orders[0])}, viewed"
+                        f" as {list(view.shape)}",
+                    ),
+                    *_lines_of(node),
+                ),
+                hint="call .contiguous() before it is viewed, reshaped or flattened",
+            )
+
+
+def _lines_of(node: Any) -> list[tuple[str, str]]:
+    """The line of Python that made a node."""
+    lines = (node.meta.get("stack_trace") or "").strip().splitlines()
+    files = [line.strip() for line in lines if line.strip().startswith("File ")]
+    return [("at", files[-1])] if files else []
+
+
+@contextmanager
+def channels_last(source: Source) -> Iterator[list[str]]:
+    """While a module is captured, give its operators images in channels-last layout.
+
+    Callers of the program keep the layout of the example inputs: images are copied
+    where they enter and leave the module, and inside where the module itself makes
+    them contiguous.
+
+    Args:
+        source: A model; the block captures its module.
+
+    Yields:
+        What is copied in every run, and how to save that: full after the block.
+    """
+    notes: list[str] = []
+    leaves = _pytree.tree_leaves(source.inputs)
+    copied = [
+        at
+        for at, leaf in enumerate(leaves)
+        if _is_image(leaf) and not _is_channels_last(leaf)
+    ]
+
+    def enter(_: Any, args: Any) -> Any:
+        values, spec = _pytree.tree_flatten(args)
+        for at in copied:
+            values[at] = _to_channels_last(values[at])
+        return _pytree.tree_unflatten(values, spec)
+
+    def leave(_: Any, __: Any, outputs: Any) -> Any:
+        return _pytree.tree_map(_to_contiguous, outputs)
+
+    hooks = []
+    if copied:
+        notes.append(_border_note(copied))
+        hooks.append(source.module.register_forward_pre_hook(enter))
+    if not _is_saved(source, copied):
+        hooks.append(source.module.register_forward_hook(leave))
+    inside = _ImageOperators()
+    try:
+        with inside:
+            yield notes
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if inside.copied:
+        notes.append(_inside_note(inside.copied))
+
+
+def _is_saved(source: Source, copied: list[int]) -> bool:
+    """Whether callers have channels-last images already, and take such."""
+    images = [leaf for leaf in _pytree.tree_leaves(source.inputs) if _is_image(leaf)]
+    if copied or not images:
+        return False
+    # Images of one channel or one pixel do not tell; the module does.
+    images = [image for image in images if not _has_one_layout(image)]
+    weights = [weight for weight in source.module.parameters() if _is_image(weight)]
+    return bool(images) or any(w.dim_order() == _CHANNELS_LAST for w in weights)
+
+
+class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is Any
+    """Operators on images get them in channels-last layout; counts the copies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.copied: Counter[str] = Counter()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Call the function."""
+        del types
+        name = getattr(func, "__name__", "").partition(".")[0]
+        if name in _IMAGE_OPERATORS and args and _is_image(args[0]):
+            if not _is_channels_last(args[0]):
+                self.copied[name] += 1
+                args = (_to_channels_last(args[0]), *args[1:])
+        elif name in _CONTIGUOUS_OPERATORS:
+            args = _pytree.tree_map(_to_contiguous, args)
+        result = func(*args, **(kwargs or {}))
+        return _pytree.tree_map(_dense, result) if name in _VIEWS else result
+
+
+def _is_image(value: Any) -> bool:
+    """Whether a value is a tensor [N, C, H, W] of floating point numbers."""
+    return (
+        isinstance(value, torch.Tensor)
+        and value.ndim == _RANK
+        and value.is_floating_point()
+    )
+
+
+def _is_channels_last(image: Any) -> bool:
+    return _has_one_layout(image) or image.dim_order() == _CHANNELS_LAST
+
+
+def _has_one_layout(image: Any) -> bool:
+    """Whether it has one channel or one pixel, and with that the same bytes anyhow."""
+    _, channels, height, width = image.shape
+    return _is_one(channels) or (_is_one(height) and _is_one(width))
+
+
+def _is_one(size: Any) -> bool:
+    # Sizes that change are symbols, which must not be asked: they would be fixed.
+    return isinstance(size, int) and size == 1
+
+
+def _to_channels_last(image: Any) -> Any:
+    return image.contiguous(memory_format=torch.channels_last)
+
+
+def _to_contiguous(value: Any) -> Any:
+    if not _is_image(value) or value.dim_order() == _CONTIGUOUS:
+        return value
+    return value.contiguous()
+
+
+def _dense(value: Any) -> Any:
+    """The same, a copy in channels-last layout if that is its layout."""
+    if _is_image(value) and not _has_one_layout(value) and _is_channels_last(value):
+        return value.clone(memory_format=torch.channels_last)
+    return value
+
+
+def _border_note(copied: list[int]) -> str:
+    names = ", ".join(map(str, copied))
+    what = f"inputs {names} are" if len(copied) > 1 else f"input {names} is"
+    return (
+        f"{what} in PyTorch's default layout, and each run copies to channels-last; to"
+        f" save the copy, write {_SAVE} after the module and its example inputs"
+    )
+
+
+def _inside_note(copied: Counter[str]) -> str:
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(copied.items()))
+    return (
+        f"each run copies to channels-last before {names}; to save the copies, keep"
+        " what the model computes there in channels-last layout"
+    )

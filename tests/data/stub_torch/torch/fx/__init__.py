@@ -1,0 +1,5 @@
+"""Graphs, of which there are none."""
+
+
+class GraphModule:
+    """A module with a graph."""
