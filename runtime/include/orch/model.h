@@ -150,7 +150,8 @@ bool items_fit(const ModelMethod& method, const Value& list,
                Span<const Port> items, bool writable);
 
 /// Copies a tensor input into place: `data` holds its elements in the dim order
-/// of the program. Errors: InvalidArgument (sizes), ShapeTooLarge.
+/// of the program, and may lie in an arena, as the output of another method
+/// does. Errors: InvalidArgument (sizes), ShapeTooLarge.
 Error set_input(const ModelMethod& method, uint32_t index, const void* data,
                 Span<const int32_t> sizes);
 
