@@ -317,11 +317,11 @@ def _method(
     arenas = f"{method.base}_arenas" if len(m.arena_bytes) > 1 else ""
     size = programs[method.model].size_bytes
     ready = f"{method.base}_ready" if at_load else "load_linked"
+    last = f",\n    {limit}" if limit else ""
     return (
         f"constexpr ModelMethod {method.base}_method = {{\n"
         f'    "{method.model}", "{m.name}",'
         f" {{{model_symbol(method.model)}, {size}}}, {method.index},\n"
         f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr,"
-        f" {_start(method, memory) or ready},\n"
-        f"    {limit}}};"
+        f" {_start(method, memory) or ready}{last}}};"
     )

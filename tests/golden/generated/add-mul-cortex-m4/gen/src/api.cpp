@@ -28,8 +28,7 @@ constexpr Span<uint8_t> test_add_forward_arenas[] = {Span<uint8_t>(test_add_forw
 
 constexpr ModelMethod test_add_forward_method = {
     "add", "forward", {orch_model_add, 1344}, 0,
-    {test_add_forward_state}, {test_add_forward_arenas}, &test_add_forward_loaded, nullptr, load_linked,
-    0};
+    {test_add_forward_state}, {test_add_forward_arenas}, &test_add_forward_loaded, nullptr, load_linked};
 
 }  // namespace
 
