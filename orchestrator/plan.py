@@ -165,7 +165,7 @@ def plan_build(
     generate = add(
         "generate",
         stage={"resolve": resolve, "memory": memory},
-        profile=settings("name", "registry", "trace", "integrity"),
+        profile=settings("name", "limits", "registry", "trace", "integrity"),
     )
     compiled = add(
         "compile",

@@ -36,7 +36,7 @@ void write_rows(const Padded& padded, const int8_t* x, int8_t* y) {
     for (int32_t j = 0; j < padded.in[1]; ++j) {
       int8_t* to = y + (i * items[0] + j * items[1]);
       for (int32_t k = padded.in[2]; k > 0; --k) {
-        memcpy(to, x, static_cast<size_t>(row));
+        memmove(to, x, static_cast<size_t>(row));
         x += row;
         to += items[2];
       }

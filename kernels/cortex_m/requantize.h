@@ -16,6 +16,7 @@ inline int32_t high_multiply(int32_t value, int32_t multiplier) {
 /// value / 2^exponent, rounded to nearest, ties away from zero. `exponent` is
 /// 0 to 31.
 inline int32_t divide_by_power(int32_t value, uint32_t exponent) {
+  exponent &= 31;
   if (exponent == 0) return value;
   const int32_t lower = static_cast<int32_t>(static_cast<uint32_t>(value) -
                                              (value < 0 ? 1U : 0U));
@@ -55,13 +56,15 @@ ORCH_ALWAYS_INLINE int32_t multiply_and_divide(int32_t value,
 #endif
 }
 
-/// Whether scales may have this shift: sums have 32 bits.
+/// Whether scales may have this shift: sums have 32 bits. Where memories
+/// overlap, what was written may be a shift after this was asked: then five
+/// bits count.
 inline bool is_shift(int32_t shift) { return shift >= -31 && shift <= 31; }
 
 /// value * 2^shift, for a shift from 0 to 31. Overflow wraps around.
 ORCH_ALWAYS_INLINE int32_t shifted_left(int32_t value, int32_t shift) {
   return static_cast<int32_t>(static_cast<uint32_t>(value)
-                              << static_cast<uint32_t>(shift));
+                              << (static_cast<uint32_t>(shift) & 31));
 }
 
 /// value * multiplier / 2^31 * 2^shift + offset, for a shift that `is_shift`

@@ -122,6 +122,10 @@ Error div_out_mode(const Args& args) {
       common, self, other, out, [floor](auto type) {
         using T = typename decltype(type)::type;
         return [floor](T a, T b) {
+          if constexpr (!kIsFloating<T>) {
+            // Again: where memories overlap, what was written may be a divisor.
+            if (b == T(0)) return T(0);
+          }
           return floor ? divide_floor(a, b) : divide_trunc(a, b);
         };
       });

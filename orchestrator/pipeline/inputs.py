@@ -357,6 +357,7 @@ class Inputs:
                 "name": p.name,
                 "target": (p.target, self.target.toolchain),
                 "models": [(m.name, m.load, m.pins.tensors) for m in p.models],
+                "limits": [m.instruction_limit for m in p.models],
                 "prelink": p.prelink,
                 "scratch": p.scratch,
                 # What lies where.

@@ -40,6 +40,7 @@ def check_models(
         if not isinstance(model, dict):
             continue
         yield from _check_origin(document, index)
+        yield from _check_limit(document, index)
         yield from _check_files(document, index, is_file)
         name = text_of(document, "models", index, "name")
         where: KeyPath = ("models", index, "name")
@@ -145,6 +146,19 @@ def _check_origin(document: Document, index: int) -> Iterator[Diagnostic]:
         return
     yield from check_quantize(document, index)
     yield from check_vela(document, index)
+
+
+def _check_limit(document: Document, index: int) -> Iterator[Diagnostic]:
+    model = table_of(document, "models", index)
+    if "max_instructions" in model and model.get("load") == "prelinked":
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"{key_text(('models', index, 'max_instructions'))} requires"
+            ' load = "pte"',
+            where=document.span("models", index, "max_instructions"),
+            notes=(("found", "a prelinked model, which no other program replaces"),),
+            hint="leave max_instructions out",
+        )
 
 
 def _unusable_stem(document: Document, where: KeyPath, stem: str) -> Diagnostic:

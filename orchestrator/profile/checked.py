@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.core.integrity import CheckImage
 from orchestrator.core.lowering import NO_VELA
@@ -112,6 +112,13 @@ class ModelSource:
     reads: tuple[NamedFile, ...] = ()
 
 
+DEFAULT_MAX_INSTRUCTIONS: Final = 1_000_000
+"""Of a run of a program that the device loads, where the profile says nothing.
+
+Programs without loops have some hundred; loops run theirs some thousand times.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEntry:
     """A model of the product.
@@ -125,6 +132,7 @@ class ModelEntry:
         load: How it gets onto the device.
         data: Files with constants that the program leaves outside.
         pins: Memories that its arenas have to lie in.
+        max_instructions: As the profile has it; None: it says nothing.
     """
 
     name: str
@@ -134,6 +142,17 @@ class ModelEntry:
     load: Load = Load.PTE
     data: tuple[NamedFile, ...] = ()
     pins: Pins = NO_PINS
+    max_instructions: int | None = None
+
+    @property
+    def instruction_limit(self) -> int:
+        """How many instructions a run executes; 0: any number.
+
+        A prelinked program is known, and no other one comes in its place.
+        """
+        if self.max_instructions is not None:
+            return self.max_instructions
+        return DEFAULT_MAX_INSTRUCTIONS if self.load is Load.PTE else 0
 
     @property
     def key(self) -> str:

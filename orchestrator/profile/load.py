@@ -265,6 +265,7 @@ def _model(table: ModelTable, folder: Path) -> ModelEntry:
         written=written,
         source=_source(table, function, folder) if function else None,
         load=Load(table.load),
+        max_instructions=table.max_instructions,
         data=tuple(_named(folder, text) for text in table.data),
         pins=Pins(
             every=table.region,

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import ConfigDict, Field, StrictBool, StrictStr
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
 
 from orchestrator.core.lowering import LOWERINGS, Activations, Weights
 from orchestrator.profile.checked import Load
@@ -13,6 +21,8 @@ from orchestrator.profile.fields import (
     RelativePath,
     RelativePattern,
     choice,
+    problem,
+    shown,
 )
 from orchestrator.profile.region_tables import (  # pydantic reads them
     ArenaRegions,  # noqa: TC001
@@ -25,6 +35,27 @@ from orchestrator.profile.source_fields import (  # pydantic reads them
     VelaOption,  # noqa: TC001
 )
 from orchestrator.profile.table import Table
+
+_MOST_INSTRUCTIONS: Final = 2**32 - 1
+"""The runtime counts them in 32 bits."""
+
+
+def _check_instructions(value: int) -> int:
+    if 0 <= value <= _MOST_INSTRUCTIONS:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}",
+        expected=f"an integer from 0 to {_MOST_INSTRUCTIONS}",
+        hint="write how many instructions a run may take; 0 is no limit",
+    )
+
+
+InstructionCount = Annotated[
+    StrictInt,
+    AfterValidator(_check_instructions),
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": _MOST_INSTRUCTIONS}),
+]
 
 
 class QuantizeTable(Table):
@@ -157,4 +188,11 @@ class ModelTable(Table):
         description="`pte`: the device loads the program, which lies in its flash. "
         "`prelinked`: the build has done that, the device starts with constant tables.",
         examples=["pte"],
+    )
+    max_instructions: InstructionCount | None = Field(
+        default=None,
+        description='With `load = "pte"`: how many instructions of the program a run'
+        " executes before it ends with `InstructionLimit`, so that no program loops for"
+        " ever. 0: any number. Default: 1000000.",
+        examples=[20000],
     )

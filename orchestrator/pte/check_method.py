@@ -30,8 +30,19 @@ if TYPE_CHECKING:
     from orchestrator.pte.program import Instruction, Method, Program
     from orchestrator.pte.values import Value
 
+_ITEMS_PER_BYTE: Final = 2
+"""Of the flatbuffer, that calls and lists of a method may have together.
+
+Calls may share one list of arguments, and without a bound a small file would keep the
+device busy for as long as the square of its size. What each has for itself takes four
+bytes or more. `MethodLoader::spend` of the runtime counts the same.
+"""
 _MOST_ARGS: Final = 65535
 """Of an instruction; the runtime counts them in 16 bits."""
+
+
+_LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
+"""Whose items name values."""
 
 
 def check_method(program: Program, method: Method, problems: Problems) -> None:
@@ -48,6 +59,8 @@ class _Check:
         self._place = method_place(method.name)
 
     def run(self) -> None:
+        if not self._check_items_in_all():
+            return  # what follows goes through every item
         self._check_arenas()
         for index, value in enumerate(self._method.values):
             self._check_value(index, value)
@@ -66,6 +79,38 @@ class _Check:
             found=found,
             expected=expected,
         )
+
+    def _check_items_in_all(self) -> bool:
+        method = self._method
+        calls = [
+            i.args
+            for i in method.instructions
+            if isinstance(i, KernelCall | DelegateCall)
+        ]
+        lists = {
+            index: len(value.items)
+            for index, value in enumerate(method.values)
+            if isinstance(value, _LISTS)
+        }
+        most = _ITEMS_PER_BYTE * self._program.flatbuffer_bytes
+        count = sum(map(len, calls)) + sum(lists.values())
+        count += sum(len(delegate.compile_specs) for delegate in method.delegates)
+        if count <= most:  # the kernel of a call depends on the tensors in its lists
+            count += sum(
+                lists[arg]
+                for i in method.instructions
+                if isinstance(i, KernelCall)
+                for arg in i.args
+                if arg in lists and not isinstance(method.values[arg], IntListValue)
+            )
+        if count > most:
+            self._problems.damaged(
+                "calls and lists share their items too often",
+                place=self._place,
+                found=f"{count} items or more",
+                expected=f"at most {most}, {_ITEMS_PER_BYTE} per byte of the program",
+            )
+        return count <= most
 
     def _check_arenas(self) -> None:
         sizes = self._method.arena_bytes

@@ -37,11 +37,12 @@ _MOST_VTABLE: Final = 256
 The device looks at all of it for each table.
 """
 
-_MOST_READS: Final = 8
+_MOST_READS: Final = 40
 """How often, on average, a byte may be read again through shared offsets.
 
 Offsets may share what they point to, so that a small file could otherwise describe
-more tables and lists than memory can hold.
+more tables and lists than memory can hold. Of values and instructions the device has a
+bound of its own, which is reached first: `check_method.py`.
 """
 
 
@@ -56,7 +57,10 @@ class Buffer:
         kinds: Of its tables, by name.
     """
 
-    __slots__ = ("_budget", "_kinds", "_strings", "_vtables", "data", "size")
+    __slots__ = (
+        *("_budget", "_kinds", "_numbers", "_strings", "_vtables"),
+        *("data", "size"),
+    )
 
     def __init__(self, data: bytes, size: int, kinds: Mapping[str, Kind]) -> None:
         self.data = data
@@ -64,6 +68,7 @@ class Buffer:
         self._kinds = kinds
         self._budget = _MOST_READS * self.size + 4096
         self._strings: dict[int, str] = {}
+        self._numbers: dict[tuple[int, str], tuple[int, ...]] = {}
         self._vtables: dict[int, tuple[int, ...]] = {}
 
     def root(self) -> Table:
@@ -177,6 +182,27 @@ class Buffer:
                 "the program refers to the same bytes over and over",
                 found=f"more than {_MOST_READS} reads per byte",
             )
+
+    def numbers_at(self, position: int, code: str, width: int) -> tuple[int, ...]:
+        """The vector of numbers at a byte position.
+
+        Raises:
+            DecodeError: It leaves the buffer, or is not aligned to its items.
+        """
+        known = self._numbers.get((position, code))
+        if known is not None:
+            return known
+        start, count = self.vector(position, width)
+        if start % width and count:
+            # The device reads vectors in place.
+            raise DecodeError(
+                "a vector is not aligned to its items",
+                found=f"{width}-byte items at byte {start}",
+            )
+        self.charge(count * width)
+        found = unpack_from(f"<{count}{code}", self.data, start)
+        self._numbers[position, code] = found
+        return found
 
     def string_at(self, position: int) -> str:
         """The string at a byte position.
@@ -314,15 +340,7 @@ class Table:
         at = self._target(slot)
         if not at:
             return None
-        start, count = self._buffer.vector(at, width)
-        if start % width and count:
-            # The device reads vectors in place.
-            raise DecodeError(
-                "a vector is not aligned to its items",
-                found=f"{width}-byte items at byte {start}",
-            )
-        self._buffer.charge(count * width)
-        return unpack_from(f"<{count}{code}", self._buffer.data, start)
+        return self._buffer.numbers_at(at, code, width)
 
     def int32s(self, slot: int) -> tuple[int, ...] | None:
         """A vector of signed 32-bit integers."""

@@ -244,6 +244,11 @@ class Program:
         return len(self.data)
 
     @property
+    def flatbuffer_bytes(self) -> int:
+        """Size of the part of the file that holds no segment."""
+        return self.size_bytes if self.header is None else self.header.program_bytes
+
+    @property
     def sha256(self) -> str:
         """Digest of the file, in hex; computed anew each time."""
         return hashlib.sha256(self.file).hexdigest()

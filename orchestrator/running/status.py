@@ -349,8 +349,8 @@ _REMEDIES: Final = {
     DeviceError.ShapeTooLarge: "give inputs of at most the sizes that the program was"
     " exported for",
     DeviceError.NotSupported: "change the model so that it calls operators otherwise",
-    DeviceError.InstructionLimit: "raise the limit, or see why the loop in the program"
-    " does not end",
+    DeviceError.InstructionLimit: "raise `max_instructions` of [[models]], or see why"
+    " the loop in the program does not end",
     DeviceError.ImageDamaged: "flash the firmware again; if it happens on the same"
     " device again, its flash is worn out or something overwrites it",
     DeviceError.MemoryNotSet: "give every input and output that is not planned its"

@@ -342,7 +342,7 @@ int run_call(File request, File response, Error intact, bool& failed) {
       }
     }
     call_trace.run();
-    status = execute(image);
+    status = run(method);
     call_trace.ran();
     outputs = static_cast<uint32_t>(image.outputs.size());
   }

@@ -71,9 +71,11 @@ bool holds(const Value& condition) {
 RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
   const uint32_t count = static_cast<uint32_t>(method.instructions.size());
   Value* const values = method.values.data();
-  // Of a compact method: they lie behind its instructions.
-  const ValueIndex* const table =
-      reinterpret_cast<const ValueIndex*>(method.instructions.end());
+#if ORCH_INDEX_BYTES == 4
+  constexpr const ValueIndex* table = nullptr;  // each instruction has its own
+#else
+  const ValueIndex* const table = method.args;
+#endif
   Trace trace(method);
   uint32_t executed = 0;
   uint32_t next = 0;

@@ -31,7 +31,7 @@ Error write_tensor(Tensor& tensor, const void* data,
                    Span<const int32_t> sizes) {
   ORCH_TRY(resize(tensor, sizes));
   const size_t bytes = tensor.nbytes();
-  if (bytes != 0) memcpy(tensor.memory, data, bytes);
+  if (bytes != 0) memmove(tensor.memory, data, bytes);
   return Error::Ok;
 }
 
@@ -39,7 +39,7 @@ Error read_tensor(const Tensor& tensor, void* data, size_t capacity,
                   int32_t* sizes) {
   const size_t bytes = tensor.nbytes();
   ORCH_CHECK(bytes <= capacity, Error::ShapeTooLarge);
-  if (bytes != 0) memcpy(data, tensor.memory, bytes);
+  if (bytes != 0) memmove(data, tensor.memory, bytes);
   if (sizes != nullptr) {
     for (int i = 0; i < tensor.dim; ++i) sizes[i] = tensor.size(i);
   }

@@ -70,6 +70,7 @@ Error MethodLoader::count_delegate_states(Bump& sizes) {
     DelegateHandle handle;
     CompileSpecs specs;
     ORCH_TRY(find_handle(i, handle, specs));
+    ORCH_TRY(spend(specs.count()));
     sizes.take<StateWord>(state_words(*handle.delegate));
     // A table may be listed again and again.
     ORCH_CHECK(sizes.used() <= INT32_MAX, Error::InvalidProgram);
@@ -153,6 +154,7 @@ Error MethodLoader::load_delegate_call(const FbTable& table,
                  static_cast<uint32_t>(index) < delegates_at_.count &&
                  at.count != 0 && at.count <= UINT16_MAX,
              Error::InvalidProgram);
+  ORCH_TRY(spend(at.count));
   for (uint32_t i = 0; i < at.count; ++i) {
     ORCH_CHECK(valid(args[i]), Error::InvalidProgram);
   }

@@ -165,8 +165,10 @@ Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
   return Error::UnsupportedProgram;  // of a newer ExecuTorch
 }
 
+/// `table`: of the instruction's content. Its arguments count once.
 Error MethodLoader::load_call(const FbTable& table, Pass pass,
                               Instruction& instruction) {
+  constexpr Pass kFirstOfCalls = kSettlesResults ? Pass::Results : Pass::Calls;
   const int32_t op_index = reader_.scalar<int32_t>(table, slot::kOpIndex);
   const FbVector at = reader_.vector(table, slot::kCallArgs, 4);
   const int32_t* const args = static_cast<const int32_t*>(reader_.items(at, 4));
@@ -174,8 +176,14 @@ Error MethodLoader::load_call(const FbTable& table, Pass pass,
                  static_cast<uint32_t>(op_index) < operators_.count &&
                  at.count != 0 && at.count <= UINT16_MAX,
              Error::InvalidProgram);
+  if (pass == kFirstOfCalls) ORCH_TRY(spend(at.count));
   for (uint32_t i = 0; i < at.count; ++i) {
     ORCH_CHECK(valid(args[i]), Error::InvalidProgram);
+    // Their items are what kernels are found for.
+    const Value& value = values_[args[i]];
+    if (pass == Pass::Calls && value.tag() == Tag::TensorList) {
+      ORCH_TRY(spend(value.list().count));
+    }
   }
   instruction.kind = Instruction::Kind::Kernel;
   instruction.arg_count = static_cast<uint16_t>(at.count);

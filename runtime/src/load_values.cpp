@@ -233,7 +233,8 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   if (buffer != 0) {  // mutable buffer with an initial state
 #if ORCH_COMMON_ARENAS
     // Another method would overwrite it.
-    ORCH_CHECK(!is_common(tensor.memory), Error::UnsupportedProgram);
+    ORCH_CHECK(bytes == 0 || !is_common(tensor.memory),
+               Error::UnsupportedProgram);
 #endif
     const FbVector segments =
         reader_.vector(root_, slot::kMutableDataSegments, 4);
@@ -342,13 +343,14 @@ Error MethodLoader::check_callers(const FbTable& plan) {
 }
 
 /// Items of lists must name values of the right kind.
-Error MethodLoader::check_lists() const {
+Error MethodLoader::check_lists() {
   for (int64_t i = 0; i < values_count_; ++i) {
     if (values_[i].tag() != Tag::IntList &&
         values_[i].tag() != Tag::TensorList) {
       continue;
     }
     const List& list = values_[i].list();
+    ORCH_TRY(spend(list.count));
     for (uint32_t k = 0; k < list.count; ++k) {
       if (list.tag == Tag::IntList) {
         const int64_t at = static_cast<const int64_t*>(list.items)[k];

@@ -53,7 +53,8 @@ class MethodLoader {
         kernels_(kernels),
         memory_(memory),
         state_(memory.state),
-        reader_(program.bytes_.data(), program.flatbuffer_size_) {}
+        reader_(program.bytes_.data(), program.flatbuffer_size_),
+        items_left_(2 * program.flatbuffer_size_) {}
 
   Error load(uint32_t method, MethodImage& image, size_t& state_used);
   /// Whether the program is newer than this loader, whatever `load` gave.
@@ -70,7 +71,7 @@ class MethodLoader {
   Error constant(uint32_t buffer, size_t bytes, const uint8_t*& data);
   Error subsegment(const FbTable& offsets, uint32_t index, size_t bytes,
                    const uint8_t*& data);
-  Error check_lists() const;
+  Error check_lists();
   Error check_callers(const FbTable& plan);
   /// The instructions are gone through several times, see `load`.
   enum class Pass { Results, Control, Calls };
@@ -87,6 +88,14 @@ class MethodLoader {
   Error start_delegates();
   Error load_delegate_call(const FbTable& table, Instruction& instruction);
 #endif
+  /// Counts items of vectors that are gone through for one value, call or
+  /// delegate. Offsets may share what they lead to: without a bound, a small
+  /// file would keep the loader busy for as long as the square of its size.
+  Error spend(uint32_t items) {
+    ORCH_CHECK(items <= items_left_, Error::InvalidProgram);
+    items_left_ -= items;
+    return Error::Ok;
+  }
   bool valid(int64_t value) const {
     return value >= 0 && value < values_count_;
   }
@@ -96,6 +105,7 @@ class MethodLoader {
   const MethodMemory& memory_;
   Bump state_;
   FbReader reader_;
+  uint32_t items_left_;
   FbTable root_;
   FbVector values_at_;
   FbVector operators_;

@@ -122,7 +122,7 @@ Error set_input(const ModelMethod& method, uint32_t index, const void* data,
   Tensor& tensor = input(method, index).tensor();
   ORCH_TRY(resize(tensor, sizes));
   const size_t bytes = tensor.nbytes();
-  if (bytes != 0) memcpy(tensor.memory, data, bytes);
+  if (bytes != 0) memmove(tensor.memory, data, bytes);
   return Error::Ok;
 }
 
@@ -131,7 +131,7 @@ Error get_output(const ModelMethod& method, uint32_t index, void* data,
   const Tensor& tensor = output(method, index).tensor();
   const size_t bytes = tensor.nbytes();
   ORCH_CHECK(bytes <= capacity, Error::ShapeTooLarge);
-  if (bytes != 0) memcpy(data, tensor.memory, bytes);
+  if (bytes != 0) memmove(data, tensor.memory, bytes);
   if (sizes != nullptr) {
     for (int i = 0; i < tensor.dim; ++i) sizes[i] = tensor.size(i);
   }

@@ -375,6 +375,31 @@ TEST_CASE("a program of nothing that takes a place is ready") {
   CHECK(execute(loaded.image).error == Error::Ok);
 }
 
+TEST_CASE("what is copied may lie in an arena") {
+  Product product;
+  const ModelMethod method = product.method(1);
+  REQUIRE(prepare(method) == Error::Ok);
+  const int32_t four[] = {4};
+  float* const at = input(method, 0).tensor().mutable_data<float>();
+  for (int i = 0; i < 8; ++i) at[i] = static_cast<float>(i);
+  // As an output of another method does where arenas overlap.
+  REQUIRE(set_input(method, 0, at + 1, four) == Error::Ok);
+  CHECK(at[0] == 1);
+  CHECK(at[3] == 4);
+  float* const result = output(method, 0).tensor().mutable_data<float>();
+  REQUIRE(result == at + 4);
+  for (int i = 0; i < 4; ++i) result[i] = static_cast<float>(i);
+  REQUIRE(get_output(method, 0, result + 1, 4 * sizeof(float), nullptr) ==
+          Error::Ok);
+  CHECK(result[1] == 0);
+  CHECK(result[4] == 3);
+  REQUIRE(read_tensor(output(method, 0).tensor(), result - 1, 4 * sizeof(float),
+                      nullptr) == Error::Ok);
+  CHECK(result[-1] == 0);
+  REQUIRE(write_tensor(input(method, 0).tensor(), at + 1, four) == Error::Ok);
+  CHECK(at[0] == 2);
+}
+
 TEST_CASE("inputs and outputs are copied with their sizes") {
   Product product;
   const ModelMethod method = product.method(1);

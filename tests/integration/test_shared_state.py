@@ -103,6 +103,14 @@ int main(void) {
   return 0;
 }
 """
+_RESET = """
+  /* So does resetting one that is prelinked. */
+  CHECK(given_shared_cache_p_peek_reset() == ORCH_OK);
+  CHECK(given_shared_cache_p_peek(none, all) == ORCH_OK);
+  CHECK(all[0] == 0.25f && all[20] == 0.25f);
+  CHECK(given_shared_cache_p_decode(ones, row, one, count) == ORCH_OK);
+  CHECK(count[0] == 3.0f); /* 2 at first, 1 by decode */
+"""
 _LOAD = """
   /* Loading one anew begins the state of all of them anew. */
   CHECK(given_shared_cache_peek_load(0, 0) == ORCH_OK);
@@ -117,7 +125,7 @@ _LOAD = """
 def test_an_application_sees_one_state(host: Product, end: str, tmp_path: Path) -> None:
     compiler = need_tool("gcc", "clang")
     source = tmp_path / "app.c"
-    text = _APPLICATION.replace("LOAD\n", "" if end else _LOAD)
+    text = _APPLICATION.replace("LOAD\n", _RESET if end else _LOAD)
     source.write_text(text.replace("@", end))
     program = tmp_path / "app"
     done = subprocess.run(

@@ -56,7 +56,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
     body += [
         *check_memory(method),
         "  if (error == orch::Error::Ok) {",
-        "    error = orch::execute(orch::image_of(method)).error;",
+        "    error = orch::run(method).error;",
         "  }",
     ]
     for port in outputs:
@@ -77,7 +77,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         *_prepared(entry, inputs),
         *check_memory(method),
         "  if (error == orch::Error::Ok) {",
-        "    error = orch::execute(orch::image_of(method)).error;",
+        "    error = orch::run(method).error;",
         "  }",
         "  return status(error);",
         "}",
@@ -87,7 +87,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         "  *instruction = UINT32_MAX;",
         *check_memory(method),
         "  if (error == orch::Error::Ok) {",
-        "    const orch::RunStatus run = orch::execute(orch::image_of(method));",
+        "    const orch::RunStatus run = orch::run(method);",
         "    error = run.error;",
         "    if (error != orch::Error::Ok) *instruction = run.instruction;",
         "  }",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.artifact import GeneratedFile, comment_text
@@ -60,13 +61,15 @@ def api_header(
     traced: bool = False,
     checked: bool = False,
     target: Target | None = None,
+    limits: Mapping[str, int] = MappingProxyType({}),
 ) -> GeneratedFile:
     """The public header: constants for every buffer, typed functions, C and C++.
 
     Methods of models in `linked` take no other program: they are prelinked. With
     `traced` it declares the hooks, and numbers the methods as these get them; with
     `checked`, the functions that compare flash with what was linked; with `target`
-    it refuses programs for a core that cannot run the library.
+    it refuses programs for a core that cannot run the library. `limits`: by model,
+    how many instructions a run executes; 0: any number.
     """
     guard = f"{identifier(profile).upper()}_H_"
     methods = api_methods(profile, programs, checked=checked)
@@ -120,7 +123,10 @@ def api_header(
     if checked:
         parts.append(check_declaration(profile))
     for m in methods:
-        parts.append(_c_method(m, memory_of(memory, m), is_linked=m.model in linked))
+        limit = limits.get(m.model, 0)
+        parts.append(
+            _c_method(m, memory_of(memory, m), is_linked=m.model in linked, limit=limit)
+        )
         if checked:
             parts.append(check_method_declaration(m))
     if methods:
@@ -137,7 +143,9 @@ def api_header(
     return GeneratedFile(f"gen/include/{profile}.h", "\n\n".join(parts) + "\n")
 
 
-def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> str:
+def _c_method(
+    method: ApiMethod, memory: MethodMemory, *, is_linked: bool, limit: int
+) -> str:
     upper = method.base.upper()
     lines = [f"/* Model {method.model}, method {method.method.name}. */"]
     lines += [f"/* {comment_text(remark)} */" for remark in method.remarks]
@@ -166,6 +174,8 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
     ]
     lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
     lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
+    if not is_linked:
+        lines.append(_limit_text(upper, limit))
     does = "\n/* Copies the inputs in, runs the method, copies the outputs out. */\n"
     if method.given:
         does = FORWARD_TEXT
@@ -190,15 +200,37 @@ def _c_method(method: ApiMethod, memory: MethodMemory, *, is_linked: bool) -> st
         " * `orchestrator decode` explains the status. */\n"
         f"orch_status {method.base}_run_at({run_at_parameters(method)});"
     )
-    if not is_linked:
-        lines.append(
-            "\n/* Loads the method out of another program with the same inputs and\n"
-            " * outputs: it runs in place of the linked one. It lies at a multiple of\n"
-            " * 16 and stays there. If it cannot be loaded, the next call loads the\n"
-            " * linked one; to go back to that, load null. */\n"
-            f"orch_status {method.base}_load(const void* program, uint32_t size);"
-        )
+    lines.append(_reset_text(method) if is_linked else _load_text(method))
     return "\n".join(lines)
+
+
+def _limit_text(upper: str, limit: int) -> str:
+    if not limit:
+        return "/* A run of a program that loops for ever does not end. */"
+    return (
+        "/* A run ends with ORCH_INSTRUCTION_LIMIT when it has executed so many\n"
+        " * instructions of the program and there are more. */\n"
+        f"#define {upper}_MAX_INSTRUCTIONS {limit}"
+    )
+
+
+def _load_text(method: ApiMethod) -> str:
+    return (
+        "\n/* Loads the method out of another program with the same inputs and\n"
+        " * outputs: it runs in place of the linked one. It lies at a multiple of\n"
+        " * 16 and stays there. If it cannot be loaded, the next call loads the\n"
+        " * linked one; to go back to that, load null. Either begins with its\n"
+        " * initial state. */\n"
+        f"orch_status {method.base}_load(const void* program, uint32_t size);"
+    )
+
+
+def _reset_text(method: ApiMethod) -> str:
+    return (
+        "\n/* Gives the method, and those that share its state, the state of before\n"
+        " * the first call. What was written to inputs is gone. */\n"
+        f"orch_status {method.base}_reset(void);"
+    )
 
 
 def _accessors(method: ApiMethod, port: Port) -> Iterable[str]:

@@ -28,6 +28,7 @@ from orchestrator.stages.generate.shared import (
     common_blocks,
     common_table,
     extra_includes,
+    reset_functions,
     sharing,
     start_declarations,
     start_definitions,
@@ -52,6 +53,7 @@ def api_source(
     *,
     delegates: Mapping[str, int] = MappingProxyType({}),
     integrity: CheckImage = CheckImage.NEVER,
+    limits: Mapping[str, int] = MappingProxyType({}),
 ) -> GeneratedFile:
     """Memory of every method, the method table, and the functions of the header.
 
@@ -63,6 +65,7 @@ def api_source(
         linked: By name of a prelinked model: its methods in the program's order.
         delegates: State bytes of the delegates of the product, by backend.
         integrity: When flash is compared with what was linked.
+        limits: By model, how many instructions a run executes; 0: any number.
     """
     checked = integrity is not CheckImage.NEVER
     methods = api_methods(profile, programs, checked=checked)
@@ -119,7 +122,13 @@ def api_source(
                     m, memory_of(memory, m), at_load=at_load, compact=layout.compact
                 )
                 if m.model in linked
-                else _method(m, programs, memory_of(memory, m), at_load=at_load)
+                else _method(
+                    m,
+                    programs,
+                    memory_of(memory, m),
+                    at_load=at_load,
+                    limit=limits.get(m.model, 0),
+                )
                 for m in methods
             ),
             *start_definitions(methods, memory, linked, checks=at_load),
@@ -134,6 +143,7 @@ def api_source(
         else "extern constexpr Span<const ModelMethod* const> kModelMethods{};"
     )
     functions = [api_functions(m, is_linked=m.model in linked) for m in methods]
+    functions += reset_functions(methods, memory, linked)
     if checked:
         functions += check_functions(profile, methods)
         tables += f"\n\n{image_function(methods, linked)}"
@@ -301,6 +311,7 @@ def _method(
     memory: MethodMemory,
     *,
     at_load: bool,
+    limit: int,
 ) -> str:
     """A method of a program, the same way."""
     m = method.method
@@ -308,10 +319,11 @@ def _method(
     arenas = f"{method.base}_arenas" if len(m.arena_bytes) > 1 else ""
     size = programs[method.model].size_bytes
     ready = f"{method.base}_ready" if at_load else "load_linked"
+    last = f",\n    {limit}" if limit else ""
     return (
         f"constexpr ModelMethod {method.base}_method = {{\n"
         f'    "{method.model}", "{m.name}",'
         f" {{{model_symbol(method.model)}, {size}}}, {method.index},\n"
         f"    {{{state}}}, {{{arenas}}}, &{method.base}_loaded, nullptr,"
-        f" {_start(method, memory) or ready}}};"
+        f" {_start(method, memory) or ready}{last}}};"
     )

@@ -203,7 +203,7 @@ class _Writer:
         lines += [
             f"constexpr PrelinkedMethod {base}_prelinked = {{",
             f"    {{{{{code}}}, {slots},",
-            f"     {{{inputs}}}, {{{outputs}}}}},",
+            f"     {{{inputs}}}, {{{outputs}}}{self._table_of(code)}}},",
             f"    {{{f'{base}_initial' if self._initial else ''}}}, {self._state()}}};",
         ]
         slots = "values" if method.has_constant_slots else "values_first"
@@ -227,6 +227,12 @@ class _Writer:
         return f"{self._base}_code.instructions", [
             f"{table} = {{{{\n{rows}}},\n    {{{', '.join(map(str, args))}}}}};"
         ]
+
+    def _table_of(self, code: str) -> str:
+        """Where the arguments of a compact method's instructions are."""
+        if not self._compact:
+            return ""
+        return f", {self._base}_code.args" if code else ", nullptr"
 
     def _blocks(self) -> Iterator[tuple[str, bytes]]:
         """Constants and tables that hold no address."""

@@ -82,6 +82,31 @@ def start_definitions(
         )
 
 
+def reset_functions(
+    methods: Sequence[ApiMethod], memory: MemoryPlan, linked: Collection[str]
+) -> Iterator[str]:
+    """Functions that give prelinked methods the state of before the first call.
+
+    Blocks that methods overlap in hold no state; all others are zero again, as they
+    were, before initial state is copied.
+    """
+    groups = {group[0].model: group for group in sharing(methods, memory)}
+    for method in methods:
+        if method.model not in linked:
+            continue
+        lines = [f"orch_status {method.base}_reset() {{"]
+        for each in groups.get(method.model, [method]):
+            lines.append(f"  orch::unload(orch::{each.base}_method);")
+            lines += [
+                f"  memset(orch::{each.base}_arena{arena.memory_id}, 0,"
+                f" {arena.size_bytes});"
+                for arena in memory_of(memory, each).own_arenas
+                if arena.size_bytes
+            ]
+        lines.append(f"  return status(orch::prepare(orch::{method.base}_method));")
+        yield "\n".join([*lines, "}"])
+
+
 def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
     """The arenas of a method: of those it shares only one method has the block."""
     lines = []

@@ -98,8 +98,8 @@ struct Instruction {
 #endif
 };
 
-/// The instructions of a compact method, and behind them the value indices of
-/// all their arguments.
+/// The instructions of a compact method, and the value indices of all their
+/// arguments.
 template <size_t kInstructions, size_t kArgs>
 struct InstructionTable {
   Instruction instructions[kInstructions];
@@ -107,13 +107,15 @@ struct InstructionTable {
 };
 
 /// Everything the executor needs. Made by the loader from a program, or at
-/// build time. Trusted: every index in it is in range; in a compact one the
-/// instructions are those of an `InstructionTable`.
+/// build time. Trusted: every index in it is in range.
 struct MethodImage {
   Span<const Instruction> instructions;
   Span<Value> values;
   Span<const ValueIndex> inputs;   // value indices
   Span<const ValueIndex> outputs;  // value indices
+#if ORCH_INDEX_BYTES != 4
+  const ValueIndex* args;  // of all instructions, in their `InstructionTable`
+#endif
 };
 
 /// Where a run stopped.

@@ -60,6 +60,11 @@ struct ModelMethod {
   /// Makes it ready: `load_linked` or `start_prelinked`. A product has the code
   /// of the one it uses.
   Error (*make_ready)(const ModelMethod& method);
+#if ORCH_INDEX_BYTES == 4
+  /// Instructions that a run executes, 0 for any number: what is loaded may be
+  /// a program from outside, which loops for ever.
+  uint32_t max_instructions = 0;
+#endif
 };
 
 /// The kernels of this product. Defined by the generated
@@ -97,6 +102,16 @@ inline const MethodImage& image_of(const ModelMethod& method) {
   return method.loaded->image;
 #else
   return method.prelinked->image;
+#endif
+}
+
+/// Runs a method that is ready. Errors: those of kernels and delegates,
+/// InstructionLimit.
+inline RunStatus run(const ModelMethod& method) {
+#if ORCH_INDEX_BYTES == 4
+  return execute(image_of(method), method.max_instructions);
+#else
+  return execute(image_of(method));
 #endif
 }
 
@@ -150,7 +165,8 @@ bool items_fit(const ModelMethod& method, const Value& list,
                Span<const Port> items, bool writable);
 
 /// Copies a tensor input into place: `data` holds its elements in the dim order
-/// of the program. Errors: InvalidArgument (sizes), ShapeTooLarge.
+/// of the program, and may lie in an arena, as the output of another method
+/// does. Errors: InvalidArgument (sizes), ShapeTooLarge.
 Error set_input(const ModelMethod& method, uint32_t index, const void* data,
                 Span<const int32_t> sizes);
 

@@ -87,7 +87,7 @@ TEST_CASE("arguments of calls lie behind the instructions") {
   Value values[] = {
       Value(Scalar{Tag::Int, {1, 0}}), Value(Scalar{Tag::Int, {3, 0}}),
       Value(Scalar{Tag::Int, {0, 0}}), Value(Scalar{Tag::Bool, {1, 0}})};
-  const MethodImage image = {kCode.instructions, values, {}, {}};
+  const MethodImage image = {kCode.instructions, values, {}, {}, kCode.args};
   RunStatus status = execute(image);
   CHECK(status.error == Error::Ok);
   CHECK(status.instruction == 4);
@@ -120,7 +120,8 @@ TEST_CASE("a method is the image that it was linked with") {
   const InitialBytes initial[] = {{&to, &from, sizeof to}};
   Value values[] = {Value(Scalar{Tag::Int, {8, 0}})};
   constexpr ValueIndex kFirst[] = {0};
-  const PrelinkedMethod prelinked = {{{}, values, kFirst, kFirst}, initial, 4};
+  const PrelinkedMethod prelinked = {
+      {{}, values, kFirst, kFirst, nullptr}, initial, 4};
   LoadedMethod loaded;
   const ModelMethod method = {&loaded, &prelinked, start_prelinked};
   CHECK(prepare(method) == Error::Ok);

@@ -118,6 +118,14 @@ class Call {
   Value& at(size_t argument) {
     return values_[static_cast<size_t>(indices_[argument])];
   }
+  /// All tensors, also those in lists.
+  std::vector<Tensor*> tensors() {
+    std::vector<Tensor*> found;
+    for (const int32_t index : tensor_values_) {
+      found.push_back(&values_[static_cast<size_t>(index)].tensor());
+    }
+    return found;
+  }
 
  private:
   int32_t push(const Value& value) {

@@ -9,6 +9,9 @@
 //     first dimension; `-` if it has none), `outputs BYTES:ERROR...` (one byte
 //     less for it) and `run ERROR INSTRUCTION`. With `shape`
 //     every operator has a stand-in for a kernel, which takes any call.
+//   load_file work FILE...
+//     Loads the first method of each, with stand-ins for its kernels, and tells
+//     the error and how many comparisons that took: the same on any machine.
 //   load_file replace FACTS FILE...
 //     Per file a line with the error of each method of a firmware when the file
 //     is to take the place of its model. FACTS holds words: `kernel NAME
@@ -35,11 +38,25 @@
 #include "support/method_blocks.h"
 #include "support/stand_ins.h"
 
+/// Steps of the loader: the sanitizers' coverage calls one of these for every
+/// comparison of numbers.
+static uint64_t comparisons = 0;
+extern "C" {
+void __sanitizer_cov_trace_cmp1(uint8_t, uint8_t) { ++comparisons; }
+void __sanitizer_cov_trace_cmp2(uint16_t, uint16_t) { ++comparisons; }
+void __sanitizer_cov_trace_cmp4(uint32_t, uint32_t) { ++comparisons; }
+void __sanitizer_cov_trace_cmp8(uint64_t, uint64_t) { ++comparisons; }
+void __sanitizer_cov_trace_const_cmp1(uint8_t, uint8_t) { ++comparisons; }
+void __sanitizer_cov_trace_const_cmp2(uint16_t, uint16_t) { ++comparisons; }
+void __sanitizer_cov_trace_const_cmp4(uint32_t, uint32_t) { ++comparisons; }
+void __sanitizer_cov_trace_const_cmp8(uint64_t, uint64_t) { ++comparisons; }
+}
+
 namespace orch::test {
 namespace {
 
 /// Ends loops of damaged programs; those of good ones are far shorter.
-constexpr uint32_t kInstructionLimit = 100000;
+constexpr uint32_t kInstructionLimit = 5000;
 /// More than any program that is meant to be loaded needs.
 constexpr size_t kArenaLimit = size_t{1} << 26;
 
@@ -173,6 +190,27 @@ int check(int count, char** files, bool stand_ins) {
       check_method(program, file.bytes(), m,
                    stand_ins ? kernels.table() : kRegisteredKernels);
     }
+  }
+  return 0;
+}
+
+/// Comparisons that loading the first method takes, however it ends.
+int work(int count, char** files) {
+  for (int i = 0; i < count; ++i) {
+    const Block file = read_file(files[i]);
+    const StandIns kernels(file.bytes(), {});
+    const Arenas arenas(arena_sizes(file.bytes(), 0), kArenaLimit);
+    const Block state(size_t{1} << 24);
+    MethodImage image;
+    size_t used = 0;
+    comparisons = 0;
+    Program program;
+    Error error = Program::open(file.bytes(), program);
+    if (error == Error::Ok) {
+      error = load_method(program, 0, kernels.table(),
+                          {state.span(), arenas.spans()}, image, used);
+    }
+    std::printf("%s %" PRIu64 "\n", to_string(error), comparisons);
   }
   return 0;
 }
@@ -420,6 +458,9 @@ int main(int count, char** arguments) {
   if (command == "check" || command == "shape") {
     return orch::test::check(count - 2, arguments + 2, command == "shape");
   }
+  if (command == "work") {
+    return orch::test::work(count - 2, arguments + 2);
+  }
   if (command == "replace" && count > 2) {
     return orch::test::replace_all(arguments[2], count - 3, arguments + 3);
   }
@@ -427,8 +468,9 @@ int main(int count, char** arguments) {
     return orch::test::run(arguments[2], arguments[3], arguments[4],
                            arguments[5]);
   }
-  std::fprintf(stderr,
-               "usage: load_file check|shape FILE... | replace FACTS FILE..."
-               " | run FILE METHOD IN OUT\n");
+  std::fprintf(
+      stderr,
+      "usage: load_file check|shape|work FILE... | replace FACTS FILE..."
+      " | run FILE METHOD IN OUT\n");
   return 2;
 }

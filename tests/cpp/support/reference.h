@@ -141,6 +141,8 @@ class ReferenceCall {
     out.memory = from.memory;
     return static_cast<const uint8_t*>(out.memory);
   }
+  /// All tensors that it takes and gives, also those in lists.
+  std::vector<Tensor*> tensors() { return call_.tensors(); }
   /// After a run: what is wrong with an output, empty if nothing is.
   std::string difference(size_t out, Worst& worst) const;
   /// After a run: whether the number it returns, if any, is the one to expect.

@@ -67,7 +67,7 @@ _LOADER: Final = (
     *(ROOT / f"runtime/src/load_{n}.cpp" for n in ("delegates", "method", "values")),
     *(
         ROOT / f"runtime/src/{n}.cpp"
-        for n in ("caller", "model", "program", "together")
+        for n in ("caller", "lists", "model", "program", "together")
     ),
     *(TESTS / f"support/{n}.cpp" for n in ("method_blocks", "program_builder")),
 )

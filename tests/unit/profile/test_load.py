@@ -648,3 +648,17 @@ def test_operator_lists_of_a_base_are_sought_beside_it() -> None:
     assert {f.path for f in profile.operators.include_yaml} == {MAIN.parent / "o.yaml"}
     span = profile.span("operators", "include_yaml", 1)
     assert (span.file, span.line) == ("profiles/base.toml", 1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "limit"),
+    [
+        ("", 1_000_000),
+        (", max_instructions = 20", 20),
+        (", max_instructions = 0", 0),
+        (', load = "prelinked"', 0),
+    ],
+)
+def test_what_is_loaded_has_a_limit_of_instructions(keys: str, limit: int) -> None:
+    (model,) = load(SMALL.replace('.pte"', f'.pte"{keys}')).models
+    assert model.instruction_limit == limit

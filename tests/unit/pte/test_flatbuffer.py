@@ -198,13 +198,23 @@ def test_bytes_after_the_flatbuffer_are_not_touched() -> None:
         _root(data[:-4]).int32s(0)
 
 
-def test_shared_offsets_cannot_blow_up_memory() -> None:
+def test_shared_vectors_are_read_once() -> None:
     data = _HEAD + struct.pack("<I", 4000) + bytes(16000)
     table = _root(data)
-    for _ in range(8):
-        assert table.int32s(0) == (0,) * 4000
+    first = table.int32s(0)
+    assert first == (0,) * 4000
+    for _ in range(1000):
+        assert table.int32s(0) is first
+
+
+def test_overlapping_vectors_cannot_blow_up_memory() -> None:
+    data = struct.pack("<I", 1000) * 4000
+    buffer = Buffer(data, len(data), _KINDS)
+    for position in range(0, 160 * 4, 4):
+        assert len(buffer.numbers_at(position, "i", 4)) == 1000
+    buffer.numbers_at(160 * 4, "i", 4)
     with pytest.raises(DecodeError, match="over and over"):
-        table.int32s(0)
+        buffer.numbers_at(161 * 4, "i", 4)
 
 
 def test_a_shared_string_is_decoded_once() -> None:

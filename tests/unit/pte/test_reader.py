@@ -710,7 +710,7 @@ def test_a_small_file_cannot_make_the_reader_work_without_end() -> None:
         entry = values + 4 + 4 * index
         struct.pack_into("<I", data, entry, (target - entry) % 2**32)
     problems = _problems(bytes(data))
-    assert problems[0].message == "the program refers to the same bytes over and over"
+    assert problems[0].message == "calls and lists share their items too often"
 
 
 def _field(data: bytearray, table: int, slot: int) -> int:

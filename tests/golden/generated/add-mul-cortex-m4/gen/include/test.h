@@ -67,6 +67,7 @@ ORCH_ASSERT(TEST_ADD_FORWARD_OUTPUT0_COUNT * sizeof(float)
 #define TEST_ADD_FORWARD_ARENA1_BYTES 64
 #define TEST_ADD_FORWARD_STATE_BYTES 120
 #define TEST_ADD_FORWARD_TEMPORARY_BYTES 0
+/* A run of a program that loops for ever does not end. */
 
 /* Copies the inputs in, runs the method, copies the outputs out. */
 orch_status test_add_forward(const float input0[ORCH_AT_LEAST(4)], const float input1[ORCH_AT_LEAST(4)], const float input2[ORCH_AT_LEAST(4)], float output0[ORCH_AT_LEAST(4)]);
@@ -86,7 +87,8 @@ orch_status test_add_forward_run_at(uint32_t* instruction);
 /* Loads the method out of another program with the same inputs and
  * outputs: it runs in place of the linked one. It lies at a multiple of
  * 16 and stays there. If it cannot be loaded, the next call loads the
- * linked one; to go back to that, load null. */
+ * linked one; to go back to that, load null. Either begins with its
+ * initial state. */
 orch_status test_add_forward_load(const void* program, uint32_t size);
 
 ORCH_ASSERT(TEST_RAM_BYTES == 0

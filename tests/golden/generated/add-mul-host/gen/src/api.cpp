@@ -65,7 +65,7 @@ orch_status test_add_forward(const float input0[4], const float input1[4], const
                             orch::input(method, 2).tensor().sizes());
   }
   if (error == orch::Error::Ok) {
-    error = orch::execute(orch::image_of(method)).error;
+    error = orch::run(method).error;
   }
   if (error == orch::Error::Ok) {
     error = orch::get_output(method, 0, output0,
@@ -102,7 +102,7 @@ orch_status test_add_forward_run() {
   const orch::ModelMethod& method = orch::test_add_forward_method;
   orch::Error error = orch::prepare(method);
   if (error == orch::Error::Ok) {
-    error = orch::execute(orch::image_of(method)).error;
+    error = orch::run(method).error;
   }
   return status(error);
 }
@@ -112,7 +112,7 @@ orch_status test_add_forward_run_at(uint32_t* instruction) {
   orch::Error error = orch::prepare(method);
   *instruction = UINT32_MAX;
   if (error == orch::Error::Ok) {
-    const orch::RunStatus run = orch::execute(orch::image_of(method));
+    const orch::RunStatus run = orch::run(method);
     error = run.error;
     if (error != orch::Error::Ok) *instruction = run.instruction;
   }
