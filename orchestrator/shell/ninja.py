@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
+from orchestrator.shell.environment import compiler_environment
 
 if TYPE_CHECKING:
     from orchestrator.reporter import Reporter
@@ -45,10 +45,9 @@ def run_ninja(folder: Path, *, jobs: int | None, reporter: Reporter) -> str:
         command += ["-j", str(jobs)]
     # A relative working directory keeps the machine's paths out of debug information.
     env = {
-        **os.environ,
+        **compiler_environment(),
         "NINJA_STATUS": "[%f/%t] ",
         "PWD": "/proc/self/cwd",
-        "LC_ALL": "C",
     }
     output: list[str] = []
     with subprocess.Popen(  # noqa: S603  # a list of arguments, no shell
