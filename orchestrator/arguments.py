@@ -5,15 +5,23 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import orchestrator
+from orchestrator.argument_types import (
+    byte_count,
+    finite_number,
+    instruction_index,
+    job_count,
+    prim_op_count,
+)
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_NAME = "operator, kernel function, source or symbol"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -81,13 +89,9 @@ def parser() -> argparse.ArgumentParser:
     build.add_argument("profiles", type=Path, nargs="+", metavar="PROFILE")
     build.add_argument("--out", type=Path, metavar="DIR", help="build folder")
     build.add_argument(
-        "-j", "--jobs", type=_positive, metavar="N", help="parallel steps"
+        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
     )
-    lock = build.add_mutually_exclusive_group()
-    lock.add_argument("--locked", action="store_true", help="the lock must not change")
-    lock.add_argument(
-        "--frozen", action="store_true", help="as --locked, inputs checked first"
-    )
+    _add_locking(build)
     build.add_argument("--explain", action="store_true", help="why each stage ran")
     _add_depfile(build)
 
@@ -116,14 +120,60 @@ def parser() -> argparse.ArgumentParser:
 
     _add_compat(command)
 
-    lock_command = command("lock", "write the lock file")
-    lock_command.add_argument("--check", action="store_true", help="only compare")
-    command("verify", "rebuild elsewhere and compare every byte")
+    _add_lock_commands(command)
     command("clean", "remove the build folder")
     command("targets", "list what can be built for", profile=False)
     command("doctor", "list compilers and emulators, found and missing", profile=False)
     command("schema", "print the JSON Schema of profiles", profile=False)
     return top
+
+
+def _add_locking(command: _Parser) -> None:
+    """What a build does with the lock."""
+    _add_lock_file(command)
+    lock = command.add_mutually_exclusive_group()
+    lock.add_argument("--no-lock", action="store_true", help="write no lock")
+    lock.add_argument("--locked", action="store_true", help="the lock must not change")
+    lock.add_argument(
+        "--frozen", action="store_true", help="as --locked, inputs checked first"
+    )
+
+
+def _add_lock_file(command: _Parser) -> None:
+    command.add_argument(
+        "--lock",
+        type=Path,
+        metavar="FILE",
+        dest="lock_file",
+        help="the lock; default: beside the profile",
+    )
+
+
+def _add_lock_commands(command: Callable[..., _Parser]) -> None:
+    """Commands about the lock, and about what it names."""
+    lock = command("lock", "write the lock file")
+    _add_lock_file(lock)
+    lock.add_argument("--check", action="store_true", help="compare, change nothing")
+    lock.add_argument(
+        "--outputs",
+        action="store_true",
+        help="with --check: compare the published outputs with the lock",
+    )
+    verify = command(
+        "verify",
+        "rebuild elsewhere and compare every byte, or one file with the lock",
+        profile=False,
+    )
+    verify.add_argument("profile", type=Path, nargs="?", metavar="PROFILE")
+    verify.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    verify.add_argument(
+        "--artefact",
+        "--artifact",
+        type=Path,
+        metavar="FILE",
+        help="tell which output of the lock this file is; nothing is built",
+    )
+    _add_lock_file(verify)
 
 
 def _add_export(command: Callable[..., _Parser]) -> None:
@@ -155,11 +205,20 @@ def _add_run(command: Callable[..., _Parser]) -> None:
     run.add_argument("--method", default="forward", metavar="NAME")
     run.add_argument("--input", action="append", default=[], metavar="FILE")
     run.add_argument("--expect", action="append", default=[], metavar="FILE")
-    run.add_argument("--atol", type=_size, metavar="X", help="absolute tolerance")
-    run.add_argument("--rtol", type=_size, metavar="X", help="relative tolerance")
+    run.add_argument(
+        "--atol", type=finite_number, metavar="X", help="absolute tolerance"
+    )
+    run.add_argument(
+        "--rtol", type=finite_number, metavar="X", help="relative tolerance"
+    )
     run.add_argument("--output-dir", type=Path, metavar="DIR")
     run.add_argument("--scenario", type=Path, metavar="FILE", help="calls to compare")
-    run.add_argument("--timeout", type=_size, default=600.0, metavar="SECONDS")
+    run.add_argument(
+        "--no-build", action="store_true", help="fail if the build is not current"
+    )
+    _add_locking(run)
+    run.add_argument("-j", "--jobs", type=job_count, metavar="N", help="parallel steps")
+    run.add_argument("--timeout", type=finite_number, default=600.0, metavar="SECONDS")
     run.add_argument(
         # The positional argument has the name that argparse would give it.
         "--profile",
@@ -169,7 +228,7 @@ def _add_run(command: Callable[..., _Parser]) -> None:
     )
     run.add_argument(
         "--passes",
-        type=_positive,
+        type=job_count,
         metavar="N",
         help="with --profile on a host: runs to take the median of",
     )
@@ -179,7 +238,9 @@ def _add_run(command: Callable[..., _Parser]) -> None:
     decode.add_argument(
         "--profile", type=Path, required=True, metavar="PROFILE", dest="from_profile"
     )
-    decode.add_argument("--instruction", type=_index, metavar="N", help="that failed")
+    decode.add_argument(
+        "--instruction", type=instruction_index, metavar="N", help="that failed"
+    )
     decode.add_argument("--model", metavar="NAME", help="model, if there are several")
     decode.add_argument("--method", metavar="NAME", help="method, likewise")
 
@@ -205,7 +266,7 @@ def _add_size(command: Callable[..., _Parser]) -> None:
     what_if.add_argument("--optimize", choices=("size", "speed", "debug"), default="")
     what_if.add_argument("--toolchain", choices=("gnu", "zig"), default="")
     size.add_argument(
-        "-j", "--jobs", type=_positive, metavar="N", help="parallel steps"
+        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
     )
 
 
@@ -233,7 +294,7 @@ def _add_memory_plan(command: Callable[..., _Parser]) -> None:
     )
     plan.add_argument("file", type=Path, metavar="FILE", help="id,lower,upper,size")
     plan.add_argument(
-        "--capacity", type=_bytes, metavar="N", help="a plan of N bytes is enough"
+        "--capacity", type=byte_count, metavar="N", help="a plan of N bytes is enough"
     )
     plan.add_argument(
         "--output", type=Path, metavar="F.csv", help="write the blocks with offsets"
@@ -298,7 +359,7 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
     headers.add_argument("--output-dir", type=Path, required=True, metavar="DIR")
     headers.add_argument(
         "--prim-ops",
-        type=_prim_ops,
+        type=prim_op_count,
         metavar="N",
         help="prim ops that ExecuTorch registers, or `listed` for those of the list;"
         " default: 28, as in 1.5",
@@ -312,53 +373,3 @@ def _add_depfile(command: _Parser) -> None:
     command.add_argument(
         "--depfile-target", metavar="NAME", help="output that the depfile is about"
     )
-
-
-def _size(text: str) -> float:
-    with suppress(ValueError):
-        if 0 <= (number := float(text)) < float("inf"):
-            return number
-    raise argparse.ArgumentTypeError(f"{text} is not a finite number from 0 on")
-
-
-def _positive(text: str) -> int:
-    with suppress(ValueError):
-        if 1 <= (number := int(text)) <= _MOST_JOBS:
-            return number
-    raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {_MOST_JOBS}")
-
-
-def _index(text: str) -> int:
-    with suppress(ValueError):
-        if 0 <= (number := int(text, 0)) < _INDICES:
-            return number
-    raise argparse.ArgumentTypeError(f"{text} is not the index of an instruction")
-
-
-def _bytes(text: str) -> int:
-    with suppress(ValueError):
-        if 0 <= (number := int(text)) <= _MOST_BYTES:
-            return number
-    raise argparse.ArgumentTypeError(
-        f"{text} is not a number of bytes from 0 to {_MOST_BYTES}"
-    )
-
-
-def _prim_ops(text: str) -> int | str:
-    return text if text == "listed" else _count(text)
-
-
-def _count(text: str) -> int:
-    with suppress(ValueError):
-        if 0 <= (number := int(text)) <= _MOST_KERNELS:
-            return number
-    raise argparse.ArgumentTypeError(
-        f"{text} is not a number from 0 to {_MOST_KERNELS}"
-    )
-
-
-_MOST_JOBS = 1000
-_MOST_BYTES = 1 << 48
-_INDICES = 1 << 32
-_MOST_KERNELS = 1_000_000
-_NAME = "operator, kernel function, source or symbol"

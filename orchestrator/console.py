@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import (
     Diagnostic,
     OrchestratorError,
-    SourceSpan,
     UsageError,
 )
 from orchestrator.terminal import drop_output, printable_lines, put, say
@@ -90,12 +89,19 @@ class Console:
         say(render_diagnostics(diagnostics, color=self.color))
 
     def refusal(self, error: OSError) -> None:
-        """Show what the system refuses: to write into a folder, to use more space."""
+        """Show a file that cannot be read or written, or what else the system says."""
+        from orchestrator.shell.files import (  # noqa: PLC0415  # errors only
+            WriteError,
+            reason_of,
+        )
+
         file = error.filename2 or error.filename
+        name = f"cannot access {os.fsdecode(file)}: " if file else ""
         problem = Diagnostic(
             code="system-error",
-            message=f"the system refuses: {error.strerror or error}",
-            where=SourceSpan(file=os.fsdecode(file)) if file else None,
+            message=str(error)
+            if isinstance(error, WriteError)
+            else f"{name}{reason_of(error)}",
             hint="check that the path is right, may be written, and has space left",
         )
         self.failure(UsageError(problem))

@@ -16,37 +16,63 @@ _MOST_BYTES = 1 << 20  # a larger file is no profile
 def unchanged_build(arguments: list[str]) -> bool:
     """Whether `build ARGUMENTS` has nothing to do; says so if it has not.
 
-    Only plain profiles, `--out` and the options of depfiles are understood here.
-    Anything else, and any doubt, is left to the full program.
+    Only plain profiles, `--out` and the options of locks and depfiles are understood
+    here. Anything else, and any doubt, is left to the full program.
     """
-    profiles: list[str] = []
-    options: dict[str, str] = {}
-    rest = iter(arguments)
-    for argument in rest:
-        if argument in ("--out", "--depfile", "--depfile-target"):
-            value = next(rest, "")
-            if not value or value.startswith("-"):
-                return False
-            options[argument] = value
-        elif argument.startswith("-"):
-            return False
-        else:
-            profiles.append(argument)
-    if not profiles or (options and len(profiles) > 1):
+    asked = _read(arguments)
+    if asked is None:
         return False
+    profiles, options = asked
     lines: list[str] = []
     for profile in profiles:
         folder = options.get("--out") or _folder_of(profile)
         if folder is None:
             return False
         stamp = is_current(f"{folder}/.work/{STAMP_NAME}", profile=profile)
-        if stamp is None or not _depfile_written(options, stamp):
+        if stamp is None or not _as_asked(profile, options, stamp):
             return False
         warnings = stamp.get("warnings")
         lines += map(str, warnings if isinstance(warnings, list) else ())
         lines.append(up_to_date(profile, folder))
     say("".join(f"{printable_lines(line)}\n" for line in lines))
     return True
+
+
+def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
+    """Profiles and options; None if they are more than is understood here."""
+    profiles: list[str] = []
+    options: dict[str, str] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--no-lock":
+            options[argument] = ""
+        elif argument in ("--out", "--lock", "--depfile", "--depfile-target"):
+            value = next(rest, "")
+            if not value or value.startswith("-"):
+                return None
+            options[argument] = value
+        elif argument.startswith("-"):
+            return None
+        else:
+            profiles.append(argument)
+    if not profiles or (options and len(profiles) > 1):
+        return None
+    return profiles, options
+
+
+def _as_asked(profile: str, options: dict[str, str], stamp: dict[str, object]) -> bool:
+    """Whether lock and depfile are what the options ask for."""
+    return _lock_holds(profile, options, stamp) and _depfile_written(options, stamp)
+
+
+def _lock_holds(
+    profile: str, options: dict[str, str], stamp: dict[str, object]
+) -> bool:
+    """Whether the lock that is asked for, if any, is the one that was written."""
+    if "--no-lock" in options:
+        return "--lock" not in options
+    lock = options.get("--lock") or f"{os.path.splitext(profile)[0]}.lock"  # noqa: PTH122
+    return stamp.get("lock") == os.path.abspath(lock)  # noqa: PTH100
 
 
 def _depfile_written(options: dict[str, str], stamp: dict[str, object]) -> bool:

@@ -6,9 +6,11 @@ Pydantic is imported only to read a lock; writing one is plain text.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+import orchestrator
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
 
 if TYPE_CHECKING:
@@ -100,7 +102,8 @@ def parse_lock(text: str, *, file: str) -> Lock:
     """Read a lock.
 
     Raises:
-        LockError: It is damaged, or of another schema version.
+        LockError: It is damaged (`bad-lock`), or a newer Orchestrator made it
+            (`newer-lock`).
     """
     import tomli  # noqa: PLC0415  # only commands that read a lock need it
     from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError  # noqa: PLC0415
@@ -125,19 +128,34 @@ def parse_lock(text: str, *, file: str) -> Lock:
 
     try:
         data = tomli.loads(text)
-        schema = data.pop("schema", None)
-        if schema != SCHEMA or isinstance(schema, bool):
-            raise ValueError(f"schema is {schema!r}, not {SCHEMA}")  # noqa: TRY301
+    except (ValueError, RecursionError) as error:
+        raise damaged(file, str(error)) from error
+    schema = data.pop("schema", None)
+    if type(schema) is int and schema > SCHEMA:
+        raise _newer(file, f"schema {schema}", f"schema {SCHEMA}")
+    if type(schema) is not int or schema != SCHEMA:
+        raise damaged(file, f"schema is {schema!r}, not {SCHEMA}")
+    try:
         document = Document.model_validate(data)
     except ValidationError as error:
+        # Tables are added without a new schema: whoever wrote this may know more.
+        python = data.get("python")
+        maker = python.get("orchestrator") if isinstance(python, dict) else None
+        if _release(maker) > _release(orchestrator.__version__):
+            version = f"Orchestrator {orchestrator.__version__}"
+            raise _newer(file, f"Orchestrator {maker}", version) from error
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise damaged(file, f"{place}: {first['msg']}") from error
-    except (ValueError, RecursionError) as error:
-        raise damaged(file, str(error)) from error
     return Lock(
         **{f.name: facts(getattr(document, f.name).items()) for f in fields(Lock)}
     )
+
+
+def _release(version: object) -> tuple[int, ...]:
+    """Numbers of a version that can be compared; of anything else none."""
+    found = re.match(r"\d+(\.\d+)*", version) if isinstance(version, str) else None
+    return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def damaged(file: str, found: str) -> LockError:
@@ -145,10 +163,24 @@ def damaged(file: str, found: str) -> LockError:
     return LockError(
         Diagnostic(
             code="bad-lock",
-            message="the lock file is damaged or of another version",
+            message="the lock file is damaged, or it is not a lock file",
             where=SourceSpan(file=file),
             notes=(("found", found),),
-            hint="write it anew with `orchestrator build` or `orchestrator lock`",
+            hint="restore it, or remove it and build again to have it written anew",
+        )
+    )
+
+
+def _newer(file: str, found: str, expected: str) -> LockError:
+    """The error for a lock of a version that is still to come."""
+    return LockError(
+        Diagnostic(
+            code="newer-lock",
+            message="the lock file was made by a newer Orchestrator",
+            where=SourceSpan(file=file),
+            notes=(("found", found), ("expected", f"{expected} or older")),
+            hint="update Orchestrator; to go back to this version, remove the lock"
+            " and build again",
         )
     )
 
@@ -187,7 +219,7 @@ def stale(file: str, lines: tuple[str, ...]) -> LockError:
             message="the lock file does not match",
             where=SourceSpan(file=file),
             notes=tuple(notes),
-            hint="build without --locked to update it, and commit the result",
+            hint="`orchestrator lock` updates it; commit the result",
         )
     )
 

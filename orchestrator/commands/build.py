@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from orchestrator.commands.dependencies import depfile_problems, write_dependencies
+from orchestrator.commands.options import build_options
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
-from orchestrator.pipeline import BuildOptions, BuildReport, Pipeline, load
+from orchestrator.pipeline import BuildReport, Pipeline, load
 from orchestrator.stages.measure import dtype_notice
 
 if TYPE_CHECKING:
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Build every profile, one after the other; the first failure ends it."""
     _check(args)
-    options = BuildOptions(
-        out=args.out,
-        jobs=args.jobs,
-        locked=args.locked or args.frozen,
-        frozen=args.frozen,
-    )
+    options = build_options(args)
     documents = []
     for path in args.profiles:
         reporter = console.reporter(explain=args.explain)
@@ -54,7 +50,11 @@ def _check(args: Namespace) -> None:
             notes=(("found", f"{len(args.profiles)} profiles"),),
             hint=f"build them one by one, or without {option}",
         )
-        for option, value in (("--out", args.out), ("--depfile", args.depfile))
+        for option, value in (
+            ("--out", args.out),
+            ("--lock", args.lock_file),
+            ("--depfile", args.depfile),
+        )
         if value is not None and len(args.profiles) > 1
     ]
     problems += depfile_problems(args)
@@ -68,11 +68,13 @@ def _summary(report: BuildReport) -> str:
         done = f"{report.profile}: up to date"
     else:
         done = f"{report.profile}: built"
+    lock = "no lock"
+    if report.lock_file is not None:
+        lock = f"lock {report.lock_file}{' written' if report.lock_changed else ''}"
     return (
         f"{done}, {totals.flash_bytes:,} bytes of flash"
         f" ({totals.flash_bytes_without_models:,} without models),"
-        f" {totals.ram_bytes:,} bytes of RAM; outputs in {report.folder},"
-        f" lock {report.lock_file}{' written' if report.lock_changed else ''}"
+        f" {totals.ram_bytes:,} bytes of RAM; outputs in {report.folder}, {lock}"
     )
 
 
@@ -81,7 +83,7 @@ def _document(report: BuildReport, exports: list[tuple[str, str]]) -> dict[str, 
     return {
         "profile": report.profile,
         "folder": str(report.folder),
-        "lock": str(report.lock_file),
+        "lock": str(report.lock_file) if report.lock_file is not None else None,
         "lock_changed": report.lock_changed,
         "stages": [
             {"stage": label, "ran": bool(reason), "reason": reason}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import ExitCode
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
+from orchestrator.pipeline.checking import check_lock, check_outputs
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -14,14 +15,33 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Build what is needed to know the lock; write it, or compare with --check."""
-    options = BuildOptions(out=args.out, locked=args.check)
+    """Build what is needed to know the lock and write it; --check changes nothing."""
+    if args.outputs and not args.check:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--outputs requires --check",
+                hint="`lock PROFILE --check --outputs` compares outputs with the lock",
+            )
+        )
+    options = BuildOptions(out=args.out, lock=args.lock_file, locked=args.check)
+    pipeline = Pipeline(load(args.profile), options)
+    if args.outputs:
+        count = check_outputs(pipeline)
+        console.document(
+            {"lock": str(pipeline.lock_file), "changed": False, "outputs": count}
+        )
+        console.data(f"{pipeline.lock_file}: current, {count} outputs are as it names")
+        return ExitCode.OK
+    changed = False
     reporter = console.reporter(explain=False)
     try:
-        report = Pipeline(load(args.profile), options).build(reporter)
+        if args.check:
+            check_lock(pipeline, reporter)
+        else:
+            changed = pipeline.build(reporter).lock_changed
     finally:
         reporter.close()
-    console.document({"lock": str(report.lock_file), "changed": report.lock_changed})
-    state = "written" if report.lock_changed else "current"
-    console.data(f"{report.lock_file}: {state}")
+    console.document({"lock": str(pipeline.lock_file), "changed": changed})
+    console.data(f"{pipeline.lock_file}: {'written' if changed else 'current'}")
     return ExitCode.OK

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from orchestrator.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode, ToolchainError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
+from orchestrator.pipeline.exporting import pending_exports
 from orchestrator.pipeline.ledger import prelink_ledger, prelink_lines
 from orchestrator.pipeline.selecting import product_resolution
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping, Sequence
 
     from orchestrator.console import Console
 
@@ -20,17 +22,14 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print target, models, kernels, memory and stages."""
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
-    pipeline.reporter = console.notes()
+    if pending := pending_exports(pipeline):
+        _show_pending(pipeline, pending, console)
+        return ExitCode.OK
     plan = pipeline.check()
-    toolchain = f"{pipeline.target.toolchain} (not installed)"
-    try:
-        toolchain = pipeline.toolchain.version
+    if _toolchain(pipeline) is not None:
         plan = pipeline.plan(with_toolchain=True)
-    except ToolchainError:
-        pass  # the plan says so
     for text in pipeline.warnings(plan):
         console.talk(text)
-    target = pipeline.target
     resolution = product_resolution(pipeline, plan)
     memory = pipeline.memory(plan)
     steps = [*pipeline.export_steps, *((s.label, s.reason) for s in plan.stages)]
@@ -40,13 +39,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     ]
     console.document(
         {
-            "profile": pipeline.profile.name,
-            "cpu": target.cpu.name,
-            "isa": target.isa.name,
-            "board": target.board.name if target.board else None,
-            "toolchain": toolchain,
-            "optimize": target.optimize,
-            "models": [m.name for m in pipeline.profile.models],
+            **_target(pipeline),
             "kernels": [
                 {
                     "operator": str(operator.name),
@@ -70,16 +63,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         for m in pipeline.profile.models
         if m.source is not None
     }
-    board = f" on {target.board.name}" if target.board else ""
-    lines = [
-        f"profile    {pipeline.profile.name}",
-        f"target     {target.cpu.name} ({target.isa.name}){board},"
-        f" optimized for {target.optimize}",
-        f"toolchain  {toolchain}",
-        f"outputs    {pipeline.folder}",
-        "",
-        "models",
-    ]
+    lines = [*_head(pipeline), "", "models"]
     for model in memory.models:
         lines.append(
             f"  {model.model:<24} {model.program_bytes:>9,} bytes of program"
@@ -102,10 +86,91 @@ def run(args: Namespace, console: Console) -> ExitCode:
         lines += ["", "missing", *(f"  {m}" for m in resolution.missing)]
     if ledger := prelink_lines(pipeline, plan):
         lines += ["", "passes", *(f"  {line}" for line in ledger)]
-    lines += ["", "stages"]
-    lines += [
+    lines += ["", "stages", *_stage_lines(steps)]
+    console.data("\n".join(lines))
+    return ExitCode.OK
+
+
+def _toolchain(pipeline: Pipeline) -> str | None:
+    """Version of the compiler; None if it is not installed."""
+    try:
+        return pipeline.toolchain.version
+    except ToolchainError:
+        return None
+
+
+def _named(pipeline: Pipeline) -> str:
+    found = _toolchain(pipeline)
+    return found or f"{pipeline.target.toolchain} (not installed)"
+
+
+def _target(pipeline: Pipeline) -> dict[str, object]:
+    """What is known without the models, for programs."""
+    target = pipeline.target
+    return {
+        "profile": pipeline.profile.name,
+        "cpu": target.cpu.name,
+        "isa": target.isa.name,
+        "board": target.board.name if target.board else None,
+        "toolchain": _named(pipeline),
+        "optimize": target.optimize,
+        "models": [m.name for m in pipeline.profile.models],
+    }
+
+
+def _head(pipeline: Pipeline) -> list[str]:
+    """The same for people."""
+    target = pipeline.target
+    board = f" on {target.board.name}" if target.board else ""
+    return [
+        f"profile    {pipeline.profile.name}",
+        f"target     {target.cpu.name} ({target.isa.name}){board},"
+        f" optimized for {target.optimize}",
+        f"toolchain  {_named(pipeline)}",
+        f"outputs    {pipeline.folder}",
+    ]
+
+
+_OF_MODELS = ("kernels", "missing", "arena_bytes", "state_bytes", "prelink", "arenas")
+"""Keys of the document that nobody knows before the models are exported."""
+
+
+def _show_pending(
+    pipeline: Pipeline, pending: Mapping[str, str], console: Console
+) -> None:
+    """Print what is known while models are still Python: a plan runs no code."""
+    steps = [
+        (f"export {model.name}", pending.get(model.name, ""))
+        for model in pipeline.profile.models
+        if model.source is not None
+    ]
+    console.document(
+        {
+            **_target(pipeline),
+            **dict.fromkeys(_OF_MODELS),
+            "stages": [
+                {"stage": label, "runs": bool(reason), "reason": reason}
+                for label, reason in steps
+            ],
+        }
+    )
+    console.data(
+        "\n".join(
+            [
+                *_head(pipeline),
+                "",
+                "stages",
+                *_stage_lines(steps),
+                "  The other stages, kernels and memory are known once the models are"
+                " exported:",
+                f"  `orchestrator export {pipeline.profile.file}` does that.",
+            ]
+        )
+    )
+
+
+def _stage_lines(steps: Sequence[tuple[str, str]]) -> list[str]:
+    return [
         f"  {label:<24} {'runs: ' + reason if reason else 'known'}"
         for label, reason in steps
     ]
-    console.data("\n".join(lines))
-    return ExitCode.OK

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.current import make_current, need_current
 from orchestrator.commands.device_status import explained
 from orchestrator.commands.firmware import carry_out, need_runnable
+from orchestrator.commands.options import build_options
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
@@ -18,7 +20,7 @@ from orchestrator.errors import (
     SourceSpan,
     UsageError,
 )
-from orchestrator.pipeline import WORK, BuildOptions, Pipeline, load
+from orchestrator.pipeline import Pipeline, load
 from orchestrator.pipeline.instrument import instrument
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
@@ -35,7 +37,6 @@ from orchestrator.running.report import (
 )
 from orchestrator.running.scenario import read_scenario
 from orchestrator.shell.files import read_file, read_text_file, write_atomic
-from orchestrator.shell.stamp import STAMP_NAME, is_current
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -57,7 +58,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 hint="add --profile, or leave out --passes",
             )
         )
-    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    pipeline = Pipeline(load(args.profile), build_options(args))
+    if args.no_build:
+        need_current(pipeline)
+    else:
+        make_current(pipeline, console)
     product = read_product(_text(pipeline.folder / "product.json", args.profile))
     need_runnable(product)
     calls, tolerance = _calls(args, product)
@@ -65,12 +70,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if args.costs:
         results, measured = _measure(args, console, pipeline, calls)
     else:
-        stamp = pipeline.folder / WORK / STAMP_NAME
-        if is_current(str(stamp), profile=str(args.profile)) is None:
-            console.talk(
-                f"{args.profile}: something changed since the last build;"
-                " this runs the firmware that was built then"
-            )
         firmware = (pipeline.folder / product.firmware).resolve()
         answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
         results = decode_response(answer.response, calls)

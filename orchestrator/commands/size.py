@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from orchestrator.commands.current import note_if_stale
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
 from orchestrator.pipeline import BuildOptions, Pipeline, load
 from orchestrator.pipeline.side import what_if
@@ -55,8 +56,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
         _show_what_if(pipeline, variant, by, console)
         return ExitCode.OK
     text, report = _read(pipeline.folder / "report.json", build=args.profile)
+    note_if_stale(pipeline, console, "sizes")
     if args.diff is not None:
-        other = _other(args.diff)
+        other = _other(args.diff, console)
         console.document(diff_document(other, report, by))
         console.data(diff_table(other, report, by))
     elif args.by:
@@ -85,12 +87,14 @@ def _show_what_if(
     console.data(diff_table(now, then, by, what=f"what if {variant.text}"))
 
 
-def _other(path: Path) -> SizeReport:
+def _other(path: Path, console: Console) -> SizeReport:
     """What `--diff` names: a report, or a profile by the report of its last build."""
     if path.suffix != _PROFILE_SUFFIX:
         return _read(path)[1]
-    folder = Pipeline(load(path), BuildOptions()).folder
-    return _read(folder / "report.json", build=path)[1]
+    pipeline = Pipeline(load(path), BuildOptions())
+    report = _read(pipeline.folder / "report.json", build=path)[1]
+    note_if_stale(pipeline, console, "sizes")
+    return report
 
 
 def _read(path: Path, *, build: Path | None = None) -> tuple[str, SizeReport]:

@@ -15,14 +15,17 @@ from orchestrator.core.archive import linkable
 from orchestrator.errors import MemoryPlanError
 from orchestrator.pipeline.adapting import model_files
 from orchestrator.pipeline.ledger import explain_passes, prelink_ledger
-from orchestrator.pipeline.locking import lock_inputs, lock_of
+from orchestrator.pipeline.locking import (
+    lock_before,
+    lock_of,
+    lock_text_of,
+)
 from orchestrator.pipeline.selecting import product_resolution
 from orchestrator.pipeline.side import build_beside
 from orchestrator.pipeline.stages import Stages
 from orchestrator.shell import sources, stamp
 from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
 from orchestrator.shell.files import (
-    read_text_file,
     remove_others,
     write_atomic,
     write_if_changed,
@@ -45,7 +48,7 @@ class BuildReport:
     Args:
         profile: Name.
         folder: Build folder.
-        lock_file: The lock.
+        lock_file: The lock; None if none holds, and none was to be written.
         plan: Stages with the reasons they ran for.
         report: What the firmware costs.
         lock: What shaped the build and came out.
@@ -57,7 +60,7 @@ class BuildReport:
 
     profile: str
     folder: Path
-    lock_file: Path
+    lock_file: Path | None
     plan: BuildPlan
     report: SizeReport
     lock: lockfile.Lock
@@ -91,9 +94,13 @@ class Pipeline(Stages):
         # A gap is reported before anybody misses a compiler.
         self.prove(self.plan(with_toolchain=False))
         plan = self.plan(with_toolchain=True)
-        old_lock = self._old_lock()
-        if self.options.frozen and old_lock:
-            self._check_frozen(old_lock)
+        outputs = self.known_outputs(plan)
+        if outputs is None:
+            # What compiles is read: nobody who can write into the cache decides what
+            # the lock says of it.
+            self.toolchain = self.found_toolchain(trust_cache=False)
+            plan = self.plan(with_toolchain=True)
+        old_lock = lock_before(self, plan)
         for stage in plan.stages:
             if stage.reason:
                 reporter.stage(stage.label, stage.reason)
@@ -105,7 +112,6 @@ class Pipeline(Stages):
             reporter.note(text)
         explain_passes(self, plan, reporter)
         generated = self.generated(plan)
-        outputs = self._known_outputs(plan)
         if outputs is None:
             self.toolchain = with_builtins(self.toolchain, self.target)
             compile_plan = self.compile_plan(plan)
@@ -126,44 +132,53 @@ class Pipeline(Stages):
             report = self._measure(plan, compile_plan, reporter)
             # The only file that says where the build folder is; it may have moved.
             outputs["compile_commands.json"] = self._compile_commands(compile_plan)
-        lock = lock_of(
-            self,
-            compile_plan,
-            generated=generated,
-            outputs=outputs,
-            firmware=self.firmware_facts(plan),
-            memory=self.memory_facts(plan),
-        )
-        changed = self._current_lock_text() != (text := lockfile.lock_text(lock))
-        if self.options.locked and changed:
+        lock = self.lock_for(plan, compile_plan, outputs)
+        text = lockfile.lock_text(lock)
+        holds = text == lock_text_of(self.lock_file)
+        writes = self.options.write_lock and not holds
+        if self.options.locked and not holds:
             lines = lockfile.differences(old_lock, lock) if old_lock else ()
             raise lockfile.stale(str(self.lock_file), lines or ("only its form",))
         publish(
             self.folder,
             outputs,
             lock=self.lock_file if self.options.write_lock else None,
-            lock_data=text.encode() if changed else None,
+            lock_data=text.encode() if writes else None,
         )
         inputs = self._input_states()
         library = os.path.abspath(self.folder / compile_plan.library)  # noqa: PTH100
         with suppress(OSError):  # all is published; without notes builds are slower
             self._remember(plan, outputs)
-            if self.options.write_lock or not changed:
-                self._write_stamp(outputs, inputs, warnings, library=library)
+            self._write_stamp(
+                outputs, inputs, warnings, library=library, lock=holds or writes
+            )
         return BuildReport(
             profile=self.profile.name,
             folder=self.folder,
-            lock_file=self.lock_file,
+            lock_file=self.lock_file if holds or writes else None,
             plan=plan,
             report=report,
             lock=lock,
-            lock_changed=changed,
+            lock_changed=writes,
             inputs=tuple(inputs),
             library=library,
             missing=tuple(str(m) for m in self.resolution(plan).missing),
         )
 
-    def _known_outputs(self, plan: BuildPlan) -> dict[str, bytes] | None:
+    def lock_for(
+        self, plan: BuildPlan, compile_plan: CompilePlan, outputs: dict[str, bytes]
+    ) -> lockfile.Lock:
+        """The lock of a build with these outputs."""
+        return lock_of(
+            self,
+            compile_plan,
+            generated=self.generated(plan),
+            outputs=outputs,
+            firmware=self.firmware_facts(plan),
+            memory=self.memory_facts(plan),
+        )
+
+    def known_outputs(self, plan: BuildPlan) -> dict[str, bytes] | None:
         """What the last build published, if that is whole and nothing changed."""
         from orchestrator.shell.publish import (  # noqa: PLC0415
             identity_of,
@@ -270,7 +285,7 @@ class Pipeline(Stages):
         """What the published firmware costs, if it is what a build would give now."""
         from orchestrator.stages.measure import read_report  # noqa: PLC0415
 
-        outputs = self._known_outputs(self.plan(with_toolchain=True))
+        outputs = self.known_outputs(self.plan(with_toolchain=True))
         if outputs is None:
             return None
         return read_report(outputs["report.json"].decode())
@@ -316,29 +331,6 @@ class Pipeline(Stages):
             elsewhere=self.libraries.folders(),
         ).encode()
 
-    def _old_lock(self) -> lockfile.Lock | None:
-        if not (self.options.locked or self.options.frozen):
-            return None  # it will be replaced, whatever it holds
-        name = str(self.lock_file)
-        try:
-            text = read_text_file(self.lock_file)
-        except FileNotFoundError:
-            raise lockfile.stale(name, ("there is no lock file",)) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise lockfile.damaged(name, str(error)) from error
-        return lockfile.parse_lock(text, file=name)
-
-    def _current_lock_text(self) -> str | None:
-        with suppress(OSError, UnicodeDecodeError):
-            return read_text_file(self.lock_file)
-        return None
-
-    def _check_frozen(self, lock: lockfile.Lock) -> None:
-        plan = self.plan(with_toolchain=True)
-        now = lock_inputs(self, self.compile_plan(plan))
-        if lines := lockfile.differences(lock.inputs(), now.inputs()):
-            raise lockfile.stale(str(self.lock_file), lines)
-
     def _remember(self, plan: BuildPlan, outputs: dict[str, bytes]) -> None:
         """Note what is known now, for the next build."""
         from orchestrator.shell.publish import identity_of  # noqa: PLC0415
@@ -356,9 +348,8 @@ class Pipeline(Stages):
     def _input_states(self) -> dict[str, stamp.State]:
         """States of all files that shape the outputs: what was read, the compiler."""
         files = dict(self.states)
-        for path in (self.toolchain.compiler[0], self.toolchain.archiver[0]):
-            absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
-            files[absolute] = stamp.state_of(absolute)
+        for path in self.toolchain.files:
+            files[path] = stamp.state_of(path)
         if self.options.locked:
             absolute = str(self.lock_file.absolute())
             files[absolute] = stamp.state_of(absolute)
@@ -371,13 +362,16 @@ class Pipeline(Stages):
         warnings: list[str],
         *,
         library: str,
+        lock: bool,
     ) -> None:
         """Note the states of all files, for builds that have nothing to do.
 
         What this build has to warn of, they have to as well.
         """
         files = dict(inputs)
-        others = [str(self.lock_file), *(str(self.folder / name) for name in outputs)]
+        lock_file = os.path.abspath(self.lock_file) if lock else ""  # noqa: PTH100
+        others = [str(self.folder / name) for name in outputs]
+        others += [lock_file] if lock else []
         if self.target.toolchain == "gnu":
             # A compiler that is new in one of these may be found first.
             others += os.get_exec_path()
@@ -396,7 +390,7 @@ class Pipeline(Stages):
                 "profile": os.path.abspath(self.profile.file),  # noqa: PTH100
                 "environment": stamp.environment(),
                 "folder": str(self.folder),
-                "lock": str(self.lock_file),
+                "lock": lock_file,
                 "library": library,
                 "input_count": len(inputs),
                 "warnings": warnings,

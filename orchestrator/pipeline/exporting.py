@@ -105,12 +105,7 @@ def _export(
 ) -> Exported:
     choice = inputs.options.export
     request = _request(inputs, model, source)
-    base = Path(request.file).parent
-    cache = ExportCache(
-        _key(inputs, request, _read_files(inputs, model, source)),
-        base=base,
-        folder=choice.cache,
-    )
+    cache = _cache(inputs, model, source, request)
     reporter = inputs.reporter
     label = f"export {model.name}"
     entry, reason = (None, "asked for") if choice.again else cache.find()
@@ -136,6 +131,34 @@ def _export(
         reason=reason,
         entry=entry,
         paths=tuple(cache.paths(entry)),
+    )
+
+
+def pending_exports(inputs: Inputs) -> dict[str, str]:
+    """Why models would be exported now, by name; no code of a model runs.
+
+    Raises:
+        ProfileError: A file that the profile names is missing or has not what it says.
+    """
+    found = {}
+    for model in inputs.profile.models:
+        if model.source is None:
+            continue
+        check_vela_config(inputs.profile, model, inputs.read)
+        request = _request(inputs, model, model.source)
+        entry, reason = _cache(inputs, model, model.source, request).find()
+        if entry is None:
+            found[model.name] = reason
+    return found
+
+
+def _cache(
+    inputs: Inputs, model: ModelEntry, source: ModelSource, request: Request
+) -> ExportCache:
+    return ExportCache(
+        _key(inputs, request, _read_files(inputs, model, source)),
+        base=Path(request.file).parent,
+        folder=inputs.options.export.cache,
     )
 
 

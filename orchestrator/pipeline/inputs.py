@@ -57,7 +57,9 @@ class BuildOptions:
         jobs: Compile steps at a time; None lets ninja choose.
         locked: The lock must not change.
         frozen: Its inputs must be those of the lock before anything runs.
-        write_lock: Write the lock beside the profile.
+        lock: The lock; None for the one beside the profile.
+        write_lock: Write the lock.
+        trust_cache: Digests of compilers that this machine's cache remembers will do.
         export: How models that are given as Python are exported.
     """
 
@@ -65,7 +67,9 @@ class BuildOptions:
     jobs: int | None = None
     locked: bool = False
     frozen: bool = False
+    lock: Path | None = None
     write_lock: bool = True
+    trust_cache: bool = True
     export: ExportChoice = ExportChoice()
 
 
@@ -93,7 +97,7 @@ class Inputs:
         self.options = options
         self.folder = options.out or Path("build") / profile.name
         self.work = self.folder / WORK
-        self.lock_file = profile.file.with_suffix(".lock")
+        self.lock_file = options.lock or profile.file.with_suffix(".lock")
         self.states: dict[str, stamp.State] = {}
         self.reporter: Reporter = Silent()
 
@@ -335,9 +339,15 @@ class Inputs:
     @cached_property
     def toolchain(self) -> Toolchain:
         """The compiler. Raises ToolchainError."""
+        return self.found_toolchain(trust_cache=self.options.trust_cache)
+
+    def found_toolchain(self, *, trust_cache: bool) -> Toolchain:
+        """The compiler as it is now. Raises ToolchainError."""
         from orchestrator.shell.toolchain import find_toolchain  # noqa: PLC0415
 
-        return find_toolchain(self.target)
+        # What is compared with a lock is read, too.
+        trusted = trust_cache and not self.options.locked
+        return find_toolchain(self.target, trust_cache=trusted)
 
     @cached_property
     def program_digest(self) -> str:

@@ -16,14 +16,96 @@ from orchestrator import lockfile
 from orchestrator.core.artifact import Artifact, GeneratedFile
 from orchestrator.core.lowering import quantize_text, vela_text
 from orchestrator.distribution import DISTRIBUTION
+from orchestrator.errors import Diagnostic, UsageError
 from orchestrator.pipeline.inputs import Inputs, digest
+from orchestrator.shell.files import WriteError, check_writable, read_text_file
 from orchestrator.stages.compile import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from orchestrator.core.toolchain import Toolchain
+    from orchestrator.pipeline.stages import Stages
+    from orchestrator.plan import BuildPlan
     from orchestrator.stages.compile import CompilePlan, CompileUnit
+
+MACHINE_FILES = frozenset({"build.ninja", "compile_commands.json"})
+"""Published files that name folders of the machine, for editors and for ninja."""
+
+
+def read_lock(file: Path) -> lockfile.Lock | None:
+    """The lock in a file; None if there is no file.
+
+    Raises:
+        LockError: It is damaged, or a newer Orchestrator made it.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise lockfile.damaged(str(file), str(error)) from error
+    return lockfile.parse_lock(text, file=str(file))
+
+
+def needed_lock(file: Path) -> lockfile.Lock:
+    """The lock in a file. Raises LockError, also if there is no file."""
+    lock = read_lock(file)
+    if lock is None:
+        raise lockfile.stale(str(file), ("there is no lock file",))
+    return lock
+
+
+def lock_text_of(file: Path) -> str | None:
+    """Text of a lock; None if it cannot be read."""
+    with suppress(OSError, UnicodeDecodeError):
+        return read_text_file(file)
+    return None
+
+
+def lock_before(stages: Stages, plan: BuildPlan) -> lockfile.Lock | None:
+    """The lock that a build begins with, if it is to use one.
+
+    Whatever forbids to write it is found here, before anything is compiled.
+
+    Raises:
+        LockError: It is damaged or newer; with `locked` missing; with `frozen` not of
+            these inputs.
+        UsageError: It will change, and cannot be written (`unwritable-lock`).
+    """
+    options, file = stages.options, stages.lock_file
+    if options.locked:
+        lock = needed_lock(file)
+        if options.frozen:
+            check_inputs(stages, plan, lock)
+        return lock
+    if not options.write_lock:
+        return None
+    before = read_lock(file)
+    now = lock_inputs(stages, stages.compile_plan(plan))
+    if before is None or before.inputs() != now.inputs():
+        _need_writable(file)
+    return before
+
+
+def _need_writable(file: Path) -> None:
+    try:
+        check_writable(file)
+    except WriteError as error:
+        raise UsageError(
+            Diagnostic(
+                code="unwritable-lock",
+                message=str(error),
+                hint="`--lock FILE` writes the lock elsewhere, `--no-lock` writes none",
+            )
+        ) from error
+
+
+def check_inputs(stages: Stages, plan: BuildPlan, lock: lockfile.Lock) -> None:
+    """Compare a lock with what a build would read. Raises LockError."""
+    now = lock_inputs(stages, stages.compile_plan(plan))
+    if lines := lockfile.differences(lock.inputs(), now.inputs()):
+        raise lockfile.stale(str(stages.lock_file), lines)
 
 
 def lock_of(
@@ -45,6 +127,7 @@ def lock_of(
         firmware: What it has for programs that come later.
         memory: Its arenas, and the scratch memory they were planned for.
     """
+    named = {file.path for file in generated}
     return replace(
         lock_inputs(inputs, compile_plan),
         firmware=firmware,
@@ -53,7 +136,7 @@ def lock_of(
         outputs=lockfile.output_facts(
             Artifact(path=path, sha256=digest(data), size_bytes=len(data))
             for path, data in outputs.items()
-            if path in ("firmware.elf", compile_plan.library, "report.json")
+            if path not in MACHINE_FILES and path not in named
         ),
     )
 
@@ -118,7 +201,8 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
 
 def _distributions(toolchain: Toolchain) -> dict[str, str]:
     """Versions of the Python distributions that shape bytes of the outputs."""
-    found = {DISTRIBUTION: orchestrator.__version__}
+    # numpy computes what is constant.
+    found = {DISTRIBUTION: orchestrator.__version__, "numpy": version("numpy")}
     if toolchain.name == "zig":
         with suppress(PackageNotFoundError):
             found["ziglang"] = version("ziglang")

@@ -142,14 +142,19 @@ def _seed(work: Path, folder: Path) -> None:
     for old in (staging, folder):
         DISK.remove(old)
     claim(staging)
+    copy_work(work, staging / WORK)
+    (staging / _SEED).write_text(mark)
+    staging.replace(folder)
+
+
+def copy_work(work: Path, copy: Path) -> None:
+    """Copy ninja's folder with the times of its files, so that nothing is stale."""
     shutil.copytree(
         work,
-        staging / WORK,
+        copy,
         symlinks=True,
         ignore=lambda path, _: [VARIANTS, STAMP_NAME] if path == str(work) else [],
     )
-    (staging / _SEED).write_text(mark)
-    staging.replace(folder)
 
 
 def _forget(variants: Path, *, keep: Path) -> None:

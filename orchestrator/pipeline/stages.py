@@ -49,12 +49,18 @@ class Stages(Inputs):
         super().__init__(profile, options)
         self.results: dict[str, object] = {}
 
-    def plan(self, *, with_toolchain: bool) -> BuildPlan:
+    def plan(self, *, with_toolchain: bool, as_before: bool = False) -> BuildPlan:
         """Which stages would run, and why.
 
         Args:
             with_toolchain: Look for the compiler, which may be missing.
+            as_before: Take one that is not looked for to be that of the last build.
         """
+        toolchain = ""
+        if with_toolchain:
+            toolchain = digest(repr(self.toolchain).encode())
+        elif as_before:
+            toolchain = self.previous.get("compile", {}).get("toolchain", "")
         return plan_build(
             orchestrator=self.program_digest,
             models={n: self.model_digest(n) for n in self.model_bytes},
@@ -72,7 +78,7 @@ class Stages(Inputs):
             },
             sources=self.native,
             sections=self.sections,
-            toolchain=digest(repr(self.toolchain).encode()) if with_toolchain else "",
+            toolchain=toolchain,
             prelinked=bool(self.passed),
             previous=self.previous,
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.shell.files import read_own_json, write_atomic
-
-_CHUNK_BYTES = 1 << 20
+from orchestrator.shell.stamp import State, state_of
 
 
 def cache_folder() -> Path:
@@ -24,25 +24,43 @@ def cache_folder() -> Path:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file, in hex."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def program_digest(path: Path) -> str:
-    """SHA-256 of a program; remembered by path, size and time, as some are large."""
-    real = path.resolve()
-    stat = real.stat()
-    key = f"{real}|{stat.st_size}|{stat.st_mtime_ns}"
+def program_digest(path: Path, *, trust_cache: bool = True) -> str:
+    """SHA-256 of a program; some are large, so the cache remembers it.
+
+    What is remembered holds for the file's state only: size, times, inode.
+
+    Args:
+        path: The program.
+        trust_cache: What the cache says will do. Whoever can write there decides what
+            that is, so what goes into a lock, or is compared with one, is read.
+    """
+    real = str(path.resolve())
+    state = state_of(real)
     store = cache_folder() / "programs.json"
-    loaded = read_own_json(store)
-    known: dict[str, str] = {}
-    if isinstance(loaded, dict):
-        known = {k: v for k, v in loaded.items() if isinstance(v, str)}
-    if key not in known:
-        known[key] = file_digest(real)
+    known = _remembered(store)
+    if trust_cache and real in known and known[real][0] == state:
+        return known[real][1]
+    found = file_digest(path)
+    if known.get(real) != (state, found) and state_of(real) == state:
+        known[real] = (state, found)
         with suppress(OSError):
             write_atomic(store, json.dumps(known, indent=1, sort_keys=True).encode())
-    return known[key]
+    return found
+
+
+def _remembered(store: Path) -> dict[str, tuple[State, str]]:
+    """States and digests of programs by path; what is damaged is left out."""
+    found: dict[str, tuple[State, str]] = {}
+    loaded = read_own_json(store)
+    for path, entry in loaded.items() if isinstance(loaded, dict) else ():
+        match entry:
+            case [list(state), str(digest)] if _DIGEST.fullmatch(digest):
+                found[path] = (state, digest)
+    return found
+
+
+_DIGEST = re.compile("[0-9a-f]{64}")

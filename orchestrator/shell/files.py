@@ -157,6 +157,22 @@ def write_new(path: Path, data: bytes, *, executable: bool, durable: bool) -> No
             os.fsync(file.fileno())
 
 
+class WriteError(OSError):
+    """A file cannot be written; named as the user knows it, not a temporary one."""
+
+    def __init__(self, error: OSError, path: Path) -> None:
+        super().__init__(error.errno, error.strerror or str(error), str(path))
+
+    def __str__(self) -> str:
+        return f"cannot write {self.filename}: {reason_of(self)}"
+
+
+def reason_of(error: OSError) -> str:
+    """What the system says, as the end of a sentence: `permission denied`."""
+    said = error.strerror or str(error)
+    return said[:1].lower() + said[1:]
+
+
 def write_atomic(
     path: Path, data: bytes, *, executable: bool = False, durable: bool = True
 ) -> None:
@@ -169,11 +185,11 @@ def write_atomic(
         durable: Also after the machine loses power.
 
     Raises:
-        OSError: It cannot be written; it names `path`, not the temporary file.
+        WriteError: It cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
             temporary.unlink()
         write_new(temporary, data, executable=executable, durable=durable)
@@ -181,8 +197,8 @@ def write_atomic(
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.errno is not None:
-            raise OSError(error.errno, error.strerror, str(path)) from error
+        if isinstance(error, OSError):
+            raise WriteError(error, path) from error
         raise
 
 
@@ -197,3 +213,23 @@ def write_if_changed(path: Path, data: bytes) -> bool:
             return False
     write_atomic(path, data, durable=False)
     return True
+
+
+def check_writable(path: Path) -> None:
+    """See whether `write_atomic` could write a file; nothing is left behind.
+
+    Asking for permissions would not do: they are not all that there is (read-only and
+    full file systems, access control lists).
+
+    Raises:
+        WriteError: It could not.
+    """
+    folder = next(p for p in path.absolute().parents if p.exists())
+    temporary = folder / f".{path.name}.{os.getpid()}.tmp"
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        temporary.touch()
+        temporary.unlink()
+    except OSError as error:
+        raise WriteError(error, path) from error

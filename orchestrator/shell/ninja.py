@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
 from orchestrator.shell import process
+from orchestrator.shell.environment import compiler_environment
 
 if TYPE_CHECKING:
     from orchestrator.reporter import Reporter
@@ -54,10 +54,9 @@ def run_ninja(
         command += ["-j", str(jobs)]
     # A relative working directory keeps the machine's paths out of debug information.
     env = {
-        **os.environ,
+        **compiler_environment(),
         "NINJA_STATUS": "[%f/%t] ",
         "PWD": "/proc/self/cwd",
-        "LC_ALL": "C",
     }
     output: list[str] = []
     with process.started(

@@ -10,6 +10,7 @@ from orchestrator.distribution import pip_install
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, file_digest
+from orchestrator.shell.environment import compiler_environment
 from orchestrator.shell.sources import native_root
 from orchestrator.shell.toolchain import zig_program
 
@@ -40,7 +41,7 @@ def counting_plugin() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{built.stem}.{os.getpid()}.so"
     command = (*_compiler(), *_FLAGS, str(source), "-o", str(temporary))
-    env = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig-cache")}
+    env = {**compiler_environment(), "ZIG_GLOBAL_CACHE_DIR": str(folder / "zig-cache")}
     done = process.run(command, cwd=folder, env=env, timeout_s=_COMPILE_TIMEOUT_S)
     if done.status != 0 or not temporary.is_file():
         raise ToolchainError(

@@ -17,6 +17,7 @@ from orchestrator.distribution import pip_install
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, program_digest
+from orchestrator.shell.environment import compiler_environment
 
 if TYPE_CHECKING:
     from orchestrator.targets import Target
@@ -39,15 +40,19 @@ def install_hint(program: str) -> str:
     return _INSTALL_HINTS.get(program, f"install {program}")
 
 
-def find_toolchain(target: Target) -> Toolchain:
+def find_toolchain(target: Target, *, trust_cache: bool = True) -> Toolchain:
     """The toolchain a target names.
+
+    Args:
+        target: What is built for.
+        trust_cache: As of `program_digest`.
 
     Raises:
         ToolchainError: It is not installed, or does not work.
     """
     if target.toolchain == "zig":
-        return _zig()
-    return _gnu(target.cpu.gnu_prefix)
+        return _zig(trust_cache=trust_cache)
+    return _gnu(target.cpu.gnu_prefix, trust_cache=trust_cache)
 
 
 def zig_program() -> Path | None:
@@ -59,7 +64,7 @@ def zig_program() -> Path | None:
     return program if program.is_file() else None
 
 
-def _zig() -> Toolchain:
+def _zig(*, trust_cache: bool) -> Toolchain:
     program = zig_program()
     if program is None:
         raise _missing("zig", "the Python package ziglang")
@@ -75,11 +80,12 @@ def _zig() -> Toolchain:
         compiler=(zig, "clang"),
         archiver=(zig, "ar"),
         linker=(zig, "ld.lld"),
-        programs=(("zig", program_digest(program)),),
+        programs=(("zig", program_digest(program, trust_cache=trust_cache)),),
+        files=(zig,),
     )
 
 
-def _gnu(prefix: str) -> Toolchain:
+def _gnu(prefix: str, *, trust_cache: bool) -> Toolchain:
     names = (f"{prefix}g++",) if prefix else ("g++", "clang++", "c++")
     compiler = next((p for n in names if (p := shutil.which(n))), None)
     if compiler is None:
@@ -89,16 +95,13 @@ def _gnu(prefix: str) -> Toolchain:
     archiver = shutil.which(f"{prefix}ar")
     if archiver is None:
         raise _missing(f"{prefix}ar", "binutils is incomplete")
-    programs = {
-        "compiler": program_digest(driver),
-        "ar": program_digest(Path(archiver)),
-    }
+    programs = {"compiler": driver, "ar": Path(archiver)}
     for role in () if is_clang else ("cc1plus", "as", "ld"):
         found = Path(_ask(driver, f"-print-prog-name={role}").strip())
         located = shutil.which(str(found))
         if located is None:
             raise _missing(f"{prefix}g++", f"its program {role} is missing")
-        programs[role] = program_digest(Path(located))
+        programs[role] = Path(located)
     version = _ask(driver, "-dumpfullversion", "-dumpversion").strip()
     return Toolchain(
         name="gnu",
@@ -106,7 +109,11 @@ def _gnu(prefix: str) -> Toolchain:
         compiler=(compiler,),
         archiver=(archiver,),
         linker=(compiler,),
-        programs=tuple(sorted(programs.items())),
+        programs=tuple(
+            (role, program_digest(path, trust_cache=trust_cache))
+            for role, path in sorted(programs.items())
+        ),
+        files=tuple(str(path.absolute()) for path in programs.values()),
     )
 
 
@@ -141,7 +148,10 @@ def with_builtins(toolchain: Toolchain, target: Target) -> Toolchain:
             f"-femit-bin={temporary}",
         )
         done = process.run(
-            command, cwd=folder, env=os.environ, timeout_s=_BUILD_TIMEOUT_S
+            command,
+            cwd=folder,
+            env=compiler_environment(),
+            timeout_s=_BUILD_TIMEOUT_S,
         )
         if done.status != 0 or not temporary.is_file():
             raise ToolchainError(
@@ -161,7 +171,7 @@ def _ask(program: Path, *arguments: str) -> str:
     done = process.run(
         (str(program), *arguments),
         cwd=Path.cwd(),
-        env=os.environ,
+        env=compiler_environment(),
         timeout_s=_PROBE_TIMEOUT_S,
     )
     if done.status != 0:

@@ -52,7 +52,10 @@ DOCUMENTS: dict[str, object] = {
                 dtype_comparison=None,
                 missing=None,
                 stages=[_keys("stage", "ran", "reason")],
-                outputs=_keys("firmware.elf", "libproduct.a", "report.json"),
+                outputs=_keys(
+                    *("firmware.elf", "include/orch/status.h", "include/product.h"),
+                    *("libproduct.a", "models/model.pte", "report.json"),
+                ),
             )
         ]
     },

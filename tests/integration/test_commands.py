@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,13 @@ import pytest
 from orchestrator import targets
 from orchestrator.cli import run
 from orchestrator.commands import check as check_command
+from orchestrator.commands import run as run_command
+from orchestrator.pipeline import Pipeline
 from orchestrator.pipeline import stages as pipeline_stages
 from orchestrator.pte.reader import read_program
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import toolchain as shell_toolchain
+from orchestrator.shell.files import WriteError
 from orchestrator.stages import memory as memory_stage
 from orchestrator.stages.prelink import PASSES as PASS_NAMES
 from tests.conftest import CORPUS, model_bytes
@@ -37,7 +41,6 @@ from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 # Exit codes
 
@@ -260,7 +263,8 @@ def test_a_broken_kernel_shows_the_compilers_words_and_keeps_outputs(
     assert "op_relu.cpp" in output
     assert "no_such_name" in output
     assert w.state() == before
-    assert w.run("run", *SCENARIO).code == 0  # what was built before still runs
+    assert w.run("run", *SCENARIO).code == 9  # never what was built before
+    assert w.state() == before
 
 
 @pytest.mark.toolchain
@@ -309,6 +313,12 @@ def test_wrong_outputs_are_a_mismatch(w: Workspace, scenario: Path) -> None:
     assert document["calls"][0]["outputs"][0]["comparison"]["failed"] == 1
 
 
+@pytest.fixture
+def as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run` takes whatever lies in the build folder."""
+    monkeypatch.setattr(run_command, "make_current", lambda *_: None)
+
+
 def _replace_firmware(w: Workspace, script: str) -> None:
     firmware = w.out / "firmware.elf"
     firmware.unlink()
@@ -317,6 +327,7 @@ def _replace_firmware(w: Workspace, script: str) -> None:
 
 
 @pytest.mark.toolchain
+@pytest.mark.usefixtures("as_it_is")
 @pytest.mark.parametrize(
     ("script", "code", "found"),
     [
@@ -344,6 +355,7 @@ def test_firmware_that_fails_is_a_failed_run(
 
 
 @pytest.mark.toolchain
+@pytest.mark.usefixtures("as_it_is")
 def test_firmware_that_is_gone_or_no_program(w: Workspace) -> None:
     firmware = w.out / "firmware.elf"
     firmware.unlink()
@@ -355,14 +367,119 @@ def test_firmware_that_is_gone_or_no_program(w: Workspace) -> None:
     assert "it could not be started" in done.err
 
 
+def _a_firmware_of_somebody(w: Workspace) -> None:
+    _replace_firmware(w, "exit 99")
+
+
+def _another_model(w: Workspace) -> None:
+    shutil.copyfile(CORPUS / "add_mul" / "model.pte", w.model)
+
+
+def _another_name(w: Workspace) -> None:
+    text = w.profile.read_text()
+    w.profile.write_text(text.replace('name = "model"', 'name = "other"'))
+
+
 @pytest.mark.toolchain
-def test_a_run_of_an_old_build_says_so(w: Workspace) -> None:
+@pytest.mark.parametrize(
+    ("change", "arguments", "code", "problem"),
+    [
+        (_a_firmware_of_somebody, SCENARIO, 0, ""),
+        (_another_model, SCENARIO, 2, "expected: 3, float32 [2, 2]"),
+        (_another_name, ("--model", "model"), 2, '"model"'),
+    ],
+)
+def test_a_run_is_of_the_profile_as_it_is(
+    w: Workspace,
+    change: Callable[[Workspace], None],
+    arguments: tuple[str, ...],
+    code: int,
+    problem: str,
+) -> None:
+    """What the build before would have answered is never seen."""
+    change(w)
+    before = w.state()
+    stale = w.run("run", *arguments, "--no-build", "--json")
+    assert stale.code == 2
+    assert stale.problems[0]["code"] == "stale-build"
+    assert notes_of(stale.problems[0]) == [("found", f"an older build in {w.out}")]
+    assert w.state() == before
+    done = w.run("run", *arguments)
+    assert done.code == code, done.err
+    assert problem in done.err
+    assert w.run("run", *arguments, "--no-build").code == code
+    assert w.run("build", "--locked").code == 0  # the lock is of that build as well
+
+
+@pytest.mark.toolchain
+def test_a_run_of_a_current_build_builds_nothing(
+    w: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     w.build()
-    assert "changed" not in w.run("run", *SCENARIO).err
+    monkeypatch.setattr(Pipeline, "build", lambda *_: pytest.fail("it was built"))
+    for more in ((), ("--no-build",), ("--no-lock",)):
+        assert w.run("run", *SCENARIO, *more).code == 0
+    # Times alone are no change; nor does anybody need the compiler to see that.
     os.utime(w.model)
-    done = w.run("run", *SCENARIO)
-    assert done.code == 0
-    assert "something changed since the last build" in done.err
+    monkeypatch.setattr(shell_toolchain, "find_spec", lambda _: None)
+    assert w.run("run", *SCENARIO, "--no-build").code == 0
+    w.edit("native/kernels/portable/op_relu.cpp", "// more\n")
+    assert w.run("run", *SCENARIO, "--no-build").code == 2
+
+
+@pytest.mark.toolchain
+def test_a_first_run_builds(w: Workspace) -> None:
+    lock = w.lock.read_bytes()
+    w.lock.unlink()
+    for path in w.out.iterdir():
+        if path.is_symlink():
+            path.unlink()
+    done = w.run("run", *SCENARIO, "--no-build", "--json")
+    assert (done.code, done.problems[0]["code"]) == (2, "not-built")
+    assert w.run("run", *SCENARIO, "--no-lock").code == 0
+    assert not w.lock.exists()
+    # What was built without a lock can be run without one.
+    assert w.run("run", *SCENARIO).code == 0
+    assert not w.lock.exists()
+    assert w.run("run", *SCENARIO, "--lock", str(w.folder / "a.lock")).code == 0
+    assert (w.folder / "a.lock").read_bytes() == lock
+    done = w.run("run", *SCENARIO, "--locked")
+    assert done.code == 8, done.err
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("--no-lock", "--lock=a.lock"),
+        ("--no-build", "--lock=a.lock"),
+        ("--no-build", "--locked"),
+        ("--no-build", "--frozen"),
+    ],
+)
+def test_options_of_locks_that_contradict_each_other(
+    fresh: Workspace, one: str, other: str
+) -> None:
+    done = fresh.run("run", *SCENARIO, other, one)
+    assert done.code == 2
+    word = other.partition("=")[0]
+    message = f"error[usage]: argument {one}: not allowed with argument {word}\n"
+    assert message in done.err
+
+
+@pytest.mark.toolchain
+def test_sizes_of_an_old_build_are_not_shown_as_if_they_were_of_this_one(
+    w: Workspace,
+) -> None:
+    w.build()
+    report = str(w.out / "report.json")
+    questions: list[tuple[str, ...]] = [(), ("--by", "op"), ("--diff", report)]
+    for more in questions:
+        assert "changed" not in w.run("size", *more).err
+    w.edit("product.toml", "# more\n")
+    for more in questions:
+        done = w.run("size", *more)
+        assert done.code == 0
+        assert "something changed since the last build; sizes are those of" in done.err
 
 
 @pytest.mark.toolchain
@@ -471,15 +588,30 @@ def test_an_interrupt_is_no_error(
     assert capsys.readouterr() == ("", "interrupted\n")
 
 
-def test_a_full_disk_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            WriteError(OSError(28, "No space left on device"), Path("o/firmware.elf")),
+            "cannot write o/firmware.elf: no space left on device",
+        ),
+        (
+            PermissionError(13, "Permission denied", "o"),
+            "cannot access o: permission denied",
+        ),
+        (OSError(12, "Cannot allocate memory"), "cannot allocate memory"),
+    ],
+)
+def test_what_the_system_says_is_told_with_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: OSError,
+    message: str,
 ) -> None:
-    error = OSError(28, "No space left on device", "o/firmware.elf")
     monkeypatch.setattr(check_command, "run", _broken(error))
     assert run(["check", "a.toml"]) == 2
     assert capsys.readouterr().err == (
-        "error[system-error]: the system refuses: No space left on device\n"
-        "  --> o/firmware.elf\n"
+        f"error[system-error]: {message}\n"
         "   hint: check that the path is right, may be written, and has space left\n"
     )
 

@@ -437,12 +437,38 @@ def test_versions_nobody_compared_are_told(w: Workspace) -> None:
     )
 
 
+def test_plan_runs_no_code_of_a_model(w: Workspace) -> None:
+    assert w.run("plan").code == 0  # fills the cache, in which compilers are known
+    before = sorted(w.folder.rglob("*"))
+    document = json.loads(w.run("plan", "--json").out)
+    assert document["stages"] == [
+        {"stage": "export model", "runs": True, "reason": "first export"}
+    ]
+    # Nobody knows before; none of it is an empty list.
+    assert document["kernels"] is document["arena_bytes"] is None
+    assert (document["profile"], document["models"]) == ("product", ["model"])
+    said = w.run("plan")
+    assert said.code == 0
+    assert "  export model             runs: first export\n" in said.out
+    assert f"`orchestrator export {w.profile}` does that" in said.out
+    assert sorted(w.folder.rglob("*")) == before
+    assert w.run("run", "--no-build").code == 2  # nor does this
+    assert sorted(w.folder.rglob("*")) == before
+
+
 def test_plan_tells_where_a_model_comes_from(w: Workspace) -> None:
-    first = json.loads(w.run("plan", "--json").out)["stages"]
-    assert first[0] == {"stage": "export model", "runs": True, "reason": "first export"}
-    second = w.run("plan")
-    assert ", from code/net.py:build for portable\n" in second.out
-    assert "  export model             known\n" in second.out
+    assert w.run("export").code == 0
+    said = w.run("plan")
+    assert ", from code/net.py:build for portable\n" in said.out
+    assert "  export model             known\n" in said.out
+    assert json.loads(w.run("plan", "--json").out).keys() == (
+        json.loads(_changed(w).run("plan", "--json").out).keys()
+    )
+
+
+def _changed(w: Workspace) -> Workspace:
+    w.edit("code/net.py", "# more\n")
+    return w
 
 
 def test_export_publishes_programs(w: Workspace) -> None:

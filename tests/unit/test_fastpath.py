@@ -33,6 +33,7 @@ def _built(profile: Path, text: str, out: str) -> None:
         "profile": str(profile),
         "environment": stamp.environment(),
         "library": f"/{out}/lib.a",
+        "lock": str(profile.with_suffix(".lock")),
         "input_count": 1,
         # What was made comes after what was read.
         "files": {str(profile): stamp.state_of(str(profile)), "/nowhere/lib.a": []},
@@ -49,6 +50,8 @@ def _built(profile: Path, text: str, out: str) -> None:
         ["a.toml", "p/b.toml"],
         ["a.toml", "--out", "build/a"],
         ["--out", "build/a", "a.toml"],
+        ["a.toml", "--no-lock"],
+        ["a.toml", "--lock", "p/../a.lock"],
     ],
     ids=" ".join,
 )
@@ -80,6 +83,10 @@ def test_nothing_to_do(
         ["--json", "a.toml"],
         ["a.toml", "--explain"],
         ["a.toml", "--locked"],
+        ["a.toml", "--lock", "other.lock"],
+        ["a.toml", "--lock"],
+        ["a.toml", "--lock", "a.lock", "--no-lock"],
+        ["a.toml", "p/b.toml", "--no-lock"],
         ["a.toml", "--frozen"],
         ["a.toml", "-j2"],
         ["a.toml", "p/b.toml", "--depfile", "x.d"],

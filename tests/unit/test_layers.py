@@ -26,7 +26,7 @@ LAYERS = (
     {"profile", "pte", "catalog", "lockfile"},
     {"stages", "running", "explain_selection", "lowering"},
     {"plan", "shell", "export"},
-    {"pipeline", "render", "progress", "progress_lines"},
+    {"pipeline", "render", "progress", "progress_lines", "argument_types"},
     {"arguments", "console", "fastpath"},
     {"commands"},
     {"cli"},

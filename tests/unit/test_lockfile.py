@@ -9,6 +9,7 @@ import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 
+import orchestrator
 from orchestrator.core.artifact import Artifact
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
 from orchestrator.lockfile import (
@@ -114,7 +115,8 @@ def _damage(text: str) -> Diagnostic:
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("schema = 1", "schema = 2", "schema is 2, not 1"),
+        ("schema = 1", "schema = 0", "schema is 0, not 1"),
+        ("schema = 1", 'schema = "2"', "schema is '2', not 1"),
         ("schema = 1", "schema = true", "schema is True, not 1"),
         ("schema = 1", "", "schema is None, not 1"),
         ("[models]", "[model]", "models: Field required"),
@@ -130,6 +132,44 @@ def test_damage_is_named(old: str, new: str, found: str) -> None:
     ((label, note),) = _damage(text.replace(old, new)).notes
     assert label == "found"
     assert note.startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found", "expected"),
+    [
+        ("schema = 1", "schema = 2", "schema 2", "schema 1"),
+        (
+            '[python]\n"orchestrator" = "0.1.0"',
+            '[more]\n[python]\n"orchestrator" = "99.0"',
+            "Orchestrator 99.0",
+            f"Orchestrator {orchestrator.__version__}",
+        ),
+    ],
+)
+def test_a_lock_of_the_future_is_not_called_damaged(
+    old: str, new: str, found: str, expected: str
+) -> None:
+    text = lock_text(LOCK)
+    assert text.count(old) == 1
+    with pytest.raises(LockError) as caught:
+        parse_lock(text.replace(old, new), file="a.lock")
+    assert caught.value.diagnostics == (
+        Diagnostic(
+            code="newer-lock",
+            message="the lock file was made by a newer Orchestrator",
+            where=SourceSpan(file="a.lock"),
+            notes=(("found", found), ("expected", f"{expected} or older")),
+            hint="update Orchestrator; to go back to this version, remove the lock"
+            " and build again",
+        ),
+    )
+
+
+@pytest.mark.parametrize("version", ["nonsense", "", "0.0.9", "0.1.0rc1"])
+def test_damage_is_not_called_the_future(version: str) -> None:
+    damage = f'[more]\n[python]\n"orchestrator" = "{version}"'
+    old = '[python]\n"orchestrator" = "0.1.0"'
+    _damage(lock_text(LOCK).replace(old, damage))
 
 
 @pytest.mark.parametrize("text", ["", "\0", "a = " + "[" * 5000, f"a = {'9' * 9999}"])
@@ -154,7 +194,7 @@ def test_a_stale_lock_lists_what_changed() -> None:
         message="the lock file does not match",
         where=SourceSpan(file="a.lock"),
         notes=(("changed", "models: kws changed"), ("changed", "x: y is new")),
-        hint="build without --locked to update it, and commit the result",
+        hint="`orchestrator lock` updates it; commit the result",
     )
 
 

@@ -122,6 +122,35 @@ def test_a_change_runs_what_depends_on_it(
     assert set(_reasons(**changes)) == stages
 
 
+WHOLE = {**INPUTS, "prelinked": True, "delegates": {"Mine": "e1"}}
+WHOLE["sections"] = {**INPUTS["sections"], "prelink": "q1"}
+DECLARED = [
+    (stage.label, name)
+    for stage in plan_build(**WHOLE, previous={}).stages
+    for name, _ in stage.inputs
+]
+
+
+@pytest.mark.parametrize(("label", "name"), DECLARED)
+@pytest.mark.parametrize("change", ["another", "new"])
+def test_no_declared_input_is_ignored(label: str, name: str, change: str) -> None:
+    """A stage runs if one of its inputs was another one, or none; what follows, too."""
+    before = _state(plan_build(**WHOLE, previous={}))
+    inputs = dict(before[label])
+    if change == "another":
+        inputs[name] = "another"
+    else:
+        del inputs[name]
+    plan = plan_build(**WHOLE, previous={**before, label: inputs})
+    reasons = {stage.label: stage.reason for stage in plan.stages if stage.reason}
+    is_new = "is new" if change == "new" else "changed"
+    assert reasons == {label: f"{name} {is_new}"}
+    # With another key, its result is another one to all that build upon it.
+    keys = {f"stage {stage.label}": stage.key for stage in plan.stages}
+    for stage in plan.stages:
+        assert all(keys[n] == d for n, d in stage.inputs if n.startswith("stage "))
+
+
 def test_reasons_name_what_changed() -> None:
     new_model = _reasons(models={"kws": "new", "vww": "m2"})
     assert new_model["extract kws"] == "model kws changed"

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.shell.files import write_atomic, write_if_changed
+from orchestrator.shell.files import (
+    WriteError,
+    check_writable,
+    write_atomic,
+    write_if_changed,
+)
+from tests.permissions import permissions_hold
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -42,10 +49,42 @@ def test_a_failed_write_leaves_the_old_file_alone(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(WriteError, match="file: no space left"):
         write_atomic(path, b"new")
     assert path.read_bytes() == b"old"
     assert _names(tmp_path) == {"file"}
+
+
+def test_what_cannot_be_written_has_the_name_that_users_know(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"")
+    below = tmp_path / "file" / "a.lock"
+    with permissions_hold():
+        (tmp_path / "folder").chmod(0o555)
+        path = tmp_path / "folder" / "a.lock"
+        attempts: list[Callable[[], None]] = [
+            lambda: write_atomic(path, b""),
+            lambda: check_writable(path),
+        ]
+        for attempt in attempts:
+            with pytest.raises(WriteError) as caught:
+                attempt()
+            assert str(caught.value) == f"cannot write {path}: permission denied"
+    attempts = [lambda: write_atomic(below, b""), lambda: check_writable(below)]
+    for attempt in attempts:
+        with pytest.raises(WriteError) as caught:
+            attempt()
+        assert str(caught.value).startswith(f"cannot write {below}: ")
+
+
+def test_whether_a_file_can_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new" / "folder" / "a.lock")
+    (tmp_path / "a.lock").write_bytes(b"old")
+    check_writable(tmp_path / "a.lock")
+    assert (tmp_path / "a.lock").read_bytes() == b"old"
+    assert _names(tmp_path) == {"a.lock"}
+    with pytest.raises(WriteError, match=r"cannot write .*: is a directory"):
+        check_writable(tmp_path)
 
 
 def test_only_what_cannot_be_made_again_waits_for_the_disk(

@@ -8,7 +8,9 @@ import pytest
 
 from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
 from orchestrator.reporter import Silent
+from orchestrator.shell.environment import ALLOWED
 from orchestrator.shell.ninja import ninja_program, run_ninja
+from tests.environment import HOSTILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +49,22 @@ def test_steps_do_not_see_the_folder_of_the_machine(tmp_path: Path) -> None:
     _rules(tmp_path, one="echo $$PWD $$LC_ALL > $out")
     run_ninja(tmp_path, jobs=None, reporter=Silent())
     assert (tmp_path / "one.out").read_text() == "/proc/self/cwd C\n"
+
+
+def test_steps_see_what_is_allowed_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*HOSTILE, "A_VARIABLE_OF_TOMORROW"):
+        monkeypatch.setenv(name, "1")
+    for name in ("HOME", "TMPDIR"):
+        monkeypatch.setenv(name, f"/{name}")
+    _rules(tmp_path, one="env > $out")
+    run_ninja(tmp_path, jobs=None, reporter=Silent())
+    lines = (tmp_path / "one.out").read_text().splitlines()
+    seen = dict(line.split("=", 1) for line in lines)
+    assert (seen["HOME"], seen["TMPDIR"]) == ("/HOME", "/TMPDIR")
+    ours = {"LC_ALL", "NINJA_STATUS", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert seen.keys() <= {*ALLOWED, *ours}
 
 
 def test_a_failure_shows_what_the_step_said(tmp_path: Path) -> None:

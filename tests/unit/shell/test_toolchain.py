@@ -12,6 +12,7 @@ import pytest
 from orchestrator.core.toolchain import Toolchain
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import toolchain as shell
+from orchestrator.shell.environment import ALLOWED
 from orchestrator.shell.toolchain import (
     find_emulator,
     find_toolchain,
@@ -19,6 +20,7 @@ from orchestrator.shell.toolchain import (
     zig_program,
 )
 from orchestrator.targets import CPUS, Target, resolve_target
+from tests.environment import HOSTILE
 
 GCC = """\
 case "$1" in
@@ -100,7 +102,40 @@ def test_gcc_with_its_programs(programs: Path, cpu: str, prefix: str) -> None:
         archiver=(str(archiver),),
         linker=(str(compiler),),
         programs=tuple(sorted(digests.items())),
+        files=tuple(map(str, (compiler, archiver, *parts.values()))),
     )
+
+
+@pytest.mark.parametrize("role", ["compiler", "ar", "cc1plus", "as", "ld"])
+def test_no_program_of_gcc_hides_behind_the_cache(
+    programs: Path, tmp_path: Path, role: str
+) -> None:
+    names = {"compiler": "g++", "ar": "ar", "cc1plus": "cc1plus", "as": "as"}
+    for name in ("ar", "cc1plus", "as", "ld"):
+        _install(programs, name, f"# {name}")
+    _install(programs, "g++", GCC)
+    right = find_toolchain(_target("host", "gnu"))
+    program = programs / names.get(role, role)
+    store = tmp_path / "cache" / "programs.json"
+    wrong = "0" * 64
+    store.write_text(store.read_text().replace(_sha256(program), wrong))
+    assert dict(find_toolchain(_target("host", "gnu")).programs)[role] == wrong
+    assert find_toolchain(_target("host", "gnu"), trust_cache=False) == right
+
+
+def test_a_compiler_is_asked_in_a_clean_environment(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in HOSTILE:
+        monkeypatch.setenv(name, "/elsewhere")
+    log = tmp_path / "log"
+    for name in ("ar", "cc1plus", "as", "ld"):
+        _install(programs, name)
+    _install(programs, "g++", f"env >> {log}\n{GCC}")
+    find_toolchain(_target("host", "gnu"))
+    seen = {line.partition("=")[0] for line in log.read_text().splitlines()}
+    assert "PATH" in seen
+    assert seen <= {*ALLOWED, "LC_ALL", "PWD", "OLDPWD", "SHLVL", "_"}
 
 
 def test_the_host_takes_clang_where_there_is_no_gcc(programs: Path) -> None:
@@ -185,7 +220,17 @@ def test_zig_is_that_of_the_python_package(zig: Path) -> None:
         archiver=(str(zig), "ar"),
         linker=(str(zig), "ld.lld"),
         programs=(("zig", _sha256(zig)),),
+        files=(str(zig),),
     )
+
+
+def test_zig_does_not_hide_behind_the_cache(zig: Path, tmp_path: Path) -> None:
+    target = _target("cortex-m55", "zig")
+    right = find_toolchain(target)
+    store = tmp_path / "cache" / "programs.json"
+    store.write_text(store.read_text().replace(_sha256(zig), "0" * 64))
+    assert find_toolchain(target).programs == (("zig", "0" * 64),)
+    assert find_toolchain(target, trust_cache=False) == right
 
 
 def test_zig_whose_clang_says_no_version(zig: Path) -> None:

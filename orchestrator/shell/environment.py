@@ -1,0 +1,33 @@
+"""The environment of compilers and of ninja: what they need, and nothing else."""
+
+from __future__ import annotations
+
+import os
+
+ALLOWED = (
+    # Finding programs, and what these load.
+    "PATH",
+    "LD_LIBRARY_PATH",
+    # Temporary files and caches.
+    "HOME",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "XDG_CACHE_HOME",
+    "CCACHE_DIR",
+    "SCCACHE_DIR",
+    # The jobs of a make that runs us.
+    "MAKEFLAGS",
+)
+"""Variables that reach a compiler; docs/reproducibility.md lists them.
+
+By a list of what is allowed: compilers know many variables that change what they
+compile (`CPATH`, `GCC_EXEC_PREFIX`, `CCC_OVERRIDE_OPTIONS`, `SOURCE_DATE_EPOCH`), and
+each version may know more.
+"""
+
+
+def compiler_environment() -> dict[str, str]:
+    """Environment of everything whose output reaches a product."""
+    kept = {name: os.environ[name] for name in ALLOWED if name in os.environ}
+    return {**kept, "LC_ALL": "C"}
