@@ -81,9 +81,9 @@ TEST_CASE("instructions other than calls are checked") {
       {[](MethodFacts& m) { m.free(100000); }, Error::InvalidProgram},
       {[](MethodFacts& m) { m.delegate(); }, Error::InvalidProgram},
       {[](MethodFacts& m) { m.instruction(0, table({})); },
-       Error::InvalidProgram},
+       Error::UnsupportedProgram},
       {[](MethodFacts& m) { m.instruction(6, table({})); },
-       Error::InvalidProgram},
+       Error::UnsupportedProgram},
       {[](MethodFacts& m) { m.instruction(3, nullptr); },
        Error::InvalidProgram},
   };

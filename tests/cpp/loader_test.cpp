@@ -180,11 +180,18 @@ TEST_CASE("values of every kind are loaded") {
   CHECK(args.tensor_list(10)[2] == nullptr);
 }
 
+TEST_CASE("values of a kind that nobody knows are of a newer program") {
+  constexpr uint8_t kKinds[] = {0, 12, 255};
+  for (const uint8_t kind : kKinds) {
+    CHECK(error_of(program_of([&](MethodFacts& m) {
+            m.value(kind, table({}));
+          })) == Error::UnsupportedProgram);
+  }
+}
+
 TEST_CASE("values that cannot be are refused") {
   using Fill = std::function<void(MethodFacts&)>;
   const Fill fills[] = {
-      [](MethodFacts& m) { m.value(0, table({})); },
-      [](MethodFacts& m) { m.value(12, table({})); },
       [](MethodFacts& m) { m.value(1, nullptr); },
       [](MethodFacts& m) { m.value(5, nullptr); },
       [](MethodFacts& m) { m.ints({0}); },  // itself, no Int
