@@ -95,7 +95,7 @@ def _entry_source(
                     argument = "0" if ending == "_item" else ""
                     calls.append((name, f"static_cast<void>({name}({argument}))"))
         place = f"orch::kModelMethods[{method_index[method.base]}]->program"
-        load = method.names[-2]
+        load = f"{method.base}_load"
         calls.append((load, f"result.status = {load}({place}.data(), {place}.size())"))
     functions = ",\n".join(
         "  [] {\n    stack::Result result = {ORCH_OK, 0};\n"
