@@ -370,7 +370,6 @@ class Inputs:
                 "limits": [m.instruction_limit for m in p.models],
                 "prelink": p.prelink,
                 "scratch": p.scratch,
-                # What lies where.
                 "memory": (p.memory, [model.pins for model in p.models]),
                 # The content of the files counts, see operator_files.
                 "operators": replace(p.operators, include_yaml=()),
@@ -393,11 +392,9 @@ class Inputs:
         """Kernels of all libraries, for hints: one that is broken has none."""
         from orchestrator.catalog import Catalog, read_catalog  # noqa: PLC0415
 
-        custom = [library.name for library in self.profile.kernels.custom]
-        names = (*custom, *sources.library_names())
-        try:
-            return read_catalog(
-                [self.libraries.text_of(n, read=self.read_list) for n in names]
-            )
-        except ProfileError:
-            return Catalog()
+        names = [library.name for library in self.profile.kernels.custom]
+        names += sources.library_names()
+        with suppress(ProfileError):
+            texts = [self.libraries.text_of(n, read=self.read_list) for n in names]
+            return read_catalog(texts)
+        return Catalog()

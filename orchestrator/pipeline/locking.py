@@ -40,7 +40,7 @@ def read_lock(file: Path) -> lockfile.Lock | None:
         LockError: It is damaged, or a newer Orchestrator made it.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text_file(file)
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
