@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -256,15 +257,14 @@ class Inputs:
         programs: dict[str, Program] = {}
         problems: list[Diagnostic] = []
         for model in self.profile.models:
+            data = self.model_bytes[model.name]
             try:
-                program = read_program(
-                    self.model_bytes[model.name], file=str(model.path)
-                )
+                program = read_program(data, file=str(model.path))
                 programs[model.name] = with_data(
                     program,
                     {
-                        label: read_flat_tensors(data, file=label)
-                        for label, data in self.data_files[model.name].items()
+                        label: read_flat_tensors(items, file=label)
+                        for label, items in self.data_files[model.name].items()
                     },
                     model=model.name,
                     where=self.model_spans[model.name],
