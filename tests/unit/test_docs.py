@@ -136,3 +136,18 @@ def test_the_readme_shows_what_plan_prints(capsys: pytest.CaptureFixture[str]) -
         if line.strip() != "..." and not line.startswith("toolchain")
     ]
     assert [line for line in shown if line not in printed] == []
+
+
+def test_every_promise_has_tests_that_exist() -> None:
+    rows = [
+        line
+        for line in _doc("promises.md").splitlines()
+        if line.startswith("| ") and not line.startswith(("| promise |", "| --- |"))
+    ]
+    assert len(rows) > 60
+    for row in rows:
+        held = re.findall(r"`(tests/[\w/]+\.(?:py|cpp))(?:::(\w+))?`", row)
+        assert held, row
+        for path, name in held:
+            text = (ROOT / path).read_text(encoding="utf-8")
+            assert not name or f"def {name}(" in text, (path, name)

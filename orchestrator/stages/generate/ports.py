@@ -210,7 +210,7 @@ class ApiMethod:
                 else [f"_{port.name}{end}" for end in accessor_ends(port)]
             )
         ]
-        ends = ["", "_run", "_run_at", *own, "_load"]
+        ends = ["", "_run", "_run_at", *own, "_load", "_reset"]
         upper = self.base.upper()
         return [*(f"{self.base}{end}" for end in ends), upper, f"{upper}_CALL"]
 
