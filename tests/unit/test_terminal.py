@@ -86,7 +86,7 @@ def test_a_build_that_is_up_to_date_shows_it(
 ) -> None:
     stamp = {"warnings": [HOSTILE]}
     monkeypatch.setattr("orchestrator.fastpath.is_current", lambda *_, **__: stamp)
-    assert unchanged_build([f"{HOSTILE}.toml", "--out", "out"])
+    assert unchanged_build([f"{HOSTILE}.toml", "--out", "out", "--no-lock"])
     said = capsys.readouterr().err
     assert _is_safe(said)
     assert said.count(SHOWN) == 2
