@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import shutil
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -581,10 +580,3 @@ def test_several_profiles_are_built_in_order(
     assert Path("build/second/libsecond.a").exists()
     assert unchanged_build(["product.toml", "second.toml"])
     assert unchanged_build(["second.toml"])
-
-
-def test_nothing_to_do_takes_no_time(w: Workspace) -> None:
-    w.build()
-    start = time.perf_counter()
-    assert _is_fast(w)
-    assert time.perf_counter() - start < 0.2

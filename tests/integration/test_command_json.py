@@ -121,7 +121,7 @@ DOCUMENTS: dict[str, object] = {
         calls=[
             _keys(
                 *("model", "method", "fresh", "error", "instruction"),
-                *("state_bytes", "state_used_bytes"),
+                *("state_bytes", "state_used_bytes", "failure"),
                 outputs=[
                     _keys(
                         *("kind", "dtype"),
