@@ -107,7 +107,10 @@ inline const MethodImage& image_of(const ModelMethod& method) {
 
 /// Runs a method that is ready. Errors: those of kernels and delegates,
 /// InstructionLimit.
-inline RunStatus run(const ModelMethod& method) {
+///
+/// Always inlined: a tail call of `execute` would hide where a run ends from
+/// the emulator that counts its instructions.
+__attribute__((always_inline)) inline RunStatus run(const ModelMethod& method) {
 #if ORCH_INDEX_BYTES == 4
   return execute(image_of(method), method.max_instructions);
 #else
