@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.cli import run
+from orchestrator.commands import run as run_command
 from tests.integration.workspace import (
     Workspace,
     copy_native,
@@ -19,6 +20,12 @@ from tests.tools import need_toolchain
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+@pytest.fixture
+def as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run` takes whatever lies in the build folder."""
+    monkeypatch.setattr(run_command, "make_current", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

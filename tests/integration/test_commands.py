@@ -19,7 +19,6 @@ import pytest
 from orchestrator import targets
 from orchestrator.cli import run
 from orchestrator.commands import check as check_command
-from orchestrator.commands import run as run_command
 from orchestrator.pipeline import Pipeline
 from orchestrator.pipeline import stages as pipeline_stages
 from orchestrator.pte.reader import read_program
@@ -311,12 +310,6 @@ def test_wrong_outputs_are_a_mismatch(w: Workspace, scenario: Path) -> None:
     document = json.loads(done.out)
     assert document["ok"] is False
     assert document["calls"][0]["outputs"][0]["comparison"]["failed"] == 1
-
-
-@pytest.fixture
-def as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`run` takes whatever lies in the build folder."""
-    monkeypatch.setattr(run_command, "make_current", lambda *_: None)
 
 
 def _replace_firmware(w: Workspace, script: str) -> None:

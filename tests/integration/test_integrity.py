@@ -62,6 +62,7 @@ def _damage(product: Workspace) -> None:
 
 
 @pytest.mark.qemu
+@pytest.mark.usefixtures("as_it_is")
 @pytest.mark.parametrize("cpu", ["host", "cortex-m4"])
 @pytest.mark.parametrize("check", ["start", "load"])
 def test_run_tells_of_damaged_flash(
@@ -78,6 +79,7 @@ def test_run_tells_of_damaged_flash(
     )
 
 
+@pytest.mark.usefixtures("as_it_is")
 def test_without_a_check_nobody_notices(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
