@@ -181,6 +181,6 @@ def _from_validator(
         code=code,
         message=parts["text"].replace("{key}", key_text(path), 1),
         where=document.span(*path),
-        notes=(("expected", parts["expected"]),),
+        notes=(("expected", parts["expected"]),) if parts["expected"] else (),
         hint=parts["hint"] or f"choose {parts['expected'].replace(', ', ' or ')}",
     )

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.toolchain
 
 _PROFILE = """\
 schema = 1
-name = "limits"
+name = "bounded"
 [target]
 cpu = "host"
 toolchain = "zig"
@@ -43,7 +43,7 @@ max_instructions = {limit}
 _APPLICATION = """
 #include <stdio.h>
 #include <stdint.h>
-#include "limits.h"
+#include "bounded.h"
 
 #define CHECK(what) if (!(what)) return printf("line %d\\n", __LINE__), 1
 
@@ -55,19 +55,19 @@ int main(int count, char** arguments) {
   CHECK(file != NULL);
   const uint32_t size = (uint32_t)fread(program, 1, sizeof program, file);
   fclose(file);
-  CHECK(LIMITS_ENOUGH_FORWARD_MAX_INSTRUCTIONS == 2);
+  CHECK(BOUNDED_ENOUGH_FORWARD_MAX_INSTRUCTIONS == 2);
   uint32_t at = 0;
-  CHECK(limits_enough_forward_run_at(&at) == ORCH_OK);
-  CHECK(limits_short_forward_run_at(&at) == ORCH_INSTRUCTION_LIMIT);
+  CHECK(bounded_enough_forward_run_at(&at) == ORCH_OK);
+  CHECK(bounded_short_forward_run_at(&at) == ORCH_INSTRUCTION_LIMIT);
   CHECK(at == 1);
-  CHECK(limits_enough_forward_load(program, size) == ORCH_OK);
-  CHECK(limits_enough_forward_run_at(&at) == ORCH_INSTRUCTION_LIMIT);
+  CHECK(bounded_enough_forward_load(program, size) == ORCH_OK);
+  CHECK(bounded_enough_forward_run_at(&at) == ORCH_INSTRUCTION_LIMIT);
   CHECK(at == 0);
-  CHECK(limits_enough_forward_run() == ORCH_INSTRUCTION_LIMIT);
-  CHECK(limits_usual_forward_load(program, size) == ORCH_OK);
-  CHECK(limits_usual_forward_run() == ORCH_INSTRUCTION_LIMIT);
-  CHECK(limits_enough_forward_load(NULL, 0) == ORCH_OK);
-  CHECK(limits_enough_forward_run() == ORCH_OK);
+  CHECK(bounded_enough_forward_run() == ORCH_INSTRUCTION_LIMIT);
+  CHECK(bounded_usual_forward_load(program, size) == ORCH_OK);
+  CHECK(bounded_usual_forward_run() == ORCH_INSTRUCTION_LIMIT);
+  CHECK(bounded_enough_forward_load(NULL, 0) == ORCH_OK);
+  CHECK(bounded_enough_forward_run() == ORCH_OK);
   return 0;
 }
 """
@@ -100,7 +100,7 @@ def test_a_run_ends_at_its_limit(tmp_path: Path) -> None:
     ]
     usual = _MODEL.format(name="usual", path="model.pte", limit="")
     usual = usual.replace("max_instructions = \n", "")
-    profile = tmp_path / "limits.toml"
+    profile = tmp_path / "bounded.toml"
     # The memory is what the program asks for, as another one needs it.
     head = _PROFILE.format(passes=json.dumps(list(PASSES)))
     profile.write_text("".join([head, *models, usual]))
@@ -112,7 +112,7 @@ def test_a_run_ends_at_its_limit(tmp_path: Path) -> None:
     subprocess.run(
         [
             *(compiler, "-std=c11", "-no-pie", f"-I{product.out / 'include'}"),
-            *(tmp_path / "main.c", product.out / "liblimits.a", "-o", program),
+            *(tmp_path / "main.c", product.out / "libbounded.a", "-o", program),
         ],
         check=True,
     )

@@ -285,6 +285,7 @@ def test_names_of_others(name: str, why: str) -> None:
     assert problem.code == "bad-value"
     assert problem.message == f'name cannot be "{name}": {why}'
     assert problem.hint == f'choose another name, such as "my-{name}"'
+    assert problem.notes == ()
 
 
 @pytest.mark.parametrize("path", ["", "/", "C:/m/a.pte", "m\\\\a.pte", "a\\u0000"])
