@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from orchestrator.core.call import takes
+from orchestrator.core.expressions.condition import refusal
 from orchestrator.core.firmware import CALLER_TEXT, Firmware, FirmwareMethod
 from orchestrator.core.op_info import Selection
+from orchestrator.pte.call_facts import MethodFacts, argument_facts
 from orchestrator.pte.program import KernelCall
 from orchestrator.pte.reader import read_program
 from orchestrator.pte.values import (
@@ -22,7 +25,7 @@ from orchestrator.pte.values import (
 )
 from orchestrator.pte.write import write_program
 from orchestrator.stages.compat import check_compat
-from orchestrator.stages.extract import extract
+from orchestrator.stages.extract import call_pattern, extract
 from orchestrator.stages.memory import method_state_bytes
 from orchestrator.stages.resolve import resolve
 from tests.conftest import model_bytes
@@ -35,6 +38,7 @@ from tests.cpp.support.verdicts import (
     reader_verdict,
 )
 from tests.fuzz.rearranged import rearranged, write
+from tests.integration.argument_facts import is_settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +51,10 @@ pytestmark = pytest.mark.toolchain
 
 _RUN: Final = 2_000
 _COMPARED: Final = 1_500
+_REFUSALS: Final = frozenset(
+    {"InvalidArgument", "NotSupported", "ShapeTooLarge", "DtypeNotSelected"}
+)
+"""What a kernel answers that does not take a call."""
 _TOO_OFTEN: Final = "calls and lists share their items too often"
 
 
@@ -209,3 +217,44 @@ def test_the_loader_works_no_longer_than_the_file_is(
 def test_the_same_seed_is_the_same_program() -> None:
     assert rearranged(7) == rearranged(7)
     assert rearranged(7) != rearranged(8)
+
+
+_DATA_DECIDES: Final = ("choose_qparams", "index", "embedding", "div.out_mode")
+"""Operators that look at items: what these are is seen when the program runs."""
+
+
+def test_the_build_knows_where_runs_end(tmp_path: Path) -> None:
+    """Of each call that a run came to: conditions say what the kernel answered."""
+    paths = write(tmp_path / "programs", 1, _COMPARED)
+    kernels = {
+        str(kernel.operator): kernel
+        for _, offered in linked_catalog().libraries
+        for kernel in offered
+    }
+    found = Counter[str]()
+    for path, answer in zip(paths, ask(build("load_file"), paths), strict=True):
+        if answer.error != "Ok":
+            continue
+        program = read_program(path.read_bytes(), file=path.name)
+        method, end = program.methods[0], answer.methods[0].instruction
+        if any(not isinstance(i, KernelCall) for i in method.instructions):
+            continue  # which calls it came to is not told
+        facts = MethodFacts.of(method)
+        for at, call in enumerate(method.instructions[: end + 1]):
+            assert isinstance(call, KernelCall)
+            kernel = kernels[str(method.operators[call.operator])]
+            pattern = call_pattern(method.values, call.args)
+            if not takes(kernel, pattern) or not is_settled(method, call, facts):
+                continue
+            arguments = argument_facts(
+                method.values, call.args, kernel.schema, facts, program.data_bytes
+            )
+            refused = refusal(kernel.requires, kernel.schema, arguments)
+            failed = at == end and answer.methods[0].run in _REFUSALS
+            found["refused" if refused else "taken"] += 1
+            if any(name in str(kernel.operator) for name in _DATA_DECIDES):
+                assert refused is None or failed, (path.name, at, refused)
+            else:
+                assert (refused is not None) == failed, (path.name, at, refused)
+    assert found["refused"] > 50, found
+    assert found["taken"] > 50, found

@@ -152,22 +152,22 @@ def calls_of(program: Program) -> Iterator[Call]:
             if isinstance(instruction, KernelCall):
                 name = str(method.operators[instruction.operator])
                 schema = _schemas().get(name)
-                if schema is not None and _is_settled(method, instruction, facts):
+                if schema is not None and is_settled(method, instruction, facts):
                     yield Call(name, _arguments(program, method, instruction, schema))
 
 
-def _is_settled(method: Method, call: KernelCall, facts: MethodFacts) -> bool:
-    used = with_items(method, call.args)
-    tensors = [
-        v for v in (method.values[i] for i in used) if isinstance(v, TensorValue)
-    ]
-    numbers = [
-        i
-        for i in with_items(method, call.args[:-1])
-        if i in facts.changing - facts.moved
-    ]
-    return not any(tensor.is_dynamic for tensor in tensors) and all(
-        isinstance(method.values[i], TensorValue) for i in numbers
+def is_settled(method: Method, call: KernelCall, facts: MethodFacts) -> bool:
+    """Whether all sizes and numbers of a call are known before the program runs."""
+    values = {i: method.values[i] for i in with_items(method, call.args)}
+    if any(isinstance(v, TensorValue) and v.is_dynamic for v in values.values()):
+        return False
+    numbers = {*call.args[:-1]} - {
+        i for i, v in values.items() if isinstance(v, TensorValue)
+    }
+    lists = [v.items for v in values.values() if isinstance(v, IntListValue)]
+    tensors = values.keys() - numbers
+    return facts.changing.isdisjoint(numbers.union(*lists)) and facts.moved.isdisjoint(
+        tensors
     )
 
 
