@@ -43,7 +43,7 @@ def read_lock(file: Path) -> lockfile.Lock | None:
         text = read_text_file(file)
     except FileNotFoundError:
         return None
-    except UnicodeDecodeError as error:
+    except (IsADirectoryError, UnicodeDecodeError) as error:
         raise lockfile.damaged(str(file), str(error)) from error
     return lockfile.parse_lock(text, file=str(file))
 

@@ -45,6 +45,21 @@ __attribute__((weak)) void* memmove(void* to, const void* from, size_t size) {
   return to;
 }
 
+#ifdef __arm__
+// What clang calls on Arm. Defined here, so that the stack of functions that a
+// firmware for `run` does not link is known as well.
+#define ORCH_ALIAS(name, of)                                              \
+  __attribute__((weak, alias(of))) void* name(void* to, const void* from, \
+                                              size_t size);
+ORCH_ALIAS(__aeabi_memcpy, "memcpy")
+ORCH_ALIAS(__aeabi_memcpy4, "memcpy")
+ORCH_ALIAS(__aeabi_memcpy8, "memcpy")
+ORCH_ALIAS(__aeabi_memmove, "memmove")
+ORCH_ALIAS(__aeabi_memmove4, "memmove")
+ORCH_ALIAS(__aeabi_memmove8, "memmove")
+#undef ORCH_ALIAS
+#endif
+
 __attribute__((weak)) void* memset(void* to, int byte, size_t size) {
   uint8_t* t = static_cast<uint8_t*>(to);
   const uint8_t value = static_cast<uint8_t>(byte);

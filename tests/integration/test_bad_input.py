@@ -174,7 +174,7 @@ BAD = {
         8, "bad-lock", (*BUILD, "--locked"), _text("a.lock", "a = " + "[" * 9999)
     ),
     # Runs and reports
-    "run before build": Bad(2, "not-built", RUN),
+    "run before build": Bad(2, "not-built", (*RUN, "--no-build")),
     "size before build": Bad(2, "no-report", ("size", "a.toml", "--out", "o")),
     "no report": Bad(
         2, "bad-report", ("size", "a.toml", "--out", "o"), _made("report.json", "{}")
@@ -248,6 +248,8 @@ DIAGNOSTIC = re.compile(
 )
 
 
+# Products that are made by hand are run as they are.
+@pytest.mark.usefixtures("as_it_is")
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_gets_an_answer(
     name: str, capsys: pytest.CaptureFixture[str]

@@ -351,6 +351,7 @@ def test_two_methods_of_one_name_are_refused() -> None:
             "p_a_b_c_run",
             "p_a_b_c_run_at",
             "p_a_b_c_load",
+            "p_a_b_c_reset",
             "P_A_B_C",
             "P_A_B_C_CALL",
         ]
