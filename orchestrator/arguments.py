@@ -171,7 +171,7 @@ def _add_lock_commands(command: Callable[..., _Parser]) -> None:
         "--artifact",
         type=Path,
         metavar="FILE",
-        help="tell which output of the lock this file is; nothing is built",
+        help="say which output of the lock this file is; build nothing",
     )
     _add_lock_file(verify)
 
