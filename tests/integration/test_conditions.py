@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 LIBRARIES = ("cortex_m", "portable", "prim_ops", "quantized")
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
 SMALL_BYTES = 20_000
-EACH = 80
+EACH = 50
 """Variants of the calls of each operator."""
 
 
