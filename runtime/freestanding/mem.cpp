@@ -45,7 +45,7 @@ __attribute__((weak)) void* memmove(void* to, const void* from, size_t size) {
   return to;
 }
 
-#ifdef __arm__
+#if defined(__arm__) && defined(__clang__)
 // What clang calls on Arm. Defined here, so that the stack of functions that a
 // firmware for `run` does not link is known as well.
 #define ORCH_ALIAS(name, of)                                              \
