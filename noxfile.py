@@ -31,7 +31,7 @@ TARGETS = (
     "cortex-m55",
     "cortex-m85",
 )
-"""Cores of orchestrator/targets.py; a test holds the two equal."""
+"""Cores of orchestrator/targets/cores.py; a test holds the two equal."""
 
 CLANG_FORMAT = "clang-format-14"
 """Other versions format in other ways."""

@@ -10,7 +10,7 @@ from shutil import which
 from benchmarks.clock import ROOT, Command, cost_of, orchestrator
 from benchmarks.product import write_profile
 from benchmarks.table import Cell, Findings, NotMeasuredError, Table
-from orchestrator.distribution import PACKAGE_FOLDER
+from orchestrator.shell.distribution import PACKAGE_FOLDER
 from orchestrator.shell.sources import native_root
 
 CASE = "kws_dscnn_fp32"

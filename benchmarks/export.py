@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.clock import ROOT
 from benchmarks.stages import executorch_python
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
-from orchestrator.pipeline import BuildOptions, Inputs, load
-from orchestrator.pipeline.exporting import PYTHON
+from orchestrator.build import BuildOptions, Inputs, load
+from orchestrator.build.exporting import PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

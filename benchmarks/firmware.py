@@ -13,7 +13,7 @@ from benchmarks.macs import multiply_accumulates
 from benchmarks.product import CASES, CORPUS, Built, build
 from benchmarks.reference import EXECUTORCH
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
-from orchestrator.pte.reader import read_program
+from orchestrator.program.reader import read_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from benchmarks.macs import multiply_accumulates
 from benchmarks.product import CORPUS, build
 from benchmarks.reference import EXECUTORCH_FOLDED
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
-from orchestrator.pte.reader import read_program
+from orchestrator.program.reader import read_program
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from benchmarks.macs import multiply_accumulates
 from benchmarks.product import CORPUS, Built, build
 from benchmarks.reference import EXECUTORCH_INT8, TFLITE_MICRO_INT8
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
-from orchestrator.pte.reader import read_program
+from orchestrator.program.reader import read_program
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -72,7 +72,7 @@ def scalar_program(case: str, times: int) -> bytes:
 
 def _writer() -> Callable[[Any, bytes], bytes]:
     try:
-        from tests.unit.pte.program_writer import write_program  # noqa: PLC0415
+        from tests.unit.program.program_writer import write_program  # noqa: PLC0415
     except ImportError as error:
         message = f"the extra `test` is not installed: {error}"
         raise NotMeasuredError(message) from error

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from orchestrator.pte.program import KernelCall
-from orchestrator.pte.values import BoolValue, TensorValue
+from orchestrator.program.program import KernelCall
+from orchestrator.program.values import BoolValue, TensorValue
 
 if TYPE_CHECKING:
-    from orchestrator.pte.program import Method
-    from orchestrator.pte.values import Value
+    from orchestrator.program.program import Method
+    from orchestrator.program.values import Value
 
 _FIRST_MATRIX = {"aten::mm.out": 0, "aten::bmm.out": 0, "aten::addmm.out": 1}
 """Which argument is the left matrix of the product."""

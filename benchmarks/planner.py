@@ -6,9 +6,9 @@ from time import process_time
 
 from benchmarks.clock import ROOT
 from benchmarks.table import Cell, Findings, Goal, Table
-from orchestrator.stages.plan_csv import read_blocks
-from orchestrator.stages.planner import plan_blocks
-from orchestrator.stages.planner.greedy import Conflicts, greedy_plans
+from orchestrator.planner import plan_blocks
+from orchestrator.planner.greedy import Conflicts, greedy_plans
+from orchestrator.planner.plan_csv import read_blocks
 
 _DATA = ROOT / "tests" / "data" / "memory-plans"
 _SECONDS = 60.0

@@ -14,7 +14,7 @@ from benchmarks import counting
 from benchmarks.firmwares import measure_all
 from benchmarks.product import CORPUS, Built, build
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
-from orchestrator.pte.reader import read_program
+from orchestrator.program.reader import read_program
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from benchmarks.long_program import repeated_program
 from benchmarks.product import CASES, CORPUS
 from benchmarks.stages import driver, plan_of
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
-from orchestrator.pipeline import BuildOptions, load
-from orchestrator.pipeline.stages import Stages
-from orchestrator.stages.selected_yaml import selected_operators_yaml
+from orchestrator.build import BuildOptions, load
+from orchestrator.build.stages import Stages
+from orchestrator.selection.selected_yaml import selected_operators_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,9 +23,9 @@ from benchmarks.clock import ROOT, cpu_seconds
 from benchmarks.executorch_driver import STAND_INS, clear_caches
 from benchmarks.product import write_profile
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table, short
-from orchestrator.pipeline import BuildOptions, load
-from orchestrator.pipeline.stages import Stages
-from orchestrator.plan import BuildPlan, plan_build
+from orchestrator.build import BuildOptions, load
+from orchestrator.build.plan import BuildPlan, plan_build
+from orchestrator.build.stages import Stages
 from orchestrator.shell.files import write_if_changed
 
 MODELS = ("kws_dscnn_fp32", "vww_mobilenetv1_fp32")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from orchestrator.terminal import drop_output, open_standard_streams
+from orchestrator.cli.terminal import drop_output, open_standard_streams
 
 NOBODY_READS = 141
 """Exit code when the reader of a pipe is gone, as of programs that SIGPIPE ends."""
@@ -27,11 +27,11 @@ def main() -> int:
 
 def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["build"]:
-        from orchestrator.fastpath import unchanged_build  # noqa: PLC0415
+        from orchestrator.cli.fastpath import unchanged_build  # noqa: PLC0415
 
         if unchanged_build(arguments[1:]):
             return 0
-    from orchestrator.cli import run  # noqa: PLC0415
+    from orchestrator.cli.main import run  # noqa: PLC0415
     from orchestrator.shell.signals import unwind_on_signals  # noqa: PLC0415
 
     unwind_on_signals()

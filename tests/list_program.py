@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.unit.pte.program_writer import write_program
+from tests.unit.program.program_writer import write_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

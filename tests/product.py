@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from tests.conftest import CORPUS
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from orchestrator.targets import BOARDS, CPUS
+from orchestrator.targets.cores import BOARDS, CPUS
 
 EMULATED: Final = tuple(
     cpu.name

@@ -19,7 +19,7 @@ import pytest
 
 from orchestrator.errors import ToolchainError
 from orchestrator.shell.toolchain import find_emulator, find_toolchain
-from orchestrator.targets import resolve_target
+from orchestrator.targets.cores import resolve_target
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 

@@ -1,4 +1,8 @@
-"""Kernel catalog: `functions.yaml` texts to every kernel on offer."""
+"""Kernels on offer: `functions.yaml` texts, and what their entries say of a call.
+
+In: the YAML of kernel libraries. Out: a `Catalog` of kernels with their keys, the
+conditions on their arguments and the sizes of their scratch memory as expressions.
+"""
 
 from orchestrator.catalog.model import Catalog, LibraryText
 from orchestrator.catalog.read import read_catalog, read_library

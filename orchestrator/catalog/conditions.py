@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.core.expressions.condition import check_condition
-from orchestrator.core.expressions.values import ExpressionError
+from orchestrator.catalog.expressions.condition import check_condition
+from orchestrator.catalog.expressions.values import ExpressionError
 
 if TYPE_CHECKING:
     from yaml.nodes import Node

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.core.expressions.scratch_size import check_size
-from orchestrator.core.expressions.values import ExpressionError
-from orchestrator.core.scratch import scratch_arguments
+from orchestrator.catalog.expressions.scratch_size import check_size
+from orchestrator.catalog.expressions.values import ExpressionError
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import traceback
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from orchestrator.distribution import PACKAGE_FOLDER
+from orchestrator.shell.distribution import PACKAGE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,6 @@ from torch.export import export
 from torch.utils import _pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-from orchestrator.core.lowering import CORTEX_M, ETHOS_U, PORTABLE
 from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import (
     channels_last,
@@ -22,6 +21,7 @@ from orchestrator.export.layout import (
     is_quantized,
     with_one_layout,
 )
+from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE
 
 if TYPE_CHECKING:
     from orchestrator.export.request import Request

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from orchestrator.core.lowering import NO_VELA, Activations, Quantize, Vela, Weights
+from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela, Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

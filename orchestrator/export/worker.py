@@ -21,11 +21,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.distribution import pip_install
 from orchestrator.export.failure import ExportError
 from orchestrator.export.observe import Observer
 from orchestrator.export.readers import Readers
 from orchestrator.export.request import Request, parse_request
+from orchestrator.shell.distribution import pip_install
 
 if TYPE_CHECKING:
     from orchestrator.export.source import Source

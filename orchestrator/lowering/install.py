@@ -62,9 +62,10 @@ def install(
         code.install(patches)
     memo = Memo(passes, remembers=Mechanism.MEMO in mechanisms)
     if _STAMPED & mechanisms:
-        memo.copies = Copies(passes, memo)
-        memo.copies.install(patches, copy=Mechanism.COPY in mechanisms)
-        Skips(passes, memo.copies, mechanisms).install(patches)
+        copies = Copies(passes, memo)
+        copies.install(patches, copy=Mechanism.COPY in mechanisms)
+        memo.stamp = copies.stamp
+        Skips(passes, copies, mechanisms).install(patches)
     if (_STAMPED | {Mechanism.MEMO}) & mechanisms:
         memo.install(patches)
 

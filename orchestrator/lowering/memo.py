@@ -25,7 +25,8 @@ from orchestrator.lowering.sequence import advance, sequence_number
 from orchestrator.lowering.tokens import PLAIN, UnknownValueError, token_of
 
 if TYPE_CHECKING:
-    from orchestrator.lowering.copies import Copies
+    from collections.abc import Callable
+
     from orchestrator.lowering.passes import Passes
     from orchestrator.lowering.patches import Patches
 
@@ -49,7 +50,7 @@ class Memo:
         self._remembers = remembers
         self._results: dict[Any, Any] = {}
         self._pure: dict[Any, bool] = {}
-        self.copies: Copies | None = None
+        self.stamp: Callable[[Any, Any, Any], None] | None = None
         """Is told of nodes whose value depends on metadata alone."""
 
     def install(self, patches: Patches) -> None:
@@ -89,8 +90,8 @@ class Memo:
         patches.replace(base, "_fx", fx)
 
     def _stamp(self, result: Any, numbers: int) -> None:
-        if self.copies is not None:
-            self.copies.stamp(result.node, self.context(), numbers)
+        if self.stamp is not None:
+            self.stamp(result.node, self.context(), numbers)
 
     def knows(self, node: Any, interpreter: Any) -> int | None:
         """Whether dispatching a node would give a value like the one it has.

@@ -5,12 +5,6 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from orchestrator.core.lowering import (
-    LOWERINGS,
-    PORTABLE,
-    kernel_libraries,
-    needed_library,
-)
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import (
@@ -18,6 +12,12 @@ from orchestrator.profile.fields import (
     is_pattern,
     near_name,
     shown,
+)
+from orchestrator.profile.lowering import (
+    LOWERINGS,
+    PORTABLE,
+    kernel_libraries,
+    needed_library,
 )
 from orchestrator.profile.parsed import array_of, missing_file, table_of, text_of
 

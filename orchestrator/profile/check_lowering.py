@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.core.lowering import (
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.explain import key_text
+from orchestrator.profile.fields import shown
+from orchestrator.profile.lowering import (
     ETHOS_U,
     LOWERINGS,
     PORTABLE,
@@ -15,9 +18,6 @@ from orchestrator.core.lowering import (
     refusal,
     system_configs_of,
 )
-from orchestrator.errors import Diagnostic, did_you_mean
-from orchestrator.profile.explain import key_text
-from orchestrator.profile.fields import shown
 from orchestrator.profile.parsed import table_of, text_of
 from orchestrator.profile.source_fields import is_section
 

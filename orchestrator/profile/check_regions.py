@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from orchestrator.boards import BOARDS, Board, with_regions
-from orchestrator.core.regions import RegionChoice
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.explain import key_text
 from orchestrator.profile.fields import parse_size, shown
@@ -16,14 +14,16 @@ from orchestrator.profile.region_tables import (
     RegionKind,
     is_address,
 )
-from orchestrator.targets import CPUS
+from orchestrator.targets.boards import BOARDS, Board, with_regions
+from orchestrator.targets.cores import CPUS
+from orchestrator.targets.regions import RegionChoice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from orchestrator.boards import Region
     from orchestrator.profile.checked import KeyPath
     from orchestrator.profile.document import Document
+    from orchestrator.targets.boards import Region
 
 _REGIONS: KeyPath = ("memory", "regions")
 

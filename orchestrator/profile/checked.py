@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.core.integrity import CheckImage
-from orchestrator.core.lowering import NO_VELA
-from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
-from orchestrator.core.regions import NO_PINS, Concurrency, Pins, RegionChoice
 from orchestrator.errors import SourceSpan
+from orchestrator.planner.policy import Planner, RuntimeCheck, ScratchPolicy
+from orchestrator.profile.integrity import CheckImage
+from orchestrator.profile.lowering import NO_VELA
+from orchestrator.targets.regions import NO_PINS, Concurrency, Pins, RegionChoice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import KernelKey
-    from orchestrator.core.lowering import Quantize, Vela
     from orchestrator.core.operator import OperatorName
+    from orchestrator.profile.lowering import Quantize, Vela
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and array indices from the top of a TOML file: `("models", 0, "path")`."""

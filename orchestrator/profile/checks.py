@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.boards import boards_of
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.check_delegates import check_delegates
 from orchestrator.profile.check_libraries import check_libraries
@@ -21,7 +20,8 @@ from orchestrator.profile.fields import (
 from orchestrator.profile.model import ISAS, ProfileTable
 from orchestrator.profile.parsed import array_of, missing_file, table_of, text_of
 from orchestrator.profile.tables import keys_of
-from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
+from orchestrator.targets.boards import boards_of
+from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -7,26 +7,10 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
-from orchestrator.core.lowering import (
-    NO_VELA,
-    PORTABLE,
-    Activations,
-    Quantize,
-    Vela,
-    Weights,
-)
-from orchestrator.core.memory_policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.core.operator import OperatorName
-from orchestrator.core.regions import (
-    Concurrency,
-    Pins,
-    RegionChoice,
-    TensorKind,
-    TensorPin,
-)
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.planner.policy import Planner, RuntimeCheck, ScratchPolicy
 from orchestrator.profile.check_libraries import (
     IMPLICIT,
     default_libraries,
@@ -60,6 +44,15 @@ from orchestrator.profile.checks import check
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
 from orchestrator.profile.fields import is_relative_path, parse_size
+from orchestrator.profile.integrity import CheckImage
+from orchestrator.profile.lowering import (
+    NO_VELA,
+    PORTABLE,
+    Activations,
+    Quantize,
+    Vela,
+    Weights,
+)
 from orchestrator.profile.model import (
     SCHEMA_VERSION,
     CustomTable,
@@ -67,7 +60,14 @@ from orchestrator.profile.model import (
     ProfileTable,
 )
 from orchestrator.profile.source_fields import split_callable
-from orchestrator.targets import CPUS
+from orchestrator.targets.cores import CPUS
+from orchestrator.targets.regions import (
+    Concurrency,
+    Pins,
+    RegionChoice,
+    TensorKind,
+    TensorPin,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

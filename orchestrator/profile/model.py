@@ -19,7 +19,6 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from orchestrator.boards import boards_of
 from orchestrator.profile.budget_table import BudgetTable
 from orchestrator.profile.checked import DtypeSelect, Optimize, Overlap
 from orchestrator.profile.delegates import DelegateTable  # noqa: TC001  # pydantic reads it
@@ -43,7 +42,8 @@ from orchestrator.profile.region_tables import MemoryTable
 from orchestrator.profile.runtime_tables import IntegrityTable, TraceTable
 from orchestrator.profile.scratch_tables import ScratchTable
 from orchestrator.profile.table import Table
-from orchestrator.targets import BOARDS, CPUS, TOOLCHAINS
+from orchestrator.targets.boards import boards_of
+from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 
 SCHEMA_VERSION = 1
 

@@ -14,7 +14,6 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from orchestrator.core.lowering import LOWERINGS, Activations, Weights
 from orchestrator.profile.checked import Load
 from orchestrator.profile.fields import (
     ModelName,
@@ -24,6 +23,7 @@ from orchestrator.profile.fields import (
     problem,
     shown,
 )
+from orchestrator.profile.lowering import LOWERINGS, Activations, Weights
 from orchestrator.profile.region_tables import (  # pydantic reads them
     ArenaRegions,  # noqa: TC001
     TensorTable,  # noqa: TC001

@@ -7,7 +7,6 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, StrictStr
 
-from orchestrator.core.c_names import HEADERS, LIBRARIES
 from orchestrator.profile.fields import (
     MAX_NAME_LENGTH,
     name_like,
@@ -15,6 +14,7 @@ from orchestrator.profile.fields import (
     shown,
     text_schema,
 )
+from orchestrator.targets.c_names import HEADERS, LIBRARIES
 
 _FORM: Final = "[a-z][a-z0-9-]*"
 _OF_THE_RUNTIME: Final = "orch(-.*)?"

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
-from orchestrator.core.memory_policy import Planner
-from orchestrator.core.regions import Concurrency, TensorKind
+from orchestrator.planner.policy import Planner
 from orchestrator.profile.fields import (
     ModelName,
     Size,
@@ -19,6 +18,7 @@ from orchestrator.profile.fields import (
     shown,
 )
 from orchestrator.profile.table import Table
+from orchestrator.targets.regions import Concurrency, TensorKind
 
 ADDRESS_END = 1 << 32
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field, StrictBool, StrictStr
 
-from orchestrator.core.integrity import CheckImage
 from orchestrator.profile.fields import choice
+from orchestrator.profile.integrity import CheckImage
 from orchestrator.profile.table import Table
 
 

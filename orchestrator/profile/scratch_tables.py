@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictStr
 
-from orchestrator.core.memory_policy import RuntimeCheck, ScratchPolicy
+from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
 from orchestrator.profile.fields import choice
 from orchestrator.profile.table import Table
 

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StrictStr
 
-from orchestrator.core.lowering import VELA_SET
 from orchestrator.profile.fields import (
     check_path,
     identifier,
@@ -17,6 +16,7 @@ from orchestrator.profile.fields import (
     shown,
     text_schema,
 )
+from orchestrator.profile.lowering import VELA_SET
 
 _SECTION = r"[A-Za-z0-9_.-]+"
 _LONG_OPTION = r"--[a-z][a-z0-9-]*(=[^\s=]+)?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.pte.value_kind import ValueKind
+from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.npy import Array, write_npy
 from orchestrator.running.values import ListValue
 

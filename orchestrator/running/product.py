@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
-from orchestrator.pte.interface import TENSOR_LISTS, can_be_given
-from orchestrator.pte.value_kind import VALUE_KINDS, ValueKind
-from orchestrator.pte.values import (
+from orchestrator.program.interface import TENSOR_LISTS, can_be_given
+from orchestrator.program.value_kind import VALUE_KINDS, ValueKind
+from orchestrator.program.values import (
     BoolListValue,
     DoubleListValue,
     IntListValue,
@@ -22,9 +22,9 @@ from orchestrator.pte.values import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.core.memory import MemoryPlan
-    from orchestrator.pte.program import Method, Program
-    from orchestrator.targets import Target
+    from orchestrator.memory.plan import MemoryPlan
+    from orchestrator.program.program import Method, Program
+    from orchestrator.targets.cores import Target
 
 _VERSION: Final = 1
 FIRMWARE: Final = "firmware.elf"

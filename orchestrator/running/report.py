@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic
-from orchestrator.pte.value_kind import ValueKind
+from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.protocol import DeviceError
 from orchestrator.running.values import ListValue, OtherValue, describe, kind_of

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
-from orchestrator.pte.value_kind import ValueKind
+from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.inputs import (
     Problems,

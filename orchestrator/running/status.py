@@ -7,22 +7,22 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
-from orchestrator.pte.linked import LinkedCall
-from orchestrator.pte.program import (
+from orchestrator.method.linked import LinkedCall
+from orchestrator.program.program import (
     DelegateCall,
     FreeCall,
     JumpFalseCall,
     KernelCall,
     MoveCall,
 )
-from orchestrator.pte.values import TensorValue
+from orchestrator.program.values import TensorValue
 from orchestrator.running.protocol import DeviceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from orchestrator.pte.linked import LinkedInstruction, LinkedMethod
-    from orchestrator.pte.program import Instruction, Method, Program
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.program.program import Instruction, Method, Program
 
 NO_INSTRUCTION: Final = 0xFFFFFFFF
 """What the device gives where no instruction failed."""

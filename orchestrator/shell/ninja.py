@@ -12,7 +12,7 @@ from orchestrator.shell import process
 from orchestrator.shell.environment import compiler_environment
 
 if TYPE_CHECKING:
-    from orchestrator.reporter import Reporter
+    from orchestrator.shell.reporter import Reporter
 
 _STATUS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 _OVERFLOW = re.compile(r"region [`'](\w+)':? overflowed by (\d+) bytes")

@@ -6,10 +6,10 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from orchestrator.distribution import pip_install
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, file_digest
+from orchestrator.shell.distribution import pip_install
 from orchestrator.shell.environment import compiler_environment
 from orchestrator.shell.sources import native_root
 from orchestrator.shell.toolchain import zig_program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from orchestrator.distribution import PACKAGE_FOLDER, checkout
+from orchestrator.shell.distribution import PACKAGE_FOLDER, checkout
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,15 +12,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.core.toolchain import Toolchain
-from orchestrator.distribution import pip_install
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import process
 from orchestrator.shell.cache import cache_folder, program_digest
+from orchestrator.shell.distribution import pip_install
 from orchestrator.shell.environment import compiler_environment
+from orchestrator.targets.toolchain import Toolchain
 
 if TYPE_CHECKING:
-    from orchestrator.targets import Target
+    from orchestrator.targets.cores import Target
 
 _PROBE_TIMEOUT_S = 60.0
 _BUILD_TIMEOUT_S = 300.0

@@ -6,15 +6,15 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import ModelError
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import TensorValue
-from orchestrator.stages.extract import extract
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
+from orchestrator.selection.extract import extract
 from tests.conftest import model_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orchestrator.pte.program import Program
+    from orchestrator.program.program import Program
 
 # Small programs that between them have every kind of value and instruction in the
 # corpus, state, several methods and arenas, dynamic shapes, and a delegate.

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.core.dtype import ALL, ScalarType
-from orchestrator.pte.program import KernelCall
-from orchestrator.pte.reader import read_program
+from orchestrator.program.program import KernelCall
+from orchestrator.program.reader import read_program
 from tests.conftest import CASES, CORPUS, model_bytes
 from tests.cpp.support.native import linked_catalog
-from tests.unit.pte.program_writer import program_json, write_program
+from tests.unit.program.program_writer import program_json, write_program
 
 _MOST_BYTES: Final = 11_000
 _PRIM_OPS: Final = CORPUS.parent / "prim_ops" / "model.pte"

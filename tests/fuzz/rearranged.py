@@ -18,15 +18,15 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.operator import ArgKind
-from orchestrator.pte.program import (
+from orchestrator.program.program import (
     JumpFalseCall,
     KernelCall,
     Method,
     MoveCall,
     Program,
 )
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import (
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import (
     BoolListValue,
     BoolValue,
     DoubleListValue,
@@ -39,7 +39,7 @@ from orchestrator.pte.values import (
     TensorListValue,
     TensorValue,
 )
-from orchestrator.pte.write import write_program
+from orchestrator.program.write import write_program
 from tests.conftest import CASES, model_bytes
 from tests.cpp.support.native import linked_catalog
 from tests.fuzz.loader_seeds import prim_op_seeds, retyped_seeds
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from orchestrator.core.operator import Argument, OpSchema
-    from orchestrator.pte.values import Value
+    from orchestrator.program.values import Value
 
 _MOST_BYTES: Final = 14_000
 _NEVER_LOADED: Final = ("external_constants",)

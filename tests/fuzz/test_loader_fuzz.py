@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.pte.program import DelegateCall, Program
-from orchestrator.pte.reader import read_program
-from orchestrator.stages.memory import method_state_bytes
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.program.program import DelegateCall, Program
+from orchestrator.program.reader import read_program
 from tests.cpp.support.device import Answer, ask
 from tests.cpp.support.native import build
 from tests.cpp.support.verdicts import (

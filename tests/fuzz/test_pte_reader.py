@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
-from orchestrator.pte.reader import read_program
+from orchestrator.program.reader import read_program
 from tests.fuzz.damage import PROGRAMS, damaged, read_and_use
-from tests.unit.pte.program_writer import program_json, write_program
+from tests.unit.program.program_writer import program_json, write_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable

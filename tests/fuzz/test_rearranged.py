@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.core.call import takes
-from orchestrator.core.expressions.condition import refusal
-from orchestrator.core.firmware import CALLER_TEXT, Firmware, FirmwareMethod
-from orchestrator.core.op_info import Selection
-from orchestrator.pte.call_facts import MethodFacts, argument_facts
-from orchestrator.pte.program import KernelCall
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import (
+from orchestrator.catalog.expressions.condition import refusal
+from orchestrator.compat.check import check_compat
+from orchestrator.compat.firmware import CALLER_TEXT, Firmware, FirmwareMethod
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.program.program import KernelCall
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import (
     IntListValue,
     IntValue,
     StringValue,
     TensorListValue,
 )
-from orchestrator.pte.write import write_program
-from orchestrator.stages.compat import check_compat
-from orchestrator.stages.extract import call_pattern, extract
-from orchestrator.stages.memory import method_state_bytes
-from orchestrator.stages.resolve import resolve
+from orchestrator.program.write import write_program
+from orchestrator.selection.call import takes
+from orchestrator.selection.call_facts import MethodFacts, argument_facts
+from orchestrator.selection.extract import call_pattern, extract
+from orchestrator.selection.op_info import Selection
+from orchestrator.selection.resolve import resolve
 from tests.conftest import model_bytes
 from tests.cpp.support.device import ask
 from tests.cpp.support.native import build, linked_catalog
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from orchestrator.pte.program import Method
-    from orchestrator.pte.values import Value
+    from orchestrator.program.program import Method
+    from orchestrator.program.values import Value
 
 pytestmark = pytest.mark.toolchain
 

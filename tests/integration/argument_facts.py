@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.catalog.scratch_arguments import is_scratch
 from orchestrator.core.dtype import ALL, ScalarType
 from orchestrator.core.operator import ArgKind
-from orchestrator.core.scratch import is_scratch
-from orchestrator.pte.call_facts import MethodFacts
-from orchestrator.pte.interface import with_items
-from orchestrator.pte.program import KernelCall
-from orchestrator.pte.values import (
+from orchestrator.program.interface import with_items
+from orchestrator.program.program import KernelCall
+from orchestrator.program.values import (
     BoolListValue,
     BoolValue,
     DoubleListValue,
@@ -25,15 +24,16 @@ from orchestrator.pte.values import (
     TensorListValue,
     TensorValue,
 )
+from orchestrator.selection.call_facts import MethodFacts
 from tests.cpp.support.native import linked_catalog
-from tests.unit.stages.recorded_calls import Call, Returned, Tensor
+from tests.unit.method.recorded_calls import Call, Returned, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from orchestrator.core.operator import Argument, OpSchema
-    from orchestrator.pte.program import Method, Program
-    from orchestrator.pte.values import Value
+    from orchestrator.program.program import Method, Program
+    from orchestrator.program.values import Value
 
 _UNUSED = {
     ("aten::_native_batch_norm_legit_no_training.out", "out1"),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli import run
-from orchestrator.commands import run as run_command
+from orchestrator.cli.commands import run as run_command
+from orchestrator.cli.main import run
 from tests.integration.workspace import (
     Workspace,
     copy_native,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from orchestrator.core.dtype import FLOATING, INTEGRAL, ScalarType
-from tests.unit.stages.recorded_calls import Call, Tensor
+from tests.unit.method.recorded_calls import Call, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.pte.linked import LinkedCall
-from orchestrator.stages.prelink.evaluate import results_of
-from tests.unit.stages.recorded_calls import Call, Tensor, method_of, read_calls
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.evaluate import results_of
+from tests.unit.method.recorded_calls import Call, Tensor, method_of, read_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

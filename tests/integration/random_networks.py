@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from orchestrator.core.dtype import FLOATING, INTEGRAL, ScalarType
-from tests.unit.stages.recorded_calls import Call
+from tests.unit.method.recorded_calls import Call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.integration.random_calls import RandomCalls
-    from tests.unit.stages.recorded_calls import Tensor
+    from tests.unit.method.recorded_calls import Tensor
 
 _S = ScalarType
 _FLOATS: Final = sorted(FLOATING)

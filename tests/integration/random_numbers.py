@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.core.dtype import FLOATING, INTEGRAL, ScalarType
-from tests.unit.stages.recorded_calls import Call, Returned
+from tests.unit.method.recorded_calls import Call, Returned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

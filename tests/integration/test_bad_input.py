@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from tests.conftest import model_bytes
 from tests.integration.workspace import notes_of
 from tests.permissions import permissions_hold

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.fastpath import unchanged_build
-from orchestrator.pipeline import Pipeline
-from orchestrator.pte.reader import read_program
+from orchestrator.build import Pipeline
+from orchestrator.cli.fastpath import unchanged_build
+from orchestrator.program.reader import read_program
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import sources
 from tests.conftest import CORPUS
@@ -570,7 +570,7 @@ def test_several_profiles_are_built_in_order(
     monkeypatch.chdir(w.folder)
     other = w.folder / "second.toml"
     other.write_text(w.profile.read_text().replace('"product"', '"second"'))
-    from orchestrator.cli import run  # noqa: PLC0415
+    from orchestrator.cli.main import run  # noqa: PLC0415
 
     assert run(["build", "product.toml", "second.toml"]) == 0
     assert Path("build/product/firmware.elf").exists()

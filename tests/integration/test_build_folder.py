@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from orchestrator.shell.build_folder import MARKER, STORE, WORK
 from orchestrator.shell.publish import published_files
 from tests.conftest import model_bytes

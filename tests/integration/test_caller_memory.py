@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.pte.reader import read_program
+from orchestrator.program.reader import read_program
 from tests.conftest import model_bytes
 from tests.integration.memory_programs import (
     check_board,
@@ -17,7 +17,7 @@ from tests.integration.memory_programs import (
     problems_of,
 )
 from tests.tools import need_tool, need_toolchain
-from tests.unit.pte.program_writer import program_json, write_program
+from tests.unit.program.program_writer import program_json, write_program
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from orchestrator.cli import run
-from orchestrator.pte.flatbuffer import Buffer
-from orchestrator.pte.schema import PROGRAM
+from orchestrator.cli.main import run
+from orchestrator.program.flatbuffer import Buffer
+from orchestrator.program.schema import PROGRAM
 from orchestrator.shell.ninja import ninja_program
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT, copy_checkout

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from orchestrator.shell.sources import library_file
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator import targets
-from orchestrator.cli import run
+from orchestrator.cli.main import run
+from orchestrator.targets import cores as targets
 from tests.integration.workspace import (
     CASE,
     SCENARIO,

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator import targets
-from orchestrator.cli import run
-from orchestrator.commands import check as check_command
-from orchestrator.pipeline import Pipeline
-from orchestrator.pipeline import stages as pipeline_stages
-from orchestrator.pte.reader import read_program
+from orchestrator.build import Pipeline
+from orchestrator.build import stages as pipeline_stages
+from orchestrator.cli.commands import check as check_command
+from orchestrator.cli.main import run
+from orchestrator.memory import product as memory_stage
+from orchestrator.method.passes import PASSES as PASS_NAMES
+from orchestrator.program.reader import read_program
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import toolchain as shell_toolchain
 from orchestrator.shell.files import WriteError
-from orchestrator.stages import memory as memory_stage
-from orchestrator.stages.prelink import PASSES as PASS_NAMES
+from orchestrator.targets import cores as targets
 from tests.conftest import CORPUS, model_bytes
 from tests.integration.workspace import (
     CASE,

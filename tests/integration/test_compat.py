@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from orchestrator.catalog import LibraryText, read_catalog
-from orchestrator.cli import run
-from orchestrator.core.firmware import Firmware, firmware_facts, read_firmware
+from orchestrator.cli.main import run
+from orchestrator.compat.check import check_compat, firmware_of
+from orchestrator.compat.firmware import Firmware, firmware_facts, read_firmware
 from orchestrator.errors import ModelError, OrchestratorError
-from orchestrator.pte.caller import caller_values, own_outputs
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.value_kind import ValueKind
-from orchestrator.pte.values import TensorValue, kind_name
+from orchestrator.memory.product import method_state_bytes, plan_memory
+from orchestrator.program.caller import caller_values, own_outputs
+from orchestrator.program.reader import read_program
+from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import TensorValue, kind_name
+from orchestrator.selection.aggregate import aggregate
+from orchestrator.selection.extract import extract
+from orchestrator.selection.resolve import resolve
 from orchestrator.shell.sources import library_file, library_names
-from orchestrator.stages.aggregate import aggregate
-from orchestrator.stages.compat import check_compat, firmware_of
-from orchestrator.stages.extract import extract
-from orchestrator.stages.memory import method_state_bytes, plan_memory
-from orchestrator.stages.resolve import resolve
 from tests.conftest import CASES, CORPUS
 from tests.cpp.support.native import build
 from tests.product import Product, make_product
@@ -38,7 +38,7 @@ from tests.tools import need_tool, need_toolchain
 if TYPE_CHECKING:
     from orchestrator.catalog import Catalog
     from orchestrator.errors import Diagnostic
-    from orchestrator.pte.program import Method, Program
+    from orchestrator.program.program import Method, Program
 
 pytestmark = pytest.mark.toolchain
 

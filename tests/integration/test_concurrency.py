@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from orchestrator.method.passes import PASSES
 from orchestrator.running.protocol import DeviceError
-from orchestrator.stages.prelink import PASSES
 from tests.conftest import CORPUS
 from tests.integration.test_corpus import corpus_product
 from tests.tools import need_emulator, need_tool, need_toolchain

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.catalog import read_library
-from orchestrator.core.call import misfit, takes
+from orchestrator.catalog.expressions.condition import refusal
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.expressions.condition import refusal
-from orchestrator.pte.call_facts import MethodFacts, argument_facts
-from orchestrator.pte.linked import LinkedCall
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import Dynamism, TensorValue
-from orchestrator.stages.extract import call_pattern
+from orchestrator.method.linked import LinkedCall
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import Dynamism, TensorValue
+from orchestrator.selection.call import misfit, takes
+from orchestrator.selection.call_facts import MethodFacts, argument_facts
+from orchestrator.selection.extract import call_pattern
 from tests.integration.argument_facts import calls_of, variants
 from tests.integration.random_calls import random_calls
 from tests.integration.random_int8 import CALLS as INT8
@@ -27,7 +27,7 @@ from tests.integration.random_int8 import int8_calls
 from tests.integration.random_networks import MAKERS as NETWORKS
 from tests.integration.random_numbers import MAKERS as NUMBERS
 from tests.integration.test_evaluate import recorded
-from tests.unit.stages.recorded_calls import (
+from tests.unit.method.recorded_calls import (
     KERNELS,
     Call,
     Tensor,
@@ -38,10 +38,10 @@ from tests.unit.stages.recorded_calls import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.core.expressions.condition import Refusal
+    from orchestrator.catalog.expressions.condition import Refusal
     from orchestrator.core.kernel import Kernel
-    from orchestrator.pte.linked import LinkedMethod
-    from orchestrator.pte.values import Value
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.program.values import Value
 
 LIBRARIES = ("cortex_m", "portable", "prim_ops", "quantized")
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"

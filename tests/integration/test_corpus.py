@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from orchestrator.core.dtype import ScalarType, parse_dtypes
 from orchestrator.shell.sources import library_file, library_names
 from tests.case_counts import count_case

@@ -15,9 +15,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from orchestrator.commands.firmware import carry_out
-from orchestrator.pte.program import JumpFalseCall, KernelCall, MoveCall
-from orchestrator.pte.reader import read_program
+from orchestrator.cli.commands.firmware import carry_out
+from orchestrator.program.program import JumpFalseCall, KernelCall, MoveCall
+from orchestrator.program.reader import read_program
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import decode_response
 from orchestrator.running.scenario import read_scenario

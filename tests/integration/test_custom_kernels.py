@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from tests.integration.workspace import ROOT, Workspace, write_product
 from tests.tools import need_emulator, need_toolchain
 

@@ -122,7 +122,7 @@ def test_a_program_that_comes_later_finds_the_same_constants(w: Workspace) -> No
     )
     # After a refusal the linked program runs.
     assert done.stdout == "Ok Ok\nUnsupportedProgram Ok\n"
-    from orchestrator.cli import run  # noqa: PLC0415
+    from orchestrator.cli.main import run  # noqa: PLC0415
 
     assert run(["compat", lock, str(built)]) == 0
     w.capsys.readouterr()

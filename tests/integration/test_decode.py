@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace, write_product
 from tests.tools import need_tool, need_toolchain

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from orchestrator.errors import ModelError
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.schema import PROGRAM
-from orchestrator.stages.memory import method_state_bytes
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.program.reader import read_program
+from orchestrator.program.schema import PROGRAM
 from tests.cpp.support.verdicts import NOT_READ
 from tests.tools import need_tool
-from tests.unit.pte.newer_program import two_parts, with_newer_field
-from tests.unit.pte.program_writer import write_program
+from tests.unit.program.newer_program import two_parts, with_newer_field
+from tests.unit.program.program_writer import write_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from orchestrator.pte.program import Program
+    from orchestrator.program.program import Program
 
 pytestmark = pytest.mark.toolchain
 
@@ -179,7 +179,7 @@ _NEVER_READ: Final = {
 
 
 def test_fields_that_the_device_does_not_know(load_parts: Path, tmp_path: Path) -> None:
-    """As the reader, which tells of all tables: see tests/unit/pte/test_newer.py."""
+    """As the reader answers for every table; see tests/unit/program/test_newer.py."""
     paths = _write(tmp_path, [with_newer_field(table) for table in PROGRAM])
     answers = dict(zip(PROGRAM, _ask(load_parts, "any", paths), strict=True))
     for table, answer in answers.items():

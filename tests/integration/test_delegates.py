@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.cli import run
-from orchestrator.pte.reader import read_program
-from orchestrator.stages.memory import method_state_bytes
+from orchestrator.cli.main import run
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.program.reader import read_program
 from tests.integration.workspace import ROOT
 from tests.tools import need_emulator, need_toolchain
 

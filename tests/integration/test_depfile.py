@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import orchestrator
-from orchestrator.cli import run
-from orchestrator.fastpath import unchanged_build
+from orchestrator.cli.fastpath import unchanged_build
+from orchestrator.cli.main import run
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
 from tests.tools import need_toolchain

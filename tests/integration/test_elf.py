@@ -14,7 +14,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from orchestrator.targets import BOARDS, CPUS, Board
+from orchestrator.targets.cores import BOARDS, CPUS, Board
 from tests.product import Product, make_product
 from tests.targets import BUILD_ONLY, chosen_pairs, with_toolchains
 from tests.tools import need_toolchain

@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.pte.linked import LinkedCall
-from orchestrator.pte.values import BoolValue, DoubleValue, IntValue
-from orchestrator.stages.prelink.evaluate import (
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.evaluate import (
     evaluated_kernels,
     has_evaluator,
     number_of,
     results_of,
 )
+from orchestrator.program.values import BoolValue, DoubleValue, IntValue
 from tests.cpp.support.suite import build
 from tests.integration.random_calls import random_calls
 from tests.integration.random_int8 import CALLS as INT8
 from tests.integration.random_int8 import int8_calls
 from tests.integration.random_networks import MAKERS as NETWORKS
 from tests.integration.random_numbers import MAKERS as NUMBERS
-from tests.unit.stages.recorded_calls import (
+from tests.unit.method.recorded_calls import (
     calls_bytes,
     kernel_names,
     method_of,
@@ -36,8 +36,8 @@ from tests.unit.stages.recorded_calls import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from orchestrator.pte.linked import LinkedMethod
-    from tests.unit.stages.recorded_calls import Call, Tensor
+    from orchestrator.method.linked import LinkedMethod
+    from tests.unit.method.recorded_calls import Call, Tensor
 
 _FLOATS = {
     ScalarType.Half: "<f2",

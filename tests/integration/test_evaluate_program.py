@@ -11,7 +11,7 @@ import pytest
 from tests.list_program import call, plan, tensor, value
 from tests.product import Product
 from tests.tools import need_emulator, need_toolchain
-from tests.unit.pte.program_writer import write_program
+from tests.unit.program.program_writer import write_program
 
 if TYPE_CHECKING:
     from pathlib import Path

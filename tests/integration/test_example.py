@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from tests.conftest import CORPUS
 from tests.tools import need_tool, need_toolchain
 

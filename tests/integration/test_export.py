@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from orchestrator.profile import source_fields
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT, Workspace

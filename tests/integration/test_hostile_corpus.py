@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import TensorValue
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
 from tests.conftest import CORPUS, model_bytes
 from tests.cpp.support.device import Answer, ask
 from tests.cpp.support.native import ROOT, build
@@ -24,12 +24,12 @@ from tests.cpp.support.verdicts import (
     build_verdict,
     reader_verdict,
 )
-from tests.unit.pte.program_writer import program_json, write_program
+from tests.unit.program.program_writer import program_json, write_program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from orchestrator.pte.program import Program
+    from orchestrator.program.program import Program
 
 pytestmark = pytest.mark.toolchain
 

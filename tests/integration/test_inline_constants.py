@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.errors import ModelError
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import TensorValue
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
 from tests.conftest import CORPUS, model_bytes
 from tests.cpp.support.device import ask
 from tests.cpp.support.native import build
 from tests.product import make_product
 from tests.tools import need_emulator, need_toolchain
-from tests.unit.pte.program_writer import program_json, write_program
+from tests.unit.program.program_writer import program_json, write_program
 
 if TYPE_CHECKING:
     from pathlib import Path

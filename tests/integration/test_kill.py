@@ -189,7 +189,7 @@ def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
     code = (
         "import os, signal, sys\n"
         "from orchestrator.cli import run\n"
-        "from orchestrator.pipeline import Pipeline\n"
+        "from orchestrator.build import Pipeline\n"
         "from orchestrator.shell.files import Disk\n"
         "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
         "rename = Disk.rename\n"

@@ -14,7 +14,7 @@ from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
 from tests.product import Product, make_product
 from tests.tools import need_tool, need_toolchain
-from tests.unit.stages.products import target_of
+from tests.unit.products import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

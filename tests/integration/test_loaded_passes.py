@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.cli import run
-from orchestrator.pipeline.passing import Adapting
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.write import write_program
-from orchestrator.stages.extract import extract
-from orchestrator.stages.memory import method_state_bytes
-from orchestrator.stages.planner import plan_blocks
-from orchestrator.stages.prelink import PASSES, run_passes, try_link
-from orchestrator.stages.replan import adapt_program
+from orchestrator.build.passing import Adapting
+from orchestrator.cli.main import run
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.method.passes import PASSES, run_passes, try_link
+from orchestrator.method.replan import adapt_program
+from orchestrator.planner import plan_blocks
+from orchestrator.program.reader import read_program
+from orchestrator.program.write import write_program
+from orchestrator.selection.extract import extract
 from tests.conftest import CORPUS
 from tests.cpp.support.device import ask
 from tests.cpp.support.native import build
 from tests.cpp.support.running import run_method
 from tests.integration.test_corpus import RUNNABLE, corpus_product
 from tests.integration.workspace import without_sigmoid
-from tests.unit.stages.products import program_of
-from tests.unit.stages.schemas import schemas
-from tests.unit.stages.test_prelink_unlink import resolution_of_all
+from tests.unit.method.test_prelink_unlink import resolution_of_all
+from tests.unit.products import program_of
+from tests.unit.schemas import schemas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from orchestrator.pte.program import Program
-    from orchestrator.stages.replan import Adapted
+    from orchestrator.method.replan import Adapted
+    from orchestrator.program.program import Program
     from tests.product import Product
 
 pytestmark = pytest.mark.toolchain

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import KernelError
-from orchestrator.pte.program import DelegateCall, KernelCall
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import TensorValue
-from orchestrator.stages.aggregate import aggregate
-from orchestrator.stages.extract import extract
-from orchestrator.stages.memory import method_state_bytes, plan_memory
-from orchestrator.stages.resolve import resolve
+from orchestrator.memory.product import method_state_bytes, plan_memory
+from orchestrator.program.program import DelegateCall, KernelCall
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
+from orchestrator.selection.aggregate import aggregate
+from orchestrator.selection.extract import extract
+from orchestrator.selection.resolve import resolve
 from tests.conftest import CASES, CORPUS, model_bytes
 from tests.cpp.support.device import Answer, MethodAnswer, ask
 from tests.cpp.support.native import build, linked_catalog
@@ -29,7 +29,7 @@ from tests.cpp.support.running import decoded, run_method
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from orchestrator.pte.program import Method, Program
+    from orchestrator.program.program import Method, Program
 
 pytestmark = pytest.mark.toolchain
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.cli import run
-from orchestrator.lockfile import Lock, lock_text, parse_lock
+from orchestrator.build.lockfile import Lock, lock_text, parse_lock
+from orchestrator.cli.main import run
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell.cache import cache_folder
 from orchestrator.shell.ninja import ninja_program
@@ -471,7 +471,7 @@ def test_a_lock_elsewhere(w: Workspace) -> None:
     for more in ((), ("--outputs",)):
         assert w.run("lock", "--check", "--lock", str(other), *more).code == 0
     # Nothing to do is not said of the lock that is missing.
-    from orchestrator.fastpath import unchanged_build  # noqa: PLC0415
+    from orchestrator.cli.fastpath import unchanged_build  # noqa: PLC0415
 
     words = [str(w.profile), "--out", str(w.out)]
     assert unchanged_build([*words, "--lock", str(other)])
@@ -572,7 +572,7 @@ def test_verify_writes_no_lock_and_hides_none_from_the_next_build(
     w.lock.unlink()
     assert w.run("verify").code == 0
     assert not w.lock.exists()
-    from orchestrator.fastpath import unchanged_build  # noqa: PLC0415
+    from orchestrator.cli.fastpath import unchanged_build  # noqa: PLC0415
 
     assert not unchanged_build([str(w.profile), "--out", str(w.out)])
     w.build()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from orchestrator.core.dtype import ScalarType
 from tests.conftest import CASES, CORPUS
 from tests.tools import need_tool

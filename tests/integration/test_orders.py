@@ -42,8 +42,8 @@ PER_MODEL = {
 _SCRIPT = """
 import json, sys
 from pathlib import Path
-from orchestrator.pipeline import BuildOptions, load
-from orchestrator.pipeline.stages import Stages
+from orchestrator.build import BuildOptions, load
+from orchestrator.build.stages import Stages
 profile = Path(sys.argv[1])
 stages = Stages(load(profile), BuildOptions(out=profile.with_suffix("")))
 files = stages.generated(stages.plan(with_toolchain=False))

@@ -10,7 +10,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from orchestrator.stages.prelink import PASSES
+from orchestrator.method.passes import PASSES
 from tests.conftest import CORPUS
 from tests.integration.test_corpus import RUNNABLE, corpus_product, outputs_of
 from tests.integration.workspace import without_sigmoid

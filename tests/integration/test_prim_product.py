@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.prim_ops import PRIM_OPS
+from orchestrator.program.prim_ops import PRIM_OPS
 from tests.integration.workspace import Workspace, write_product
 from tests.tools import need_toolchain
 

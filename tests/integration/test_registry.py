@@ -16,10 +16,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from orchestrator.build import load
 from orchestrator.catalog import LibraryText, read_catalog
-from orchestrator.pipeline import load
 from orchestrator.shell.sources import library_file
-from orchestrator.targets import CPUS
+from orchestrator.targets.cores import CPUS
 from tests.product import Product, make_product
 from tests.tools import need_tool, need_toolchain
 

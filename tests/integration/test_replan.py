@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.cli import run
-from orchestrator.pte.reader import read_program
+from orchestrator.cli.main import run
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.method.replan import adapt_program
+from orchestrator.planner import plan_blocks
+from orchestrator.program.reader import read_program
 from orchestrator.shell.sources import library_names
-from orchestrator.stages.memory import method_state_bytes
-from orchestrator.stages.planner import plan_blocks
-from orchestrator.stages.replan import adapt_program
 from tests.conftest import CASES, CORPUS
 from tests.cpp.support.device import ask
 from tests.cpp.support.native import build
 from tests.cpp.support.running import run_method
 from tests.integration.test_corpus import RUNNABLE
-from tests.unit.stages.products import DATA, program_of
-from tests.unit.stages.schemas import schemas
+from tests.unit.products import DATA, program_of
+from tests.unit.schemas import schemas
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from tests.conftest import CORPUS
 from tests.unit.cortex_m_schemas import SCHEMAS
 

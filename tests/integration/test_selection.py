@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator import lockfile
-from orchestrator.cli import run
-from orchestrator.fastpath import unchanged_build
+from orchestrator.build import lockfile
+from orchestrator.cli.fastpath import unchanged_build
+from orchestrator.cli.main import run
 from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace, write_product
 from tests.tools import need_toolchain

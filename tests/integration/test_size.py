@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from orchestrator.cli import run
+from orchestrator.build import pipeline as pipeline_build
+from orchestrator.cli.main import run
 from orchestrator.errors import Diagnostic, MemoryPlanError
-from orchestrator.pipeline import build as pipeline_build
 from orchestrator.shell import ninja
 from tests.conftest import CORPUS
 from tests.integration.workspace import (

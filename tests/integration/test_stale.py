@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 import tomli_w
 
-from orchestrator.pipeline import BuildOptions, Pipeline, load
-from orchestrator.pipeline.adapting import model_files
+from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build.adapting import model_files
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
 from tests.tools import need_toolchain
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from orchestrator.core.toolchain import Toolchain
-    from orchestrator.plan import BuildPlan
+    from orchestrator.build.plan import BuildPlan
+    from orchestrator.targets.toolchain import Toolchain
 
 pytestmark = pytest.mark.toolchain
 

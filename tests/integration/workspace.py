@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from orchestrator.shell import sources
 from orchestrator.shell.publish import published_files
 from tests.conftest import CORPUS

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from tests.conftest import CASES, CORPUS
-from tests.unit.stages.test_executorch_headers import conditions, frame
+from tests.unit.emit.test_executorch_headers import conditions, frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli import run
+from orchestrator.cli.main import run
 from tests.tools import need_toolchain
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from orchestrator.build.passing import Adapting
 from orchestrator.errors import KernelError
-from orchestrator.pipeline.passing import Adapting
-from orchestrator.pte.write import write_program
-from orchestrator.stages.extract import extract
-from orchestrator.stages.planner import plan_blocks
-from orchestrator.stages.prelink import PASSES, run_passes, try_link
-from orchestrator.stages.replan import adapt_program
+from orchestrator.method.passes import PASSES, run_passes, try_link
+from orchestrator.method.replan import adapt_program
+from orchestrator.planner import plan_blocks
+from orchestrator.program.write import write_program
+from orchestrator.selection.extract import extract
 from tests.conftest import CASES, CORPUS
-from tests.unit.stages.products import DATA, program_of
-from tests.unit.stages.schemas import schemas
-from tests.unit.stages.test_prelink_unlink import resolution_of_all as kernels_of
+from tests.unit.method.test_prelink_unlink import resolution_of_all as kernels_of
+from tests.unit.products import DATA, program_of
+from tests.unit.schemas import schemas
 
 if TYPE_CHECKING:
-    from orchestrator.pte.program import Program
+    from orchestrator.program.program import Program
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
 RUNNER = Path(__file__).with_name("run_programs.py")

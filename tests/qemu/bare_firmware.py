@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrator.core.memory import MemoryPlan
-from orchestrator.core.resolution import Resolution
+from orchestrator.emit.compile import CompileUnit, plan_compile
+from orchestrator.emit.generate.linker import linker_script
+from orchestrator.memory.plan import MemoryPlan
+from orchestrator.selection.resolution import Resolution
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, with_builtins
-from orchestrator.stages.compile import CompileUnit, plan_compile
-from orchestrator.stages.generate.linker import linker_script
-from orchestrator.targets import resolve_target
+from orchestrator.targets.cores import resolve_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from orchestrator.core.toolchain import Toolchain
+    from orchestrator.targets.toolchain import Toolchain
 
 _ROOT: Final = Path(__file__).parents[2]
 _SOURCES: Final = (

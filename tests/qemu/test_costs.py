@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.commands.firmware import carry_out
-from orchestrator.pte.program import KernelCall
-from orchestrator.pte.reader import read_program
+from orchestrator.cli.commands.firmware import carry_out
+from orchestrator.program.program import KernelCall
+from orchestrator.program.reader import read_program
 from orchestrator.running.counting import CountPlan, read_counts
 from orchestrator.running.product import read_product
 from orchestrator.running.scenario import read_scenario

@@ -16,7 +16,7 @@ from tests.product import make_product
 from tests.qemu.double_operands import doubles
 from tests.targets import chosen_pairs, with_toolchains
 from tests.tools import need_emulator, need_toolchain
-from tests.unit.pte.program_writer import program_json, write_program
+from tests.unit.program.program_writer import program_json, write_program
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from orchestrator.pte.program import FreeCall, JumpFalseCall, MoveCall
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import (
+from orchestrator.program.program import FreeCall, JumpFalseCall, MoveCall
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import (
     BoolValue,
     DoubleValue,
     IntListValue,
@@ -34,7 +34,7 @@ from tests.same_bits import check_same_bits
 from tests.tools import need_emulator, need_tool, need_toolchain
 
 if TYPE_CHECKING:
-    from orchestrator.pte.program import Method
+    from orchestrator.program.program import Method
 
 DATA = Path(__file__).parents[1] / "data" / "edge_values"
 SCENARIO = json.loads((DATA / "scenario.json").read_text())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.commands.firmware import carry_out
+from orchestrator.cli.commands.firmware import carry_out
 from orchestrator.running.product import read_product
 from orchestrator.shell.ninja import ninja_program
 from tests.integration.workspace import Workspace, write_product

@@ -15,23 +15,23 @@ import numpy as np
 import pytest
 
 from orchestrator.catalog import LibraryText, read_catalog
-from orchestrator.core.memory import MemoryPlan
-from orchestrator.core.op_info import Selection
+from orchestrator.emit.compile import CompileUnit, plan_compile
+from orchestrator.emit.generate.linker import linker_script
+from orchestrator.emit.generate.tables import selected_headers
+from orchestrator.memory.plan import MemoryPlan
+from orchestrator.selection.op_info import Selection
+from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, with_builtins
-from orchestrator.stages.compile import CompileUnit, plan_compile
-from orchestrator.stages.generate.linker import linker_script
-from orchestrator.stages.generate.tables import selected_headers
-from orchestrator.stages.resolve import resolve
-from orchestrator.targets import resolve_target
+from orchestrator.targets.cores import resolve_target
 from tests.integration.random_int8 import evaluated_calls
 from tests.tools import need_emulator, need_toolchain
-from tests.unit.stages.recorded_calls import calls_bytes, read_calls
+from tests.unit.method.recorded_calls import calls_bytes, read_calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orchestrator.core.resolution import Resolution
+    from orchestrator.selection.resolution import Resolution
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 

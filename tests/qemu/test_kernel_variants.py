@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from orchestrator.stages.compile import CompileUnit
+from orchestrator.emit.compile import CompileUnit
 from tests.qemu.bare_firmware import Flags, run_firmware
 from tests.tools import need_emulator, need_toolchain
 

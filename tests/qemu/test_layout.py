@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.pte.program import KernelCall
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import TensorValue
+from orchestrator.program.program import KernelCall
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
 from tests.product import Product
 from tests.tools import need_emulator, need_toolchain
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.targets import CPUS
+from orchestrator.targets.cores import CPUS
 from tests.case_counts import count_case
 from tests.conftest import CASES, CORPUS
 from tests.product import Product

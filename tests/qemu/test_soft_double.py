@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.stages.compile import CompileUnit
+from orchestrator.emit.compile import CompileUnit
 from tests.qemu import double_operands as operands
 from tests.qemu.bare_firmware import Firmware, link_firmware, run_command
 from tests.targets import with_toolchains

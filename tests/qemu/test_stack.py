@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.values import StringValue, TensorValue
-from orchestrator.running.product import read_product
-from orchestrator.running.protocol import encode_request
-from orchestrator.running.scenario import read_scenario
-from orchestrator.shell.ninja import ninja_program
-from orchestrator.shell.toolchain import find_emulator
-from orchestrator.stages.generate.ports import (
+from orchestrator.emit.generate.ports import (
     C_TYPES,
     accessor_ends,
     api_methods,
     c_scalar,
 )
-from orchestrator.targets import BOARDS
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import StringValue, TensorValue
+from orchestrator.running.product import read_product
+from orchestrator.running.protocol import encode_request
+from orchestrator.running.scenario import read_scenario
+from orchestrator.shell.ninja import ninja_program
+from orchestrator.shell.toolchain import find_emulator
+from orchestrator.targets.cores import BOARDS
 from tests.conftest import CORPUS, model_bytes
 from tests.integration.test_corpus import INT8, RUNNABLE, corpus_product
 from tests.qemu.test_cases import CASES
@@ -36,8 +36,8 @@ from tests.tools import need_emulator, need_toolchain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from orchestrator.emit.generate.ports import ApiMethod, Port
     from orchestrator.running.product import Product as RunProduct
-    from orchestrator.stages.generate.ports import ApiMethod, Port
     from tests.product import Product
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]

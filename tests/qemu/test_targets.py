@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from orchestrator.shell.toolchain import find_toolchain
-from orchestrator.targets import BOARDS, CPUS, resolve_target
+from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 from tests.conftest import CORPUS
 from tests.integration.workspace import Workspace
 from tests.same_bits import check_same_bits

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.stages.compile import CompileUnit
+from orchestrator.emit.compile import CompileUnit
 from tests.integration.test_corpus import INT8, corpus_product, outputs_of
 from tests.qemu.bare_firmware import link_firmware
 from tests.same_bits import check_same_bits

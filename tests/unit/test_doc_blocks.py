@@ -13,9 +13,9 @@ import pytest
 import tomli
 from packaging.requirements import Requirement
 
-from orchestrator.arguments import parser
-from orchestrator.distribution import DISTRIBUTION
+from orchestrator.cli.arguments import parser
 from orchestrator.profile import load_profile
+from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.sources import library_names
 from tests.doc_blocks import PAGES, ROOT, blocks, inline_commands
 

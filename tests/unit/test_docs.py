@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import orchestrator
-from orchestrator.arguments import parser
-from orchestrator.cli import run
+from orchestrator.cli.arguments import parser
+from orchestrator.cli.main import run
 from orchestrator.errors import ExitCode
-from orchestrator.targets import BOARDS, CPUS
+from orchestrator.targets.cores import BOARDS, CPUS
 from tests.unit.source_codes import codes_in_source
 
 ROOT = Path(__file__).resolve().parents[2]

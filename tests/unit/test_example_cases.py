@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tomli
 
-from orchestrator.pipeline import BuildOptions, Pipeline, load
+from orchestrator.build import BuildOptions, Pipeline, load
 from orchestrator.running.product import read_product
 from orchestrator.running.scenario import read_scenario
 from tests.conftest import CORPUS

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.catalog import Catalog, read_catalog
-from orchestrator.cli import run
-from orchestrator.fastpath import unchanged_build
+from orchestrator.cli.fastpath import unchanged_build
+from orchestrator.cli.main import run
 from orchestrator.profile.document import MOST_VALUES
 from orchestrator.shell import cache, files
 from orchestrator.shell.files import read_file, read_own_json, read_text_file

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import tomli
 
-from orchestrator.targets import CPUS
+from orchestrator.targets.cores import CPUS
 from tests.tools import need_tool
 
 if TYPE_CHECKING:

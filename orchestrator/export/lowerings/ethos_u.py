@@ -16,8 +16,8 @@ from executorch.backends.arm.quantizer import (
 )
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 
-from orchestrator.core.lowering import Activations, Quantize, Weights, with_defaults
 from orchestrator.export.failure import ExportError
+from orchestrator.profile.lowering import Activations, Quantize, Weights, with_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
 )
 from executorch.exir import to_edge_transform_and_lower
 
-from orchestrator.core.lowering import Quantize, Weights
+from orchestrator.profile.lowering import Quantize, Weights
 
 if TYPE_CHECKING:
     from orchestrator.export.request import Request

@@ -24,11 +24,16 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import TensorMeta
-from orchestrator.core.op_info import CallPattern, Origin, SelectedOperator, Selection
 from orchestrator.core.operator import ArgKind
+from orchestrator.emit.generate.tables import dtype_set, selected_headers
+from orchestrator.selection.op_info import (
+    CallPattern,
+    Origin,
+    SelectedOperator,
+    Selection,
+)
+from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
-from orchestrator.stages.generate.tables import dtype_set, selected_headers
-from orchestrator.stages.resolve import resolve
 from tests.cpp.support.suite import INCLUDES, RUNTIME, WARNINGS
 from tests.tools import need_file, need_tool
 
@@ -37,7 +42,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.kernel import Kernel
     from orchestrator.core.operator import Argument
-    from orchestrator.core.resolution import Binding, Resolution
+    from orchestrator.selection.resolution import Binding, Resolution
 
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "build" / "closure-tests"

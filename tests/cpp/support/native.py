@@ -19,15 +19,15 @@ from platform import machine
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog import LibraryText, read_catalog
-from orchestrator.core.op_info import Selection
+from orchestrator.emit.generate.tables import registered_kernels, selected_headers
+from orchestrator.selection.op_info import Selection
+from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
-from orchestrator.stages.generate.tables import registered_kernels, selected_headers
-from orchestrator.stages.resolve import resolve
 from tests.tools import need_file, need_tool
 
 if TYPE_CHECKING:
     from orchestrator.catalog import Catalog
-    from orchestrator.core.artifact import GeneratedFile
+    from orchestrator.emit.artifact import GeneratedFile
 
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "build" / "native-tests"

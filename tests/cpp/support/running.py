@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from orchestrator.pte.values import TensorValue
+from orchestrator.program.values import TensorValue
 from tests.conftest import CORPUS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from orchestrator.pte.program import Method
+    from orchestrator.program.program import Method
 
 _TYPES: Final = {
     0: np.uint8,

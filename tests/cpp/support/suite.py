@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.op_info import SelectedOperator, Selection
+from orchestrator.emit.generate.tables import selected_headers
+from orchestrator.selection.op_info import SelectedOperator, Selection
+from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
-from orchestrator.stages.generate.tables import selected_headers
-from orchestrator.stages.resolve import resolve
 from tests.tools import need_file, need_tool
 
 if TYPE_CHECKING:

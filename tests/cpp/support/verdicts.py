@@ -8,24 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import ModelError, OrchestratorError
-from orchestrator.pte.caller import caller_problems
-from orchestrator.pte.decode import decode_program
-from orchestrator.pte.flatbuffer import Buffer
-from orchestrator.pte.problems import DecodeError, Problems
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.schema import PROGRAM
-from orchestrator.pte.values import TensorValue
-from orchestrator.stages.aggregate import aggregate
-from orchestrator.stages.extract import extract
-from orchestrator.stages.resolve import resolve
-from orchestrator.stages.writes import check_writes
+from orchestrator.method.writes import check_writes
+from orchestrator.program.caller import caller_problems
+from orchestrator.program.decode import decode_program
+from orchestrator.program.flatbuffer import Buffer
+from orchestrator.program.problems import DecodeError, Problems
+from orchestrator.program.reader import read_program
+from orchestrator.program.schema import PROGRAM
+from orchestrator.program.values import TensorValue
+from orchestrator.selection.aggregate import aggregate
+from orchestrator.selection.extract import extract
+from orchestrator.selection.resolve import resolve
 from tests.cpp.support.native import linked_catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from orchestrator.errors import Diagnostic
-    from orchestrator.pte.program import Method
+    from orchestrator.program.program import Method
 
 ERRORS: Final = {
     "bad-program": frozenset({"InvalidProgram"}),

@@ -16,9 +16,9 @@ import nets
 import numpy as np
 import torch
 
-from orchestrator.core.lowering import Quantize
 from orchestrator.export import worker
 from orchestrator.export.request import Request
+from orchestrator.profile.lowering import Quantize
 
 HERE = Path(__file__).parent
 

@@ -31,23 +31,19 @@ import numpy as np
 
 from orchestrator.catalog.model import LibraryText
 from orchestrator.catalog.read import read_catalog
-from orchestrator.pte.reader import read_program
+from orchestrator.emit.compile import TOOLCHAIN_FILE, plan_compile, toolchain_text
+from orchestrator.emit.generate import generate
+from orchestrator.memory.product import plan_memory
+from orchestrator.program.reader import read_program
+from orchestrator.selection.aggregate import aggregate
+from orchestrator.selection.extract import extract
+from orchestrator.selection.resolve import resolve
 from orchestrator.shell.toolchain import find_toolchain, with_builtins
-from orchestrator.stages.aggregate import aggregate
-from orchestrator.stages.compile import (
-    TOOLCHAIN_FILE,
-    plan_compile,
-    toolchain_text,
-)
-from orchestrator.stages.extract import extract
-from orchestrator.stages.generate import generate
-from orchestrator.stages.memory import plan_memory
-from orchestrator.stages.resolve import resolve
-from orchestrator.targets import Target, resolve_target
+from orchestrator.targets.cores import Target, resolve_target
 
 if TYPE_CHECKING:
-    from orchestrator.core.toolchain import Toolchain
-    from orchestrator.targets import Board
+    from orchestrator.targets.cores import Board
+    from orchestrator.targets.toolchain import Toolchain
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

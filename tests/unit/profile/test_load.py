@@ -17,11 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.core.integrity import CheckImage
 from orchestrator.core.kernel import KernelKey
-from orchestrator.core.memory_policy import RuntimeCheck
 from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
+from orchestrator.planner.policy import RuntimeCheck
 from orchestrator.profile import (
     Budget,
     CustomLibrary,
@@ -45,8 +44,9 @@ from orchestrator.profile import (
     checks,
     load_profile,
 )
+from orchestrator.profile.integrity import CheckImage
 from orchestrator.profile.reference import EXAMPLE
-from orchestrator.targets import CPUS, resolve_target
+from orchestrator.targets.cores import CPUS, resolve_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable

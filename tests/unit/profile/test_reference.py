@@ -14,7 +14,7 @@ from orchestrator.errors import ProfileError
 from orchestrator.profile import load_profile, reference_page, schema_text
 from orchestrator.profile.reference import EXAMPLE
 from orchestrator.profile.tables import keys_of, tables
-from orchestrator.targets import BOARDS, CPUS
+from orchestrator.targets.cores import BOARDS, CPUS
 
 ROOT = Path(__file__).parents[3]
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(schema_text()))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.core.memory import MemoryPlan, MethodMemory, ModelMemory
-from orchestrator.pte.reader import read_program
+from orchestrator.memory.plan import MemoryPlan, MethodMemory, ModelMemory
+from orchestrator.program.reader import read_program
 from orchestrator.running.product import Product, product_json, read_product
-from orchestrator.targets import Target, resolve_target
+from orchestrator.targets.cores import Target, resolve_target
 from tests.conftest import CORPUS, model_bytes
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import MismatchError, UsageError
-from orchestrator.pte.reader import read_program
-from orchestrator.pte.value_kind import ValueKind
+from orchestrator.program.reader import read_program
+from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.compare import Comparison, Element, Tolerance, compare_output
 from orchestrator.running.inputs import command_line_call
 from orchestrator.running.npy import Array, write_npy
@@ -37,7 +37,7 @@ from orchestrator.running.values import (
     stored_as,
 )
 from tests import list_program
-from tests.unit.stages.products import memory_of, target_of
+from tests.unit.products import memory_of, target_of
 
 HOST: Final = target_of("host", "zig")
 LISTS: Final = read_program(

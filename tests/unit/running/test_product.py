@@ -10,9 +10,9 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ExitCode, UsageError
-from orchestrator.pte.value_kind import ValueKind
+from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.product import Port, read_product
-from orchestrator.targets import resolve_target
+from orchestrator.targets.cores import resolve_target
 from tests.conftest import CASES
 from tests.unit.running.corpus_products import case_document, host, product_text
 

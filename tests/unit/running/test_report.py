@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from orchestrator.cli.render import render_diagnostics
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan
-from orchestrator.pte.program import Frame
-from orchestrator.pte.value_kind import ValueKind
-from orchestrator.render import render_diagnostics
+from orchestrator.program.program import Frame
+from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.npy import Array
 from orchestrator.running.outputs import output_files
@@ -27,7 +27,7 @@ from orchestrator.running.report import (
 )
 from orchestrator.running.status import Place, explain_status
 from orchestrator.running.values import Call, OtherValue, RunValue
-from tests.unit.stages.products import program_of
+from tests.unit.products import program_of
 
 
 def floats(*values: float) -> Array:

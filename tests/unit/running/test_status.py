@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.pte.linked import LinkedCall, LinkedMethod
-from orchestrator.pte.program import Frame, KernelCall, MoveCall
+from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.program.program import Frame, KernelCall, MoveCall
 from orchestrator.running.protocol import DeviceError
 from orchestrator.running.status import (
     NO_INSTRUCTION,
@@ -20,7 +20,7 @@ from orchestrator.running.status import (
 )
 from orchestrator.shell.sources import native_root
 from tests.conftest import CASES
-from tests.unit.stages.products import program_of
+from tests.unit.products import program_of
 
 STATUS_H = (native_root() / "runtime/include/orch/status.h").read_text()
 PROGRAMS = {"sums": program_of("add_mul"), "parts": program_of("multi_method")}

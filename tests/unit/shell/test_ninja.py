@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.errors import CompileError, Diagnostic, MemoryPlanError
-from orchestrator.reporter import Silent
 from orchestrator.shell.environment import ALLOWED
 from orchestrator.shell.ninja import ninja_program, run_ninja
+from orchestrator.shell.reporter import Silent
 from tests.environment import HOSTILE
 
 if TYPE_CHECKING:

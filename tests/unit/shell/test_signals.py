@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 UNWIND = """\
 import os, signal, sys
 from orchestrator import cli
-from orchestrator.commands import targets
+from orchestrator.cli.commands import targets
 from orchestrator.shell.signals import unwind_on_signals
 
 def run(args, console):

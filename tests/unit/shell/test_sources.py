@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import tomli
 
-from orchestrator import distribution
-from orchestrator.shell import sources
+from orchestrator.shell import distribution, sources
 from orchestrator.shell.qemu_plugin import SOURCE
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.toolchain import Toolchain
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import toolchain as shell
 from orchestrator.shell.environment import ALLOWED
@@ -19,7 +18,8 @@ from orchestrator.shell.toolchain import (
     with_builtins,
     zig_program,
 )
-from orchestrator.targets import CPUS, Target, resolve_target
+from orchestrator.targets.cores import CPUS, Target, resolve_target
+from orchestrator.targets.toolchain import Toolchain
 from tests.environment import HOSTILE
 
 GCC = """\

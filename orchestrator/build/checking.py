@@ -1,0 +1,165 @@
+"""Asking whether a lock holds, and for what; nothing is changed."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.build import lockfile
+from orchestrator.build.locking import MACHINE_FILES, check_inputs, needed_lock
+from orchestrator.build.side import copy_work
+from orchestrator.errors import Diagnostic, LockError, SourceSpan
+from orchestrator.shell.build_folder import WORK, claim, exclusive
+from orchestrator.shell.cache import file_digest
+
+if TYPE_CHECKING:
+    from orchestrator.build.lockfile import Lock
+    from orchestrator.build.pipeline import Pipeline
+    from orchestrator.shell.reporter import Reporter
+
+
+def check_lock(base: Pipeline, reporter: Reporter) -> None:
+    """Compare the lock with the one that a build would write.
+
+    If the last build is not of these inputs, or its outputs are not whole, the product
+    is built in a temporary folder, on a copy of its objects.
+
+    Raises:
+        LockError: They are not the same, or there is no lock that can be read.
+        OrchestratorError: Of the stage that failed.
+    """
+    base.reporter = reporter
+    base.prove(base.plan(with_toolchain=False))
+    lock = needed_lock(base.lock_file)
+    plan = base.plan(with_toolchain=True)
+    check_inputs(base, plan, lock)
+    is_built = base.work.is_dir()
+    with exclusive(base.folder) if is_built else nullcontext():
+        outputs = base.known_outputs(plan)
+        if outputs is not None:
+            now = base.lock_for(plan, base.compile_plan(plan), outputs)
+            if lines := lockfile.differences(lock, now):
+                raise lockfile.stale(str(base.lock_file), lines)
+            return
+        with tempfile.TemporaryDirectory(prefix="orchestrator-lock-") as name:
+            folder = Path(name) / base.profile.name
+            if is_built:
+                claim(folder)
+                copy_work(base.work, folder / WORK)
+            options = replace(base.options, out=folder, lock=base.lock_file)
+            type(base)(base.profile, options).build(reporter)
+
+
+def check_outputs(base: Pipeline) -> int:
+    """Compare the published outputs with the lock, and the lock with its inputs.
+
+    Nothing is compiled.
+
+    Returns:
+        How many files were compared.
+
+    Raises:
+        LockError: An output is another one or missing (`changed-output`), or the lock
+            is not of these inputs (`stale-lock`).
+    """
+    lock = needed_lock(base.lock_file)
+    base.prove(base.plan(with_toolchain=False))
+    check_inputs(base, base.plan(with_toolchain=True), lock)
+    named = _named(lock)
+    notes = []
+    for path, digest in sorted(named.items()):
+        found = ""
+        with suppress(OSError):
+            found = file_digest(base.folder / path)
+        if found != digest:
+            notes.append(("changed" if found else "missing", path))
+    if notes:
+        count = f"{len(notes)} outputs are" if len(notes) > 1 else "an output is"
+        raise LockError(
+            Diagnostic(
+                code="changed-output",
+                message=f"{count} not what the lock names",
+                where=SourceSpan(file=str(base.lock_file)),
+                notes=(*notes, ("folder", str(base.folder))),
+                hint=f"`orchestrator build {base.profile.file} --locked` makes them"
+                " again",
+            )
+        )
+    return len(named)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artefact:
+    """A file that a lock names.
+
+    Args:
+        sha256: Its digest.
+        paths: Outputs with these bytes, relative to the build folder.
+        kind: What the first of them is: `library`.
+    """
+
+    sha256: str
+    paths: tuple[str, ...]
+    kind: str
+
+
+def identify(file: Path, lock_file: Path) -> Artefact:
+    """Which output of a lock a file is.
+
+    Raises:
+        LockError: It is none (`not-locked`), or the lock cannot be read.
+        OSError: The file cannot be read.
+    """
+    named = _named(needed_lock(lock_file))
+    digest = file_digest(file)
+    # Those that users link and flash come before those they are made of.
+    paths = sorted((n for n, d in named.items() if d == digest), key=_rank)
+    if paths:
+        return Artefact(sha256=digest, paths=tuple(paths), kind=_kind(paths[0]))
+    expected = [
+        (f"expected, {_kind(path)}", f"sha256 {found}")
+        for path, found in sorted(named.items(), key=lambda item: _rank(item[0]))
+        if Path(path).name == file.name
+    ]
+    if file.name in MACHINE_FILES:
+        expected = [("why", f"{file.name} names folders of the machine")]
+    raise LockError(
+        Diagnostic(
+            code="not-locked",
+            message=f"{file} is not an output of {lock_file}",
+            notes=(("found", f"sha256 {digest}"), *expected),
+            hint="build the locked product with `orchestrator build --locked`",
+        )
+    )
+
+
+def _named(lock: Lock) -> dict[str, str]:
+    """Digests of all outputs by path."""
+    outputs = {
+        path: fact.partition(" ")[0].removeprefix("sha256:")
+        for path, fact in lock.outputs
+    }
+    return {**dict(lock.generated), **outputs}
+
+
+def _kind(path: str) -> str:
+    """What an output is to its user."""
+    if path == "firmware.elf":
+        return "firmware"
+    if path == "report.json":
+        return "report"
+    folder, _, name = path.rpartition("/")
+    if not folder and name.endswith(".a"):
+        return "library"
+    if path.startswith("include/"):
+        return "header"
+    if folder == "models":
+        return "program"
+    return "generated file"
+
+
+def _rank(path: str) -> tuple[bool, str]:
+    return _kind(path) == "generated file", path

@@ -1,0 +1,227 @@
+"""The lock file: what shaped a build, and what came out, one fact per line.
+
+Pydantic is imported only to read a lock; writing one is plain text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import orchestrator
+from orchestrator.errors import Diagnostic, LockError, SourceSpan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orchestrator.emit.artifact import Artifact
+
+SCHEMA = 1
+
+Facts = tuple[tuple[str, str], ...]
+"""Sorted (name, value) pairs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """All facts of one build.
+
+    Args:
+        profile: Name, file and digest of the profile (and of its base).
+        models: By name: digest of the program.
+        exports: Of models that are given as Python: code, lowering, and digests of
+            every file that was read.
+        sources: By path relative to the folder of runtime/ and kernels/: digests of
+            every source, header and functions.yaml that was read.
+        generated: By path: digests of the generated files.
+        target: Core, ISA, board, and how it was optimised.
+        toolchain: Name, version, flags and digests of its programs.
+        python: Versions of the Python distributions that shaped the outputs.
+        outputs: By path: "sha256:<digest> <size in bytes>".
+        firmware: What it has for programs that come later: `core/firmware.py`.
+        memory: Arenas, and the scratch memory they were planned for:
+            `core/contract.py`.
+    """
+
+    profile: Facts
+    models: Facts
+    sources: Facts
+    generated: Facts
+    target: Facts
+    toolchain: Facts
+    python: Facts
+    outputs: Facts
+    exports: Facts = ()
+    firmware: Facts = ()
+    memory: Facts = ()
+
+    def inputs(self) -> Lock:
+        """The lock without what the build made: what must hold before it starts."""
+        return Lock(
+            **{f.name: getattr(self, f.name) for f in fields(self)}
+            | {"outputs": (), "generated": (), "firmware": (), "memory": ()}
+        )
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Facts:
+    """Pairs in canonical order."""
+    return tuple(sorted(pairs))
+
+
+def output_facts(artifacts: Iterable[Artifact]) -> Facts:
+    """Facts of output files."""
+    return facts((a.path, f"sha256:{a.sha256} {a.size_bytes}") for a in artifacts)
+
+
+def lock_text(lock: Lock) -> str:
+    """Canonical text: equal locks give equal bytes."""
+    lines = [
+        "# Written by Orchestrator: commit it, do not edit it.",
+        f"schema = {SCHEMA}",
+    ]
+    for field in fields(lock):
+        if field.name == "exports" and not lock.exports:
+            continue
+        lines += ["", f"[{field.name}]"]
+        lines += [
+            f"{_quoted(name)} = {_quoted(value)}"
+            for name, value in getattr(lock, field.name)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string; JSON escapes the same characters the same way."""
+    # JSON leaves DEL as it is, TOML does not allow that.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def parse_lock(text: str, *, file: str) -> Lock:
+    """Read a lock.
+
+    Raises:
+        LockError: It is damaged (`bad-lock`), or a newer Orchestrator made it
+            (`newer-lock`).
+    """
+    import tomli  # noqa: PLC0415  # only commands that read a lock need it
+    from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError  # noqa: PLC0415
+
+    class Document(BaseModel):
+        """Shape of the file."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        profile: dict[StrictStr, StrictStr]
+        models: dict[StrictStr, StrictStr]
+        sources: dict[StrictStr, StrictStr]
+        generated: dict[StrictStr, StrictStr]
+        target: dict[StrictStr, StrictStr]
+        toolchain: dict[StrictStr, StrictStr]
+        python: dict[StrictStr, StrictStr]
+        outputs: dict[StrictStr, StrictStr]
+        # Locks of earlier versions have none.
+        exports: dict[StrictStr, StrictStr] = {}
+        firmware: dict[StrictStr, StrictStr] = {}
+        memory: dict[StrictStr, StrictStr] = {}
+
+    try:
+        data = tomli.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged(file, str(error)) from error
+    schema = data.pop("schema", None)
+    if type(schema) is int and schema > SCHEMA:
+        raise _newer(file, f"schema {schema}", f"schema {SCHEMA}")
+    if type(schema) is not int or schema != SCHEMA:
+        raise damaged(file, f"schema is {schema!r}, not {SCHEMA}")
+    try:
+        document = Document.model_validate(data)
+    except ValidationError as error:
+        # Tables are added without a new schema: whoever wrote this may know more.
+        python = data.get("python")
+        maker = python.get("orchestrator") if isinstance(python, dict) else None
+        if _release(maker) > _release(orchestrator.__version__):
+            version = f"Orchestrator {orchestrator.__version__}"
+            raise _newer(file, f"Orchestrator {maker}", version) from error
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise damaged(file, f"{place}: {first['msg']}") from error
+    return Lock(
+        **{f.name: facts(getattr(document, f.name).items()) for f in fields(Lock)}
+    )
+
+
+def _release(version: object) -> tuple[int, ...]:
+    """Numbers of a version that can be compared; of anything else none."""
+    found = re.match(r"\d+(\.\d+)*", version) if isinstance(version, str) else None
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def damaged(file: str, found: str) -> LockError:
+    """The error for a lock that cannot be read."""
+    return LockError(
+        Diagnostic(
+            code="bad-lock",
+            message="the lock file is damaged, or it is not a lock file",
+            where=SourceSpan(file=file),
+            notes=(("found", found),),
+            hint="restore it, or remove it and build again to have it written anew",
+        )
+    )
+
+
+def _newer(file: str, found: str, expected: str) -> LockError:
+    """The error for a lock of a version that is still to come."""
+    return LockError(
+        Diagnostic(
+            code="newer-lock",
+            message="the lock file was made by a newer Orchestrator",
+            where=SourceSpan(file=file),
+            notes=(("found", found), ("expected", f"{expected} or older")),
+            hint="update Orchestrator; to go back to this version, remove the lock"
+            " and build again",
+        )
+    )
+
+
+def differences(old: Lock, new: Lock) -> tuple[str, ...]:
+    """What differs, one line each: `sources: kernels/portable/op_add.cpp changed`."""
+    lines: list[str] = []
+    for field in fields(Lock):
+        before = dict(getattr(old, field.name))
+        after = dict(getattr(new, field.name))
+        for name in sorted(before.keys() | after.keys()):
+            if name not in after:
+                lines.append(f"{field.name}: {name} is gone")
+            elif name not in before:
+                lines.append(f"{field.name}: {name} is new")
+            elif before[name] != after[name]:
+                change = f"{before[name]} -> {after[name]}"
+                shown = f" ({change})" if len(change) <= _MAX_SHOWN else ""
+                lines.append(f"{field.name}: {name} changed{shown}")
+    return tuple(lines)
+
+
+_MAX_SHOWN = 60
+
+
+def stale(file: str, lines: tuple[str, ...]) -> LockError:
+    """The error for a lock that does not hold."""
+    shown = lines[:_MOST_LINES]
+    rest = len(lines) - len(shown)
+    notes = [("changed", line) for line in shown]
+    if rest:
+        notes.append(("and", f"{rest} more"))
+    return LockError(
+        Diagnostic(
+            code="stale-lock",
+            message="the lock file does not match",
+            where=SourceSpan(file=file),
+            notes=tuple(notes),
+            hint="`orchestrator lock` updates it; commit the result",
+        )
+    )
+
+
+_MOST_LINES = 12

@@ -1,0 +1,106 @@
+"""Models after passes and planning: linked methods, or programs to load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from orchestrator.method.kept import kept_arenas
+from orchestrator.method.passes import (
+    PASSES,
+    UnlinkError,
+    ledger_of,
+    not_run,
+    run_passes,
+    unlink_program,
+)
+from orchestrator.method.replan import adapt_linked, adapt_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.method.linked import Linkage, LinkedMethod
+    from orchestrator.method.replan import Adapted
+    from orchestrator.planner.blocks import Block, BlockPlan
+    from orchestrator.program.program import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapting:
+    """How models are made right for the target.
+
+    Args:
+        names: Passes that run.
+        schemas: Of the operators that have a kernel.
+        plan: Lays arenas out; None keeps the offsets.
+    """
+
+    names: Sequence[str]
+    schemas: Mapping[OperatorName, OpSchema]
+    plan: Callable[[Sequence[Block]], BlockPlan] | None
+
+    def prelinked(
+        self, original: Program, program: Program, methods: Sequence[LinkedMethod]
+    ) -> Adapted:
+        """A model that the device need not load.
+
+        Args:
+            original: As it was read.
+            program: The same with scratch tensors of the right size.
+            methods: Linked from it, after the passes that come before planning.
+        """
+        adapted = adapt_linked(original, program, methods, self.schemas, plan=self.plan)
+        linked = tuple(
+            run_passes(method, self.names, planned=True)
+            for method in adapted.linked or ()
+        )
+        return replace(adapted, linked=linked, ledger=ledger_of(linked))
+
+    def loaded(
+        self, model: str, original: Program, program: Program, linkage: Linkage
+    ) -> Adapted:
+        """A model that the device loads; arguments as for `prelinked`.
+
+        Where passes change nothing, the program keeps its bytes but for places and
+        sizes.
+
+        Raises:
+            EditError: Scratch tensors cannot be resized in these bytes.
+        """
+        refused = "; ".join(linkage.problems)
+        if linkage.methods and not refused:
+            found = self.prelinked(original, program, linkage.methods)
+            try:
+                if any(r.changed for m in found.ledger for r in m.passes):
+                    return _written(program, found)
+            except UnlinkError as error:
+                refused = str(error)
+        else:
+            found = None
+        adapted = adapt_program(original, program, self.schemas, plan=self.plan)
+        ledger = (
+            not_run(model, program, PASSES, self.names, refused)
+            if refused or found is None
+            else found.ledger
+        )
+        return replace(adapted, ledger=ledger)
+
+
+def _written(program: Program, found: Adapted) -> Adapted:
+    """The program that passes left, in place of its methods."""
+    methods = found.linked or ()
+    new = unlink_program(found.program, methods)
+    # Tensors that share a slot since hide which of them keep something. No pass and
+    # no plan makes a method keep what it did not.
+    kept = (
+        kept_arenas(before) & kept_arenas(after)
+        for before, after in zip(program.methods, new.methods, strict=True)
+    )
+    return replace(
+        found,
+        program=new,
+        linked=None,
+        passed=tuple(replace(method, data=()) for method in methods),
+        kept=tuple(kept),
+    )

@@ -1,0 +1,76 @@
+"""Configurations of Vela that a profile brings: the sections it names must be there.
+
+Vela itself would tell after the model was quantized, and in its log alone.
+"""
+
+from __future__ import annotations
+
+from configparser import ConfigParser, Error
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, ProfileError, SourceSpan, did_you_mean
+from orchestrator.profile.fields import shown
+from orchestrator.profile.lowering import with_defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orchestrator.profile.checked import ModelEntry, Profile
+
+_SECTIONS = {"system_config": "System_Config.", "memory_mode": "Memory_Mode."}
+
+
+def check_vela_config(
+    profile: Profile, model: ModelEntry, read: Callable[[Path], bytes]
+) -> None:
+    """Read the file that a model names, if it names one.
+
+    Args:
+        profile: Tells where things were written.
+        model: One of its models.
+        read: Gives the bytes of a file; may raise `OSError`.
+
+    Raises:
+        ProfileError: It is no such file, or lacks a section: all of them.
+    """
+    source = model.source
+    if source is None or not source.vela.config:
+        return
+    vela = with_defaults(source.vela, source.lowering)
+    sections = _sections_of(vela.config, read)
+    index = profile.models.index(model)
+    problems = []
+    for key, prefix in _SECTIONS.items():
+        name = getattr(vela, key)
+        known = [s.removeprefix(prefix) for s in sections if s.startswith(prefix)]
+        if name and name not in known:
+            problems.append(
+                Diagnostic(
+                    code="bad-vela-config",
+                    message=f"{vela.config} has no section {shown(prefix + name)}",
+                    where=profile.span("models", index, "vela", key),
+                    notes=(("found", ", ".join(known) or f"no {prefix[:-1]} at all"),),
+                    hint=did_you_mean(name, known) or "name one of its sections",
+                )
+            )
+    if problems:
+        raise ProfileError(problems)
+
+
+def _sections_of(file: str, read: Callable[[Path], bytes]) -> list[str]:
+    parser = ConfigParser()
+    try:
+        parser.read_string(read(Path(file)).decode("utf-8"))
+    except (Error, UnicodeDecodeError, OSError) as error:
+        first = str(error).partition("\n")[0]
+        raise ProfileError(
+            Diagnostic(
+                code="bad-vela-config",
+                message="Vela cannot read its configuration",
+                where=SourceSpan(file=file),
+                notes=(("found", first),),
+                hint="write it as Vela's own: [System_Config.NAME], then key=value",
+            )
+        ) from error
+    return parser.sections()

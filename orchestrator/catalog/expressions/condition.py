@@ -1,0 +1,71 @@
+"""Conditions that a kernel makes on the arguments of a call."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog.expressions.reader import compiled
+from orchestrator.catalog.expressions.values import ExpressionError, Kind, Undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.catalog.expressions.values import Value
+    from orchestrator.core.operator import OpSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Refusal:
+    """Why a kernel refuses a call.
+
+    Args:
+        condition: That is not met.
+        reason: Why it has no result; "" if it is just false.
+    """
+
+    condition: str
+    reason: str = ""
+
+
+def check_condition(text: str, schema: OpSchema) -> None:
+    """Read a condition on the arguments of an operator.
+
+    Raises:
+        ExpressionError: What is wrong with it.
+    """
+    compiled(text, schema, Kind.TRUTH)
+
+
+def refusal(
+    requires: Iterable[str], schema: OpSchema, arguments: Mapping[str, Value]
+) -> Refusal | None:
+    """The first condition that a call certainly does not meet.
+
+    Args:
+        requires: Conditions of a kernel; its dtypes and dim orders suit the call.
+        schema: Of its operator.
+        arguments: By name, see `pte.call_facts.argument_facts`.
+
+    Returns:
+        None if there is none: then the kernel takes the call, as far as that can be
+        known before the program runs.
+    """
+    for text in requires:
+        try:
+            if not compiled(text, schema, Kind.TRUTH)(arguments):
+                return Refusal(condition=text)
+        except Undecided:
+            continue
+        except ExpressionError as error:
+            return Refusal(condition=text, reason=str(error))
+    return None
+
+
+@lru_cache(maxsize=1024)
+def named_arguments(text: str, schema: OpSchema) -> tuple[str, ...]:
+    """Arguments that a condition speaks of, in the schema's order."""
+    names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    return tuple(a.name for a in schema.arguments if a.name in names)

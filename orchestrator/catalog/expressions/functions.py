@@ -1,0 +1,181 @@
+"""Functions of conditions, as expressions call them."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.catalog.expressions import image_shapes, predicates, shapes
+from orchestrator.catalog.expressions.values import Helper, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def _shape(form: str, compute: object, *kinds: Kind, optional: bool = False) -> Helper:
+    return _function(form, compute, *kinds, gives=Kind.NUMBERS, optional=optional)
+
+
+def _function(
+    form: str,
+    compute: object,
+    *kinds: Kind,
+    gives: Kind = Kind.TRUTH,
+    optional: bool = False,
+    more: bool = False,
+) -> Helper:
+    return Helper(
+        form=form,
+        compute=compute,  # type: ignore[arg-type]  # called with the kinds below
+        kinds=kinds,
+        gives=gives,
+        least=len(kinds),
+        most=0 if more else len(kinds),
+        optional=optional,
+    )
+
+
+_T, _N, _L = Kind.TENSOR, Kind.NUMBER, Kind.NUMBERS
+_D, _B, _X = Kind.DTYPE, Kind.TRUTH, Kind.SCALAR
+
+_FUNCTIONS: Final = (
+    _function("resizes(tensor, sizes)", predicates.resizes, _T, _L),
+    _function(
+        "same_dtype(a, b, ...)", predicates.same_dtype, _T, _T, more=True, optional=True
+    ),
+    _function("same_order(a, b, ...)", predicates.same_order, _T, _T, more=True),
+    _function("promoted(a, b)", predicates.promoted, _T, _T, gives=_D),
+    _function(
+        "with_number(dtype, scalar, ...)",
+        predicates.with_number,
+        *(_D, _X),
+        gives=_D,
+        optional=True,
+        more=True,
+    ),
+    _function("can_cast(from, to)", predicates.can_cast, _D, _D),
+    _function("castable(tensors, dtype)", predicates.castable, Kind.TENSORS, _D),
+    _function("alpha_fits(alpha, dtype)", predicates.alpha_fits, _X, _D),
+    _function(
+        "holds(dtype, scalar, ...)",
+        predicates.holds,
+        *(_D, _X),
+        optional=True,
+        more=True,
+    ),
+    _function("is_zero(scalar, dtype)", predicates.is_zero, _X, _D),
+    _function("is_float(scalar)", predicates.is_float, _X),
+    _function("is_bool(scalar)", predicates.is_bool, _X),
+    _function("is_int(scalar)", predicates.is_int, _X),
+    _function("same_kind(a, b)", predicates.same_kind, _X, _X),
+    _function("gives(result, scalar, ...)", predicates.gives, _X, _X, more=True),
+    _function("fits_int(scalar)", predicates.fits_int, _X),
+    _function("sum_fits(a, b)", predicates.result_fits(operator.add), _X, _X),
+    _function("difference_fits(a, b)", predicates.result_fits(operator.sub), _X, _X),
+    _function("product_fits(a, b)", predicates.result_fits(operator.mul), _X, _X),
+    _function("is_dim(index, rank)", predicates.is_dim, _N, _N),
+    _function("are_dims(indices, rank)", predicates.are_dims, _L, _N),
+    _function("within(list, low, high)", predicates.within, _L, _N, _N),
+    _function("parameters(list, count, low)", predicates.parameters, _L, _N, _N),
+    _function(
+        "items_within(tensor, low, high)",
+        predicates.items_within,
+        *(_T, _N, _N),
+        optional=True,
+    ),
+    _function("indices_fit(tensor, indices)", predicates.indices_fit, _T, Kind.TENSORS),
+    _function("is_channels_last(tensor)", predicates.is_channels_last, _T),
+    _function("is_nhwc(tensor)", predicates.is_nhwc, _T),
+    _function(
+        "per_channel(count, tensor, ...)",
+        predicates.per_channel,
+        *(_N, _T),
+        optional=True,
+        more=True,
+    ),
+    _function(
+        "has_sizes(tensor, sizes)", predicates.has_sizes, *(_T, _L), optional=True
+    ),
+    _function("ends_with(tensor, sizes)", predicates.ends_with, _T, _L),
+    _function(
+        "splits(tensor, outs, sizes, dim)", predicates.splits, _T, Kind.TENSORS, _L, _N
+    ),
+    _function("fills(tensor, sizes)", predicates.fills, _T, _L),
+    _function("copies_to(tensor, row, index)", predicates.copies_to, _T, _T, _N),
+    _function("has_order(tensor, dim_order)", predicates.has_order, _T, _L),
+    _function("is_dtype(code, tensor)", predicates.is_dtype, _N, _T),
+    _function("quantizes(low, high, dtype)", predicates.quantizes, _N, _N, _D),
+    _function("divisible(tensor, divisors, dtype)", predicates.divisible, _T, _T, _D),
+    _function(
+        "broadcast(a, b, ...)",
+        shapes.broadcast,
+        *(_T, _T),
+        gives=_L,
+        more=True,
+    ),
+    _shape("reduced(tensor, dims, keepdim)", shapes.reduced, _T, _L, _B, optional=True),
+    _shape(
+        "reduced_or_all(tensor, dims, keepdim)",
+        shapes.reduced_or_all,
+        *(_T, _L, _B),
+        optional=True,
+    ),
+    _shape("without(tensor, dim)", shapes.without, _T, _N),
+    _shape("replaced(tensor, dim, size)", predicates.replaced, _T, _N, _N),
+    _shape("permuted(tensor, dims)", shapes.permuted, _T, _L),
+    _shape("squeezed(tensor, dims)", shapes.squeezed, _T, _L),
+    _shape("unsqueezed(tensor, dim)", shapes.unsqueezed, _T, _N),
+    _shape("expanded(tensor, sizes)", shapes.expanded, _T, _L),
+    _shape("viewed(tensor, sizes)", shapes.viewed, _T, _L),
+    _shape(
+        "sliced(tensor, dim, start, end, step)",
+        shapes.sliced,
+        *(_T, _N, _N, _N, _N),
+        optional=True,
+    ),
+    _shape("concatenated(tensors, dim)", shapes.concatenated, Kind.TENSORS, _N),
+    _shape("indexed(tensor, indices)", shapes.indexed, _T, Kind.TENSORS),
+    _shape("grouped(tensor, shape)", predicates.grouped, _T, _L),
+    _shape(
+        "pooled(tensor, kernel, stride, padding, dilation, ceil_mode)",
+        shapes.pooled,
+        *(_T, _L, _L, _L, _L, _B),
+    ),
+    _shape(
+        "convolved(tensor, weight, stride, padding, dilation, transposed,"
+        " output_padding, groups)",
+        shapes.convolved,
+        *(_T, _T, _L, _L, _L, _B, _L, _N),
+    ),
+    _shape(
+        "upsampled(tensor, sizes, factors)",
+        shapes.upsampled,
+        *(_T, _L, Kind.SCALARS),
+        optional=True,
+    ),
+    _shape("counted(start, end, step, as_floats)", shapes.counted, _X, _X, _X, _B),
+    _shape(
+        "pooled_image(nhwc, kernel, stride, padding, dilation, ceil_mode)",
+        image_shapes.pooled_image,
+        *(_L, _L, _L, _L, _L, _B),
+    ),
+    _shape(
+        "convolved_image(nhwc, weight, outputs, stride, padding, dilation)",
+        image_shapes.convolved_image,
+        *(_L, _T, _N, _L, _L, _L),
+    ),
+    _shape(
+        "transposed_image(nhwc, weight, stride, padding, output_padding, dilation)",
+        image_shapes.transposed_image,
+        *(_L, _T, _L, _L, _L, _L),
+    ),
+    _shape("from_nhwc(sizes)", image_shapes.from_nhwc, _L),
+    _shape(
+        "padded(tensor, before, after, nhwc)",
+        image_shapes.padded_tensor,
+        *(_T, _L, _L, _B),
+    ),
+)
+
+PREDICATES: Mapping[str, Helper] = {f.form.partition("(")[0]: f for f in _FUNCTIONS}
+"""Functions of conditions by name."""

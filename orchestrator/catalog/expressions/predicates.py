@@ -1,0 +1,400 @@
+"""What kernels require of the arguments of a call.
+
+They say what runtime and kernels check: `resizes` is `resize` of
+runtime/src/tensor.cpp, the others are functions in kernels/util and kernels/cortex_m.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog.expressions import shapes
+from orchestrator.catalog.expressions.values import (
+    Changing,
+    ExpressionError,
+    Number,
+    TensorFacts,
+    Undecided,
+    every,
+    limits,
+    same_number,
+    same_numbers,
+    settled,
+)
+from orchestrator.core.dtype import FLOATING, ScalarType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from orchestrator.catalog.expressions.values import Value
+
+_S = ScalarType
+_MAX_BYTES = 2**31 - 1
+
+
+def resizes(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
+    """Whether a tensor can be given these sizes."""
+    if tensor.capacity_bytes is None:
+        return same_numbers(tensor.sizes, sizes)
+    if len(sizes) != tensor.rank:
+        return False
+    lowest = [limits(size)[0] for size in sizes]
+    if min(lowest, default=0) < 0:
+        # A size that the program computes.
+        raise Undecided("a size is known only when the program runs")
+    least = prod(lowest, start=tensor.dtype_bytes)
+    if least > tensor.capacity_bytes:
+        return False
+    most = prod((limits(size)[1] for size in sizes), start=tensor.dtype_bytes)
+    if most > tensor.capacity_bytes:
+        raise Undecided("sizes are known only when the program runs")
+    return True
+
+
+def same_dtype(*tensors: TensorFacts | None) -> bool:
+    """Whether all that are not None have one dtype."""
+    return len({t.dtype for t in tensors if t is not None}) == 1
+
+
+def same_order(*tensors: TensorFacts) -> bool:
+    """Whether all have one dim order, and so one rank."""
+    return len({t.dim_order for t in tensors}) == 1
+
+
+def category(dtype: ScalarType) -> int:
+    """0 for Bool, 1 for integers, 2 for floats. Source: torch.can_cast."""
+    if dtype is _S.Bool:
+        return 0
+    return 2 if dtype in FLOATING else 1
+
+
+def promote(a: ScalarType, b: ScalarType) -> ScalarType:
+    """The dtype that holds both. Source: PyTorch, torch.promote_types."""
+    if a == b or b is _S.Bool:
+        return a
+    if a is _S.Bool:
+        return b
+    if a in FLOATING and b in FLOATING:
+        return _S.Double if _S.Double in (a, b) else _S.Float
+    for one, other in ((a, b), (b, a)):
+        if one in FLOATING and other not in FLOATING:
+            return one
+    low, high = sorted((a, b))
+    return _S.Short if (low, high) == (_S.Byte, _S.Char) else high
+
+
+def promoted(a: TensorFacts, b: TensorFacts) -> ScalarType:
+    """The dtype of a + b. Source: PyTorch, torch.result_type."""
+    if (a.rank == 0) != (b.rank == 0):
+        strong, weak = (b, a) if a.rank == 0 else (a, b)
+        if category(weak.dtype) <= category(strong.dtype):
+            return strong.dtype
+    return promote(a.dtype, b.dtype)
+
+
+def type_of(scalar: Value) -> type:
+    """The type of a scalar, which never changes."""
+    return scalar.type if isinstance(scalar, Changing) else type(scalar)
+
+
+def is_float(scalar: Value) -> bool:
+    """Whether a scalar is a float."""
+    return type_of(scalar) is float
+
+
+def is_bool(scalar: Value) -> bool:
+    """Whether a scalar is a bool."""
+    return type_of(scalar) is bool
+
+
+def is_int(scalar: Value) -> bool:
+    """Whether a scalar is an int."""
+    return not is_float(scalar) and not is_bool(scalar)
+
+
+def with_number(dtype: ScalarType, *scalars: Value) -> ScalarType:
+    """The dtype of a tensor and numbers, of which some may be None."""
+    for scalar in scalars:
+        if scalar is None:
+            continue
+        if is_float(scalar):
+            dtype = dtype if dtype in FLOATING else _S.Float
+        elif dtype is _S.Bool and not is_bool(scalar):
+            dtype = _S.Long
+    return dtype
+
+
+def can_cast(start: ScalarType, end: ScalarType) -> bool:
+    """Whether a result may be stored in this dtype: categories must not fall."""
+    return category(start) <= category(end)
+
+
+def alpha_fits(alpha: Value, dtype: ScalarType) -> bool:
+    """Whether a factor may multiply tensors of a dtype without losing its kind."""
+    if is_float(alpha):
+        return dtype in FLOATING
+    return not is_bool(alpha) or dtype is _S.Bool
+
+
+def dtype_limits(dtype: ScalarType) -> tuple[int, int]:
+    """The least and the largest number of an integer dtype."""
+    bits = 8 * dtype.item_bytes
+    if dtype is _S.Byte or dtype > _S.BFloat16:
+        return 0, (1 << bits) - 1
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def holds(dtype: ScalarType, *scalars: Value) -> bool:
+    """Whether an integer dtype holds numbers; floats hold all, rounded."""
+    if dtype in FLOATING:
+        return True
+    low, high = dtype_limits(dtype)
+    return every(
+        [lambda s=s: low <= settled(s) <= high for s in scalars if s is not None]  # type: ignore[misc]  # mypy knows no types of defaults
+    )
+
+
+def is_zero(scalar: Value, dtype: ScalarType) -> bool:
+    """Whether a number is 0 as an item of an integer dtype."""
+    if dtype in FLOATING:
+        return False
+    number = settled(scalar)
+    low, high = limits(number)
+    if low != high:
+        raise Undecided("a number is known only when the program runs")
+    return int(low) % (1 << 8 * dtype.item_bytes) == 0
+
+
+def is_dim(index: Number, rank: Number) -> bool:
+    """Whether an index names a dimension; it counts from the end if negative."""
+    count = max(shapes.known(rank), 1)
+    return every([lambda: -count <= index, lambda: index < count])
+
+
+def are_dims(indices: Sequence[Number], rank: Number) -> bool:
+    """Whether indices name different dimensions."""
+    shapes.dimensions(indices, shapes.known(rank))
+    return True
+
+
+def within(items: Sequence[Number], low: Number, high: Number) -> bool:
+    """Whether all items lie between two limits."""
+    return every(
+        [lambda x=x: every([lambda: low <= x, lambda: x <= high]) for x in items]  # type: ignore[misc]
+    )
+
+
+def parameters(items: Sequence[Number], count: Number, low: Number) -> bool:
+    """Whether a list has one number for each of `count` dimensions, or one for all."""
+    return len(items) in (count, 1) and within(items, low, shapes.MAX_EXTENT)
+
+
+def items_within(tensor: TensorFacts | None, low: Number, high: Number) -> bool:
+    """Whether the items of a constant lie between two limits."""
+    items = tensor.items() if tensor is not None else ()
+    if items is None:
+        raise Undecided("items are known only when the program runs")
+    return not items or (low <= min(items) and max(items) <= high)
+
+
+def indices_fit(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> bool:
+    """Whether constant indices of dimensions are in range."""
+    found = []
+    for size, index in zip(tensor.sizes, indices, strict=False):
+        low, high = -size, size - 1
+        if index is not None and 0 not in index.sizes:
+            found.append(lambda i=index, a=low, b=high: items_within(i, a, b))
+    return every(found)  # type: ignore[arg-type]  # mypy knows no types of defaults
+
+
+def has_strides(tensor: TensorFacts, order: tuple[int, ...]) -> bool:
+    """Whether memory lies in this order; where a size is 1 its stride says nothing."""
+    if tensor.dim_order == order:
+        return True
+    sizes = [shapes.known(size) for size in tensor.sizes]
+    strides, stride = [0] * len(sizes), 1
+    for dim in reversed(tensor.dim_order):
+        strides[dim] = stride
+        stride *= sizes[dim]
+    stride = 1
+    for dim in reversed(order):
+        if sizes[dim] > 1 and strides[dim] != stride:
+            return False
+        stride *= sizes[dim]
+    return True
+
+
+def is_image(tensor: TensorFacts, order: tuple[int, ...]) -> bool:
+    """Whether an image lies in memory in this order."""
+    if tensor.rank != len(order):
+        raise ExpressionError(f"it has {tensor.rank} dimensions")
+    return has_strides(tensor, order)
+
+
+def is_channels_last(tensor: TensorFacts) -> bool:
+    """Whether sizes [N, C, H, W] lie in memory as NHWC."""
+    return is_image(tensor, (0, 2, 3, 1))
+
+
+def is_nhwc(tensor: TensorFacts) -> bool:
+    """Whether sizes [N, H, W, C] lie in memory as they are."""
+    return is_image(tensor, (0, 1, 2, 3))
+
+
+def per_channel(count: Number, *tensors: TensorFacts | None) -> bool:
+    """Whether tensors that are not None have one Int for each of some channels."""
+    given = [t for t in tensors if t is not None]
+    return all(t.dtype is _S.Int for t in given) and every(
+        [lambda t=t: same_number(t.numel, count) for t in given]  # type: ignore[misc]
+    )
+
+
+def has_sizes(tensor: TensorFacts | None, sizes: tuple[Number, ...]) -> bool:
+    """Whether a tensor that is not None has these sizes."""
+    return tensor is None or same_numbers(tensor.sizes, sizes)
+
+
+def ends_with(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
+    """Whether the last sizes of a tensor are these."""
+    return 0 < len(sizes) <= tensor.rank and same_numbers(
+        tensor.sizes[-len(sizes) :], sizes
+    )
+
+
+def grouped(tensor: TensorFacts, shape: tuple[Number, ...]) -> tuple[Number, ...]:
+    """Sizes with 1 for the last ones, as many as `shape` has."""
+    kept = tensor.rank - len(shape)
+    return (*tensor.sizes[:kept], *[1] * (tensor.rank - kept))
+
+
+def splits(
+    tensor: TensorFacts,
+    outs: tuple[TensorFacts | None, ...],
+    sizes: tuple[Number, ...],
+    dim: Number,
+) -> bool:
+    """Whether outputs are the parts of a tensor along a dimension."""
+    shapes.require(tensor.rank > 0, "the tensor has no dimension")
+    at = shapes.dimension(dim, tensor.rank)
+    if len(outs) != len(sizes) or any(o is None for o in outs):
+        return False
+    given = [o for o in outs if o is not None]
+    if any(o.dtype is not tensor.dtype for o in given):
+        return False
+    whole = [*tensor.sizes]
+
+    def fits(out: TensorFacts, size: Number) -> bool:
+        return resizes(out, (*whole[:at], size, *whole[at + 1 :]))
+
+    return every(
+        [
+            lambda: within(sizes, 0, _MAX_BYTES),
+            lambda: same_number(sum(sizes), tensor.sizes[at]),
+            *[lambda o=o, s=s: fits(o, s) for o, s in zip(given, sizes, strict=True)],
+        ]
+    )
+
+
+def fills(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
+    """Whether a tensor broadcasts to these sizes."""
+    if tensor.rank > len(sizes):
+        return False
+    pairs = zip(reversed(tensor.sizes), reversed(sizes), strict=False)
+    return every(
+        [
+            lambda a=a, b=b: (
+                not every(  # type: ignore[misc]
+                    [lambda: not same_number(a, 1), lambda: not same_number(a, b)]
+                )
+            )
+            for a, b in pairs
+        ]
+    )
+
+
+def replaced(tensor: TensorFacts, dim: Number, size: Number) -> tuple[Number, ...]:
+    """Sizes with another one in a dimension."""
+    at = shapes.dimension(dim, tensor.rank)
+    return (*tensor.sizes[:at], size, *tensor.sizes[at + 1 :])
+
+
+def copies_to(target: TensorFacts, row: TensorFacts, index: Number) -> bool:
+    """Whether a tensor can take a row; the first one sets sizes that may change."""
+    if target.capacity_bytes is not None:
+        return resizes(target, (index + 1, *row.sizes))
+    return every(
+        [
+            lambda: index < target.sizes[0],
+            lambda: same_numbers(target.sizes[1:], row.sizes),
+        ]
+    )
+
+
+def castable(tensors: tuple[TensorFacts | None, ...], dtype: ScalarType) -> bool:
+    """Whether all tensors may be stored in this dtype."""
+    return all(t is None or can_cast(t.dtype, dtype) for t in tensors)
+
+
+def has_order(tensor: TensorFacts, order: tuple[Number, ...]) -> bool:
+    """Whether a tensor has this dim order."""
+    return same_numbers(tensor.dim_order, order)
+
+
+def is_dtype(code: Number, tensor: TensorFacts) -> bool:
+    """Whether a code is that of the dtype of a tensor."""
+    return same_number(code, int(tensor.dtype))
+
+
+def quantizes(low: Number, high: Number, dtype: ScalarType) -> bool:
+    """Whether quantized numbers of a dtype can have these limits."""
+    least, most = dtype_limits(dtype)
+    return every([lambda: least <= low, lambda: high <= most, lambda: low <= high])
+
+
+def divisible(tensor: TensorFacts, other: TensorFacts, dtype: ScalarType) -> bool:
+    """Whether a constant divisor of integers has no 0."""
+    if dtype in FLOATING or same_number(tensor.numel, 0):
+        return True
+    items = other.items()
+    if items is None:
+        raise Undecided("divisors are known only when the program runs")
+    modulus = 1 << 8 * dtype.item_bytes
+    return all(x % modulus for x in items)
+
+
+def kind_of(scalar: Value) -> type:
+    """int, float or bool."""
+    return bool if is_bool(scalar) else float if is_float(scalar) else int
+
+
+def fits_int(scalar: Value) -> bool:
+    """Whether a number without its fraction fits 64 bits."""
+    number = settled(scalar)
+    if isinstance(number, float):
+        return -(2.0**63) <= number < 2.0**63
+    return every([lambda: number >= -(1 << 63), lambda: number < 1 << 63])
+
+
+def result_fits(
+    compute: Callable[[Number, Number], Number],
+) -> Callable[[Value, Value], bool]:
+    """Whether the result for two ints fits 64 bits; floats always do."""
+
+    def fits(a: Value, b: Value) -> bool:
+        if is_float(a) or is_float(b):
+            return True
+        return fits_int(compute(settled(a), settled(b)))
+
+    return fits
+
+
+def same_kind(a: Value, b: Value) -> bool:
+    """Whether two scalars are of one kind."""
+    return kind_of(a) is kind_of(b)
+
+
+def gives(result: Value, *scalars: Value) -> bool:
+    """Whether a result has the kind of arithmetic on numbers that are no bools."""
+    kinds = {kind_of(s) for s in scalars}
+    return bool not in kinds and kind_of(result) is (float if float in kinds else int)

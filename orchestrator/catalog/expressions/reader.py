@@ -1,0 +1,368 @@
+"""Expressions in `functions.yaml`: scratch sizes and conditions of calls.
+
+A small part of Python's own syntax. An expression is read and its kinds are checked
+before any call is known; it can do nothing but compute.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, cast
+
+from orchestrator.catalog.expressions.cmsis_nn_functions import FUNCTIONS
+from orchestrator.catalog.expressions.functions import PREDICATES
+from orchestrator.catalog.expressions.parts import (
+    ARITHMETIC,
+    DTYPES,
+    EQUAL,
+    KINDS,
+    LIMIT,
+    ORDER,
+    Call,
+    Numbers,
+    Numeric,
+    Part,
+    Truth,
+    constant,
+    known,
+    logic,
+    negative,
+)
+from orchestrator.catalog.expressions.syntax import shown, tree_of
+from orchestrator.catalog.expressions.values import (
+    ACCEPTS,
+    HELPERS,
+    PROPERTIES,
+    Changing,
+    ExpressionError,
+    Kind,
+    Range,
+    Undecided,
+    settled,
+)
+from orchestrator.catalog.scratch_arguments import is_scratch
+from orchestrator.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orchestrator.catalog.cmsis_nn import Backend
+    from orchestrator.catalog.expressions.cmsis_nn_functions import Function
+    from orchestrator.catalog.expressions.values import Helper, Number, Value
+    from orchestrator.core.operator import Argument, OpSchema
+
+RESULT = "result"
+"""Name of the number that an operator returns."""
+
+
+@lru_cache(maxsize=4096)
+def compiled(text: str, schema: OpSchema, gives: Kind) -> Callable[[Call], Value]:
+    """An expression as a function of what is known of a call.
+
+    Args:
+        text: The expression.
+        schema: Of the operator that is called.
+        gives: Kind of the result.
+
+    Raises:
+        ExpressionError: What is wrong with it. The function raises `Undecided` for
+            what is known only when the program runs, and `ExpressionError` if there is
+            no result: the arguments do not fit what it computes.
+    """
+    part = _Reader(schema).read(tree_of(text))
+    if part.kind is not gives:
+        raise ExpressionError(f"it gives {part.kind}, not {gives}")
+    return part.run
+
+
+class _Reader:
+    """Reads expressions of the arguments of an operator."""
+
+    def __init__(self, schema: OpSchema) -> None:
+        self._arguments = {a.name: a for a in schema.arguments}
+        self._result = schema.result
+
+    def read(self, node: ast.expr) -> Part:
+        """A part of the expression, its kinds checked."""
+        match node:
+            case ast.Constant(value=value):
+                part = constant(node, value)
+            case ast.Name(id=name):
+                part = self._name(name)
+            case ast.Attribute(value=tensor, attr=name):
+                part = self._property(tensor, name)
+            case ast.Subscript(value=items, slice=index):
+                part = self._item(items, index)
+            case ast.List(elts=elements):
+                part = self._list(elements)
+            case ast.Call():
+                part = self._call(node)
+            case _:
+                part = self._operation(node)
+        return part
+
+    def _of(self, node: ast.expr, kind: Kind) -> Callable[[Call], Value]:
+        part = self.read(node)
+        if part.kind is not kind and part.kind not in ACCEPTS.get(kind, ()):
+            raise ExpressionError(f"{shown(node)} is {part.kind}, not {kind}")
+        return part.run
+
+    def _number(self, node: ast.expr) -> Numeric:
+        return cast("Numeric", self._of(node, Kind.NUMBER))
+
+    def _numbers(self, node: ast.expr) -> Numbers:
+        return cast("Numbers", self._of(node, Kind.NUMBERS))
+
+    def _truth(self, node: ast.expr) -> Truth:
+        return cast("Truth", self._of(node, Kind.TRUTH))
+
+    def _operation(self, node: ast.expr) -> Part:
+        match node:
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                part = negative(self._number(operand))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                truth = self._truth(operand)
+                part = Part(Kind.TRUTH, lambda call: not truth(call))
+            case ast.BinOp(op=op, left=left, right=right) if type(op) in ARITHMETIC:
+                part = self._arithmetic(node, type(op), left, right)
+            case ast.BoolOp(op=op, values=values):
+                truths = list(map(self._truth, values))
+                part = logic(truths, is_and=isinstance(op, ast.And))
+            case ast.Compare(left=left, ops=ops, comparators=rights):
+                pairs = zip([left, *rights], ops, rights, strict=False)
+                each = [self._comparison(node, a, op, b) for a, op, b in pairs]
+                part = logic([cast("Truth", p.run) for p in each], is_and=True)
+            case ast.IfExp(test=test, body=yes, orelse=no):
+                part = self._choice(test, yes, no)
+            case _:
+                raise ExpressionError(f"{shown(node)} cannot be written here")
+        return part
+
+    def _name(self, name: str) -> Part:
+        if name == "isa":
+            return Part(Kind.ISA, lambda call: call["isa"])
+        if name not in self._arguments and name in DTYPES:
+            return DTYPES[name]
+        argument = self._argument(name)
+        kind = KINDS.get(argument.kind)
+        if kind is None:
+            raise ExpressionError(f"the argument {name} cannot be used here")
+        if is_scratch(argument):
+            raise ExpressionError(f"the argument {name} is scratch itself")
+
+        def run(call: Call) -> Value:
+            value = _argument_of(call, name, kind)
+            if value is None:
+                raise ExpressionError(f"{name} is None")
+            return value
+
+        return Part(kind, run)
+
+    def _argument(self, name: str) -> Argument:
+        if name == RESULT and self._result is not None:
+            return self._result
+        if name not in self._arguments:
+            near = did_you_mean(name, ("isa", *self._arguments))
+            also = f", {near}" if near else ""
+            raise ExpressionError(f"the operator has no argument {name}{also}")
+        return self._arguments[name]
+
+    def _property(self, of: ast.expr, name: str) -> Part:
+        tensor = self._of(of, Kind.TENSOR)
+        if name not in PROPERTIES:
+            raise ExpressionError(
+                f"a tensor has no {name}, it has {', '.join(PROPERTIES)}"
+            )
+        get = attrgetter(name)
+        return Part(PROPERTIES[name], lambda call: get(tensor(call)))
+
+    def _item(self, of: ast.expr, at: ast.expr) -> Part:
+        items, index = self._numbers(of), self._number(at)
+
+        def run(call: Call) -> Number:
+            found, place = items(call), index(call)
+            if isinstance(place, Range):
+                raise Undecided(f"{shown(at)} is known only when the program runs")
+            if not -len(found) <= place < len(found):
+                raise ExpressionError(
+                    f"{shown(of)} has {len(found)} items, no item {place}"
+                )
+            return found[place]
+
+        return Part(Kind.NUMBER, run)
+
+    def _list(self, items: list[ast.expr]) -> Part:
+        parts: list[Numbers] = []
+        for item in items:
+            if isinstance(item, ast.Starred):
+                parts.append(self._numbers(item.value))
+            else:
+                number = self._number(item)
+                parts.append(lambda call, number=number: (number(call),))  # type: ignore[misc]  # mypy knows no types of defaults
+        return Part(
+            Kind.NUMBERS, lambda call: tuple(n for part in parts for n in part(call))
+        )
+
+    def _arithmetic(
+        self, node: ast.expr, op: type[ast.operator], left: ast.expr, right: ast.expr
+    ) -> Part:
+        a, b, compute = self._number(left), self._number(right), ARITHMETIC[op]
+
+        def run(call: Call) -> Number:
+            try:
+                result = compute(a(call), b(call))
+            except ZeroDivisionError as error:
+                raise ExpressionError(f"{shown(right)} is 0") from error
+            if isinstance(result, int) and abs(result) >= LIMIT:
+                raise ExpressionError(f"{shown(node)} does not fit 64 bits")
+            return result
+
+        return Part(Kind.NUMBER, run)
+
+    def _comparison(
+        self, node: ast.expr, left: ast.expr, op: ast.cmpop, right: ast.expr
+    ) -> Part:
+        if isinstance(op, ast.Is | ast.IsNot):
+            return self._is_none(node, left, right, wanted=isinstance(op, ast.Is))
+        if isinstance(op, ast.In | ast.NotIn):
+            member = cast("Truth", self._membership(node, left, right).run)
+            wanted = isinstance(op, ast.In)
+            return Part(Kind.TRUTH, lambda call: member(call) is wanted)
+        if type(op) in ORDER:
+            small, large = (self._of(side, Kind.SCALAR) for side in (left, right))
+            order = ORDER[type(op)]
+            return Part(
+                Kind.TRUTH,
+                lambda call: order(settled(small(call)), settled(large(call))),
+            )
+        if not isinstance(op, ast.Eq | ast.NotEq):
+            raise ExpressionError(f"{shown(node)} cannot be written here")
+        part = self.read(left)
+        same = EQUAL.get(part.kind)
+        if same is None:
+            raise ExpressionError(
+                f"{shown(left)} is {part.kind}, it cannot be compared"
+            )
+        other, equal = self._same_kind(right, part.kind), isinstance(op, ast.Eq)
+        return Part(Kind.TRUTH, lambda call: same(part.run(call), other(call)) is equal)
+
+    def _same_kind(self, node: ast.expr, kind: Kind) -> Callable[[Call], Value]:
+        """What is compared with something of a kind; strings are not ISAs then."""
+        if kind is Kind.TEXT and isinstance(node, ast.Constant):
+            text = node.value
+            if isinstance(text, str):
+                return lambda _: text
+        return self._of(node, kind)
+
+    def _membership(self, node: ast.expr, left: ast.expr, right: ast.expr) -> Part:
+        part = self.read(left)
+        if not isinstance(right, ast.List):
+            if part.kind is not Kind.DTYPE:
+                raise ExpressionError(f"{shown(node)} cannot be written here")
+            dtypes = self._of(right, Kind.DTYPES)
+            return Part(
+                Kind.TRUTH,
+                lambda call: part.run(call) in cast("frozenset[object]", dtypes(call)),
+            )
+        same = EQUAL.get(part.kind)
+        if same is None:
+            raise ExpressionError(
+                f"{shown(left)} is {part.kind}, it cannot be compared"
+            )
+        items = [self._same_kind(item, part.kind) for item in right.elts]
+        return logic(
+            [
+                lambda call, item=item: same(part.run(call), item(call))  # type: ignore[misc]  # mypy knows no types of defaults
+                for item in items
+            ],
+            is_and=False,
+        )
+
+    def _is_none(
+        self, node: ast.expr, left: ast.expr, right: ast.expr, *, wanted: bool
+    ) -> Part:
+        match left, right:
+            case ast.Name(id=name), ast.Constant(value=None):
+                if not self._argument(name).optional:
+                    raise ExpressionError(f"the argument {name} is never None")
+                return Part(
+                    Kind.TRUTH, lambda call: (known(call, name) is None) is wanted
+                )
+        raise ExpressionError(f"{shown(node)} cannot be written here")
+
+    def _choice(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> Part:
+        holds, part = self._truth(test), self.read(yes)
+        other = self._of(no, part.kind)
+        return Part(
+            part.kind, lambda call: part.run(call) if holds(call) else other(call)
+        )
+
+    def _call(self, node: ast.Call) -> Part:
+        name = ast.unparse(node.func)
+        helper = HELPERS.get(name) or PREDICATES.get(name)
+        if helper is not None:
+            return self._helper(helper, node)
+        if name not in FUNCTIONS:
+            names = (*HELPERS, *PREDICATES, *FUNCTIONS)
+            near = did_you_mean(name, names) or "docs/kernels.md lists them"
+            raise ExpressionError(f"there is no function {name}, {near}")
+        return self._function(name, FUNCTIONS[name], node)
+
+    def _helper(self, helper: Helper, node: ast.Call) -> Part:
+        count = len(node.args)
+        if node.keywords or not helper.least <= count <= (helper.most or count):
+            raise ExpressionError(f"{shown(node)} is not {helper.form}")
+        more = count - len(helper.kinds)
+        kinds = (*helper.kinds, *[helper.kinds[-1]] * more)
+        parts = [
+            self._parameter(argument, kind, optional=helper.optional)
+            for argument, kind in zip(node.args, kinds, strict=False)
+        ]
+        return Part(
+            helper.gives, lambda call: helper.compute(*(part(call) for part in parts))
+        )
+
+    def _parameter(
+        self, node: ast.expr, kind: Kind, *, optional: bool
+    ) -> Callable[[Call], Value]:
+        match node:
+            case ast.Constant(value=None) if optional:
+                return lambda _: None
+        part = self._of(node, kind)
+        match node:
+            case ast.Name(id=name) if optional and name in self._arguments:
+                return lambda call: _argument_of(call, name, kind)
+        return part
+
+    def _function(self, name: str, function: Function, node: ast.Call) -> Part:
+        given = {k.arg: k.value for k in node.keywords if k.arg is not None}
+        if node.args or len(given) < len(node.keywords):
+            raise ExpressionError(f"{name} takes named arguments only, each once")
+        isa = self._of(given.pop("isa", ast.Name("isa")), Kind.ISA)
+        expected = [parameter for parameter, _ in function.parameters]
+        if missing := [p for p in expected if p not in given]:
+            raise ExpressionError(f"{name} needs {', '.join(missing)}")
+        if unknown := [p for p in given if p not in expected]:
+            raise ExpressionError(f"{name} has no {', '.join(unknown)}")
+        parts = {p: (k, self._of(given[p], k)) for p, k in function.parameters}
+
+        def run(call: Call) -> int:
+            arguments = {}
+            for parameter, (kind, part) in parts.items():
+                value = part(call)
+                arguments[parameter] = cast(
+                    "tuple[int, ...]", value if kind is Kind.NUMBERS else (value,)
+                )
+            return function.call(cast("Backend", isa(call)), arguments)
+
+        return Part(Kind.NUMBER, run)
+
+
+def _argument_of(call: Call, name: str, kind: Kind) -> Value:
+    """An argument; where a truth value is wanted it must be known."""
+    value = known(call, name)
+    if kind is Kind.TRUTH and isinstance(value, Changing):
+        raise Undecided(f"{name} is known only when the program runs")
+    return value

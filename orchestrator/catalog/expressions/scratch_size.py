@@ -1,0 +1,49 @@
+"""Sizes of scratch arguments: expressions that give bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog.cmsis_nn import Backend
+from orchestrator.catalog.expressions.reader import compiled
+from orchestrator.catalog.expressions.values import ExpressionError, Kind, Undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.catalog.expressions.values import Value
+    from orchestrator.core.operator import OpSchema
+
+_MAX_BYTES = 2**31 - 1
+
+
+def check_size(text: str, schema: OpSchema) -> None:
+    """Read an expression for a scratch argument of an operator.
+
+    Raises:
+        ExpressionError: What is wrong with it.
+    """
+    compiled(text, schema, Kind.NUMBER)
+
+
+def scratch_bytes(
+    text: str, schema: OpSchema, arguments: Mapping[str, Value], isa: str
+) -> int:
+    """The size that an expression gives for a call.
+
+    Args:
+        text: One that `check_size` accepts for this schema.
+        schema: Of the operator.
+        arguments: By name, all that sizes may depend on; None if one is missing. Those
+            that the program computes are left out.
+        isa: One of `ISAS`.
+
+    Raises:
+        ExpressionError: There is none: the arguments do not fit what it computes.
+    """
+    size = compiled(text, schema, Kind.NUMBER)({**arguments, "isa": Backend(isa)})
+    if not isinstance(size, int):
+        raise Undecided("it is known only when the program runs")
+    if not 0 <= size <= _MAX_BYTES:
+        raise ExpressionError(f"it gives {size} bytes")
+    return size

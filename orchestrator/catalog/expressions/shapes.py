@@ -1,0 +1,393 @@
+"""Sizes that operators give their outputs, as their kernels compute them.
+
+Sizes may be ranges. A function raises `ExpressionError` where its kernel refuses the
+arguments, and `Undecided` where that is known only when the program runs.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog.expressions.values import (
+    ExpressionError,
+    Number,
+    Range,
+    TensorFacts,
+    Undecided,
+    limits,
+    same_number,
+    settled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Sizes = tuple[Number, ...]
+
+MAX_EXTENT = 1 << 30
+"""Source: kMaxExtent of kernels/util/check.h."""
+MAX_RANK = 8
+"""Source: kMaxDim of runtime/include/orch/tensor.h."""
+
+
+def require(holds: bool, what: str) -> None:  # reads as a sentence
+    """Raise ExpressionError with `what` unless it holds."""
+    if not holds:
+        raise ExpressionError(what)
+
+
+def known(number: Number) -> int:
+    """A number that is known. Raises Undecided."""
+    found = settled(number)
+    if isinstance(found, Range):
+        raise Undecided("a number is known only when the program runs")
+    return found
+
+
+def dimension(index: Number, rank: int) -> int:
+    """An index of a dimension, counted from the end if negative."""
+    at, count = known(index), max(rank, 1)
+    require(-count <= at < count, f"there is no dimension {at} of {rank}")
+    return at % count
+
+
+def dimensions(indices: Sequence[Number], rank: int) -> frozenset[int]:
+    """Different dimensions."""
+    found = [dimension(index, rank) for index in indices]
+    require(len({*found}) == len(found), f"dimensions {list(indices)} repeat")
+    return frozenset(found)
+
+
+def item(items: Sequence[Number], index: int) -> Number:
+    """A parameter of a dimension; a single one stands for all."""
+    return items[index if len(items) > 1 else 0]
+
+
+def _joined(a: Number, b: Number) -> Number:
+    """The size that two dimensions broadcast to."""
+    for one, other in ((a, b), (b, a)):
+        if one == 1:
+            return other
+    if isinstance(a, int) and isinstance(b, int):
+        require(a == b, f"sizes {a} and {b} do not broadcast")
+        return a
+    # One of them may turn out to be 1.
+    (low, high), (other_low, other_high) = limits(a), limits(b)
+    if isinstance(a, int) or isinstance(b, int):
+        fixed, (least, most) = (a, limits(b)) if isinstance(a, int) else (b, limits(a))
+        require(
+            least <= 1 <= most or least <= known(fixed) <= most,
+            f"sizes {fixed} and {least} to {most} do not broadcast",
+        )
+        return fixed
+    return Range(min(low, other_low), max(high, other_high))
+
+
+def broadcast(*tensors: TensorFacts) -> Sizes:
+    """Sizes that tensors broadcast to."""
+    rank = max(t.rank for t in tensors)
+    sizes: list[Number] = [1] * rank
+    for tensor in tensors:
+        for place, size in enumerate(tensor.sizes, start=rank - tensor.rank):
+            sizes[place] = _joined(sizes[place], size)
+    return tuple(sizes)
+
+
+def reduced(
+    tensor: TensorFacts,
+    dims: tuple[Number, ...] | Number | None,
+    keepdim: bool,
+) -> Sizes:
+    """Sizes without some dimensions, or with 1 there; None stands for all."""
+    if dims is None:
+        gone = frozenset(range(tensor.rank))
+    else:
+        listed = dims if isinstance(dims, tuple) else (dims,)
+        gone = dimensions(listed, tensor.rank)
+    kept = [
+        1 if place in gone else size
+        for place, size in enumerate(tensor.sizes)
+        if keepdim or place not in gone
+    ]
+    return tuple(kept)
+
+
+def reduced_or_all(
+    tensor: TensorFacts,
+    dims: tuple[Number, ...] | None,
+    keepdim: bool,
+) -> Sizes:
+    """The same where an empty list stands for all dimensions as well."""
+    return reduced(tensor, dims or None, keepdim)
+
+
+def without(tensor: TensorFacts, dim: Number) -> Sizes:
+    """Sizes without one dimension."""
+    require(tensor.rank > 0, "the tensor has no dimension")
+    at = dimension(dim, tensor.rank)
+    return tensor.sizes[:at] + tensor.sizes[at + 1 :]
+
+
+def permuted(tensor: TensorFacts, dims: Sizes) -> Sizes:
+    """Sizes in another order."""
+    require(len(dims) == tensor.rank, f"{len(dims)} dimensions are named")
+    dimensions(dims, tensor.rank)
+    return tuple(tensor.sizes[dimension(d, tensor.rank)] for d in dims)
+
+
+def squeezed(tensor: TensorFacts, dims: Sizes) -> Sizes:
+    """Sizes without those of some dimensions that are 1."""
+    listed = dimensions(dims, tensor.rank)
+    return tuple(
+        size
+        for place, size in enumerate(tensor.sizes)
+        if place not in listed or not same_number(size, 1)
+    )
+
+
+def unsqueezed(tensor: TensorFacts, dim: Number) -> Sizes:
+    """Sizes with another one of 1."""
+    require(tensor.rank < MAX_RANK, f"it would have {tensor.rank + 1} dimensions")
+    at = dimension(dim, tensor.rank + 1)
+    return (*tensor.sizes[:at], 1, *tensor.sizes[at:])
+
+
+def expanded(tensor: TensorFacts, sizes: Sizes) -> Sizes:
+    """Sizes of an expanded tensor; -1 keeps one."""
+    rank = len(sizes)
+    require(tensor.rank <= rank <= MAX_RANK, f"it cannot have {rank} dimensions")
+    found: list[Number] = []
+    for place, wanted in enumerate(sizes):
+        own = place - (rank - tensor.rank)
+        if limits(wanted)[0] < 0 < limits(wanted)[1]:
+            raise Undecided("a size is known only when the program runs")
+        if own >= 0 and wanted == -1:
+            found.append(tensor.sizes[own])
+            continue
+        if own >= 0 and not same_number(tensor.sizes[own], wanted):
+            require(
+                same_number(tensor.sizes[own], 1),
+                f"size {tensor.sizes[own]} does not expand to {wanted}",
+            )
+        require(wanted >= 0, f"a size is {wanted}")
+        found.append(wanted)
+    return tuple(found)
+
+
+def viewed(tensor: TensorFacts, sizes: Sizes) -> Sizes:
+    """Sizes of a view; one may be -1, for as many as are left."""
+    numel = tensor.numel
+    unknown = [place for place, size in enumerate(sizes) if limits(size)[0] < 0]
+    places = [place for place in unknown if isinstance(sizes[place], int)]
+    if len(unknown) > len(places):
+        raise Undecided("a size is known only when the program runs")
+    require(
+        len(places) <= 1 and all(sizes[p] == -1 for p in places),
+        f"the sizes of the view are {list(sizes)}",
+    )
+    count = prod((s for p, s in enumerate(sizes) if p not in places), start=1)
+    if not places:
+        require(same_number(count, numel), f"{numel} items do not make {list(sizes)}")
+        return sizes
+    require(not same_number(count, 0), f"{numel} items do not make {list(sizes)}")
+    rest = numel // count
+    if isinstance(rest, int):
+        require(rest * count == numel, f"{numel} items do not make {list(sizes)}")
+    return tuple(rest if p in places else s for p, s in enumerate(sizes))
+
+
+def _slice_bound(value: Number | None, size: Number, default: Number) -> Number:
+    if value is None:
+        return default
+    at, count = known(value), known(size)
+    return min(max(at + count if at < 0 else at, 0), count)
+
+
+def sliced(
+    tensor: TensorFacts,
+    dim: Number,
+    start: Number | None,
+    end: Number | None,
+    step: Number,
+) -> Sizes:
+    """Sizes of a slice, its bounds read as in Python."""
+    require(tensor.rank > 0, "the tensor has no dimension")
+    at = dimension(dim, tensor.rank)
+    require(step > 0, f"the step is {step}")
+    size = tensor.sizes[at]
+    length: Number
+    if isinstance(size, Range) or any(isinstance(x, Range) for x in (start, end, step)):
+        length = Range(0, limits(size)[1])
+    else:
+        first = known(_slice_bound(start, size, 0))
+        last = known(_slice_bound(end, size, size))
+        length = len(range(first, last, known(step)))
+    return (*tensor.sizes[:at], length, *tensor.sizes[at + 1 :])
+
+
+def concatenated(tensors: tuple[TensorFacts | None, ...], dim: Number) -> Sizes:
+    """Sizes of tensors one after the other; those of sizes [0] add nothing."""
+    require(len(tensors) > 0, "there are no tensors")
+    given = [t for t in tensors if t is not None and t.rank > 0]
+    require(len(given) == len(tensors), "a tensor has no dimension")
+    filled = [t for t in given if t.rank != 1 or not same_number(t.sizes[0], 0)]
+    parts = filled or given[-1:]
+    first, at = parts[0], dimension(dim, parts[0].rank)
+    total: Number = 0
+    for tensor in parts:
+        require(tensor.rank == first.rank, "tensors have different ranks")
+        for place, size in enumerate(tensor.sizes):
+            require(
+                place == at or same_number(size, first.sizes[place]),
+                f"tensors have {size} and {first.sizes[place]} in dimension {place}",
+            )
+        total = total + tensor.sizes[at]
+    require(total < 1 << 31, f"dimension {at} would have {total}")
+    return (*first.sizes[:at], total, *first.sizes[at + 1 :])
+
+
+def indexed(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> Sizes:
+    """Sizes of tensor[indices]. Source: NumPy, "Advanced indexing"."""
+    require(len(indices) <= tensor.rank, f"{len(indices)} indices are given")
+    places = [place for place, index in enumerate(indices) if index is not None]
+    given = [index for index in indices if index is not None]
+    shared = broadcast(*given) if given else ()
+    neighbours = places == [*range(places[0], places[0] + len(places))] if places else 0
+    first = places[0] if neighbours else 0
+    kept = [size for place, size in enumerate(tensor.sizes) if place not in places]
+    require(len(kept) + len(shared) <= MAX_RANK, "the result has too many dimensions")
+    return (*kept[:first], *shared, *kept[first:])
+
+
+def window_extent(
+    size: Number, kernel: Number, stride: Number, padding: Number, dilation: Number
+) -> tuple[Number, Number]:
+    """Padded size and extent of a window."""
+    del stride
+    return size + 2 * padding, dilation * (kernel - 1) + 1
+
+
+def pooled(
+    tensor: TensorFacts,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    ceil_mode: bool,  # the operator's argument
+) -> Sizes:
+    """Sizes of a pooled image, [N, C, H, W] or [C, H, W].
+
+    Source: PyTorch, documentation of AvgPool2d.
+    """
+    require(tensor.rank in (3, 4), f"the image has {tensor.rank} dimensions")
+    require(tensor.sizes[-3] > 0, "the image has no channel")
+    sizes = [*tensor.sizes[:-2]]
+    for axis in range(2):
+        size, step = tensor.sizes[axis - 2], item(stride or kernel, axis)
+        pad = item(padding, axis)
+        padded, window = window_extent(
+            size, item(kernel, axis), step, pad, item(dilation, axis)
+        )
+        require(size > 0, "the image is empty")
+        require(2 * pad <= window, f"padding {pad} is more than half of the window")
+        require(padded + window + step <= MAX_EXTENT, "the window is too large")
+        room = padded - window + (step - 1 if ceil_mode else 0)
+        require(room >= 0, f"the window has {window} items, the image {padded}")
+        count = room // step + 1
+        if ceil_mode and (count - 1) * step >= size + pad:
+            count = count - 1
+        require(count > 0, "there is no window")
+        sizes.append(count)
+    return tuple(sizes)
+
+
+def convolved(
+    tensor: TensorFacts,
+    weight: TensorFacts,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    transposed: bool,  # the operator's argument
+    output_padding: Sizes,
+    groups: Number,
+) -> Sizes:
+    """Sizes of a convolved line or image, [N, C, W] or [N, C, H, W].
+
+    Source: PyTorch, documentation of Conv2d and ConvTranspose2d.
+    """
+    require(weight.sizes[0] > 0, "the weight is empty")
+    require(
+        same_number(weight.sizes[0] % groups, 0),
+        f"{weight.sizes[0]} filters do not make {groups} groups",
+    )
+    if transposed:
+        taken, given = weight.sizes[0], weight.sizes[1] * groups
+    else:
+        taken, given = weight.sizes[1] * groups, weight.sizes[0]
+    require(
+        same_number(tensor.sizes[1], taken),
+        f"the input has {tensor.sizes[1]} channels, the weight takes {taken}",
+    )
+    require(given <= MAX_EXTENT, "there are too many channels")
+    sizes: list[Number] = [tensor.sizes[0], given]
+    for axis in range(tensor.rank - 2):
+        size, kernel = tensor.sizes[2 + axis], weight.sizes[2 + axis]
+        step, more = item(stride, axis), item(output_padding, axis)
+        require(kernel > 0, "the weight is empty")
+        padded, window = window_extent(
+            size, kernel, step, item(padding, axis), item(dilation, axis)
+        )
+        require(window <= MAX_EXTENT, "the window is too large")
+        if transposed:
+            wide = more >= step and more >= item(dilation, axis)
+            require(not wide, f"output padding {more} is too large")
+            end = (size - 1) * step - 2 * item(padding, axis) + window + more
+            require(0 < end <= MAX_EXTENT, f"the output would have {end}")
+            sizes.append(end)
+        else:
+            require(
+                window <= padded <= MAX_EXTENT,
+                f"the window has {window} items, the input {padded}",
+            )
+            sizes.append((padded - window) // step + 1)
+    return tuple(sizes)
+
+
+def upsampled(
+    tensor: TensorFacts, sizes: Sizes | None, factors: tuple[float, ...] | None
+) -> Sizes:
+    """Sizes of a scaled image, [N, C, H, W]; one of the two says how large."""
+    require((sizes is None) != (factors is None), "size and factor are both given")
+    found = [*tensor.sizes[:2]]
+    for axis in range(2):
+        size = tensor.sizes[2 + axis]
+        require(size > 0, "the image is empty")
+        if sizes is not None:
+            require(len(sizes) == 2, f"there are {len(sizes)} sizes")  # noqa: PLR2004  # height, width
+            require(1 <= sizes[axis] <= MAX_EXTENT, f"a size is {sizes[axis]}")
+            found.append(sizes[axis])
+        elif factors is not None:
+            require(len(factors) == 2, f"there are {len(factors)} factors")  # noqa: PLR2004  # height, width
+            scaled = known(size) * factors[axis]
+            require(1 <= scaled <= MAX_EXTENT, f"a size would be {scaled}")
+            found.append(int(scaled))
+    return tuple(found)
+
+
+def counted(start: Number, end: Number, step: Number, as_floats: bool) -> Sizes:
+    """Sizes of the numbers from `start` to before `end`. Arguments may be floats."""
+    as_type = float if as_floats else lambda x: x
+    first, last, by = (as_type(known(x)) for x in (start, end, step))
+    finite = first - first == 0 and last - last == 0
+    require(finite, "a limit is infinite or not a number")
+    forward = by > 0 and first <= last
+    require(forward or (by < 0 and first >= last), "the step never gets to the end")
+    if all(isinstance(x, int) for x in (first, last, by)):
+        count: float = -(-(last - first) // by)
+    else:
+        count = (last - first) / by
+        require(count <= MAX_EXTENT, f"there would be {count} items")
+        count = int(count) + (int(count) < count)
+    require(count <= MAX_EXTENT, f"there would be {count} items")
+    return (int(count),)

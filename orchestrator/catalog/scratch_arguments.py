@@ -1,0 +1,70 @@
+"""Scratch arguments of kernels, and the memory that a call needs for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.core.operator import ArgKind
+from orchestrator.errors import Diagnostic, SourceSpan
+
+if TYPE_CHECKING:
+    from orchestrator.core.kernel import Kernel
+    from orchestrator.core.operator import Argument, OpSchema
+
+
+def is_scratch(argument: Argument) -> bool:
+    """Whether an argument is memory that a kernel needs during its call only.
+
+    It is a tensor named `scratch`, or one whose name ends in `_scratch`, that is no
+    out argument.
+    """
+    return (
+        argument.kind is ArgKind.TENSOR
+        and not argument.is_out
+        and (argument.name == "scratch" or argument.name.endswith("_scratch"))
+    )
+
+
+def scratch_arguments(schema: OpSchema) -> tuple[tuple[int, Argument], ...]:
+    """(position, argument) of every scratch argument of an operator."""
+    return tuple((n, a) for n, a in enumerate(schema.arguments) if is_scratch(a))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchRequest:
+    """Scratch memory of one call of a kernel.
+
+    Args:
+        argument: Name in the op schema.
+        value: Index of the method's value that the call gives for it.
+        size_bytes: What the kernel needs.
+        reserved_bytes: What the program has for it.
+        is_private: The value is planned memory that nothing else in the method
+            touches, so that it may get another size and another place.
+    """
+
+    argument: str
+    value: int
+    size_bytes: int
+    reserved_bytes: int
+    is_private: bool
+
+
+def missing_size(kernel: Kernel) -> Diagnostic:
+    """A kernel does not say how much scratch memory it needs."""
+    named = dict(kernel.scratch)
+    names = [a.name for _, a in scratch_arguments(kernel.schema) if a.name not in named]
+    return Diagnostic(
+        code="missing-scratch-size",
+        message=f"nothing says how much scratch memory {kernel.operator} needs",
+        where=entry_of(kernel),
+        notes=(("found", f"{', '.join(names)} in {kernel.schema.text}"),),
+        hint="add `scratch` to this entry, docs/scratch.md tells how",
+    )
+
+
+def entry_of(kernel: Kernel) -> SourceSpan:
+    """The line of `functions.yaml` that a kernel's entry begins in."""
+    file, _, line = kernel.entry.rpartition(":")
+    return SourceSpan(file=file, line=int(line))

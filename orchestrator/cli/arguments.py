@@ -1,0 +1,375 @@
+"""The command line's arguments."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import orchestrator
+from orchestrator.cli.argument_types import (
+    byte_count,
+    finite_number,
+    instruction_index,
+    job_count,
+    prim_op_count,
+)
+from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NAME = "operator, kernel function, source or symbol"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports mistakes like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError instead of printing and exiting."""
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message=message,
+                hint=_near(message)
+                or f"`{self.prog} --help` shows what can be written",
+            )
+        )
+
+
+class _CMakeFolder(argparse.Action):
+    """Prints where the CMake package is; argparse's own way would wrap the path."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from orchestrator.shell.sources import native_root  # noqa: PLC0415
+
+        sys.stdout.write(f"{native_root() / 'cmake'}\n")
+        parser.exit()
+
+
+def _near(message: str) -> str:
+    """A hint for a misspelt choice in argparse's own words."""
+    if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+        return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
+    return ""
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their arguments."""
+    # Options are not abbreviated: the next one would break scripts that do.
+    top = _Parser(
+        prog="orchestrator", description=orchestrator.__doc__, allow_abbrev=False
+    )
+    top.add_argument(
+        "--version",
+        action="version",
+        version=f"orchestrator {orchestrator.__version__}",
+    )
+    top.add_argument(
+        "--cmakedir",
+        action=_CMakeFolder,
+        nargs=0,
+        help="print the folder of the CMake package and exit",
+    )
+    commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
+
+    def command(name: str, text: str, *, profile: bool = True) -> _Parser:
+        sub: _Parser = commands.add_parser(
+            name, help=text, description=text, allow_abbrev=False
+        )
+        sub.add_argument("--json", action="store_true", help="print data as JSON")
+        if profile:
+            sub.add_argument("profile", type=Path, metavar="PROFILE")
+            sub.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+        return sub
+
+    build = command("build", "build firmware, library and lock file", profile=False)
+    build.add_argument("profiles", type=Path, nargs="+", metavar="PROFILE")
+    build.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    build.add_argument(
+        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
+    )
+    _add_locking(build)
+    build.add_argument("--explain", action="store_true", help="why each stage ran")
+    _add_depfile(build)
+
+    command("plan", "show what would be built and why; needs no compiler")
+    command("check", "check profile, models, kernels and memory; needs no compiler")
+
+    _add_export(command)
+
+    inspect = command("inspect", "show what is in a .pte program", profile=False)
+    inspect.add_argument("model", type=Path, metavar="MODEL")
+
+    _add_memory_plan(command)
+    _add_executorch_tools(command)
+
+    _add_run(command)
+    _add_size(command)
+    _add_scratch(command)
+
+    why = command("why", "tell why something is in the product and what it costs")
+    why.add_argument("name", metavar="NAME", help=_NAME)
+    why_not = command("why-not", "tell why something is not in the product")
+    why_not.add_argument("name", metavar="NAME", help=_NAME)
+    why_not.add_argument(
+        "dtype", nargs="?", metavar="DTYPE", help="dtype of it that is missed"
+    )
+
+    _add_compat(command)
+
+    _add_lock_commands(command)
+    command("clean", "remove the build folder")
+    command("targets", "list what can be built for", profile=False)
+    command("doctor", "list compilers and emulators, found and missing", profile=False)
+    command("schema", "print the JSON Schema of profiles", profile=False)
+    return top
+
+
+def _add_locking(command: _Parser) -> None:
+    """What a build does with the lock."""
+    _add_lock_file(command)
+    lock = command.add_mutually_exclusive_group()
+    lock.add_argument("--no-lock", action="store_true", help="write no lock")
+    lock.add_argument("--locked", action="store_true", help="the lock must not change")
+    lock.add_argument(
+        "--frozen", action="store_true", help="as --locked, inputs checked first"
+    )
+
+
+def _add_lock_file(command: _Parser) -> None:
+    command.add_argument(
+        "--lock",
+        type=Path,
+        metavar="FILE",
+        dest="lock_file",
+        help="the lock; default: beside the profile",
+    )
+
+
+def _add_lock_commands(command: Callable[..., _Parser]) -> None:
+    """Commands about the lock, and about what it names."""
+    lock = command("lock", "write the lock file")
+    _add_lock_file(lock)
+    lock.add_argument("--check", action="store_true", help="compare, change nothing")
+    lock.add_argument(
+        "--outputs",
+        action="store_true",
+        help="with --check: compare the published outputs with the lock",
+    )
+    verify = command(
+        "verify",
+        "rebuild elsewhere and compare every byte, or one file with the lock",
+        profile=False,
+    )
+    verify.add_argument("profile", type=Path, nargs="?", metavar="PROFILE")
+    verify.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    verify.add_argument(
+        "--artefact",
+        "--artifact",
+        type=Path,
+        metavar="FILE",
+        help="say which output of the lock this file is; build nothing",
+    )
+    _add_lock_file(verify)
+
+
+def _add_export(command: Callable[..., _Parser]) -> None:
+    """Models that are given as Python."""
+    export = command("export", "make programs of models that are given as Python")
+    export.add_argument(
+        "--again", action="store_true", help="also where nothing changed"
+    )
+    export.add_argument(
+        "--no-accelerate",
+        action="store_false",
+        dest="accelerate",
+        help="lower as ExecuTorch does by itself",
+    )
+    export.add_argument(
+        "--verify",
+        action="store_true",
+        help="lower both ways, and compare every graph and the program",
+    )
+    export.add_argument(
+        "--explain", action="store_true", help="what each pass of lowering did"
+    )
+
+
+def _add_run(command: Callable[..., _Parser]) -> None:
+    """Running the firmware, and what its statuses mean."""
+    run = command("run", "run the built firmware on .npy inputs")
+    run.add_argument("--model", metavar="NAME", help="model, if there are several")
+    run.add_argument("--method", default="forward", metavar="NAME")
+    run.add_argument("--input", action="append", default=[], metavar="FILE")
+    run.add_argument("--expect", action="append", default=[], metavar="FILE")
+    run.add_argument(
+        "--atol", type=finite_number, metavar="X", help="absolute tolerance"
+    )
+    run.add_argument(
+        "--rtol", type=finite_number, metavar="X", help="relative tolerance"
+    )
+    run.add_argument("--output-dir", type=Path, metavar="DIR")
+    run.add_argument("--scenario", type=Path, metavar="FILE", help="calls to compare")
+    run.add_argument(
+        "--no-build", action="store_true", help="fail if the build is not current"
+    )
+    _add_locking(run)
+    run.add_argument("-j", "--jobs", type=job_count, metavar="N", help="parallel steps")
+    run.add_argument("--timeout", type=finite_number, default=600.0, metavar="SECONDS")
+    run.add_argument(
+        # The positional argument has the name that argparse would give it.
+        "--profile",
+        action="store_true",
+        dest="costs",
+        help="tell what each operator costs",
+    )
+    run.add_argument(
+        "--passes",
+        type=job_count,
+        metavar="N",
+        help="with --profile on a host: runs to take the median of",
+    )
+
+    decode = command("decode", "tell what a status of the device means", profile=False)
+    decode.add_argument("code", metavar="CODE", help="number or name of an orch_status")
+    decode.add_argument(
+        "--profile", type=Path, required=True, metavar="PROFILE", dest="from_profile"
+    )
+    decode.add_argument(
+        "--instruction", type=instruction_index, metavar="N", help="that failed"
+    )
+    decode.add_argument("--model", metavar="NAME", help="model, if there are several")
+    decode.add_argument("--method", metavar="NAME", help="method, likewise")
+
+
+def _add_size(command: Callable[..., _Parser]) -> None:
+    """Sizes of a build, of another one, and of what could be."""
+    size = command("size", "show flash and RAM of the last build, or what if")
+    size.add_argument(
+        "--by", choices=("op", "kernel", "model", "section"), help="what rows are"
+    )
+    size.add_argument(
+        "--diff", type=Path, metavar="OTHER", help="report.json, or another profile"
+    )
+    what_if = size.add_argument_group("what if", "build a variant aside, and compare")
+    for option, text in (
+        ("--without-model", "leave out a model"),
+        ("--without-op", "leave out an operator that only the profile asks for"),
+    ):
+        what_if.add_argument(
+            option, action="append", default=[], metavar="NAME", help=text
+        )
+    what_if.add_argument("--dtypes", choices=("all", "models"), default="")
+    what_if.add_argument("--optimize", choices=("size", "speed", "debug"), default="")
+    what_if.add_argument("--toolchain", choices=("gnu", "zig"), default="")
+    size.add_argument(
+        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
+    )
+
+
+def _add_scratch(command: Callable[..., _Parser]) -> None:
+    """Memory that kernels need during a call."""
+    scratch = command(
+        "scratch", "show scratch memory of each call, or compare tables", profile=False
+    )
+    scratch.add_argument("profile", type=Path, nargs="?", metavar="PROFILE")
+    scratch.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    scratch.add_argument(
+        "--check",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="TABLE",
+        help="CSV of sizes of your CMSIS-NN",
+    )
+
+
+def _add_memory_plan(command: Callable[..., _Parser]) -> None:
+    """Planning of memory by itself."""
+    plan = command(
+        "memory-plan", "give each block of a CSV file an offset", profile=False
+    )
+    plan.add_argument("file", type=Path, metavar="FILE", help="id,lower,upper,size")
+    plan.add_argument(
+        "--capacity", type=byte_count, metavar="N", help="a plan of N bytes is enough"
+    )
+    plan.add_argument(
+        "--output", type=Path, metavar="F.csv", help="write the blocks with offsets"
+    )
+    plan.add_argument("--svg", type=Path, metavar="F.svg", help="draw the plan")
+
+
+def _add_compat(command: Callable[..., _Parser]) -> None:
+    """Programs that come after the firmware."""
+    compat = command(
+        "compat", "tell whether built firmware can run new programs", profile=False
+    )
+    compat.add_argument(
+        "firmware", type=Path, metavar="FIRMWARE", help="lock or build folder"
+    )
+    compat.add_argument("programs", type=Path, nargs="+", metavar="PROGRAM")
+    compat.add_argument("--model", metavar="NAME", help="whose place they take")
+
+
+def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
+    """Commands for a user who keeps ExecuTorch's own build."""
+    oplist = command(
+        "oplist",
+        "write an operator list for ExecuTorch's own build",
+        profile=False,
+    )
+    oplist.add_argument(
+        "--model", type=Path, action="append", default=[], metavar="FILE"
+    )
+    oplist.add_argument(
+        "--ops", action="append", default=[], metavar="LIST", help="operator names"
+    )
+    oplist.add_argument(
+        "--ops-dict",
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="operators with dtypes or kernel keys",
+    )
+    oplist.add_argument(
+        "--yaml",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="functions.yaml or selected_operators.yaml",
+    )
+    oplist.add_argument(
+        "--all", action="store_true", dest="every", help="every operator there is"
+    )
+    oplist.add_argument("--output", type=Path, required=True, metavar="FILE")
+    _add_depfile(oplist)
+
+    headers = command(
+        "headers",
+        "write headers of an operator list for ExecuTorch's own build",
+        profile=False,
+    )
+    headers.add_argument(
+        "--oplist", type=Path, action="append", required=True, metavar="FILE"
+    )
+    headers.add_argument("--output-dir", type=Path, required=True, metavar="DIR")
+    headers.add_argument(
+        "--prim-ops",
+        type=prim_op_count,
+        metavar="N",
+        help="prim ops that ExecuTorch registers, or `listed` for those of the list;"
+        " default: 28, as in 1.5",
+    )
+
+
+def _add_depfile(command: _Parser) -> None:
+    command.add_argument(
+        "--depfile", type=Path, metavar="FILE", help="write what was read, for make"
+    )
+    command.add_argument(
+        "--depfile-target", metavar="NAME", help="output that the depfile is about"
+    )

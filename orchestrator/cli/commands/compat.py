@@ -1,0 +1,141 @@
+"""`orchestrator compat`: whether built firmware can run new programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from orchestrator.build import lockfile
+from orchestrator.cli.commands.reading import read_bytes
+from orchestrator.cli.render import diagnostic_to_json
+from orchestrator.compat.check import check_compat
+from orchestrator.compat.firmware import Firmware, read_firmware
+from orchestrator.errors import (
+    Diagnostic,
+    ExitCode,
+    ModelError,
+    UsageError,
+    did_you_mean,
+)
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.program.reader import read_program
+from orchestrator.selection.extract import extract
+from orchestrator.shell.files import read_text_file
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from pathlib import Path
+
+    from orchestrator.cli.console import Console
+
+FACTS = "firmware.json"
+_DAMAGES = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Tell for each program whether it loads in the place of a model, and why not."""
+    firmware = _firmware(args.firmware)
+    model = _model(firmware, args.model)
+    found = [(path, _problems(firmware, path, model)) for path in args.programs]
+    console.document(
+        {
+            "ok": not any(problems for _, problems in found),
+            "model": model,
+            "programs": [
+                {
+                    "file": str(path),
+                    "ok": not problems,
+                    "problems": [diagnostic_to_json(p) for p in problems],
+                }
+                for path, problems in found
+            ],
+        }
+    )
+    for path, problems in found:
+        verdict = f"{len(problems)} problems" if problems else "can take its place"
+        console.data(f"{path}: {verdict} (model {model})")
+    console.problems([p for _, problems in found for p in problems])
+    failed = any(problems for _, problems in found)
+    return ExitCode.INCOMPATIBLE if failed else ExitCode.OK
+
+
+def _problems(firmware: Firmware, path: Path, model: str) -> tuple[Diagnostic, ...]:
+    data = read_bytes(path)
+    try:
+        program = read_program(data, file=str(path))
+    except ModelError as error:
+        return error.diagnostics  # the device refuses it as well
+    states = {
+        method.name: method_state_bytes(
+            method,
+            pointer_bytes=firmware.pointer_bytes,
+            delegates=dict(firmware.delegates),
+        )
+        for method in program.methods
+    }
+    return check_compat(
+        firmware,
+        program,
+        extract(program, model=model),
+        states,
+        model=model,
+        file=str(path),
+    )
+
+
+def _firmware(path: Path) -> Firmware:
+    """What is in the firmware of a lock or build folder."""
+    file = path / FACTS if path.is_dir() else path
+    try:
+        text = read_text_file(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            Diagnostic(
+                code="no-firmware",
+                message=f"{file} cannot be read",
+                notes=(("found", getattr(error, "strerror", None) or str(error)),),
+                hint="name the lock or the build folder of a built product",
+            )
+        ) from error
+    if path.is_dir():
+        try:
+            facts = json.loads(text)["firmware"]
+            return read_firmware({str(k): str(v) for k, v in facts.items()})
+        except _DAMAGES as error:
+            raise _damaged(str(file), str(error) or type(error).__name__) from error
+    lock = lockfile.parse_lock(text, file=str(file))
+    try:
+        return read_firmware(dict(lock.firmware))
+    except ValueError as error:
+        raise _damaged(str(file), str(error)) from error
+
+
+def _damaged(file: str, found: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="no-firmware",
+            message=f"{file} does not say what the firmware has",
+            notes=(("found", found),),
+            hint="build the product again with this version of Orchestrator",
+        )
+    )
+
+
+def _model(firmware: Firmware, name: str | None) -> str:
+    """The model whose place is taken."""
+    models = list(dict.fromkeys(method.model for method in firmware.methods))
+    if name is None and len(models) == 1:
+        return models[0]
+    if name is not None and name in models:
+        return name
+    raise UsageError(
+        Diagnostic(
+            code="unknown-model" if name else "model-needed",
+            message=f'the firmware has no model "{name}"'
+            if name
+            else "the firmware has not exactly one model",
+            notes=(("found", ", ".join(models) or "no models"),),
+            hint=(did_you_mean(name, models) if name else "")
+            or "name one with --model",
+        )
+    )

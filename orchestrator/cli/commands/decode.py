@@ -1,0 +1,31 @@
+"""`orchestrator decode`: a status of the device as a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.cli.commands.device_status import explained
+from orchestrator.errors import ExitCode
+from orchestrator.running.status import parse_status
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.cli.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Tell what a status means, where it comes from and what to do."""
+    error = parse_status(args.code)
+    found = explained(
+        Pipeline(load(args.from_profile), BuildOptions()),
+        error,
+        model=args.model,
+        method=args.method,
+        instruction=args.instruction,
+    )
+    console.document(found.data)
+    source = found.place.source
+    console.data(found.sentence + (f"\nexported from {source}" if source else ""))
+    return ExitCode.OK

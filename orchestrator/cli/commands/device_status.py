@@ -1,0 +1,74 @@
+"""What a status of the device means for a product: for `decode` and `run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.build.facts import selection_facts
+from orchestrator.memory.product import method_state_bytes
+from orchestrator.method.compact import table_layout
+from orchestrator.running.status import explain_status, find_place
+
+if TYPE_CHECKING:
+    from orchestrator.build import Pipeline
+    from orchestrator.running.protocol import DeviceError
+    from orchestrator.running.status import Explanation
+
+
+def explained(
+    pipeline: Pipeline,
+    error: DeviceError,
+    *,
+    model: str | None,
+    method: str | None,
+    instruction: int | None,
+) -> Explanation:
+    """What a status means, where it comes from and what to do.
+
+    Args:
+        pipeline: Of the profile that the device was built from.
+        error: The status.
+        model: Name of the model; None if only one has such a method.
+        method: Name of the method; None if there is only one.
+        instruction: As the device tells it; None if it tells none.
+
+    Raises:
+        OrchestratorError: The profile cannot be built, or there is nothing of that
+            name in it.
+    """
+    plan = pipeline.plan(with_toolchain=False)
+    linked = pipeline.linked(plan)
+    place = find_place(
+        pipeline.programs,
+        model=model,
+        method=method,
+        instruction=instruction,
+        linked=linked | pipeline.passed_methods(plan),
+    )
+    facts = selection_facts(pipeline)
+    pointer_bytes = pipeline.target.cpu.pointer_bytes
+    if place.linked is not None and place.model in pipeline.prelinked:
+        state_bytes = place.linked.state_bytes(
+            pointer_bytes=pointer_bytes,
+            compact=table_layout(pipeline.programs, linked).compact,
+        )
+    else:
+        state_bytes = method_state_bytes(
+            pipeline.built(plan)[place.model].method(place.method.name),
+            pointer_bytes=pointer_bytes,
+            delegates=facts.resolution.delegate_states,
+        )
+    return explain_status(
+        error,
+        place,
+        state_bytes=state_bytes,
+        # What the profile allows to be missing is a gap as well.
+        missing=list(
+            dict.fromkeys(
+                (
+                    *(str(name) for name, _ in facts.gaps),
+                    *(missing.name for missing in facts.resolution.missing),
+                )
+            )
+        ),
+    )

@@ -1,0 +1,145 @@
+"""`orchestrator export`: models given as Python, as programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.build import BuildOptions, ExportChoice, Inputs, load
+from orchestrator.build.exporting import published
+from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
+from orchestrator.shell.build_folder import exclusive
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from orchestrator.build.exporting import Exported
+    from orchestrator.cli.console import Console
+    from orchestrator.profile import Profile
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Export every model that the profile gives as Python; nothing else is built."""
+    profile = load(args.profile)
+    if all(model.source is None for model in profile.models):
+        raise UsageError(
+            Diagnostic(
+                code="nothing-to-export",
+                message=f"{profile.name} has no model that is given as Python",
+                where=SourceSpan(file=str(args.profile)),
+                notes=(("expected", "[[models]] with `source`"),),
+                hint="docs/export.md tells how to write one",
+            )
+        )
+    if args.verify and not args.accelerate:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--verify compares with what --no-accelerate does",
+                hint="leave one of them out",
+            )
+        )
+    again = args.again or args.verify or not args.accelerate
+    choice = ExportChoice(accelerate=args.accelerate, verify=args.verify, again=again)
+    inputs = Inputs(profile, BuildOptions(out=args.out, export=choice))
+    inputs.reporter = console.reporter(explain=False)
+    try:
+        with exclusive(inputs.folder):
+            found = inputs.exported
+            paths = published(found, inputs.folder)
+    finally:
+        inputs.reporter.close()
+    for name, exported in found.items():
+        for code, text in exported.facts["warnings"]:
+            console.talk(f"warning[{code}]: model {name}: {text}")
+    console.document(
+        {
+            "profile": profile.name,
+            "models": [_document(n, e, paths[n], args) for n, e in found.items()],
+        }
+    )
+    for line in _lines(profile, found, paths, explain=args.explain):
+        console.data(line)
+    return ExitCode.OK
+
+
+def _document(
+    name: str, exported: Exported, path: Path, args: Namespace
+) -> dict[str, object]:
+    facts = exported.facts
+    found: dict[str, object] = {
+        "model": name,
+        "program": str(path),
+        "sha256": facts["program"],
+        "size_bytes": len(exported.program),
+        "reason": exported.reason,
+        "cpu_seconds": facts["seconds"],
+        "arrays": facts["arrays"],
+        "files": sorted(facts["files"]),
+        "folders": sorted(facts["folders"]),
+        "distributions": facts["distributions"],
+        "warnings": [text for _, text in facts["warnings"]],
+        "verified": facts.get("verified"),
+    }
+    if args.explain:
+        found["ledger"] = facts["ledger"]
+    return found
+
+
+def _lines(
+    profile: Profile,
+    found: Mapping[str, Exported],
+    paths: Mapping[str, Path],
+    *,
+    explain: bool,
+) -> Iterator[str]:
+    sources = {m.name: m.source for m in profile.models if m.source is not None}
+    for name, exported in found.items():
+        facts = exported.facts
+        how = f"exported ({exported.reason})" if exported.reason else "up to date"
+        yield (
+            f"{name}: {how}, {len(exported.program):,} bytes for"
+            f" {sources[name].lowering}; {paths[name]}"
+        )
+        if verified := facts.get("verified"):
+            tosa = verified["tosa_flatbuffers"]
+            more = f", {tosa} TOSA flatbuffer{'s' * (tosa > 1)}" if tosa else ""
+            yield (
+                f"  {verified['stages']} graphs{more} and the program are the same"
+                f" without acceleration: {verified['seconds_plain']:.1f} s of processor"
+                f" time, {facts['seconds']:.1f} s with it"
+            )
+        if explain:
+            yield from _ledger_lines(facts["ledger"])
+
+
+def _ledger_lines(ledger: Mapping[str, Any] | None) -> Iterator[str]:
+    """One line for each pass, the runs of one together, in the order of the first."""
+    passes = ledger.get("passes") if ledger else None
+    if not isinstance(passes, list):
+        yield "  lowered without acceleration: nothing is known of its passes"
+        return
+    heads = ("copied", "known", "dispatched", "ms")
+    yield f"  {'pass':44} {'runs':>5}" + "".join(f" {head:>10}" for head in heads)
+    for name, runs in _by_pass(passes).items():
+        counts = [
+            sum(int(run[key]) for run in runs)
+            for key in ("copied", "remembered", "dispatched")
+        ]
+        cpu_ms = 1000 * sum(float(run["cpu_s"]) for run in runs)
+        skipped = [str(run["skipped"]) for run in runs if run["skipped"]]
+        why = f"  skipped {len(skipped)}: {skipped[0]}" if skipped else ""
+        yield (
+            f"  {name:44} {len(runs):5}"
+            + "".join(f" {count:10,}" for count in counts)
+            + f" {cpu_ms:10.1f}{why}"
+        )
+
+
+def _by_pass(passes: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in passes:
+        manager = f"{one['manager']}: " if one["manager"] else ""
+        found.setdefault(f"{manager}{one['name']}", []).append(one)
+    return found

@@ -1,0 +1,157 @@
+"""`orchestrator inspect`: what is in a .pte program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.commands.reading import read_model
+from orchestrator.errors import ExitCode
+from orchestrator.method.lifetimes import peak_live_bytes
+from orchestrator.printable import printable
+from orchestrator.program.caller import caller_values
+from orchestrator.program.shared import SHARED_ID, shares_state
+from orchestrator.program.values import TensorValue, kind_name
+from orchestrator.selection.extract import extract
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.cli.console import Console
+    from orchestrator.program.program import Method, Program
+    from orchestrator.selection.op_info import OpInfo
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Print methods, operators with kernel keys, memory, constants and delegates."""
+    program = read_model(args.model)
+    info = extract(program, model=args.model.stem)
+    methods = [_method(m, info, program) for m in program.methods]
+    document = {
+        "file": args.model.name,
+        "size_bytes": len(program.file),
+        "sha256": program.sha256,
+        "schema_version": program.version,
+        "extended_header": program.header is not None,
+        "segments": [
+            {"offset": s.offset, "size_bytes": s.size_bytes} for s in program.segments
+        ],
+        "named_data": [n.key for n in program.named_data],
+        "methods": methods,
+    }
+    console.document(document)
+    console.data(_text(program, args.model.name, methods))
+    return ExitCode.OK
+
+
+def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]:
+    calls = [c for c in info.calls if c.method == method.name]
+    counts = Counter(str(c.operator) for c in calls)
+    keys: dict[str, set[str]] = {}
+    for call in calls:
+        keys.setdefault(str(call.operator), set()).add(str(call.pattern.key))
+    tensors = [v for v in method.values if isinstance(v, TensorValue)]
+    return {
+        "name": method.name,
+        "inputs": [_value(method, i) for i in method.inputs],
+        "outputs": [_value(method, i) for i in method.outputs],
+        "values": len(method.values),
+        "instructions": len(method.instructions),
+        "operators": [
+            {"name": name, "calls": counts[name], "kernel_keys": sorted(keys[name])}
+            for name in sorted(counts)
+        ],
+        "delegates": [
+            {"backend": d.backend, "size_bytes": len(program.delegate_bytes(d))}
+            for d in method.delegates
+        ],
+        "arenas": [
+            {
+                "memory_id": i,
+                "size_bytes": method.arena_bytes[i],
+                "shared": i == SHARED_ID and shares_state(program),
+                "lower_bound_bytes": peak_live_bytes(method, i),
+            }
+            for i in range(1, len(method.arena_bytes))
+        ],
+        "planned": [
+            {
+                "value": i,
+                "memory_id": v.allocation.memory_id,
+                "offset_bytes": v.allocation.offset_bytes,
+                "size_bytes": v.size_bytes,
+                "dtype": v.dtype.name,
+                "sizes": list(v.sizes),
+            }
+            for i, v in enumerate(method.values)
+            if isinstance(v, TensorValue) and v.allocation is not None
+        ],
+        "external": sorted(
+            {t.extra.qualified_name for t in tensors if t.is_external and t.extra}
+        ),
+        "constant_bytes": sum(t.size_bytes for t in tensors if t.is_constant),
+        "mutable_state_bytes": sum(t.size_bytes for t in tensors if t.is_mutable_state),
+    }
+
+
+def _value(method: Method, index: int) -> dict[str, object]:
+    value = method.values[index]
+    if not isinstance(value, TensorValue):
+        return {"kind": kind_name(type(value))}
+    return {
+        "kind": "tensor",
+        "dtype": value.dtype.name,
+        "sizes": list(value.sizes),
+        "dim_order": list(value.dim_order),
+        "dynamic": value.is_dynamic,
+        "caller": index in caller_values(method),
+    }
+
+
+def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
+    lines = [f"{name}: {len(program.file):,} bytes, sha256 {program.sha256}"]
+    for method in methods:
+        lines += ["", f"method {printable(str(method['name']))}"]
+        for side in ("inputs", "outputs"):
+            values = method[side]
+            assert isinstance(values, list)  # noqa: S101  # built above
+            lines += [
+                f"  {side[:-1]} {i}   {_describe(v)}" for i, v in enumerate(values)
+            ]
+        lines.append(
+            f"  {method['values']} values, {method['instructions']} instructions,"
+            f" {method['constant_bytes']:,} bytes of constants"
+        )
+        arenas, operators = method["arenas"], method["operators"]
+        external = method["external"]
+        assert isinstance(external, list)  # noqa: S101  # built above
+        lines += [f"  in a data file: {printable(name)}" for name in external]
+        delegates = method["delegates"]
+        assert isinstance(arenas, list)  # noqa: S101  # built above
+        assert isinstance(operators, list)  # noqa: S101  # built above
+        assert isinstance(delegates, list)  # noqa: S101  # built above
+        lines += [
+            f"  arena {a['memory_id']}   {a['size_bytes']:,} bytes,"
+            f" at least {a['lower_bound_bytes']:,} are live at once"
+            f"{', shared by all methods' if a['shared'] else ''}"
+            for a in arenas
+        ]
+        for operator in operators:
+            lines.append(f"  {printable(operator['name'])}, {operator['calls']} calls")
+            lines += [f"    {key}" for key in operator["kernel_keys"]]
+        lines += [
+            f"  delegate {printable(d['backend'])}, {d['size_bytes']:,} bytes"
+            for d in delegates
+        ]
+    return "\n".join(lines)
+
+
+def _describe(value: dict[str, object]) -> str:
+    if value["kind"] != "tensor":
+        return str(value["kind"])
+    text = f"{value['dtype']} {value['sizes']}"
+    if value["dynamic"]:
+        text += ", sizes are upper bounds"
+    if value["caller"]:
+        text += ", in memory of the caller"
+    return text

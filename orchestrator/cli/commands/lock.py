@@ -1,0 +1,47 @@
+"""`orchestrator lock`: write the lock, or check it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build.checking import check_lock, check_outputs
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.cli.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Build what is needed to know the lock and write it; --check changes nothing."""
+    if args.outputs and not args.check:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--outputs requires --check",
+                hint="`lock PROFILE --check --outputs` compares outputs with the lock",
+            )
+        )
+    options = BuildOptions(out=args.out, lock=args.lock_file, locked=args.check)
+    pipeline = Pipeline(load(args.profile), options)
+    if args.outputs:
+        count = check_outputs(pipeline)
+        console.document(
+            {"lock": str(pipeline.lock_file), "changed": False, "outputs": count}
+        )
+        console.data(f"{pipeline.lock_file}: current, {count} outputs are as it names")
+        return ExitCode.OK
+    changed = False
+    reporter = console.reporter(explain=False)
+    try:
+        if args.check:
+            check_lock(pipeline, reporter)
+        else:
+            changed = pipeline.build(reporter).lock_changed
+    finally:
+        reporter.close()
+    console.document({"lock": str(pipeline.lock_file), "changed": changed})
+    console.data(f"{pipeline.lock_file}: {'written' if changed else 'current'}")
+    return ExitCode.OK

@@ -1,0 +1,52 @@
+"""Options of commands that build: the build folder, jobs, and the lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.build import BuildOptions
+from orchestrator.errors import Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def build_options(args: Namespace) -> BuildOptions:
+    """What the command line says of a build.
+
+    Raises:
+        UsageError: Two of its options contradict each other.
+    """
+    has = {
+        "--lock": args.lock_file is not None,
+        "--no-lock": args.no_lock,
+        "--locked": args.locked,
+        "--frozen": args.frozen,
+        "--no-build": getattr(args, "no_build", False),
+    }
+    for option, other in _CONTRADICTIONS:
+        if has[option] and has[other]:
+            raise UsageError(
+                Diagnostic(
+                    code="usage",
+                    message=f"argument {option}: not allowed with argument {other}",
+                    hint="leave one of them out",
+                )
+            )
+    return BuildOptions(
+        out=args.out,
+        jobs=args.jobs,
+        locked=args.locked or args.frozen,
+        frozen=args.frozen,
+        lock=args.lock_file,
+        write_lock=not args.no_lock,
+    )
+
+
+_CONTRADICTIONS = (
+    ("--no-lock", "--lock"),
+    ("--no-build", "--lock"),
+    ("--no-build", "--locked"),
+    ("--no-build", "--frozen"),
+)
+"""Besides those that the parser knows of."""

@@ -1,0 +1,34 @@
+"""Reading files that a command names itself, without a profile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.program.reader import read_program
+from orchestrator.shell.files import read_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orchestrator.program.program import Program
+
+
+def read_model(path: Path) -> Program:
+    """The program in a file. Raises ModelError."""
+    return read_program(read_bytes(path), file=str(path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a program's file. Raises ModelError."""
+    try:
+        return read_file(path)
+    except OSError as error:
+        raise ModelError(
+            Diagnostic(
+                code="unreadable-model",
+                message=f"{path} cannot be read",
+                notes=(("found", error.strerror or str(error)),),
+                hint="name a .pte file",
+            )
+        ) from error

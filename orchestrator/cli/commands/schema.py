@@ -1,0 +1,20 @@
+"""`orchestrator schema`: the JSON Schema of profiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import ExitCode
+from orchestrator.profile import schema_text
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.cli.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Print the schema; it is JSON with and without --json."""
+    del args
+    console.put(schema_text())
+    return ExitCode.OK

@@ -1,0 +1,77 @@
+"""`orchestrator scratch`: what calls need besides inputs and outputs, and tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.cli.commands.text_file import read_text
+from orchestrator.errors import Diagnostic, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from pathlib import Path
+
+    from orchestrator.cli.console import Console
+
+_TABLE: Final = "a table of scratch sizes (CSV)"
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Show scratch memory of a product, or compare tables with CMSIS-NN's sizes."""
+    if (args.profile is None) == (not args.check):
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="scratch needs either a profile or --check with tables",
+                hint="`orchestrator scratch --help` shows what can be written",
+            )
+        )
+    if args.check:
+        return _check(args.check, console)
+    return _show(args, console)
+
+
+def _show(args: Namespace, console: Console) -> ExitCode:
+    from orchestrator.scratch import (  # noqa: PLC0415  # this way only
+        scratch_calls,
+        scratch_json,
+        scratch_text,
+    )
+
+    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    pipeline.reporter = console.notes()
+    plan = pipeline.plan(with_toolchain=False)
+    target = pipeline.target
+    calls = scratch_calls(
+        pipeline.programs,
+        pipeline.op_infos(plan),
+        pipeline.resolution(plan),
+        target.isa.name,
+    )
+    name = pipeline.profile.name
+    console.document(
+        {
+            "profile": name,
+            "cpu": target.cpu.name,
+            "isa": target.isa.name,
+            "calls": scratch_json(calls),
+        }
+    )
+    title = f"{target.cpu.name} ({target.isa.name}), sizes in bytes"
+    none = f"{name}: no kernel needs scratch memory"
+    console.data(f"{title}\n\n{scratch_text(calls)}" if calls else none)
+    return ExitCode.OK
+
+
+def _check(paths: list[Path], console: Console) -> ExitCode:
+    from orchestrator.scratch import check_tables  # noqa: PLC0415
+
+    rows = check_tables({str(path): read_text(path, wanted=_TABLE) for path in paths})
+    console.document(
+        {"tables": [{"file": file, "rows": count} for file, count in rows.items()]}
+    )
+    console.data(
+        "\n".join(f"{file}: {count} rows agree" for file, count in rows.items())
+    )
+    return ExitCode.OK

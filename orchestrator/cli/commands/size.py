@@ -1,0 +1,121 @@
+"""`orchestrator size`: what the last build costs, and what something else would."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build.side import what_if
+from orchestrator.build.variant import Variant
+from orchestrator.cli.commands.current import note_if_stale
+from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
+from orchestrator.measure import (
+    By,
+    diff_document,
+    diff_table,
+    group_document,
+    group_table,
+    read_report,
+    size_table,
+)
+from orchestrator.shell.files import read_text_file
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from pathlib import Path
+
+    from orchestrator.cli.console import Console
+    from orchestrator.measure.size import SizeReport
+
+_PROFILE_SUFFIX = ".toml"
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Print flash and RAM, their change from another build, or that of a what-if."""
+    variant = Variant(
+        without_models=tuple(dict.fromkeys(args.without_model)),
+        without_operators=tuple(dict.fromkeys(map(_operator, args.without_op))),
+        dtypes=args.dtypes,
+        optimize=args.optimize,
+        toolchain=args.toolchain,
+    )
+    if variant.text and args.diff is not None:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--diff compares with another build, and a what-if with this",
+                notes=(("found", f"--diff and {variant.text}"),),
+                hint="ask one after the other",
+            )
+        )
+    by = By(args.by) if args.by else By.PART
+    options = BuildOptions(out=args.out, jobs=args.jobs, write_lock=False)
+    pipeline = Pipeline(load(args.profile), options)
+    if variant.text:
+        _show_what_if(pipeline, variant, by, console)
+        return ExitCode.OK
+    text, report = _read(pipeline.folder / "report.json", build=args.profile)
+    note_if_stale(pipeline, console, "sizes")
+    if args.diff is not None:
+        other = _other(args.diff, console)
+        console.document(diff_document(other, report, by))
+        console.data(diff_table(other, report, by))
+    elif args.by:
+        console.document(group_document(report, by))
+        console.data(group_table(report, by))
+    else:
+        console.document(json.loads(text))
+        console.data(size_table(report))
+    return ExitCode.OK
+
+
+def _operator(name: str) -> str:
+    """Name of an operator; without a namespace it is `aten`."""
+    return name if "::" in name else f"aten::{name}"
+
+
+def _show_what_if(
+    pipeline: Pipeline, variant: Variant, by: By, console: Console
+) -> None:
+    reporter = console.reporter(explain=False)
+    try:
+        now, then = what_if(pipeline, variant, reporter)
+    finally:
+        reporter.close()
+    console.document({"what_if": variant.text, **diff_document(now, then, by)})
+    console.data(diff_table(now, then, by, what=f"what if {variant.text}"))
+
+
+def _other(path: Path, console: Console) -> SizeReport:
+    """What `--diff` names: a report, or a profile by the report of its last build."""
+    if path.suffix != _PROFILE_SUFFIX:
+        return _read(path)[1]
+    pipeline = Pipeline(load(path), BuildOptions())
+    report = _read(pipeline.folder / "report.json", build=path)[1]
+    note_if_stale(pipeline, console, "sizes")
+    return report
+
+
+def _read(path: Path, *, build: Path | None = None) -> tuple[str, SizeReport]:
+    """A report and its text.
+
+    Args:
+        path: Of the report.
+        build: Profile whose build writes it; None for a file that the user names.
+    """
+    try:
+        text = read_text_file(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            Diagnostic(
+                code="no-report",
+                message=f"{path} cannot be read",
+                where=SourceSpan(file=str(build)) if build else None,
+                notes=(("found", getattr(error, "strerror", None) or str(error)),),
+                hint=f"run `orchestrator build {build}` first"
+                if build
+                else "name the report.json of a build, or a profile",
+            )
+        ) from error
+    return text, read_report(text, file=str(path))

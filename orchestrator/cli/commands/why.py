@@ -1,0 +1,29 @@
+"""`orchestrator why`: what asked for something, what serves it and what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build.facts import selection_facts
+from orchestrator.cli.commands.current import note_if_stale
+from orchestrator.errors import ExitCode
+from orchestrator.explain import why, why_document, why_text
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.cli.console import Console
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Tell why an operator, kernel, source or symbol is in the product."""
+    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
+    pipeline.reporter = console.notes()
+    facts = selection_facts(pipeline)
+    answer = why(args.name, facts)
+    if answer.built:
+        note_if_stale(pipeline, console, "costs")
+    console.document(why_document(answer))
+    console.data(why_text(answer))
+    return ExitCode.OK

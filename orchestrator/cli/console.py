@@ -1,0 +1,143 @@
+"""What commands say: data on stdout, talk on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.terminal import drop_output, put, say
+from orchestrator.errors import (
+    Diagnostic,
+    OrchestratorError,
+    UsageError,
+)
+from orchestrator.printable import printable_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orchestrator.shell.reporter import Reporter
+
+
+class Console:
+    """Standard output and error of one command."""
+
+    def __init__(self, *, json: bool) -> None:
+        self.json = json
+        self.color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+    def data(self, text: str) -> None:
+        """Print data for people; nothing with --json."""
+        if not self.json:
+            self.put(printable_lines(text.removesuffix("\n")) + "\n")
+
+    def document(self, document: object) -> None:
+        """Print data for programs; nothing without --json."""
+        if self.json:
+            import json  # noqa: PLC0415  # only --json needs it
+
+            # JSON escapes all that is not ASCII, and leaves one control character.
+            text = json.dumps(document, indent=2).replace("\x7f", "\\u007f")
+            self.put(f"{text}\n")
+
+    def put(self, text: str) -> None:
+        """Print a text as it is.
+
+        Raises:
+            UsageError: It cannot be written.
+            BrokenPipeError: Nobody reads it any more.
+        """
+        try:
+            put(text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            drop_output()
+            reason = (error.strerror or str(error)).lower()
+            raise UsageError(
+                Diagnostic(
+                    code="system-error",
+                    message=f"cannot write to stdout: {reason}",
+                    hint="free space where stdout goes, or leave it open",
+                )
+            ) from error
+
+    def talk(self, text: str) -> None:
+        """Tell what happens."""
+        say(f"{printable_lines(text)}\n")
+
+    def failure(self, error: OrchestratorError) -> None:
+        """Show every problem of an error."""
+        from orchestrator.cli.render import (  # noqa: PLC0415  # only errors need it
+            diagnostic_to_json,
+            render_diagnostics,
+        )
+
+        document = {
+            "exit_code": int(error.exit_code),
+            "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics],
+        }
+        with suppress(UsageError):  # this error matters more than that one
+            self.document(document)
+        say(render_diagnostics(error.diagnostics, color=self.color))
+
+    def problems(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Show problems on stderr only."""
+        from orchestrator.cli.render import render_diagnostics  # noqa: PLC0415
+
+        say(render_diagnostics(diagnostics, color=self.color))
+
+    def refusal(self, error: OSError) -> None:
+        """Show a file that cannot be read or written, or what else the system says."""
+        from orchestrator.shell.files import (  # noqa: PLC0415  # errors only
+            WriteError,
+            reason_of,
+        )
+
+        file = error.filename2 or error.filename
+        name = f"cannot access {os.fsdecode(file)}: " if file else ""
+        problem = Diagnostic(
+            code="system-error",
+            message=str(error)
+            if isinstance(error, WriteError)
+            else f"{name}{reason_of(error)}",
+            hint="check that the path is right, may be written, and has space left",
+        )
+        self.failure(UsageError(problem))
+
+    def bug(self, error: Exception, issues: str) -> None:
+        """Admit a mistake of ours, with the trace in a file."""
+        import tempfile  # noqa: PLC0415
+        import traceback  # noqa: PLC0415
+
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="orchestrator-", suffix=".log", delete=False
+        ) as file:
+            file.write("".join(traceback.format_exception(error)))
+        bug = OrchestratorError(
+            Diagnostic(
+                code="internal-error",
+                message=f"this is a bug of ours: {type(error).__name__}: {error}",
+                notes=(("trace", file.name),),
+                hint=f"please report it with that file: {issues}",
+            )
+        )
+        self.failure(bug)
+
+    def notes(self) -> Reporter:
+        """What takes long, for commands that mostly do not."""
+        from orchestrator.cli.progress_lines import Lines  # noqa: PLC0415
+
+        return Lines(explain=False)
+
+    def reporter(self, *, explain: bool) -> Reporter:
+        """Progress: a bar on a terminal, plain lines elsewhere."""
+        if sys.stderr.isatty():
+            from orchestrator.cli.progress import Bar  # noqa: PLC0415  # imports rich
+
+            return Bar(explain=explain)
+        from orchestrator.cli.progress_lines import Lines  # noqa: PLC0415
+
+        return Lines(explain=explain)

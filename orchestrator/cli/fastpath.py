@@ -1,0 +1,110 @@
+"""Builds that have nothing to do, recognised by their stamp without slow imports."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+from orchestrator.cli.terminal import say
+from orchestrator.printable import printable_lines
+from orchestrator.shell.stamp import STAMP_NAME, inputs_of, is_current
+
+_NAME = re.compile(rb'^name\s*=\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
+_MOST_BYTES = 1 << 20  # a larger file is no profile
+
+
+def unchanged_build(arguments: list[str]) -> bool:
+    """Whether `build ARGUMENTS` has nothing to do; says so if it has not.
+
+    Only plain profiles, `--out` and the options of locks and depfiles are understood
+    here. Anything else, and any doubt, is left to the full program.
+    """
+    asked = _read(arguments)
+    if asked is None:
+        return False
+    profiles, options = asked
+    lines: list[str] = []
+    for profile in profiles:
+        folder = options.get("--out") or _folder_of(profile)
+        if folder is None:
+            return False
+        stamp = is_current(f"{folder}/.work/{STAMP_NAME}", profile=profile)
+        if stamp is None or not _as_asked(profile, options, stamp):
+            return False
+        warnings = stamp.get("warnings")
+        lines += map(str, warnings if isinstance(warnings, list) else ())
+        lines.append(up_to_date(profile, folder))
+    say("".join(f"{printable_lines(line)}\n" for line in lines))
+    return True
+
+
+def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
+    """Profiles and options; None if they are more than is understood here."""
+    profiles: list[str] = []
+    options: dict[str, str] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--no-lock":
+            options[argument] = ""
+        elif argument in ("--out", "--lock", "--depfile", "--depfile-target"):
+            value = next(rest, "")
+            if not value or value.startswith("-"):
+                return None
+            options[argument] = value
+        elif argument.startswith("-"):
+            return None
+        else:
+            profiles.append(argument)
+    if not profiles or (options and len(profiles) > 1):
+        return None
+    return profiles, options
+
+
+def _as_asked(profile: str, options: dict[str, str], stamp: dict[str, object]) -> bool:
+    """Whether lock and depfile are what the options ask for."""
+    return _lock_holds(profile, options, stamp) and _depfile_written(options, stamp)
+
+
+def _lock_holds(
+    profile: str, options: dict[str, str], stamp: dict[str, object]
+) -> bool:
+    """Whether the lock that is asked for, if any, is the one that was written."""
+    if "--no-lock" in options:
+        return "--lock" not in options
+    lock = options.get("--lock") or f"{os.path.splitext(profile)[0]}.lock"  # noqa: PTH122
+    return stamp.get("lock") == os.path.abspath(lock)  # noqa: PTH100
+
+
+def _depfile_written(options: dict[str, str], stamp: dict[str, object]) -> bool:
+    """Whether the depfile that is asked for, if any, could be written."""
+    if "--depfile" not in options:
+        return "--depfile-target" not in options
+    target = options.get("--depfile-target") or stamp.get("library")
+    inputs = inputs_of(stamp)
+    if not isinstance(target, str) or not inputs:
+        return False
+    from orchestrator.shell.depfile import write_depfile  # noqa: PLC0415
+
+    try:
+        write_depfile(options["--depfile"], target=target, inputs=inputs)
+    except (OSError, ValueError):
+        return False  # the full program tells what is wrong
+    return True
+
+
+def up_to_date(profile: str, folder: str) -> str:
+    """What a build without work says."""
+    return f"{profile}: up to date, outputs in {folder}"
+
+
+def _folder_of(profile: str) -> str | None:
+    """Default build folder; None if the name is not written in the plainest form."""
+    try:
+        if not stat.S_ISREG(os.stat(profile).st_mode):  # noqa: PTH116
+            return None  # a device may not end, a pipe is read once
+        with open(profile, "rb") as file:  # noqa: PTH123  # pathlib is slow to import
+            match = _NAME.search(file.read(_MOST_BYTES))
+    except OSError:
+        return None
+    return f"build/{match[1].decode()}" if match else None

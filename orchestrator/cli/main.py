@@ -1,0 +1,58 @@
+"""The command line: arguments to one call, its result to an exit code."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.arguments import parser
+from orchestrator.cli.console import Console
+from orchestrator.errors import (
+    ExitCode,
+    OrchestratorError,
+)
+from orchestrator.shell.signals import Ended
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+ISSUES = "https://github.com/orchestrator-dev/orchestrator/issues"
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out a command line; the result is the exit code."""
+    console = Console(json="--json" in arguments)
+    try:
+        args = _parsed(arguments, console)
+        name = args.command.replace("-", "_")
+        module = import_module(f"orchestrator.cli.commands.{name}")
+        code: ExitCode = module.run(args, console)
+    except OrchestratorError as error:
+        console.failure(error)
+        return int(error.exit_code)
+    except BrokenPipeError:
+        raise  # whoever read our output has seen enough: no error
+    except OSError as error:
+        console.refusal(error)
+        return int(ExitCode.USAGE)
+    except (KeyboardInterrupt, Ended) as ended:
+        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        name = signal.Signals(number).name
+        with suppress(OSError):  # the terminal may be gone
+            console.talk("interrupted" if name == "SIGINT" else f"ended by {name}")
+        return 128 + number
+    except Exception as error:  # noqa: BLE001  # the last resort: never a traceback
+        console.bug(error, ISSUES)
+        return int(ExitCode.INTERNAL)
+    return int(code)
+
+
+def _parsed(arguments: Sequence[str], console: Console) -> Namespace:
+    try:
+        return parser().parse_args(arguments)
+    except SystemExit:
+        console.put("")  # flushes what --help or --version printed
+        raise

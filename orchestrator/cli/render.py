@@ -1,0 +1,91 @@
+"""Diagnostics as text for people and as data for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orchestrator.errors import Diagnostic, SourceSpan
+
+_MAX_SOURCE_COLUMNS = 200
+_MIN_GUTTER = 2
+
+_RESET = "\x1b[0m"
+_BOLD = "\x1b[1m"
+_RED = "\x1b[1;31m"
+_BLUE = "\x1b[1;34m"
+_GREEN = "\x1b[1;32m"
+
+
+def render_diagnostics(
+    diagnostics: Iterable[Diagnostic], *, color: bool = False
+) -> str:
+    """Text of several diagnostics, a blank line between them, a newline at the end."""
+    texts = [render_diagnostic(d, color=color) for d in diagnostics]
+    return "\n".join(text + "\n" for text in texts)
+
+
+def render_diagnostic(diagnostic: Diagnostic, *, color: bool = False) -> str:
+    """Text of one diagnostic, several lines, without a newline at the end.
+
+    Args:
+        diagnostic: What to say.
+        color: Whether to add ANSI colours; the text is the same without.
+    """
+    where = diagnostic.where
+    line = str(where.line) if where else ""
+    gutter = max(len(line), _MIN_GUTTER)
+    indent = " " * (gutter + 1)
+
+    def paint(style: str, text: str) -> str:
+        return f"{style}{text}{_RESET}" if color else text
+
+    title = paint(_RED, f"error[{diagnostic.code}]")
+    message = _aligned(diagnostic.message, "    ")
+    lines = [f"{title}: {paint(_BOLD, message)}"]
+    if where:
+        lines.append(f"{' ' * gutter}{paint(_BLUE, '-->')} {printable(str(where))}")
+    if where and where.line and where.text.strip():
+        bar = paint(_BLUE, "|")
+        number = paint(_BLUE, line.rjust(gutter))
+        lines += [f"{indent}{bar}", f"{number} {bar} {_excerpt(where)}"]
+    for label, text in diagnostic.notes:
+        prefix = f"{indent}= {label}: "
+        aligned = _aligned(text, " " * len(prefix))
+        lines.append(f"{indent}{paint(_BLUE, '=')} {label}: {aligned}")
+    if diagnostic.hint:
+        prefix = f"{indent}hint: "
+        aligned = _aligned(diagnostic.hint, " " * len(prefix))
+        lines.append(f"{indent}{paint(_GREEN, 'hint')}: {aligned}")
+    return "\n".join(lines)
+
+
+def diagnostic_to_json(diagnostic: Diagnostic) -> dict[str, object]:
+    """The diagnostic as JSON data; the keys are stable.
+
+    `where` is null where there is no place; its `line` is 0 for a whole file.
+    """
+    where = diagnostic.where
+    return {
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "where": where and {"file": where.file, "line": where.line, "text": where.text},
+        "notes": [{"label": label, "text": text} for label, text in diagnostic.notes],
+        "hint": diagnostic.hint,
+    }
+
+
+def _excerpt(where: SourceSpan) -> str:
+    text = printable(where.text)
+    if len(text) > _MAX_SOURCE_COLUMNS:
+        return text[:_MAX_SOURCE_COLUMNS] + " ..."
+    return text
+
+
+def _aligned(text: str, indent: str) -> str:
+    """Text of several lines with all but the first indented."""
+    return f"\n{indent}".join(printable(line) for line in text.split("\n"))

@@ -1,0 +1,63 @@
+"""Standard output and error: written to safely, and what if they cannot be."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+
+def open_standard_streams() -> None:
+    """Give this process the standard streams that it was started without.
+
+    Otherwise the next file that is opened takes their place, and what other programs
+    write to them goes there. Writing to a closed stream fails, as it should.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # Open for reading only, whatever the mode says.
+            descriptor = os.open(os.devnull, os.O_RDONLY)
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
+
+
+def say(text: str) -> None:
+    """Write to stderr. Text that does not fit on a full disk is lost, nothing else.
+
+    Raises:
+        BrokenPipeError: Nobody reads it any more.
+    """
+    try:
+        sys.stderr.write(_encodable(text, sys.stderr.encoding))
+        sys.stderr.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
+
+
+def put(text: str) -> None:
+    """Write to stdout.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    sys.stdout.write(_encodable(text, sys.stdout.encoding))
+    sys.stdout.flush()
+
+
+def drop_output() -> None:
+    """Forget what could not be written, or Python complains of it when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)
+
+
+def _encodable(text: str, encoding: str | None) -> str:
+    """The text, with escapes for what a stream cannot show: odd file names."""
+    encoding = encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,394 @@
+"""Whether a firmware can run a program that came after it.
+
+What the device does when it loads the program is worked out here, from the kernel
+table, the memory and the API that the firmware has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.compat.firmware import Firmware, FirmwareMethod, data_text, port_text
+from orchestrator.compat.firmware_conditions import FirmwareConditions, condition_rules
+from orchestrator.compat.firmware_scratch import scratch_problems, scratch_rules
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.program.caller import (
+    caller_outputs,
+    caller_problems,
+    caller_values,
+    own_outputs,
+)
+from orchestrator.program.interface import TENSOR_LISTS, with_items
+from orchestrator.program.program import DelegateCall, MoveCall
+from orchestrator.program.values import NoneValue, TensorValue, kind_name
+from orchestrator.selection.call import table_refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from orchestrator.memory.plan import MemoryPlan
+    from orchestrator.program.program import Method, Program
+    from orchestrator.program.values import Value
+    from orchestrator.selection.op_info import OpCall, OpInfo
+    from orchestrator.selection.resolution import Resolution
+
+
+def firmware_of(
+    *,
+    resolution: Resolution,
+    memory: MemoryPlan,
+    programs: Mapping[str, Program],
+    pointer_bytes: int,
+    inline_constants: bool = False,
+    isa: str = "scalar",
+) -> Firmware:
+    """What a product brings for programs.
+
+    Args:
+        resolution: Has its kernel table.
+        memory: Sizes of its blocks.
+        programs: Its models, which the API is made for.
+        pointer_bytes: Of the target.
+        inline_constants: Its loader knows constants inside the flatbuffer.
+        isa: Of the target.
+    """
+    return Firmware(
+        pointer_bytes=pointer_bytes,
+        kernels=resolution.table_entries,
+        delegates=tuple(resolution.delegate_states.items()),
+        methods=tuple(
+            FirmwareMethod(
+                model=place.model,
+                method=place.method,
+                state_bytes=place.state_bytes,
+                arena_bytes=tuple(a.size_bytes for a in place.arenas),
+                inputs=_inputs(method),
+                outputs=_outputs(method),
+            )
+            for model in memory.models
+            for place in model.methods
+            for method in [programs[place.model].method(place.method)]
+        ),
+        inline_constants=inline_constants,
+        scratch=scratch_rules(resolution, isa),
+        conditions=condition_rules(resolution),
+        data=tuple(
+            ((model, e.name), data_text(e.dtype, len(e.data)))
+            for model, program in sorted(programs.items())
+            for e in program.external
+        ),
+    )
+
+
+def check_compat(
+    firmware: Firmware,
+    program: Program,
+    info: OpInfo,
+    state_bytes: Mapping[str, int],
+    *,
+    model: str,
+    file: str,
+) -> tuple[Diagnostic, ...]:
+    """Why a program cannot take the place of a model; nothing if it can.
+
+    Each method of the model must be in the program, take and give the same values, and
+    load in the place of that method. What else the program has is not used.
+
+    Args:
+        firmware: What there is.
+        program: The new one; the reader has checked it.
+        info: Its operators.
+        state_bytes: By method of the program, the method state that it needs.
+        model: Of the firmware, whose place it takes.
+        file: Of the program, for messages.
+    """
+    problems = []
+    if program.original is not None:
+        problems.append(
+            Diagnostic(
+                code="newer-program",
+                message=f"{file} has scratch memory of delegates beside its values",
+                notes=(("expected", "it among the arguments of calls"),),
+                hint="build the program with its profile and ship models/",
+            )
+        )
+    if program.inline_constants and not firmware.inline_constants:
+        problems.append(
+            Diagnostic(
+                code="unsupported-program",
+                message=f"{file} has constants inside the flatbuffer",
+                notes=(("expected", "constants in a segment, as in the firmware's"),),
+                hint="export the model again with ExecuTorch 0.7 or newer",
+            )
+        )
+    methods = {method.name: method for method in program.methods}
+    for place in firmware.methods:
+        if place.model != model:
+            continue
+        method = methods.get(place.method)
+        if method is None:
+            problems.append(
+                Diagnostic(
+                    code="method-missing",
+                    message=f"{file} has no method {place.method}",
+                    notes=(("found", ", ".join(sorted(methods)) or "none"),),
+                    hint=did_you_mean(place.method, methods)
+                    or "export the program with this method",
+                )
+            )
+            continue
+        calls = [call for call in info.calls if call.method == method.name]
+        problems += _Check(
+            firmware, place, program, method, f"{file}, method {method.name}"
+        ).problems(calls, state_bytes[method.name])
+    return tuple(problems)
+
+
+class _Check:
+    """One method of the program in the place of one of the firmware."""
+
+    def __init__(
+        self,
+        firmware: Firmware,
+        place: FirmwareMethod,
+        program: Program,
+        method: Method,
+        name: str,
+    ) -> None:
+        self._conditions = FirmwareConditions(firmware, program, method)
+        self._firmware = firmware
+        self._place = place
+        self._method = method
+        self._name = name
+        given = caller_outputs(method)
+        moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
+        self._fixed = {
+            index
+            for index, value in enumerate(method.values)
+            if isinstance(value, TensorValue)
+            and (index in moved or not (value.is_planned or index in given))
+        }
+
+    def problems(self, calls: list[OpCall], state_bytes: int) -> list[Diagnostic]:
+        return [
+            *self._memory(state_bytes),
+            *self._values(),
+            *self._delegates(),
+            *self._kernels(calls),
+            *scratch_problems(self._firmware, self._method, name=self._name),
+            *self._interface(),
+        ]
+
+    def _problem(
+        self, code: str, what: str, *notes: tuple[str, str], hint: str
+    ) -> Diagnostic:
+        return Diagnostic(
+            code=code, message=f"{self._name}: {what}", notes=notes, hint=hint
+        )
+
+    def _memory(self, state_bytes: int) -> Iterator[Diagnostic]:
+        def short(what: str, needs: int, has: int) -> Diagnostic:
+            return self._problem(
+                "update-memory",
+                f"{what} is {needs - has} bytes short",
+                ("needs", f"{needs} bytes"),
+                ("found", f"{has} bytes in the firmware"),
+                hint="build firmware with this program; its size can not be changed"
+                " over the air",
+            )
+
+        place, method = self._place, self._method
+        if state_bytes > place.state_bytes:
+            yield short("the method state", state_bytes, place.state_bytes)
+        used = {
+            value.allocation.memory_id
+            for value in method.values
+            if isinstance(value, TensorValue) and value.allocation is not None
+        }
+        for memory_id in sorted(used):
+            has = (0, *place.arena_bytes, *(0,) * memory_id)[memory_id]
+            needs = method.arena_bytes[memory_id]
+            # The device asks for an arena that is there, also for one of no bytes.
+            if needs > has or memory_id > len(place.arena_bytes):
+                yield short(f"arena {memory_id}", needs, has)
+
+    def _values(self) -> Iterator[Diagnostic]:
+        method = self._method
+        model, data = self._place.model, self._firmware.data
+        has = {name: text for (owner, name), text in data if owner == model}
+        outside = [
+            f"value {index}"
+            for index, value in enumerate(method.values)
+            if isinstance(value, TensorValue)
+            and value.is_external
+            and (value.is_planned or _name(value) not in has)
+        ]
+        if outside:
+            yield self._problem(
+                "unsupported-program",
+                "tensors have their data outside the program, where the firmware has"
+                " none",
+                ("found", ", ".join(outside)),
+                ("expected", ", ".join(sorted(has)) or "no data outside"),
+                hint="export without external constants, or with those of the firmware",
+            )
+        for name, value in [
+            (_name(v), v)
+            for v in method.values
+            if isinstance(v, TensorValue) and v.is_external and not v.is_planned
+        ]:
+            needs = data_text(value.dtype, value.size_bytes)
+            if has.get(name, needs) != needs:
+                yield self._problem(
+                    "other-data",
+                    f'the data "{name}" is not that of the firmware',
+                    ("found", needs),
+                    ("expected", has[name]),
+                    hint="build firmware with this program and its data",
+                )
+        for message, hint, values in caller_problems(method):
+            yield self._problem(
+                "unsupported-program",
+                message,
+                ("found", f"values {', '.join(map(str, values))}"),
+                hint=hint,
+            )
+        given = caller_values(method)
+        if given and not self._firmware.has_caller_memory:
+            yield self._problem(
+                "unsupported-program",
+                "inputs or outputs are to lie in memory of the caller",
+                ("found", f"values {', '.join(map(str, sorted(given)))}"),
+                ("expected", "planned ones, as all in the firmware are"),
+                hint="export with memory-planned inputs and outputs",
+            )
+        inputs = with_items(method, method.inputs)
+        fixed = [str(i) for i in inputs if i in self._fixed - given]
+        if fixed and not outside:
+            yield self._problem(
+                "write-to-constant",
+                "inputs lie in memory that must not change",
+                ("found", f"values {', '.join(fixed)}"),
+                hint="export the program again",
+            )
+
+    def _delegates(self) -> Iterator[Diagnostic]:
+        # A firmware without delegates looks at calls only.
+        needed = {
+            self._method.delegates[i.delegate].backend
+            for i in self._method.instructions
+            if isinstance(i, DelegateCall)
+        }
+        if self._firmware.delegates:
+            needed = {delegate.backend for delegate in self._method.delegates}
+        for backend in sorted(needed - dict(self._firmware.delegates).keys()):
+            yield self._problem(
+                "delegate-missing",
+                f"the firmware has no delegate {backend}",
+                hint="build firmware with this program and the delegate, or export"
+                " without this backend",
+            )
+
+    def _kernels(self, calls: list[OpCall]) -> Iterator[Diagnostic]:
+        seen: dict[tuple[str, str], tuple[int, str]] = {}
+        for call in calls:
+            entries = [e for e in self._firmware.kernels if e.operator == call.operator]
+            fixed = self._fixed_arguments(call.instruction)
+            reasons = [table_refusal(e, call.pattern, fixed) for e in entries]
+            why = reasons[-1] if reasons else ""
+            if "" in reasons:
+                why = self._conditions.refusal(call)
+                if not why:
+                    continue
+            seen.setdefault((str(call.operator), why), (call.instruction, why))
+        for (operator, _), (instruction, why) in seen.items():
+            if not why:
+                yield self._problem(
+                    "operator-missing",
+                    f"the firmware has no kernel for {operator}",
+                    ("found", f"instruction {instruction}"),
+                    hint="build firmware with this program, or add the operator to"
+                    " `operators.include`",
+                )
+            else:
+                yield self._problem(
+                    "call-refused",
+                    f"the firmware's kernel for {operator} does not take the call",
+                    ("found", f"instruction {instruction}: {why}"),
+                    hint="build firmware with this program, or select what it needs"
+                    " with `dtypes.operators`",
+                )
+
+    def _fixed_arguments(self, instruction: int) -> frozenset[int]:
+        """Positions of arguments that the device refuses to have written."""
+        found = set()
+        args = self._method.instructions[instruction].args  # type: ignore[union-attr]  # of a kernel call
+        for position, arg in enumerate(args):
+            value = self._method.values[arg]
+            items = value.items if isinstance(value, TENSOR_LISTS) else (arg,)
+            if self._fixed.intersection(items):
+                found.add(position)
+        return frozenset(found)
+
+    def _interface(self) -> Iterator[Diagnostic]:
+        method, place = self._method, self._place
+        for side, promised, given in (
+            ("input", place.inputs, _inputs(method)),
+            ("output", place.outputs, _outputs(method)),
+        ):
+            if len(promised) != len(given):
+                notes = [(str(len(promised)), str(len(given)), f"count of {side}s")]
+            else:
+                notes = [
+                    (a, b, f"{side} {i}")
+                    for i, (a, b) in enumerate(zip(promised, given, strict=True))
+                    if a != b
+                ]
+            for expected, found, what in notes:
+                yield self._problem(
+                    "other-interface",
+                    f"the {what} is not that of the API",
+                    ("found", found),
+                    ("expected", expected),
+                    hint="export the program with the inputs and outputs that the"
+                    " application gives and takes",
+                )
+
+
+def _name(value: TensorValue) -> str:
+    return value.extra.qualified_name if value.extra else ""
+
+
+def _inputs(method: Method) -> tuple[str, ...]:
+    given = caller_values(method)
+    return _ports(method, method.inputs, [i in given for i in method.inputs])
+
+
+def _outputs(method: Method) -> tuple[str, ...]:
+    return _ports(method, method.outputs, own_outputs(method))
+
+
+def _ports(
+    method: Method, indices: tuple[int, ...], given: Sequence[bool]
+) -> tuple[str, ...]:
+    return tuple(
+        _port(method, method.values[index], is_caller=is_caller)
+        for index, is_caller in zip(indices, given, strict=True)
+    )
+
+
+def _port(method: Method, value: Value, *, is_caller: bool = False) -> str:
+    if isinstance(value, TENSOR_LISTS):
+        items = (method.values[i] if i >= 0 else NoneValue() for i in value.items)
+        # The device tells no list of tensors from one that may have None.
+        return f"tensor list of ({', '.join(_port(method, item) for item in items)})"
+    if not isinstance(value, TensorValue):
+        return port_text(kind_name(type(value)))
+    return port_text(
+        "tensor",
+        value.dtype,
+        value.sizes,
+        value.dim_order,
+        is_dynamic=value.is_dynamic,
+        is_caller=is_caller,
+    )

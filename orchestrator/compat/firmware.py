@@ -1,0 +1,282 @@
+"""What a firmware can load besides its own models: kernels, memory, interfaces.
+
+The facts are pairs of texts, so that a lock can hold them one per line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.catalog.expressions.condition import check_condition
+from orchestrator.catalog.expressions.scratch_size import check_size
+from orchestrator.catalog.scratch_arguments import scratch_arguments
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey
+from orchestrator.core.operator import OperatorName, parse_schema
+from orchestrator.selection.resolution import TableEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.core.operator import OpSchema
+
+_ANY_KEY: Final = "any"
+_AND: Final = "; "
+CALLER_TEXT: Final = " in memory of the caller"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareMethod:
+    """The place of one method of one model.
+
+    Args:
+        model: Its model.
+        method: Its name.
+        state_bytes: Block for the method state.
+        arena_bytes: Arenas in order of their memory id, from 1.
+        inputs: What the API promises of each, as `port_text` has it.
+        outputs: Likewise.
+    """
+
+    model: str
+    method: str
+    state_bytes: int
+    arena_bytes: tuple[int, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchRule:
+    """How much scratch memory a kernel of the firmware needs.
+
+    Args:
+        operator: That it serves.
+        argument: The scratch argument.
+        isa: The firmware's.
+        expression: The size, as in `functions.yaml`.
+        schema: Op schema, which the expression's names are from.
+    """
+
+    operator: OperatorName
+    argument: str
+    isa: str
+    expression: str
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionRule:
+    """What the kernel of an operator requires of a call.
+
+    Args:
+        operator: That it serves.
+        conditions: As in `functions.yaml`.
+        schema: Op schema, which the names of conditions are from.
+    """
+
+    operator: OperatorName
+    conditions: tuple[str, ...]
+    schema: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firmware:
+    """What a firmware brings for programs.
+
+    Args:
+        pointer_bytes: Of its core.
+        kernels: Its kernel table; `function` is not known and "".
+        methods: Of its models, in order of the names.
+        delegates: (backend, state bytes) of its delegates, sorted.
+        data: Constants outside of the programs, by (model, name): dtype and bytes.
+        inline_constants: Its loader knows constants inside the flatbuffer.
+        scratch: Of kernels that need scratch memory, in order of the operators.
+        conditions: Of operators with one kernel, in their order.
+    """
+
+    pointer_bytes: int
+    kernels: tuple[TableEntry, ...]
+    methods: tuple[FirmwareMethod, ...]
+    delegates: tuple[tuple[str, int], ...] = ()
+    data: tuple[tuple[tuple[str, str], str], ...] = ()
+    inline_constants: bool = False
+    scratch: tuple[ScratchRule, ...] = ()
+    conditions: tuple[ConditionRule, ...] = ()
+
+    @property
+    def has_caller_memory(self) -> bool:
+        """Its loader knows inputs and outputs that lie in memory of the caller."""
+        return any(
+            text.endswith(CALLER_TEXT)
+            for method in self.methods
+            for text in (*method.inputs, *method.outputs)
+        )
+
+
+def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
+    """Pairs of a name and a text, sorted."""
+    found = {"pointer": f"{firmware.pointer_bytes} bytes"}
+    for entry in firmware.kernels:
+        key = _ANY_KEY if entry.key is None else str(entry.key)
+        dtypes = " ".join(d.name for d in sorted(entry.dtypes))
+        found[f"kernel {entry.operator} {key}"] = f"{entry.signature} {dtypes}".strip()
+    if firmware.inline_constants:
+        found["constants"] = "in segments and in the flatbuffer"
+    for rule in firmware.scratch:
+        found[f"schema {rule.operator}"] = rule.schema
+        found[f"scratch {rule.operator} {rule.argument}"] = (
+            f"{rule.isa} {rule.expression}"
+        )
+    for required in firmware.conditions:
+        found[f"schema {required.operator}"] = required.schema
+        found[f"requires {required.operator}"] = _AND.join(required.conditions)
+    for backend, state_bytes in firmware.delegates:
+        found[f"delegate {backend}"] = f"{state_bytes} bytes"
+    for method in firmware.methods:
+        name = f"{method.model}.{method.method}"
+        sizes = " ".join(map(str, method.arena_bytes))
+        found[f"memory {name}"] = f"{method.state_bytes} {sizes}".strip()
+        for side in ("input", "output"):
+            for index, text in enumerate(getattr(method, f"{side}s")):
+                found[f"{side} {name} {index:03}"] = text
+    for (model, constant), text in firmware.data:
+        found[f"data {model}.{constant}"] = text
+    return tuple(sorted(found.items()))
+
+
+def read_firmware(facts: Mapping[str, str]) -> Firmware:
+    """The firmware of these facts.
+
+    Raises:
+        ValueError: Facts are missing, or none of these.
+    """
+    kernels: list[TableEntry] = []
+    methods: list[FirmwareMethod] = []
+    delegates: list[tuple[str, int]] = []
+    data: list[tuple[tuple[str, str], str]] = []
+    scratch: list[ScratchRule] = []
+    conditions: list[ConditionRule] = []
+    for name, text in sorted(facts.items()):
+        kind, _, what = name.partition(" ")
+        if kind == "kernel":
+            kernels.append(_entry(what, text))
+        elif kind == "scratch":
+            scratch.append(_rule(what, text, facts))
+        elif kind == "requires":
+            conditions.append(_conditions(what, text, facts))
+        elif kind == "delegate":
+            delegates.append((what, int(text.partition(" ")[0])))
+        elif kind == "data":
+            model, _, constant = what.partition(".")
+            data.append(((model, constant), text))
+        elif kind == "memory":
+            model, _, method = what.rpartition(".")
+            state, *arenas = map(int, text.split())
+            methods.append(
+                FirmwareMethod(
+                    model=model,
+                    method=method,
+                    state_bytes=state,
+                    arena_bytes=tuple(arenas),
+                    inputs=_ports(facts, f"input {what} "),
+                    outputs=_ports(facts, f"output {what} "),
+                )
+            )
+    if "pointer" not in facts:
+        raise ValueError("the size of a pointer is missing")
+    return Firmware(
+        pointer_bytes=int(facts["pointer"].partition(" ")[0]),
+        kernels=tuple(kernels),
+        methods=tuple(methods),
+        delegates=tuple(delegates),
+        data=tuple(data),
+        inline_constants="constants" in facts,
+        scratch=tuple(scratch),
+        conditions=tuple(conditions),
+    )
+
+
+def _schema(operator: str, facts: Mapping[str, str]) -> OpSchema:
+    if f"schema {operator}" not in facts:
+        raise ValueError(f"the schema of {operator} is missing")
+    return parse_schema(facts[f"schema {operator}"])
+
+
+def _conditions(operator: str, text: str, facts: Mapping[str, str]) -> ConditionRule:
+    schema = _schema(operator, facts)
+    conditions = tuple(text.split(_AND))
+    for condition in conditions:
+        check_condition(condition, schema)
+    return ConditionRule(
+        operator=OperatorName.parse(operator),
+        conditions=conditions,
+        schema=schema.text,
+    )
+
+
+def _rule(what: str, text: str, facts: Mapping[str, str]) -> ScratchRule:
+    operator, _, argument = what.partition(" ")
+    isa, _, expression = text.partition(" ")
+    schema = _schema(operator, facts)
+    if argument not in {a.name for _, a in scratch_arguments(schema)}:
+        raise ValueError(f"{argument} is no scratch argument of {operator}")
+    check_size(expression, schema)
+    return ScratchRule(
+        operator=OperatorName.parse(operator),
+        argument=argument,
+        isa=isa,
+        expression=expression,
+        schema=schema.text,
+    )
+
+
+def _entry(what: str, text: str) -> TableEntry:
+    operator, _, key = what.partition(" ")
+    signature, _, dtypes = text.partition(" ")
+    try:
+        return TableEntry(
+            operator=OperatorName.parse(operator),
+            key=None if key == _ANY_KEY else KernelKey.parse(key),
+            function="",
+            signature=signature,
+            dtypes=frozenset(ScalarType[name] for name in dtypes.split()),
+        )
+    except KeyError as error:
+        raise ValueError(f"{error} is no dtype") from error
+
+
+def _ports(facts: Mapping[str, str], start: str) -> tuple[str, ...]:
+    return tuple(text for name, text in sorted(facts.items()) if name.startswith(start))
+
+
+def data_text(dtype: ScalarType, size_bytes: int) -> str:
+    """What a loader asks of a constant outside of the program."""
+    return f"{dtype.name} {size_bytes} bytes"
+
+
+def port_text(
+    kind: str,
+    dtype: ScalarType | None = None,
+    sizes: Iterable[int] = (),
+    dim_order: Iterable[int] = (),
+    *,
+    is_dynamic: bool = False,
+    is_caller: bool = False,
+) -> str:
+    """What an API promises of an input or output: the same text, the same port.
+
+    Args:
+        kind: `tensor`, `int`, and so on.
+        dtype: Of a tensor, like the rest.
+        sizes: Upper bounds if `is_dynamic`.
+        dim_order: From outermost to innermost in memory.
+        is_dynamic: The sizes may change.
+        is_caller: It lies in memory of the caller.
+    """
+    if dtype is None:
+        return kind
+    bound = "at most " if is_dynamic else ""
+    where = CALLER_TEXT if is_caller else ""
+    return f"{dtype.name} {bound}{list(sizes)} in order {list(dim_order)}{where}"

@@ -1,0 +1,27 @@
+"""Stage `compile`: what to compile and link, as text for ninja.
+
+This stage only writes down the build; ninja runs it. All paths are relative to
+ninja's folder, so that nothing of the machine reaches an object.
+"""
+
+from orchestrator.emit.compile.database import compile_commands
+from orchestrator.emit.compile.ninja import toolchain_text
+from orchestrator.emit.compile.plan import plan_compile
+from orchestrator.emit.compile.units import (
+    SOURCES,
+    TOOLCHAIN_FILE,
+    CompilePlan,
+    CompileUnit,
+    LibraryOptions,
+)
+
+__all__ = [
+    "SOURCES",
+    "TOOLCHAIN_FILE",
+    "CompilePlan",
+    "CompileUnit",
+    "LibraryOptions",
+    "compile_commands",
+    "plan_compile",
+    "toolchain_text",
+]

@@ -1,0 +1,58 @@
+"""The compilation database for editors."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from orchestrator.emit.compile.units import SOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.emit.compile.units import CompilePlan
+
+
+def compile_commands(
+    plan: CompilePlan,
+    *,
+    compiler: tuple[str, ...],
+    folder: str,
+    sources: str,
+    elsewhere: Mapping[str, str],
+) -> str:
+    """The compilation database for editors, on the sources people edit.
+
+    Args:
+        plan: What is compiled.
+        compiler: Its command.
+        folder: Ninja's, absolute.
+        sources: The one that holds runtime/ and kernels/, absolute.
+        elsewhere: Folders of it that are really somewhere else: `kernels/my_ops` and
+            its absolute path.
+    """
+    places = {f"{SOURCES}/{name}": path for name, path in elsewhere.items()}
+    places[SOURCES] = sources
+
+    def there(word: str) -> str:
+        option = "-I" if word.startswith("-I") else ""
+        path = word.removeprefix(option)
+        for name, place in places.items():
+            if path == name or path.startswith(f"{name}/"):
+                return f"{option}{place}{path.removeprefix(name)}"
+        return word
+
+    entries = [
+        {
+            "directory": folder,
+            "file": there(unit.source),
+            "output": unit.object,
+            "arguments": [
+                *compiler,
+                *(there(flag) for flag in unit.flags),
+                *("-c", there(unit.source), "-o", unit.object),
+            ],
+        }
+        for unit in plan.units
+    ]
+    return json.dumps(entries, indent=2) + "\n"

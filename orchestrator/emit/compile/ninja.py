@@ -1,0 +1,97 @@
+"""The build as text for ninja."""
+
+from __future__ import annotations
+
+import shlex
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from orchestrator.emit.compile.units import TOOLCHAIN_FILE
+
+if TYPE_CHECKING:
+    from orchestrator.emit.compile.units import CompileUnit
+    from orchestrator.targets.toolchain import Toolchain
+
+
+def ninja_text(
+    profile: str,
+    toolchain: Toolchain,
+    library: str,
+    *,
+    library_units: list[CompileUnit],
+    firmware_units: list[CompileUnit],
+    link_flags: tuple[str, ...],
+) -> str:
+    """Text of build.ninja.
+
+    Args:
+        profile: Its name.
+        toolchain: With which programs.
+        library: File name of the static library.
+        library_units: What is in it.
+        firmware_units: What is linked with it.
+        link_flags: Of the firmware.
+    """
+    from ninja.ninja_syntax import Writer  # noqa: PLC0415  # only real builds need it
+
+    out = StringIO()
+    n = Writer(out, width=1000)  # type: ignore[arg-type]  # takes any text file
+    n.comment(f"Build of profile {profile}. Do not edit.")
+    n.variable("ninja_required_version", "1.10")
+    n.variable("cxx", _command(toolchain.compiler))
+    n.variable("ar", _command(toolchain.archiver))
+    n.variable("ld", _command(toolchain.linker))
+    n.newline()
+    n.rule(
+        "cxx",
+        "$cxx $flags -MMD -MF $out.d -c $in -o $out",
+        description="compile $in",
+        depfile="$out.d",
+        deps="gcc",
+    )
+    n.rule("as", "$cxx $flags -c $in -o $out", description="assemble $in")
+    n.rule("ar", "rm -f $out && $ar rcsD $out $in", description="archive $out")
+    n.rule("link", "$ld $flags $in $libs -o $out", description="link $out")
+    n.newline()
+    for unit in (*library_units, *firmware_units):
+        n.build(
+            [unit.object],
+            "as" if unit.source.endswith(".S") else "cxx",
+            [unit.source],
+            implicit=[*unit.inputs, TOOLCHAIN_FILE],
+            variables={"flags": _command(unit.flags)},
+        )
+    n.newline()
+    n.build(
+        [library],
+        "ar",
+        [u.object for u in library_units],
+        implicit=[TOOLCHAIN_FILE],
+    )
+    builtins = ["obj/compiler_rt.o"] if toolchain.builtins else []
+    script = ["gen/firmware.ld"] if "gen/firmware.ld" in link_flags else []
+    n.build(
+        ["firmware.elf"],
+        "link",
+        [u.object for u in firmware_units] + [library, *builtins],
+        implicit=[*script, TOOLCHAIN_FILE],
+        implicit_outputs=["firmware.map"],
+        variables={
+            "flags": _command(link_flags),
+            "libs": "-lgcc" if "-nostdlib" in link_flags else "",
+        },
+    )
+    n.newline()
+    n.default(["firmware.elf", library])
+    return out.getvalue()
+
+
+def _command(words: tuple[str, ...]) -> str:
+    """Words as a shell reads them, as ninja reads that."""
+    return shlex.join(words).replace("$", "$$")
+
+
+def toolchain_text(toolchain: Toolchain) -> str:
+    """What tells toolchains apart: with it, what another one compiled is not used."""
+    lines = (f"{role} {digest}\n" for role, digest in toolchain.programs)
+    return f"{toolchain.version}\n{''.join(lines)}"

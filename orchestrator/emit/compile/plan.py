@@ -1,0 +1,389 @@
+"""Every source with its flags, and how they are linked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog.scratch_arguments import scratch_arguments
+from orchestrator.core.operator import ArgKind
+from orchestrator.emit.compile.ninja import ninja_text
+from orchestrator.emit.compile.switches import (
+    BESIDE_MODELS,
+    has_source,
+    port_switches,
+    smallest,
+    table_flags,
+    table_switches,
+)
+from orchestrator.emit.compile.units import (
+    SELECTED,
+    SOURCES,
+    CompilePlan,
+    CompileUnit,
+    LibraryOptions,
+    header_folders,
+    own_includes,
+)
+from orchestrator.method.compact import WIDE_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.method.compact import TableLayout
+    from orchestrator.program.program import Program
+    from orchestrator.selection.resolution import Resolution
+    from orchestrator.targets.cores import Target
+    from orchestrator.targets.toolchain import Toolchain
+
+_COMMON = (
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+    "-ffp-contract=off",  # the same floats on every target
+    "-fstack-usage",
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-Wshadow",
+    "-Wundef",
+)
+_CXX = (
+    "-std=c++17",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-threadsafe-statics",
+    "-fno-use-cxa-atexit",
+)
+# Vector code would not change results, but size, and on MVE the rounding of
+# subnormals.
+_BY_TOOLCHAIN = {
+    "gnu": ("-fno-tree-vectorize",),
+    "zig": ("-fno-vectorize", "-fno-slp-vectorize", "-fno-ident"),
+}
+_OPTIMIZE = {
+    ("size", "gnu"): ("-Os",),
+    ("size", "zig"): ("-Os",),
+    ("speed", "gnu"): ("-O2",),
+    ("speed", "zig"): ("-O2",),
+    ("debug", "gnu"): ("-Og", "-g", "-ffile-prefix-map=/proc/self/cwd=."),
+    ("debug", "zig"): ("-Og", "-g", "-fdebug-compilation-dir=."),
+}
+# The memory functions must not be turned into calls of themselves.
+_MEMORY_FUNCTIONS = {
+    "gnu": ("-fno-builtin", "-fno-tree-loop-distribute-patterns"),
+    "zig": ("-fno-builtin",),
+}
+# The size of enums in code that users bring is that of arm-none-eabi-gcc, whose
+# libraries it may call; clang has another one.
+_ARM_ENUMS = ("-fshort-enums",)
+# What we ask of our sources, but not of those that users bring.
+_OWN_WARNINGS = ("-Wconversion", "-Wshadow", "-Wundef")
+
+
+def plan_compile(
+    *,
+    profile: str,
+    target: Target,
+    toolchain: Toolchain,
+    resolution: Resolution,
+    runtime_sources: tuple[str, ...],
+    models: tuple[str, ...],
+    custom: Mapping[str, LibraryOptions] = MappingProxyType({}),
+    delegates: Mapping[str, LibraryOptions] = MappingProxyType({}),
+    traced: bool = False,
+    checked: bool = False,
+    scratch_checks: bool = False,
+    programs: Mapping[str, Program] = MappingProxyType({}),
+    caller_bytes: int = 0,
+    external: bool = False,
+    inline_constants: bool = False,
+    common_arenas: bool = False,
+    tables: TableLayout = WIDE_TABLES,
+) -> CompilePlan:
+    """List every compile and link step.
+
+    Args:
+        profile: Name of the profile.
+        target: What is built for.
+        toolchain: With which programs.
+        resolution: Names the kernel sources.
+        runtime_sources: Files under runtime/ by POSIX path relative to it: src/, the
+            platform's, app/ and, for freestanding targets, freestanding/.
+        models: Names of the models whose programs are linked.
+        custom: Kernel libraries that are not ours, by name.
+        delegates: How the sources of delegates are compiled, by backend.
+        traced: The product has hooks around every instruction.
+        checked: The product can compare what flash holds with what was linked.
+        scratch_checks: Kernels compare their scratch memory with what they need.
+        programs: By model name: tell whether an input or output is a list.
+        caller_bytes: Inputs and outputs in memory of the caller, of one method at
+            most: what the application of `run` has for them.
+        external: Programs leave constants outside, which the loader finds by name.
+        inline_constants: Programs have constants inside the flatbuffer.
+        common_arenas: Arenas of methods overlap.
+        tables: How tables of methods are laid out.
+    """
+    common = (
+        *target.isa.machine_flags,
+        f"-DORCH_ISA={target.isa.level}",
+        *table_flags(tables),
+        *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
+        *_OPTIMIZE[target.optimize, toolchain.name],
+        *_COMMON,
+        *_BY_TOOLCHAIN[toolchain.name],
+        *(_ARM_ENUMS if target.cpu.is_arm else ()),
+        *(() if target.board else ("-fno-pic",)),
+    )
+    flags = (*common, *_CXX)
+
+    def own_unit(source: str) -> CompileUnit:
+        switches = _switches(
+            source,
+            resolution,
+            traced=traced,
+            caller_bytes=caller_bytes,
+            inline_constants=inline_constants,
+        )
+        if source == _STATUS_TEXT and not scratch_checks:
+            switches += ("-DORCH_SCRATCH_CHECKS=0",)
+        if source == _RUNNER:
+            switches += ("-DORCH_CHECKS_IMAGE=1",) if checked else ()
+            switches += port_switches(programs.values())
+        if common_arenas and source == _LOADS_STATE:
+            switches = ("-DORCH_COMMON_ARENAS=1", *switches)
+        if external and source in _EXTERNAL_DATA:
+            switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
+        switches += table_switches(source, tables)
+        return _unit(source, (*flags, *switches), target, toolchain)
+
+    library_sources = tuple(
+        f"runtime/{s}"
+        for s in runtime_sources
+        if s.startswith("src/")
+        and has_source(s, tables, delegates=bool(resolution.delegates))
+    )
+    checking = _with_scratch(resolution) if scratch_checks else frozenset[str]()
+    kernel_units = [
+        _kernel_unit(
+            f"kernels/{library}",
+            source,
+            (*common, *(("-DORCH_CHECKS_SCRATCH=1",) * (library in checking))),
+            target,
+            custom.get(library),
+        )
+        for library, sources in resolution.sources
+        for source in sources
+    ]
+    delegate_units = [
+        _kernel_unit(
+            f"delegates/{code.backend}",
+            source,
+            common,
+            target,
+            _with_state(delegates[code.backend], code.state_bytes),
+        )
+        for code in (delegate.code for delegate in resolution.delegates)
+        for source in code.sources
+    ]
+    if delegate_units:
+        delegate_units.append(
+            _generated_unit("registered_delegates.cpp", flags, target)
+        )
+    firmware_sources = tuple(
+        f"runtime/{s}" for s in runtime_sources if not s.startswith("src/")
+    )
+    library_units = [
+        *(own_unit(s) for s in library_sources),
+        *kernel_units,
+        *delegate_units,
+        _generated_unit("api.cpp", flags, target),
+        _generated_unit("registered_kernels.cpp", flags, target),
+        CompileUnit(
+            "gen/src/models.S",
+            "obj/gen/src/models.S.o",
+            tuple(f for f in common if not f.startswith(("-W", "-fstack"))),
+            tuple(f"models/{m}.pte" for m in models),
+        ),
+    ]
+    firmware_units = [own_unit(s) for s in firmware_sources]
+    link_flags = _link_flags(target, toolchain)
+    library = f"lib{profile}.a"
+    return CompilePlan(
+        units=(*library_units, *firmware_units),
+        library=library,
+        flags=flags,
+        link_flags=link_flags,
+        ninja=ninja_text(
+            profile,
+            toolchain,
+            library,
+            library_units=library_units,
+            firmware_units=firmware_units,
+            link_flags=link_flags,
+        ),
+        sources=tuple(
+            sorted(
+                unit.source.removeprefix(f"{SOURCES}/")
+                for unit in (*library_units, *firmware_units)
+                if unit.source.startswith(f"{SOURCES}/")
+            )
+        ),
+    )
+
+
+_RUNNER = "runtime/app/runner.cpp"
+_TRACED = frozenset({"runtime/src/executor.cpp", _RUNNER})
+_DELEGATING = frozenset(
+    f"runtime/src/{name}.cpp"
+    for name in ("executor", "load_delegates", "load_method", "load_values")
+)
+
+
+def _with_state(options: LibraryOptions, state_bytes: int) -> LibraryOptions:
+    state = f"ORCH_DELEGATE_STATE_BYTES={state_bytes}"
+    return replace(options, defines=(*options.defines, state))
+
+
+_STATUS_TEXT = "runtime/src/error.cpp"
+
+
+def _with_scratch(resolution: Resolution) -> frozenset[str]:
+    """Kernel libraries of which a kernel is linked that has scratch memory."""
+    return frozenset(
+        binding.kernel.library
+        for operator in resolution.operators
+        if scratch_arguments(operator.schema)
+        for binding in operator.bindings
+    )
+
+
+_CALLER_IO = frozenset(
+    f"runtime/src/{name}.cpp"
+    for name in ("error", "load_method", "load_values", "model")
+)
+_INLINE_CONSTANTS = frozenset(
+    f"runtime/src/{name}.cpp" for name in ("load_values", "program")
+)
+_LOADS_STATE = "runtime/src/load_values.cpp"
+_EXTERNAL_DATA = frozenset(
+    f"runtime/src/{name}.cpp" for name in ("load_method", "load_values", "model")
+)
+
+
+def _switches(
+    source: str,
+    resolution: Resolution,
+    *,
+    traced: bool,
+    caller_bytes: int,
+    inline_constants: bool,
+) -> tuple[str, ...]:
+    """Macros of a source of the runtime: what a product does not need, or adds."""
+    found: tuple[str, ...] = ()
+    if source in _CALLER_IO and not caller_bytes:
+        found = ("-DORCH_CALLER_IO=0",)
+    if source in _INLINE_CONSTANTS and not inline_constants:
+        found = (*found, "-DORCH_INLINE_CONSTANTS=0")
+    if source == _RUNNER and caller_bytes:
+        found = (*found, f"-DORCH_CALLER_BYTES={caller_bytes}")
+    if traced and source in _TRACED:
+        found = (*found, "-DORCH_TRACE=1")
+    if resolution.delegates and source in _DELEGATING:
+        found = (*found, "-DORCH_DELEGATES=1")
+    return (*found, *_settles(source, resolution))
+
+
+def _settles(source: str, resolution: Resolution) -> tuple[str, ...]:
+    """Whether numbers have to be settled that kernels return."""
+    if source != "runtime/src/load_method.cpp":
+        return ()
+    returned = {e.signature.partition(">")[2] for e in resolution.table_entries}
+    if returned & {ArgKind.SCALAR, ArgKind.BOOL, ArgKind.FLOAT}:
+        return ()
+    return ("-DORCH_SETTLES_RESULTS=0",)
+
+
+def _triple(target: Target) -> str:
+    import platform  # noqa: PLC0415  # only hosts need it
+
+    return target.cpu.clang_triple.format(machine=platform.machine())
+
+
+def _unit(
+    source: str, flags: tuple[str, ...], target: Target, toolchain: Toolchain
+) -> CompileUnit:
+    path = PurePosixPath(source)
+    includes = own_includes(target)
+    if source.startswith("runtime/freestanding/"):
+        flags = (*flags, *_MEMORY_FUNCTIONS[toolchain.name])
+    elif toolchain.name == "zig" and source.startswith(BESIDE_MODELS):
+        flags = smallest(flags)
+    if source.startswith("runtime/platform/"):
+        includes = (*includes, f"-I{SOURCES}/{path.parent}")
+    return CompileUnit(f"{SOURCES}/{source}", f"obj/{source}.o", (*flags, *includes))
+
+
+def _kernel_unit(
+    folder: str,
+    source: str,
+    common: tuple[str, ...],
+    target: Target,
+    options: LibraryOptions | None,
+) -> CompileUnit:
+    """A source of a kernel library or delegate; ours have no `options`."""
+    kind, _, library = folder.partition("/")
+    includes = own_includes(target) if options is None else header_folders(target)
+    if kind == "kernels":
+        includes = (f"-I{SELECTED}/{library}", *includes)
+    language: tuple[str, ...] = _CXX
+    if options is not None:
+        common = tuple(flag for flag in common if flag not in _OWN_WARNINGS)
+        includes += tuple(_folder(f"-I{SOURCES}/{folder}", f) for f in options.include)
+        includes += tuple(f"-D{define}" for define in options.defines)
+        if source.endswith(".c"):
+            language = ("-x", "c", "-std=c11")
+        elif source.endswith(".S"):
+            language = ()
+    return CompileUnit(
+        f"{SOURCES}/{folder}/{source}",
+        f"obj/{folder}/{source}.o",
+        (*common, *language, *includes),
+    )
+
+
+def _folder(above: str, name: str) -> str:
+    return above if name == "." else f"{above}/{name}"
+
+
+def _generated_unit(name: str, flags: tuple[str, ...], target: Target) -> CompileUnit:
+    flags = (*flags, *own_includes(target))
+    return CompileUnit(f"gen/src/{name}", f"obj/gen/src/{name}.o", flags)
+
+
+def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
+    if toolchain.name == "zig":
+        script = (
+            ("-T", "gen/firmware.ld", "-z", "max-page-size=4")
+            if target.board
+            else ("-static", "-z", "noexecstack")
+        )
+        return (*script, "--gc-sections", "-Map=firmware.map", "--build-id=none")
+    common = (
+        "-Wl,--gc-sections",
+        "-Wl,-Map=firmware.map",
+        "-Wl,--build-id=none",
+    )
+    if target.board:
+        return (
+            *target.isa.machine_flags,
+            "-nostdlib",
+            "-T",
+            "gen/firmware.ld",
+            *common,
+            "-Wl,--no-warn-rwx-segments",
+        )
+    return (*target.isa.machine_flags, "-no-pie", *common)

@@ -1,0 +1,75 @@
+"""Macros that leave out of the runtime what the tables of a product do not need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.program.interface import has_lists, has_tensors_only
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orchestrator.method.compact import TableLayout
+    from orchestrator.program.program import Program
+
+ONLY_FOR_DELEGATES = "src/load_delegates.cpp"
+_LOADER = frozenset(
+    {
+        "src/find_kernel.cpp",
+        ONLY_FOR_DELEGATES,
+        "src/load_method.cpp",
+        "src/load_values.cpp",
+        "src/program.cpp",
+    }
+)
+"""Sources that products without a program to load do not have."""
+
+BESIDE_MODELS = ("runtime/app/", "runtime/platform/")
+"""Where the sources are that no inference waits for."""
+
+
+def smallest(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Flags of clang for fewer bytes than with -Os, if they have that.
+
+    Functions share no code: nobody could tell the stack of that.
+    """
+    if "-Os" not in flags:
+        return flags
+    return (*("-Oz" if f == "-Os" else f for f in flags), "-mno-outline")
+
+
+def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
+    """Whether a product has a file of runtime/src.
+
+    Args:
+        source: By path relative to runtime/.
+        tables: Of the product.
+        delegates: It links some.
+    """
+    return (delegates or source != ONLY_FOR_DELEGATES) and (
+        not tables.compact or source not in _LOADER
+    )
+
+
+def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
+    """Macros of the application: what inputs and outputs there are."""
+    methods = [method for program in programs for method in program.methods]
+    if any(map(has_lists, methods)):
+        return ("-DORCH_LISTS=1",)
+    tensors = bool(methods) and all(map(has_tensors_only, methods))
+    return ("-DORCH_TENSORS_ONLY=1",) if tensors else ()
+
+
+def table_flags(tables: TableLayout) -> tuple[str, ...]:
+    """What all sources of a product have to agree on."""
+    flags = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
+    return flags if tables.dynamic_sizes else (*flags, "-DORCH_DYNAMIC_SIZES=0")
+
+
+def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
+    """Macros of one source of the runtime."""
+    if source == "runtime/src/executor.cpp" and not tables.control_flow:
+        return ("-DORCH_CONTROL_FLOW=0",)
+    if source == "runtime/src/model.cpp" and not tables.initial_bytes:
+        return ("-DORCH_INITIAL_BYTES=0",)
+    return ()

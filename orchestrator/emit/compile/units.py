@@ -1,0 +1,82 @@
+"""What there is to compile, and where it lies in ninja's folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.targets.cores import Target
+
+SOURCES = "src"
+"""Folder in ninja's folder with copies of runtime/ and kernels/."""
+TOOLCHAIN_FILE = "toolchain.txt"
+"""File in ninja's folder on which everything depends: `toolchain_text`."""
+
+SELECTED = "gen/selected"
+"""Folder with a folder per kernel library: the dtypes of its kernels."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CompileUnit:
+    """One source and its object, relative to ninja's folder."""
+
+    source: str
+    object: str
+    flags: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryOptions:
+    """How the sources of a custom kernel library are compiled.
+
+    Args:
+        include: Folders of headers, relative to the library's folder.
+        defines: Macros, `NAME` or `NAME=VALUE`.
+    """
+
+    include: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompilePlan:
+    """Everything ninja has to do.
+
+    Args:
+        units: Library and firmware, in order.
+        library: `lib<profile>.a`.
+        flags: Of every compile, without paths of the machine: in the lock file.
+        link_flags: Of the firmware.
+        ninja: Text of build.ninja.
+        sources: Every source, relative to the folder of runtime/ and kernels/.
+    """
+
+    units: tuple[CompileUnit, ...]
+    library: str
+    flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    ninja: str
+    sources: tuple[str, ...]
+
+
+_FOLDERS = (
+    "-Igen/include",
+    f"-I{SOURCES}/runtime/include",
+    f"-I{SOURCES}/runtime/src",
+    f"-I{SOURCES}/kernels",
+)
+_FREESTANDING_FOLDER = f"-I{SOURCES}/runtime/freestanding"
+# Our objects have no enums whose size is open, and say so.
+_ARM_ATTRIBUTES = ("-include", f"{SOURCES}/runtime/src/attributes.h")
+
+
+def header_folders(target: Target) -> tuple[str, ...]:
+    """Where every source finds its headers."""
+    return (*_FOLDERS, *((_FREESTANDING_FOLDER,) if target.freestanding else ()))
+
+
+def own_includes(target: Target) -> tuple[str, ...]:
+    """The same for our own sources, with the header that all of them have."""
+    return (*header_folders(target), *(_ARM_ATTRIBUTES if target.cpu.is_arm else ()))

@@ -1,0 +1,234 @@
+"""Functions of a method: what include/<profile>.h declares."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from orchestrator.emit.generate.caller import (
+    check_memory,
+    clear_memory,
+    set_function,
+    set_memory,
+)
+from orchestrator.emit.generate.load_function import load_function
+from orchestrator.emit.generate.ports import (
+    C_TYPES,
+    ApiMethod,
+    Port,
+    accessor,
+    c_item,
+    c_parameters,
+    c_scalar,
+    run_at_parameters,
+    run_parameters,
+)
+from orchestrator.program.interface import NUMBER_LISTS
+from orchestrator.program.values import IntListValue, StringValue, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
+    """Definitions of all functions of a method."""
+    entry = f"orch::{method.base}_method"
+    ports = method.ports
+    inputs = [p for p in ports if p.is_input]
+    outputs = [p for p in ports if not p.is_input]
+    parameters = _defined(c_parameters(method))
+    body = [
+        f"orch_status {method.base}({parameters}) {{",
+        f"  const orch::ModelMethod& method = {entry};",
+        "  orch::Error error = orch::prepare(method);",
+    ]
+    for port in inputs:
+        if port.is_given:
+            body += [*set_memory(port), *_resized(port)]
+            continue
+        body += [
+            "  if (error == orch::Error::Ok) {",
+            *(f"    {line}" for line in _give_input(port)),
+            "  }",
+        ]
+    for port in outputs:
+        body += set_memory(port) if port.is_given else ()
+    body += [
+        *check_memory(method),
+        "  if (error == orch::Error::Ok) {",
+        "    error = orch::run(method).error;",
+        "  }",
+    ]
+    for port in outputs:
+        if port.is_given and not _resized(port):
+            continue  # it is where it belongs
+        body += [
+            "  if (error == orch::Error::Ok) {",
+            *(f"    {line}" for line in _get_output(port)),
+            "  }",
+        ]
+    body += [*clear_memory(method), "  return status(error);", "}"]
+    for port in ports:
+        for line in _accessors(method, port):
+            body.append(line)
+    body += [
+        "",
+        f"orch_status {method.base}_run({_defined(run_parameters(method))}) {{",
+        *_prepared(entry, inputs),
+        *check_memory(method),
+        "  if (error == orch::Error::Ok) {",
+        "    error = orch::run(method).error;",
+        "  }",
+        "  return status(error);",
+        "}",
+        "",
+        f"orch_status {method.base}_run_at({_defined(run_at_parameters(method))}) {{",
+        *_prepared(entry, inputs),
+        "  *instruction = UINT32_MAX;",
+        *check_memory(method),
+        "  if (error == orch::Error::Ok) {",
+        "    const orch::RunStatus run = orch::run(method);",
+        "    error = run.error;",
+        "    if (error != orch::Error::Ok) *instruction = run.instruction;",
+        "  }",
+        "  return status(error);",
+        "}",
+    ]
+    if not is_linked:
+        body += ["", *load_function(entry, method)]
+    return "\n".join(body)
+
+
+def _prepared(entry: str, inputs: list[Port]) -> list[str]:
+    """A loaded method with everything that is not written through a pointer."""
+    body = [
+        f"  const orch::ModelMethod& method = {entry};",
+        "  orch::Error error = orch::prepare(method);",
+    ]
+    for port in inputs:
+        body += _resized(port)
+        if not isinstance(port.value, TensorValue):
+            body += [
+                "  if (error == orch::Error::Ok) {",
+                f"    {_set_scalar(port)}",
+                "  }",
+            ]
+    return body
+
+
+def _resized(port: Port) -> list[str]:
+    """Gives an input whose sizes change those that the caller told."""
+    if not (isinstance(port.value, TensorValue) and port.value.is_dynamic):
+        return []
+    return [
+        "  if (error == orch::Error::Ok) {",
+        f"    error = orch::resize({port.place}.tensor(),",
+        f"                         {{{port.name}_sizes, {len(port.value.sizes)}}});",
+        "  }",
+    ]
+
+
+def _defined(parameters: str) -> str:
+    """Parameters of a declaration as those of its definition in C++."""
+    if parameters == "void":
+        return ""
+    return re.sub(r"ORCH_AT_LEAST\((\d+)\)", r"\1", parameters)
+
+
+def _set_scalar(port: Port) -> str:
+    kind = accessor(port.value)
+    value = f"{port.name} != 0" if kind == "bool" else port.name
+    return f"{port.place}.set_{kind}({value});"
+
+
+def _give_input(port: Port) -> list[str]:
+    """Copies a parameter to where the method reads it."""
+    value = port.value
+    if not isinstance(value, TensorValue):
+        return [_set_scalar(port)]
+    sizes = f"{port.place}.tensor().sizes()"
+    if value.is_dynamic:
+        sizes = f"{{{port.name}_sizes, {len(value.sizes)}}}"
+    if port.item is not None:
+        return [
+            f"error = orch::write_tensor({port.place}.tensor(),",
+            f"                           {port.name}, {sizes});",
+        ]
+    return [
+        f"error = orch::set_input(method, {port.index}, {port.name},",
+        f"                        {sizes});",
+    ]
+
+
+def _accessors(method: ApiMethod, port: Port) -> Iterator[str]:
+    """Functions that reach a port where it is."""
+    value = port.value
+    name = f"{method.base}_{port.name}"
+    if port.is_given:
+        yield ""
+        yield from set_function(f"orch::{method.base}_method", method, port)
+    elif isinstance(value, TensorValue):
+        c_type = C_TYPES[value.dtype]
+        declared = f"{c_type}*" if port.is_input else f"const {c_type}*"
+        result = f"{port.place}.tensor().mutable_data<{c_type}>()"
+        yield from _accessor(method, f"{declared} {name}(void)", result)
+    elif port.is_input:
+        return  # a parameter of run
+    elif isinstance(value, IntListValue):
+        result = f"orch::list_int(method, {port.index}, index)"
+        yield from _accessor(method, f"int64_t {name}_item(uint32_t index)", result)
+        yield from _count(method, port, "count")
+    elif isinstance(value, (StringValue, *NUMBER_LISTS)):
+        c_type = "char" if isinstance(value, StringValue) else c_item(value)
+        result = f"static_cast<const {c_type}*>({port.place}.list().items)"
+        yield from _accessor(method, f"const {c_type}* {name}(void)", result)
+        end = "length" if isinstance(value, StringValue) else "count"
+        yield from _count(method, port, end)
+    else:
+        result = f"{port.place}.to_{accessor(value)}()"
+        yield from _accessor(method, f"{c_scalar(value)} {name}(void)", result)
+
+
+def _count(method: ApiMethod, port: Port, end: str) -> Iterator[str]:
+    declared = f"uint32_t {method.base}_{port.name}_{end}(void)"
+    return _accessor(method, declared, f"{port.place}.list().count")
+
+
+def _accessor(method: ApiMethod, declared: str, result: str) -> Iterator[str]:
+    yield ""
+    yield f"{declared} {{"
+    yield f"  const orch::ModelMethod& method = orch::{method.base}_method;"
+    nothing = "nullptr" if "*" in declared else "0"
+    yield f"  if (orch::prepare(method) != orch::Error::Ok) return {nothing};"
+    yield f"  return {result};"
+    yield "}"
+
+
+def _get_output(port: Port) -> list[str]:
+    value, source = port.value, port.place
+    if port.is_given:
+        return [f"orch::get_sizes(method, {port.index}, {port.name}_sizes);"]
+    if isinstance(value, TensorValue):
+        sizes = f"{port.name}_sizes" if value.is_dynamic else "nullptr"
+        if port.item is not None:
+            return [
+                f"error = orch::read_tensor({source}.tensor(), {port.name},",
+                f"                          {value.size_bytes}, {sizes});",
+            ]
+        return [
+            f"error = orch::get_output(method, {port.index}, {port.name},",
+            f"                         {value.size_bytes}, {sizes});",
+        ]
+    if isinstance(value, IntListValue):
+        return [
+            f"error = orch::get_ints(method, {port.index}, {port.name},",
+            f"                       {max(port.most_items, 1)}, {port.name}_count);",
+        ]
+    if isinstance(value, (StringValue, *NUMBER_LISTS)):
+        is_text = isinstance(value, StringValue)
+        c_type = "char" if is_text else c_item(value)
+        return [
+            f"*{port.name} = static_cast<const {c_type}*>({source}.list().items);",
+            f"*{port.name}_{'length' if is_text else 'count'} = {source}.list().count;",
+        ]
+    return [f"*{port.name} = {source}.to_{accessor(value)}();"]

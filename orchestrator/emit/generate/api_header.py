@@ -1,0 +1,299 @@
+"""The header a firmware engineer sees: include/<profile>.h."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.emit.artifact import GeneratedFile, comment_text
+from orchestrator.emit.generate.caller import (
+    FORWARD_TEXT,
+    SET_TEXT,
+    cpp_setters,
+    set_declarations,
+)
+from orchestrator.emit.generate.integrity import (
+    check_declaration,
+    check_method_declaration,
+    cpp_check,
+)
+from orchestrator.emit.generate.names import cpp_name, cpp_namespace
+from orchestrator.emit.generate.ports import (
+    C_TYPES,
+    ApiMethod,
+    Port,
+    api_methods,
+    c_item,
+    c_parameters,
+    c_scalar,
+    memory_of,
+    parameter,
+    run_at_parameters,
+    run_parameters,
+)
+from orchestrator.emit.generate.shared import common_constant
+from orchestrator.emit.generate.target_check import target_check
+from orchestrator.memory.plan import identifier
+from orchestrator.program.interface import NUMBER_LISTS
+from orchestrator.program.values import IntListValue, StringValue, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from orchestrator.memory.plan import MemoryPlan, MethodMemory
+    from orchestrator.program.program import Program
+    from orchestrator.selection.resolution import Missing
+    from orchestrator.targets.cores import Target
+
+
+END: Final = "#undef ORCH_AT_LEAST"
+"""What the header ends with; what is known after linking goes before it."""
+
+
+def api_header(
+    profile: str,
+    head: str,
+    programs: Mapping[str, Program],
+    memory: MemoryPlan,
+    missing: Sequence[Missing] = (),
+    *,
+    linked: Collection[str] = (),
+    traced: bool = False,
+    checked: bool = False,
+    target: Target | None = None,
+    limits: Mapping[str, int] = MappingProxyType({}),
+) -> GeneratedFile:
+    """The public header: constants for every buffer, typed functions, C and C++.
+
+    Methods of models in `linked` take no other program: they are prelinked. With
+    `traced` it declares the hooks, and numbers the methods as these get them; with
+    `checked`, the functions that compare flash with what was linked; with `target`
+    it refuses programs for a core that cannot run the library. `limits`: by model,
+    how many instructions a run executes; 0: any number.
+    """
+    guard = f"{identifier(profile).upper()}_H_"
+    methods = api_methods(profile, programs, checked=checked)
+    parts = [
+        f"/* {head} */",
+        f"#ifndef {guard}\n#define {guard}",
+        *([target_check(profile, target)] if target else []),
+        "#include <stdint.h>",
+        '#include "orch/status.h"' + ('\n#include "orch/trace.h"' if traced else ""),
+        "#ifdef __cplusplus\n"
+        "#define ORCH_AT_LEAST(count) count\n"
+        'extern "C" {\n'
+        "#else\n"
+        "#define ORCH_AT_LEAST(count) static count\n"
+        "#endif",
+        "#ifdef __cplusplus\n"
+        '#define ORCH_ASSERT(what) static_assert(what, "what the build computed")\n'
+        "#elif __STDC_VERSION__ >= 201112L\n"
+        '#define ORCH_ASSERT(what) _Static_assert(what, "what the build computed")\n'
+        "#else /* C99 */\n"
+        "#define ORCH_ASSERT(what) extern const char orch_assert[(what) ? 1 : -1]\n"
+        "#endif",
+        f"/* All static RAM of the models: arenas and method states. */\n"
+        f"#define {identifier(profile).upper()}_RAM_BYTES"
+        f" {memory.arena_bytes + memory.state_bytes}",
+    ]
+    if memory.common:
+        sizes = "".join(
+            f"\n#define {common_constant(profile, c.name)} {c.size_bytes}"
+            for c in memory.common
+        )
+        parts.append(
+            "/* Arenas of methods overlap here. Methods must not run at the same\n"
+            " * time, and a run overwrites inputs and outputs of all other methods:\n"
+            f" * read them before. */{sizes}"
+        )
+    if missing:
+        lines = "".join(f" *   {comment_text(str(m))}\n" for m in missing)
+        parts.append(
+            "/* Not in this product, as its profile allows. Methods that call it do\n"
+            f" * not load:\n{lines} */\n"
+            f"#define {identifier(profile).upper()}_MISSING {len(missing)}"
+        )
+    if traced and methods:
+        numbers = (
+            f"\n#define {m.base.upper()}_METHOD {i}" for i, m in enumerate(methods)
+        )
+        parts.append(
+            f"/* Methods, as orch_trace_record is told of them. */{''.join(numbers)}"
+        )
+    if checked:
+        parts.append(check_declaration(profile))
+    for m in methods:
+        limit = limits.get(m.model, 0)
+        parts.append(
+            _c_method(m, memory_of(memory, m), is_linked=m.model in linked, limit=limit)
+        )
+        if checked:
+            parts.append(check_method_declaration(m))
+    if methods:
+        parts.append(_total(profile, methods, memory))
+    parts += [
+        '#ifdef __cplusplus\n}  // extern "C"\n#endif',
+        "#if defined(__cplusplus) && !defined(ORCH_C_ONLY)",
+        *([cpp_check(profile, programs)] if checked else []),
+        *(_cpp_method(profile, m) for m in methods),
+        "#endif",
+        f"{END}\n#undef ORCH_ASSERT",
+        f"#endif /* {guard} */",
+    ]
+    return GeneratedFile(f"gen/include/{profile}.h", "\n\n".join(parts) + "\n")
+
+
+def _c_method(
+    method: ApiMethod, memory: MethodMemory, *, is_linked: bool, limit: int
+) -> str:
+    upper = method.base.upper()
+    lines = [f"/* Model {method.model}, method {method.method.name}. */"]
+    lines += [f"/* {comment_text(remark)} */" for remark in method.remarks]
+    for port in method.ports:
+        lines.append(f"/* {port.name}: {port.comment} */")
+        if isinstance(port.value, TensorValue):
+            count = f"{upper}_{port.name.upper()}_COUNT"
+            lines += [
+                f"#define {count} {port.value.numel}",
+                f"#define {upper}_{port.name.upper()}_BYTES {port.value.size_bytes}",
+                f"ORCH_ASSERT({count} * sizeof({C_TYPES[port.value.dtype]})\n"
+                f"            == {upper}_{port.name.upper()}_BYTES);",
+            ]
+        elif isinstance(port.value, NUMBER_LISTS):
+            lines.append(f"#define {upper}_{port.name.upper()}_COUNT {port.most_items}")
+    lines += [
+        f"/* Arena {a.memory_id} holds state that these methods share:"
+        f" {', '.join(a.shared)}. They\n"
+        " * must not run at the same time. */"
+        for a in memory.arenas
+        if a.shared
+    ]
+    lines += [
+        f"#define {upper}_ARENA{a.memory_id}_BYTES {a.size_bytes}"
+        for a in memory.arenas
+    ]
+    lines.append(f"#define {upper}_STATE_BYTES {memory.state_bytes}")
+    lines.append(f"#define {upper}_TEMPORARY_BYTES {memory.temporary_bytes}")
+    if not is_linked:
+        lines.append(_limit_text(upper, limit))
+    does = "\n/* Copies the inputs in, runs the method, copies the outputs out. */\n"
+    if method.given:
+        does = FORWARD_TEXT
+    lines.append(f"{does}orch_status {method.base}({c_parameters(method)});")
+    if method.given:
+        lines.append(SET_TEXT + "\n".join(set_declarations(method)))
+    lines.append(
+        "\n/* The same without copies: write to the inputs, run, read the outputs.\n"
+        " * Inputs have to be written before every run: the run reuses their memory.\n"
+        " * Pointers are null if the method cannot be loaded; run tells why. */"
+    )
+    if any(
+        not p.is_input and not isinstance(p.value, TensorValue) for p in method.ports
+    ):
+        lines.append("/* Numbers and counts are 0 then. */")
+    for port in method.ports:
+        if not port.is_given:
+            lines += _accessors(method, port)
+    lines.append(f"orch_status {method.base}_run({run_parameters(method)});")
+    lines.append(
+        "/* Run, and tell which instruction failed; UINT32_MAX: none did. With it\n"
+        " * `orchestrator decode` explains the status. */\n"
+        f"orch_status {method.base}_run_at({run_at_parameters(method)});"
+    )
+    lines.append(_reset_text(method) if is_linked else _load_text(method))
+    return "\n".join(lines)
+
+
+def _limit_text(upper: str, limit: int) -> str:
+    if not limit:
+        return "/* A run of a program that loops for ever does not end. */"
+    return (
+        "/* A run ends with ORCH_INSTRUCTION_LIMIT when it has executed so many\n"
+        " * instructions of the program and there are more. */\n"
+        f"#define {upper}_MAX_INSTRUCTIONS {limit}"
+    )
+
+
+def _load_text(method: ApiMethod) -> str:
+    return (
+        "\n/* Loads the method out of another program with the same inputs and\n"
+        " * outputs: it runs in place of the linked one. It lies at a multiple of\n"
+        " * 16 and stays there. If it cannot be loaded, the next call loads the\n"
+        " * linked one; to go back to that, load null. Either begins with its\n"
+        " * initial state. */\n"
+        f"orch_status {method.base}_load(const void* program, uint32_t size);"
+    )
+
+
+def _reset_text(method: ApiMethod) -> str:
+    return (
+        "\n/* Gives the method, and those that share its state, the state of before\n"
+        " * the first call. What was written to inputs is gone. */\n"
+        f"orch_status {method.base}_reset(void);"
+    )
+
+
+def _accessors(method: ApiMethod, port: Port) -> Iterable[str]:
+    """Declarations of what reaches a port where it is."""
+    name, value = f"{method.base}_{port.name}", port.value
+    if isinstance(value, TensorValue):
+        const = "" if port.is_input else "const "
+        yield f"{const}{C_TYPES[value.dtype]}* {name}(void);"
+    elif port.is_input:
+        return  # a parameter of run
+    elif isinstance(value, StringValue):
+        yield f"const char* {name}(void);"
+        yield f"uint32_t {name}_length(void);"
+    elif isinstance(value, IntListValue):
+        yield f"int64_t {name}_item(uint32_t index);"
+        yield f"uint32_t {name}_count(void);"
+    elif isinstance(value, NUMBER_LISTS):
+        yield f"const {c_item(value)}* {name}(void);"
+        yield f"uint32_t {name}_count(void);"
+    else:
+        yield f"{c_scalar(value)} {name}(void);"
+
+
+def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> str:
+    """The blocks of all methods are all static RAM of the models."""
+    blocks = [common_constant(profile, c.name) for c in memory.common]
+    blocks += [
+        f"{method.base.upper()}_{block}_BYTES"
+        for method in methods
+        for block in (
+            *(f"ARENA{a.memory_id}" for a in memory_of(memory, method).own_arenas),
+            "STATE",
+        )
+    ]
+    total = f"{identifier(profile).upper()}_RAM_BYTES"
+    # A line for each, so that the order of models changes nothing but that of lines.
+    lines = "".join(f"            + {block}\n" for block in blocks)
+    return f"ORCH_ASSERT({total} == 0\n{lines});"
+
+
+def _cpp_method(profile: str, method: ApiMethod) -> str:
+    ports = method.ports
+    parameters = ", ".join(t for p in ports for t in parameter(p, bound="{}"))
+    arguments = ", ".join(_argument_names(ports))
+    # Not `outer::inner {`, which C++11 does not have.
+    outer, inner = cpp_namespace(profile), cpp_name(method.model)
+    return (
+        f"namespace {outer} {{\nnamespace {inner} {{\n"
+        f"/// {method.base} with arrays of checked length.\n"
+        f"inline orch_status {cpp_name(method.method.name)}({parameters}) {{\n"
+        f"  return ::{method.base}({arguments});\n"
+        "}\n"
+        f"{''.join(cpp_setters(method))}"
+        f"}}  // namespace {inner}\n}}  // namespace {outer}"
+    )
+
+
+def _argument_names(ports: list[Port]) -> Iterable[str]:
+    for port in ports:
+        yield port.name
+        if isinstance(port.value, TensorValue) and port.value.is_dynamic:
+            yield f"{port.name}_sizes"
+        elif isinstance(port.value, StringValue):
+            yield f"{port.name}_length"
+        elif isinstance(port.value, NUMBER_LISTS):
+            yield f"{port.name}_count"

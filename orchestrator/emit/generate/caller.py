@@ -1,0 +1,90 @@
+"""Functions for inputs and outputs in memory of the caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.emit.generate.names import cpp_name
+from orchestrator.emit.generate.ports import C_TYPES
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.emit.generate.ports import ApiMethod, Port
+
+FORWARD_TEXT: Final = """
+/* Runs the method. What is in your memory is read and written in place; the rest is
+ * copied in and out. Misaligned: an array must lie at a multiple of the size of its
+ * elements. Arrays must not overlap. The method keeps no pointer to them. */
+"""
+SET_TEXT: Final = """
+/* Gives an input or output its memory, at a multiple of the size of its elements, with
+ * the bytes that the constants above tell. It keeps it until another is set, null takes
+ * it away, or the function above runs. A run without all of them is MemoryNotSet. */
+"""
+
+
+def set_parameter(port: Port, *, bound: str = "") -> str:
+    """The pointer that is set, or with a bound a reference to an array in C++."""
+    value = port.value
+    assert isinstance(value, TensorValue)  # noqa: S101  # no other port is given
+    const = "const " if port.is_input else ""
+    c_type = C_TYPES[value.dtype]
+    if not bound:
+        return f"{const}{c_type}* memory"
+    return f"{const}{c_type} (&memory)[{bound.format(value.numel)}]"
+
+
+def set_declarations(method: ApiMethod) -> Iterator[str]:
+    """Declarations of the header."""
+    for port in method.given:
+        name = f"{method.base}_set_{port.name}"
+        yield f"orch_status {name}({set_parameter(port)});"
+
+
+def cpp_setters(method: ApiMethod) -> Iterator[str]:
+    """The same in C++, for arrays of checked length."""
+    for port in method.given:
+        name = f"{method.base}_set_{port.name}"
+        own = cpp_name(f"{method.method.name}_set_{port.name}")
+        yield (
+            f"inline orch_status {own}({set_parameter(port, bound='{}')}) {{\n"
+            f"  return ::{name}(memory);\n"
+            "}\n"
+        )
+
+
+def set_function(entry: str, method: ApiMethod, port: Port) -> Iterator[str]:
+    """Definition of one of them."""
+    side = "input" if port.is_input else "output"
+    name = f"{method.base}_set_{port.name}"
+    yield f"orch_status {name}({set_parameter(port)}) {{"
+    yield f"  const orch::ModelMethod& method = {entry};"
+    yield "  orch::Error error = orch::prepare(method);"
+    yield "  if (error == orch::Error::Ok) {"
+    yield f"    error = orch::set_memory(orch::{side}(method, {port.index}), memory);"
+    yield "  }"
+    yield "  return status(error);"
+    yield "}"
+
+
+def set_memory(port: Port) -> Iterator[str]:
+    """Gives a port the array that the function which runs was given."""
+    side = "input" if port.is_input else "output"
+    yield "  if (error == orch::Error::Ok) {"
+    yield f"    error = orch::set_memory(orch::{side}(method, {port.index}),"
+    yield f"                             {port.name});"
+    yield "  }"
+
+
+def check_memory(method: ApiMethod) -> Iterator[str]:
+    """Before a run: everything has its memory."""
+    if method.given:
+        yield "  if (error == orch::Error::Ok) error = orch::check_memory(method);"
+
+
+def clear_memory(method: ApiMethod) -> Iterator[str]:
+    """After a run: arrays of the caller may be gone when the next begins."""
+    if method.given:
+        yield "  if (method.loaded->state_used != 0) orch::clear_memory(method);"

@@ -1,0 +1,240 @@
+"""Checksums of what a product has in flash, and the functions that compare them.
+
+What is covered, and why no more, is in docs/runtime.md: everything of a program, and of
+a prelinked method all that the build knows, which is all but addresses. Each method has
+a function of its own that names no more than the method does, so that the linker can
+drop one with the other.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from orchestrator.emit.generate.external import external_symbols
+from orchestrator.emit.generate.names import cpp_name, cpp_namespace
+from orchestrator.emit.generate.prelinked import argument_table
+from orchestrator.emit.generate.tables import model_symbol
+from orchestrator.memory.plan import identifier
+from orchestrator.program.program import JumpFalseCall, MoveCall
+from orchestrator.program.value_kind import VALUE_KINDS
+from orchestrator.program.values import (
+    BoolValue,
+    DoubleValue,
+    IntValue,
+    NoneValue,
+    StringValue,
+    TensorValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping, Sequence
+
+    from orchestrator.emit.generate.ports import ApiMethod
+    from orchestrator.emit.generate.prelinked import PrelinkedText
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.program.program import Program
+    from orchestrator.program.values import Value
+
+_DYNAMIC, _CONTIGUOUS, _READ_ONLY, _CALLER = 1, 2, 4, 8  # flags of orch::Tensor
+_KERNEL, _MOVE, _JUMP_FALSE = 0, 1, 2  # orch::Instruction::Kind
+
+
+def table_words(
+    method: LinkedMethod, *, compact: bool = False
+) -> list[tuple[int, int, int]]:
+    """What the tables of a method hold besides addresses, as `check_tables` reads it.
+
+    In `compact` tables a call has an index in place of the address of its arguments.
+
+    Returns:
+        Three words per value, then three per instruction; as unsigned 32-bit numbers.
+    """
+    given = method.given
+    words = [
+        _value_words(
+            value,
+            is_given=index in given,
+            is_fixed=index not in given or index in method.inputs,
+        )
+        for index, value in enumerate(method.values)
+    ]
+    starts = argument_table(method)[1] if compact else {}
+    words += [_instruction_words(i, starts) for i in method.instructions]
+    return words
+
+
+def _value_words(
+    value: Value, *, is_given: bool, is_fixed: bool
+) -> tuple[int, int, int]:
+    tag, words = int(VALUE_KINDS[type(value)]), (0, 0)
+    match value:
+        case TensorValue():
+            flags = _CONTIGUOUS if value.is_contiguous else 0
+            flags |= _READ_ONLY if value.allocation is None and is_fixed else 0
+            flags |= _CALLER if is_given else 0
+            flags |= _DYNAMIC if value.is_dynamic else 0
+            tag |= int(value.dtype) << 8 | len(value.sizes) << 16 | flags << 24
+        case NoneValue():
+            pass
+        case IntValue(value=number):
+            words = struct.unpack("<II", struct.pack("<q", number))
+        case BoolValue(value=truth):
+            words = (int(truth), 0)
+        case DoubleValue(value=real):
+            words = struct.unpack("<II", struct.pack("<d", real))
+        case StringValue(value=text):
+            words = (len(text.encode()), 0)
+        case _:
+            words = (len(value.items), 0)
+    return (tag, *words)
+
+
+def _instruction_words(
+    instruction: LinkedInstruction, starts: Mapping[tuple[int, ...], int]
+) -> tuple[int, int, int]:
+    match instruction:
+        case MoveCall(source=source, target=target):
+            return _MOVE, source, target
+        case JumpFalseCall(condition=condition, destination=destination):
+            return _JUMP_FALSE, condition, destination
+    args = instruction.args
+    return _KERNEL | len(args) << 8, starts.get(args, 0), 0
+
+
+def intact_functions(
+    methods: Sequence[ApiMethod],
+    programs: Mapping[str, Program],
+    linked: Mapping[str, Sequence[LinkedMethod]],
+    texts: Mapping[str, PrelinkedText],
+    *,
+    ready: Container[ApiMethod],
+    compact: bool = False,
+) -> str:
+    """Checksums and a function per method, in the anonymous namespace of `orch`.
+
+    Args:
+        methods: Of the product.
+        programs: By model name.
+        linked: By name of a prelinked model: its methods.
+        texts: By the base of a prelinked method's names: its tables.
+        ready: Methods that are compared before their first call, each alone.
+        compact: Tables of prelinked methods are.
+    """
+    parts = [
+        _blocks(
+            model_symbol(name),
+            [
+                (model_symbol(name), program.data),
+                *zip(
+                    external_symbols(programs, name),
+                    (external.data for external in program.external),
+                    strict=True,
+                ),
+            ],
+        )
+        for name, program in programs.items()
+        if name not in linked
+    ]
+    for method in methods:
+        if method.model in linked:
+            made = linked[method.model][method.index]
+            text = texts[method.base]
+            parts.append(_prelinked(method.base, made, text, compact=compact))
+            start = "start_prelinked"
+        else:
+            checked = f"{model_symbol(method.model)}_checked"
+            parts.append(_function(method.base, [f"return check_bytes({checked});"]))
+            start = "load_linked"
+        if method in ready:
+            parts.append(
+                f"Error {method.base}_ready(const ModelMethod& method) {{\n"
+                f"  ORCH_TRY({method.base}_intact());\n"
+                f"  return {start}(method);\n}}"
+            )
+    return "\n\n".join(parts)
+
+
+def _blocks(name: str, blocks: Iterable[tuple[str, bytes]]) -> str:
+    rows = [f"    {{{s}, {len(d)}, {crc32(d):#010x}U}}" for s, d in blocks]
+    table = ",\n".join(rows)
+    return f"constexpr CheckedBytes {name}_checked[{len(rows)}] = {{\n{table}}};"
+
+
+def _function(base: str, lines: Iterable[str]) -> str:
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"Error {base}_intact() {{\n{body}}}"
+
+
+def _prelinked(
+    base: str, method: LinkedMethod, text: PrelinkedText, *, compact: bool
+) -> str:
+    rows = table_words(method, compact=compact)
+    words = [word & 0xFFFFFFFF for row in rows for word in row]
+    crc = crc32(struct.pack(f"<{len(words)}I", *words))
+    values = f"{{{text.values}, {len(method.values)}}}" if method.values else "{}"
+    instructions = text.instructions or "{}"
+    lines = [
+        f"return check_tables({values}, {instructions},",
+        f"                    {crc:#010x}U);",
+    ]
+    if not text.blocks:
+        return _function(base, lines)
+    check = f"ORCH_TRY(check_bytes({base}_checked));"
+    return f"{_blocks(base, text.blocks)}\n\n{_function(base, [check, *lines])}"
+
+
+def image_function(
+    methods: Sequence[ApiMethod], linked: Mapping[str, Sequence[LinkedMethod]]
+) -> str:
+    """The function that compares all there is, in the namespace `orch`."""
+    once = {(m.base if m.model in linked else m.model): m for m in methods}
+    lines = "".join(f"  ORCH_TRY({m.base}_intact());\n" for m in once.values())
+    return (
+        "/// Called by the runner application, too.\n"
+        "Error check_image();\n"
+        f"Error check_image() {{\n{lines}  return Error::Ok;\n}}"
+    )
+
+
+def check_functions(profile: str, methods: Sequence[ApiMethod]) -> list[str]:
+    """The functions of the API that compare, in `extern "C"`."""
+    return [
+        f"orch_status {identifier(profile)}_check(void) {{\n"
+        "  return status(orch::check_image());\n}",
+        *(
+            f"orch_status {method.base}_check(void) {{\n"
+            f"  return status(orch::{method.base}_intact());\n}}"
+            for method in methods
+        ),
+    ]
+
+
+def check_declaration(profile: str) -> str:
+    """Declaration of the function of the whole product, in C."""
+    return (
+        "/* Compares what flash holds with what was linked: ORCH_OK or\n"
+        " * ORCH_IMAGE_DAMAGED. It names all models, so that the linker keeps them;\n"
+        " * the function of a method compares what that method uses. */\n"
+        f"orch_status {identifier(profile)}_check(void);"
+    )
+
+
+def check_method_declaration(method: ApiMethod) -> str:
+    """Declaration of a method's function, in C."""
+    return (
+        "/* Compares the method's part of flash with what was linked. */\n"
+        f"orch_status {method.base}_check(void);"
+    )
+
+
+def cpp_check(profile: str, programs: Iterable[str]) -> str:
+    """The function of the whole product in C++."""
+    # A namespace of a model's name is beside it.
+    name = "check_" if "check" in map(cpp_name, programs) else "check"
+    return (
+        f"namespace {cpp_namespace(profile)} {{\n"
+        f"inline orch_status {name}() {{ return ::{identifier(profile)}_check(); }}\n"
+        f"}}  // namespace {cpp_namespace(profile)}"
+    )

@@ -1,0 +1,92 @@
+"""The linker script: one text for all boards, filled from their memory maps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.emit.artifact import GeneratedFile
+
+if TYPE_CHECKING:
+    from orchestrator.memory.plan import MemoryPlan
+    from orchestrator.targets.cores import Board
+
+_TEMPLATE = """\
+/* {head} */
+
+ENTRY(orch_reset)
+
+MEMORY {{
+{regions}
+}}
+
+SECTIONS {{
+  .vectors : {{ KEEP(*(.vectors)) }} > {flash}
+  .text : {{ *(.text .text.*) }} > {flash}
+{models}
+  .rodata : {{ *(.rodata .rodata.*) . = ALIGN(4); }} > {flash}
+
+  /* At the bottom of the memory: an overflow leaves it and faults, or is caught by
+     the stack limit register. */
+  .stack (NOLOAD) : {{
+    orch_stack_base = .;
+    . += {stack_bytes};
+    orch_stack_top = .;
+  }} > {ram}
+  .data : ALIGN(4) {{
+    orch_data_begin = .;
+    *(.data .data.*)
+    . = ALIGN(4);
+    orch_data_end = .;
+  }} > {ram} AT > {flash}
+  orch_data_load = LOADADDR(.data);
+{arenas}
+  .bss (NOLOAD) : ALIGN(4) {{
+    orch_bss_begin = .;
+    *(.bss .bss.* COMMON)
+    . = ALIGN(4);
+    orch_bss_end = .;
+  }} > {ram}
+
+  /* Nothing in the firmware may need code to run before the application. */
+  .init_array : {{
+    KEEP(*(.preinit_array .init_array .init_array.* .ctors .ctors.*))
+  }} > {flash}
+  ASSERT(SIZEOF(.init_array) == 0, "static constructors are not supported")
+
+  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .comment .note.* .ARM.attributes) }}
+}}
+"""
+
+
+def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
+    """A script for GNU ld and lld.
+
+    Programs and arenas lie where the memory plan put them; everything else in the
+    first flash and the first RAM region of the board.
+    """
+    flash = next(r.name for r in board.regions if r.kind == "flash")
+    ram = next(r.name for r in board.regions if r.kind == "ram")
+    models = [p for p in memory.placements if p.section.startswith(".rodata")]
+    arenas = [p for p in memory.placements if p.section.startswith(".bss")]
+    text = _TEMPLATE.format(
+        head=head,
+        regions="\n".join(
+            f"  {r.name} ({'rx' if r.kind == 'flash' else 'rw'}) :"
+            f" ORIGIN = {r.origin:#x}, LENGTH = {r.size_bytes}"
+            for r in board.regions
+        ),
+        flash=flash,
+        ram=ram,
+        stack_bytes=board.stack_bytes,
+        models="\n".join(
+            f"  {p.section.replace('.rodata', '', 1)} : ALIGN(16)"
+            f" {{ *({p.section} {p.section}.*) }} > {p.region}"
+            for p in models
+        ),
+        arenas="\n".join(
+            f"  {p.section.replace('.bss', '', 1)} (NOLOAD) : ALIGN(16)"
+            f" {{ *({p.section}) }} > {p.region}"
+            for p in arenas
+        ),
+    )
+    return GeneratedFile("gen/firmware.ld", text)

@@ -1,0 +1,378 @@
+"""Inputs and outputs of methods as parameters of C functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.memory.plan import method_symbol
+from orchestrator.program.caller import caller_values, own_outputs
+from orchestrator.program.interface import (
+    NUMBER_LISTS,
+    TENSOR_LISTS,
+    can_be_given,
+    most_items,
+)
+from orchestrator.program.values import (
+    BoolListValue,
+    BoolValue,
+    DoubleListValue,
+    DoubleValue,
+    IntListValue,
+    IntValue,
+    NoneValue,
+    StringValue,
+    TensorValue,
+    Value,
+    kind_name,
+)
+from orchestrator.targets.c_names import is_c_function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.memory.plan import MemoryPlan, MethodMemory
+    from orchestrator.program.program import Method, Program
+
+C_TYPES = {
+    ScalarType.Byte: "uint8_t",
+    ScalarType.Char: "int8_t",
+    ScalarType.Short: "int16_t",
+    ScalarType.Int: "int32_t",
+    ScalarType.Long: "int64_t",
+    ScalarType.Half: "uint16_t",
+    ScalarType.Float: "float",
+    ScalarType.Double: "double",
+    ScalarType.Bool: "uint8_t",
+    ScalarType.BFloat16: "uint16_t",
+    ScalarType.UInt16: "uint16_t",
+    ScalarType.UInt32: "uint32_t",
+    ScalarType.UInt64: "uint64_t",
+}
+"""C type of a tensor's elements. Half and BFloat16 are bit patterns, Bool is 0 or 1."""
+
+_SCALARS: Mapping[type[Value], tuple[str, str]] = {
+    IntValue: ("int64_t", "int"),
+    DoubleValue: ("double", "double"),
+    BoolValue: ("uint8_t", "bool"),
+}
+"""C type of a number, and the end of the names of its accessors."""
+
+_LIST_ITEMS: Mapping[type[Value], str] = {
+    IntListValue: "int64_t",
+    DoubleListValue: "double",
+    BoolListValue: "uint8_t",
+}
+"""C type of the items of a list of numbers."""
+
+
+def c_scalar(value: Value) -> str:
+    """C type of a number."""
+    return _SCALARS[type(value)][0]
+
+
+def accessor(value: Value) -> str:
+    """`int` for `Value::to_int` and `Value::set_int`."""
+    return _SCALARS[type(value)][1]
+
+
+def c_item(value: Value) -> str:
+    """C type of the items of a list of numbers."""
+    return _LIST_ITEMS[type(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of a method, or a tensor in a list that is one.
+
+    Args:
+        index: Of the input or output.
+        value: What it holds.
+        is_input: Else it is an output.
+        item: Position in the list; None if it is no item of a list.
+        most_items: Of a list of numbers.
+        is_given: The caller gives the memory for it.
+    """
+
+    index: int
+    value: Value
+    is_input: bool
+    item: int | None = None
+    most_items: int = 0
+    is_given: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of its parameter."""
+        own = f"{'input' if self.is_input else 'output'}{self.index}"
+        return own if self.item is None else f"{own}_item{self.item}"
+
+    @property
+    def place(self) -> str:
+        """Its value in C++, where `method` is that of a loaded method."""
+        own = f"orch::{'input' if self.is_input else 'output'}(method, {self.index})"
+        return own if self.item is None else f"orch::item(method, {own}, {self.item})"
+
+    @property
+    def comment(self) -> str:
+        """`float32-like [1, 12]`, with what else a caller must know."""
+        if isinstance(self.value, NUMBER_LISTS):
+            return f"{kind_name(type(self.value))} of at most {self.most_items}"
+        if not isinstance(self.value, TensorValue):
+            return type(self.value).__name__.removesuffix("Value").lower()
+        text = f"{self.value.dtype.name} {list(self.value.sizes)}"
+        if not self.value.is_contiguous:
+            text += f", in memory in dim order {list(self.value.dim_order)}"
+        if self.value.is_dynamic:
+            text += ", sizes are upper bounds"
+        if self.is_given:
+            text += ", in your memory"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class ApiMethod:
+    """A method with the names its functions go by."""
+
+    model: str
+    method: Method
+    base: str
+    index: int
+
+    @property
+    def ports(self) -> list[Port]:
+        """What a caller gives, then what it gets; None is no port."""
+        m = self.method
+        given = [(i, v) for i, v in enumerate(m.inputs) if can_be_given(m, v)]
+        return [
+            *(p for i, v in given for p in self._ports(i, v, is_input=True)),
+            *(
+                p
+                for i, v in enumerate(m.outputs)
+                for p in self._ports(i, v, is_input=False)
+            ),
+        ]
+
+    def _ports(self, index: int, slot: int, *, is_input: bool) -> Iterable[Port]:
+        value = self.method.values[slot]
+        if isinstance(value, TENSOR_LISTS):
+            for item, at in enumerate(value.items):
+                tensor = self.method.values[at] if at >= 0 else NoneValue()
+                if isinstance(tensor, TensorValue):
+                    yield Port(index, tensor, is_input, item)
+        elif isinstance(value, NUMBER_LISTS):
+            yield Port(index, value, is_input, None, most_items(self.method, slot))
+        elif not isinstance(value, NoneValue):
+            is_given = self.is_given(index, is_input=is_input)
+            yield Port(index, value, is_input, is_given=is_given)
+
+    @property
+    def remarks(self) -> Iterable[str]:
+        """Of inputs and outputs that have no port: `input1: int 7, fixed`."""
+        m = self.method
+        for i, slot in enumerate(m.inputs):
+            if not can_be_given(m, slot):
+                yield f"input{i}: {_fixed(m, slot)}, fixed by the program"
+        for side, slots in (("input", m.inputs), ("output", m.outputs)):
+            for i, slot in enumerate(slots):
+                value = m.values[slot]
+                if isinstance(value, TENSOR_LISTS):
+                    kind = kind_name(type(value))
+                    yield f"{side}{i}: {kind} of {len(value.items)}"
+                    for item, at in enumerate(value.items):
+                        if at < 0 or isinstance(m.values[at], NoneValue):
+                            yield f"{side}{i}_item{item}: None"
+                elif isinstance(value, NoneValue) and side == "output":
+                    yield f"output{i}: None"
+
+    @property
+    def given(self) -> list[Port]:
+        """Those that the caller gives memory for."""
+        return [port for port in self.ports if port.is_given]
+
+    def is_given(self, position: int, *, is_input: bool) -> bool:
+        """Whether the caller gives the memory for an input or output."""
+        if is_input:
+            return self.method.inputs[position] in caller_values(self.method)
+        return own_outputs(self.method)[position]
+
+    @property
+    def names(self) -> list[str]:
+        """Its functions in C, and what its constants begin with."""
+        own = [
+            end
+            for port in self.ports
+            for end in (
+                [f"_set_{port.name}"]
+                if port.is_given
+                else [f"_{port.name}{end}" for end in accessor_ends(port)]
+            )
+        ]
+        ends = ["", "_run", "_run_at", *own, "_load", "_reset"]
+        upper = self.base.upper()
+        return [*(f"{self.base}{end}" for end in ends), upper, f"{upper}_CALL"]
+
+
+def accessor_ends(port: Port) -> tuple[str, ...]:
+    """Ends of the names of the functions that reach a port without a copy."""
+    match port.value:
+        case TensorValue():
+            return ("",)
+        case _ if port.is_input:
+            return ()  # a parameter of run
+        case StringValue():
+            return ("", "_length")
+        case DoubleListValue() | BoolListValue():
+            return ("", "_count")
+        case IntListValue():
+            return ("_item", "_count")
+    return ("",)
+
+
+def _fixed(method: Method, slot: int) -> str:
+    """A value that no call can choose: `int 7`, `int list [1, 2]`."""
+    value = method.values[slot]
+    kind = kind_name(type(value))
+    match value:
+        case IntListValue(items=items):
+            numbers = [method.values[i] for i in items]
+            return f"{kind} {[n.value for n in numbers if isinstance(n, IntValue)]}"
+        case DoubleListValue(items=numbers) | BoolListValue(items=numbers):
+            return f"{kind} {list(numbers)}"
+        case IntValue() | DoubleValue() | BoolValue():
+            return f"{kind} {value.value}"
+    return kind  # None, or a string, which may hold anything
+
+
+def api_methods(
+    profile: str, programs: Mapping[str, Program], *, checked: bool = False
+) -> list[ApiMethod]:
+    """Every method of every model, in order of the method table.
+
+    With `checked` each has one more function, which compares flash with what was
+    linked.
+
+    Raises:
+        ModelError: Something of two methods would have one name (`name-clash`).
+    """
+    methods = _all_methods(profile, programs)
+    owners: dict[str, ApiMethod] = {}
+    clashes: dict[str, tuple[ApiMethod, ApiMethod]] = {}
+    for method in methods:
+        check = [f"{method.base}_check"] if checked else []
+        for name in (*method.names, *check):
+            other = owners.setdefault(name, method)
+            if other is not method:
+                clashes.setdefault(name, (other, method))
+    problems = [_clash(name, *pair) for name, pair in clashes.items()]
+    problems += [_taken(n, m) for n, m in owners.items() if is_c_function(n)]
+    if problems:
+        raise ModelError(problems)
+    return methods
+
+
+def _clash(name: str, one: ApiMethod, other: ApiMethod) -> Diagnostic:
+    return Diagnostic(
+        code="name-clash",
+        message=f"the generated API would have two meanings of {name}",
+        notes=(("found", _described(one)), ("found", _described(other))),
+        hint="export the model with another name for one of its methods"
+        if one.model == other.model
+        else "give one of the models another name in the profile",
+    )
+
+
+def _taken(name: str, method: ApiMethod) -> Diagnostic:
+    return Diagnostic(
+        code="name-clash",
+        message=f"the generated API would have {name}, which C libraries have",
+        notes=(("found", _described(method)),),
+        hint="give the product or the model another name in the profile",
+    )
+
+
+def _described(method: ApiMethod) -> str:
+    return f'model "{method.model}", method {method.method.name}'
+
+
+def _all_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMethod]:
+    return [
+        ApiMethod(
+            model,
+            method,
+            method_symbol(profile, model, method.name),
+            index,
+        )
+        for model, program in programs.items()
+        for index, method in enumerate(program.methods)
+    ]
+
+
+def memory_of(memory: MemoryPlan, method: ApiMethod) -> MethodMemory:
+    """What the plan gives a method."""
+    return next(
+        x
+        for model in memory.models
+        for x in model.methods
+        if x.model == method.model and x.method == method.method.name
+    )
+
+
+def parameter(port: Port, *, bound: str) -> Iterable[str]:
+    """Declarations of a port's parameters; `bound` formats an array length."""
+    value, name = port.value, port.name
+    if isinstance(value, TensorValue):
+        const = "const " if port.is_input else ""
+        length = bound.format(max(value.numel, 1))
+        array = f"(&{name})[{length}]" if bound == "{}" else f"{name}[{length}]"
+        if bound == "{}" and value.is_dynamic:
+            array = f"*{name}"  # the caller has what the sizes say
+        yield f"{const}{C_TYPES[value.dtype]} {array}"
+        if value.is_dynamic:
+            rank = bound.format(max(len(value.sizes), 1))
+            sizes = f"(&{name}_sizes)" if bound == "{}" else f"{name}_sizes"
+            yield f"{const}int32_t {sizes}[{rank}]"
+    elif isinstance(value, StringValue):
+        yield f"const char** {name}"
+        yield f"uint32_t* {name}_length"
+    elif isinstance(value, IntListValue):
+        length = bound.format(max(port.most_items, 1))
+        yield f"int64_t {f'(&{name})' if bound == '{}' else name}[{length}]"
+        yield f"uint32_t* {name}_count"
+    elif isinstance(value, NUMBER_LISTS):
+        yield f"const {c_item(value)}** {name}"
+        yield f"uint32_t* {name}_count"
+    else:
+        star = "" if port.is_input else "*"
+        yield f"{c_scalar(value)}{star} {name}"
+
+
+def c_parameters(method: ApiMethod) -> str:
+    """Parameters of the function that copies inputs and outputs."""
+    parameters = [
+        text
+        for port in method.ports
+        for text in parameter(port, bound="ORCH_AT_LEAST({})")
+    ]
+    return ", ".join(parameters) or "void"
+
+
+def run_parameters(method: ApiMethod) -> str:
+    """Run takes what is not written through a pointer: scalars and changing sizes."""
+    parameters = []
+    for port in method.ports:
+        if not port.is_input:
+            continue
+        declarations = list(parameter(port, bound="ORCH_AT_LEAST({})"))
+        is_tensor = isinstance(port.value, TensorValue)
+        parameters += declarations[1:] if is_tensor else declarations
+    return ", ".join(parameters) or "void"
+
+
+def run_at_parameters(method: ApiMethod) -> str:
+    """Those of run, and where the index of an instruction goes."""
+    parameters = run_parameters(method)
+    own = "uint32_t* instruction"
+    return own if parameters == "void" else f"{parameters}, {own}"

@@ -1,0 +1,396 @@
+"""Prelinked methods as constant tables in C++, and their constants as assembly."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from math import inf, isinf, isnan, nan
+from typing import TYPE_CHECKING, TypeAlias
+
+from orchestrator.memory.plan import model_section
+from orchestrator.method.compact import WIDE
+from orchestrator.method.linked import LinkedCall
+from orchestrator.program.program import JumpFalseCall, MoveCall
+from orchestrator.program.values import (
+    BoolListValue,
+    BoolValue,
+    DoubleListValue,
+    DoubleValue,
+    IntListValue,
+    IntValue,
+    NoneValue,
+    OptionalTensorListValue,
+    StringValue,
+    TensorListValue,
+    TensorValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.program.values import Value
+
+ListValue: TypeAlias = (
+    StringValue
+    | IntListValue
+    | DoubleListValue
+    | BoolListValue
+    | TensorListValue
+    | OptionalTensorListValue
+)
+_WORD = 0xFFFFFFFF
+_LINE = 16
+_CODES = {
+    "uint8_t": "B",
+    "uint16_t": "H",
+    "int32_t": "i",
+    "int64_t": "q",
+    "double": "d",
+}
+_INDEX_TYPES = {1: "uint8_t", 2: "uint16_t", WIDE: "int32_t"}
+_ORDER_WORD = 4  # dimensions of a dim order in a 32-bit word
+
+
+def constants_of(methods: Iterable[LinkedMethod]) -> tuple[bytes, ...]:
+    """Constants of a model's methods, each once, in order of their first use."""
+    return tuple(dict.fromkeys(d for m in methods for d in m.constants))
+
+
+def constant_symbol(model: str, index: int) -> str:
+    """Symbol of a constant's first byte."""
+    return f"orch_constant_{model}_{index}"
+
+
+def constants_assembly(model: str, constants: Sequence[bytes]) -> str:
+    """The constants of a prelinked model, each in a section that can be dropped."""
+    text = ""
+    for index, data in enumerate(constants):
+        symbol = constant_symbol(model, index)
+        text += (
+            f'  .section {model_section(model)}.c{index},"a"\n'
+            f"  .balign 16\n  .globl {symbol}\n{symbol}:\n{_bytes(data)}\n"
+        )
+    return text
+
+
+def _bytes(data: bytes) -> str:
+    whole = len(data) // 4 * 4
+    words = [f"{w:#x}" for (w,) in struct.iter_unpack("<I", data[:whole])]
+    lines = [
+        f"  .4byte {', '.join(words[i : i + _LINE])}\n"
+        for i in range(0, len(words), _LINE)
+    ]
+    if rest := data[whole:]:
+        lines.append(f"  .byte {', '.join(map(str, rest))}\n")
+    return "".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrelinkedText:
+    """The tables of a prelinked method in C++.
+
+    Args:
+        text: All of them.
+        values: Name of the constant table of values.
+        instructions: Name of the table of instructions; "" if there are none.
+        blocks: Name and bytes of each table and constant that holds no address.
+    """
+
+    text: str
+    values: str
+    instructions: str
+    blocks: tuple[tuple[str, bytes], ...]
+
+
+def prelinked_block(
+    method: LinkedMethod,
+    base: str,
+    constants: Sequence[bytes],
+    *,
+    index_bytes: int = WIDE,
+) -> PrelinkedText:
+    """Everything of a prelinked method but its arenas, in the namespace orch.
+
+    Args:
+        method: The method.
+        base: What its names begin with.
+        constants: Those of its model, in the order of their symbols.
+        index_bytes: Of a value index in its tables; all but `WIDE` are compact.
+    """
+    return _Writer(method, base, constants, index_bytes).block()
+
+
+def argument_table(
+    method: LinkedMethod,
+) -> tuple[tuple[int, ...], dict[tuple[int, ...], int]]:
+    """Arguments of all calls in one table, equal lists once; where each begins."""
+    starts: dict[tuple[int, ...], int] = {}
+    table: list[int] = []
+    for instruction in method.instructions:
+        if isinstance(instruction, LinkedCall) and instruction.args not in starts:
+            starts[instruction.args] = len(table)
+            table += instruction.args
+    return tuple(table), starts
+
+
+class _Writer:
+    """Writes the tables of one method; equal lists and sizes are written once."""
+
+    def __init__(
+        self,
+        method: LinkedMethod,
+        base: str,
+        constants: Sequence[bytes],
+        index_bytes: int,
+    ) -> None:
+        self._method = method
+        self._base = base
+        self._data = dict(method.data)
+        self._symbol = {
+            data: constant_symbol(method.model, i) for i, data in enumerate(constants)
+        }
+        self._compact = index_bytes != WIDE
+        self._index_type = _INDEX_TYPES[index_bytes]
+        self._none = (1 << 8 * index_bytes) - 1 if self._compact else -1
+        self._args = argument_table(method)
+        self._tables: dict[tuple[str, str], str] = {}
+        self._words = 0
+        self._initial: list[tuple[str, str, str]] = []
+        self._capacities: list[int] = []
+
+    def block(self) -> PrelinkedText:
+        method, base = self._method, self._base
+        values = [self._value(i, v) for i, v in enumerate(method.values)]
+        instructions = [self._instruction(i) for i in method.instructions]
+        inputs = self._array(self._index_type, method.inputs)
+        outputs = self._array(self._index_type, method.outputs)
+        lines = [
+            f"constexpr {declared} = {{{content}}};"
+            for (_, content), declared in self._tables.items()
+        ]
+        if self._words:
+            start = ", ".join(map(str, self._capacities))
+            lines += [
+                f"int32_t {base}_sizes[{self._words}];",
+                f"constexpr int32_t {base}_sizes_first[{self._words}] = {{{start}}};",
+            ]
+            self._initial.append(
+                (f"{base}_sizes", f"{base}_sizes_first", f"sizeof {base}_sizes")
+            )
+        if values:
+            constant = method.has_constant_slots
+            name = f"{base}_values" if constant else f"{base}_values_first"
+            table = ",\n".join(f"    {v}" for v in values)
+            lines.append(f"const Value {name}[{len(values)}] = {{\n{table}}};")
+            if not constant:
+                lines.append(f"Value {base}_values[{len(values)}];")
+                self._initial.append((f"{base}_values", name, f"sizeof {base}_values"))
+        code, declared = self._code(instructions)
+        lines += declared
+        if self._initial:
+            table = ",\n".join(
+                f"    {{{to}, {of}, {n}}}" for to, of, n in self._initial
+            )
+            lines.append(
+                f"constexpr InitialBytes {base}_initial[{len(self._initial)}] ="
+                f" {{\n{table}}};"
+            )
+        slots = "{}"
+        if values:
+            cast = f"const_cast<Value*>({base}_values)"
+            slots = f"{{{cast}, {len(values)}}}"
+        lines += [
+            f"constexpr PrelinkedMethod {base}_prelinked = {{",
+            f"    {{{{{code}}}, {slots},",
+            f"     {{{inputs}}}, {{{outputs}}}{self._table_of(code)}}},",
+            f"    {{{f'{base}_initial' if self._initial else ''}}}, {self._state()}}};",
+        ]
+        slots = "values" if method.has_constant_slots else "values_first"
+        return PrelinkedText(
+            text="\n".join(lines),
+            values=f"{base}_{slots}",
+            instructions=code,
+            blocks=tuple(self._blocks()),
+        )
+
+    def _code(self, instructions: Sequence[str]) -> tuple[str, list[str]]:
+        """Name of the table of instructions, "" if there are none, and its text."""
+        if not instructions:
+            return "", []
+        count, rows = len(instructions), ",\n".join(f"    {i}" for i in instructions)
+        if not self._compact:
+            name = f"{self._base}_instructions"
+            return name, [f"constexpr Instruction {name}[{count}] = {{\n{rows}}};"]
+        args = self._args[0] or (0,)
+        table = f"constexpr InstructionTable<{count}, {len(args)}> {self._base}_code"
+        return f"{self._base}_code.instructions", [
+            f"{table} = {{{{\n{rows}}},\n    {{{', '.join(map(str, args))}}}}};"
+        ]
+
+    def _table_of(self, code: str) -> str:
+        """Where the arguments of a compact method's instructions are."""
+        if not self._compact:
+            return ""
+        return f", {self._base}_code.args" if code else ", nullptr"
+
+    def _blocks(self) -> Iterator[tuple[str, bytes]]:
+        """Constants and tables that hold no address."""
+        for data in self._method.constants:
+            yield self._symbol[data], data
+        if self._compact and self._args[0]:
+            code = _CODES[self._index_type]
+            packed = struct.pack(f"<{len(self._args[0])}{code}", *self._args[0])
+            yield f"{self._base}_code.args", packed
+        for (c_type, content), declared in self._tables.items():
+            name = declared.split(" ")[-1].partition("[")[0]
+            items = content.split(", ")
+            code = _CODES[c_type]
+            numbers = map(_from_double if code == "d" else int, items)
+            yield name, struct.pack(f"<{len(items)}{code}", *numbers)
+        if self._words:
+            yield (
+                f"{self._base}_sizes_first",
+                struct.pack(f"<{self._words}i", *self._capacities),
+            )
+
+    def _state(self) -> str:
+        """Bytes of RAM for slots and sizes that change, as C++."""
+        slots = 0 if self._method.has_constant_slots else len(self._method.values)
+        return f"{slots} * sizeof(Value) + {self._words} * sizeof(int32_t)"
+
+    def _array(self, c_type: str, items: Iterable[object]) -> str:
+        """Name of a constant array; "" if it is empty."""
+        content = ", ".join(map(str, items))
+        if not content:
+            return ""
+        count = content.count(",") + 1
+        key = (c_type, content)
+        known = self._tables.get(key)
+        if known is None:
+            name = f"{self._base}_table{len(self._tables)}"
+            self._tables[key] = known = f"{c_type} {name}[{count}]"
+        return known.split(" ")[-1].partition("[")[0]
+
+    def _value(self, index: int, value: Value) -> str:
+        if isinstance(value, TensorValue):
+            return self._tensor(index, value)
+        if isinstance(value, NoneValue | IntValue | BoolValue | DoubleValue):
+            return _scalar(value)
+        return self._list(value)
+
+    def _list(self, value: ListValue) -> str:
+        match value:
+            case StringValue(value=text):
+                tag, c_type, items = "String", "uint8_t", [*map(str, text.encode())]
+            case DoubleListValue(items=numbers):
+                tag, c_type, items = "DoubleList", "double", [*map(_double, numbers)]
+            case BoolListValue(items=truths):
+                tag, c_type = "BoolList", "uint8_t"
+                items = [str(int(truth)) for truth in truths]
+            case IntListValue(items=indices):
+                tag, c_type = (
+                    "IntList",
+                    self._index_type if self._compact else "int64_t",
+                )
+                items = [*map(str, indices)]
+            case (
+                TensorListValue(items=indices) | OptionalTensorListValue(items=indices)
+            ):
+                tag, c_type = "TensorList", self._index_type
+                items = [str(self._none if i < 0 else i) for i in indices]
+        name = self._array(c_type, items) or "nullptr"
+        return f"Value(List{{Tag::{tag}, {len(items)}, {name}}})"
+
+    def _tensor(self, index: int, value: TensorValue) -> str:
+        flags = []
+        if value.is_contiguous:
+            flags.append("Tensor::kContiguous")
+        data = self._data.get(index)
+        if value.allocation is not None:
+            place = value.allocation
+            arena = f"{self._base}_arena{place.memory_id}"
+            memory = (
+                f"{arena} + {place.offset_bytes}" if value.size_bytes else "nullptr"
+            )
+            if data:
+                self._initial.append((memory, self._symbol[data], str(len(data))))
+        elif data:
+            memory = f"const_cast<uint8_t*>({self._symbol[data]})"
+            flags.append("Tensor::kReadOnly")
+        else:
+            memory = "nullptr"
+            given = self._method.given
+            if index in given:
+                flags.append("Tensor::kCaller")
+            if index not in given or index in self._method.inputs:
+                flags.append("Tensor::kReadOnly")
+        if value.is_dynamic:
+            flags.append("Tensor::kDynamic")
+            dims = f"{self._base}_sizes + {self._words + 1}"
+            self._words += 1 + len(value.sizes)
+            self._capacities += [value.size_bytes, *value.sizes]
+        else:
+            behind = (
+                _order_words(value.dim_order)
+                if self._compact and not value.is_contiguous
+                else ()
+            )
+            dims = self._array("int32_t", (*value.sizes, *behind)) or "nullptr"
+        order = ""
+        if not self._compact:
+            order = f", {self._array('uint8_t', value.dim_order) or 'nullptr'}"
+        return (
+            f"Value(Tensor{{Tag::Tensor, ScalarType::{value.dtype.name},"
+            f" {len(value.sizes)}, {' | '.join(flags) or '0'},\n"
+            f"                 {memory}, {dims}{order}}})"
+        )
+
+    def _instruction(self, instruction: LinkedInstruction) -> str:
+        match instruction:
+            case LinkedCall(function=function, args=args):
+                place: str | int = self._args[1].get(args, 0)
+                if not self._compact:
+                    place = self._array("int32_t", args) or "nullptr"
+                return f"Instruction({{{function}, {place}}}, {len(args)})"
+            case MoveCall(source=source, target=target):
+                return f"Instruction(Instruction::Move{{{source}, {target}}})"
+            case JumpFalseCall(condition=condition, destination=destination):
+                return f"Instruction(Instruction::Jump{{{condition}, {destination}}})"
+
+
+def _order_words(dim_order: Sequence[int]) -> Iterator[int]:
+    """A dim order as it lies behind sizes: bytes of 32-bit words."""
+    for at in range(0, len(dim_order), _ORDER_WORD):
+        yield int.from_bytes(bytes(dim_order[at : at + _ORDER_WORD]), "little")
+
+
+def _double(number: float) -> str:
+    """A double in C++, exact."""
+    if isnan(number):
+        return '__builtin_nan("")'
+    if isinf(number):
+        return "-__builtin_inf()" if number < 0 else "__builtin_inf()"
+    return number.hex()
+
+
+def _from_double(text: str) -> float:
+    """The number that `_double` wrote."""
+    for number in (nan, -inf, inf):
+        if _double(number) == text:
+            return number
+    return float.fromhex(text)
+
+
+def _scalar(value: NoneValue | IntValue | BoolValue | DoubleValue) -> str:
+    match value:
+        case NoneValue():
+            tag, bits = "None", 0
+        case IntValue(value=number):
+            tag, bits = "Int", number
+        case BoolValue(value=truth):
+            tag, bits = "Bool", int(truth)
+        case DoubleValue(value=number):
+            tag, bits = "Double", struct.unpack("<q", struct.pack("<d", number))[0]
+    low, high = bits & _WORD, bits >> 32 & _WORD
+    return f"Value(Scalar{{Tag::{tag}, {{{low}U, {high}U}}}})"

@@ -1,0 +1,178 @@
+"""Kernel table, dtype selection headers, and the models as assembly."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from orchestrator.emit.artifact import GeneratedFile, comment_text
+from orchestrator.memory.plan import model_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.core.dtype import ScalarType
+    from orchestrator.core.kernel import Kernel
+    from orchestrator.program.program import Program
+    from orchestrator.selection.resolution import Resolution, ResolvedDelegate
+
+
+def dtype_set(dtypes: Iterable[ScalarType]) -> str:
+    """A `DtypeSet` in C++; `dtype_set()` if empty."""
+    return f"dtype_set({', '.join(f'ScalarType::{d.name}' for d in sorted(dtypes))})"
+
+
+def model_symbol(model: str) -> str:
+    """Symbol of a model's first byte."""
+    return f"orch_model_{model}"
+
+
+def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
+    """The kernel table: constant, sorted, exactly as long as what is linked."""
+    functions = sorted({e.function for e in resolution.table_entries})
+    declarations = "\n".join(kernel_declaration(f) for f in functions)
+    entries = "\n".join(
+        f'    {{"{e.operator}", "{e.signature}",\n'
+        f"     {_string(e.key)}, {e.function},\n"
+        f"     {dtype_set(e.dtypes)}}},"
+        for e in resolution.table_entries
+    )
+    count = len(resolution.table_entries)
+    if count:
+        table = (
+            "/// Entry by entry what the models need; in flash, no start-up code.\n"
+            f"extern constexpr Kernel kKernelTable[{count}] = {{\n{entries}\n}};\n\n"
+            "extern constexpr KernelTable kRegisteredKernels{kKernelTable};\n"
+        )
+    else:
+        table = "extern constexpr KernelTable kRegisteredKernels{};\n"
+    missing = "".join(
+        f"// Missing, as the profile allows: {comment_text(str(m))}\n"
+        for m in resolution.missing
+    )
+    text = (
+        f"// {head}\n{missing}\n"
+        '#include "orch/kernel.h"\n#include "orch/model.h"\n\n'
+        f"{declarations}\n\nnamespace orch {{\n\n{table}\n}}  // namespace orch\n"
+    )
+    return GeneratedFile("gen/src/registered_kernels.cpp", text)
+
+
+def registered_delegates(
+    head: str, delegates: Iterable[ResolvedDelegate]
+) -> GeneratedFile:
+    """The delegate table of a product that has delegates."""
+    codes = [delegate.code for delegate in delegates]
+    declarations = "\n".join(
+        f"namespace {code.namespace} {{\n"
+        "orch::Error init(const orch::DelegateHandle& handle,\n"
+        "                 const orch::CompileSpecs& specs);\n"
+        "orch::Error execute(const orch::DelegateHandle& handle,\n"
+        "                    const orch::Args& args);\n}"
+        for code in sorted({c.namespace: c for c in codes}.values())
+    )
+    entries = "\n".join(
+        f'    {{"{code.backend}", {code.state_bytes},\n'
+        f"     {', '.join(code.functions)}}},"
+        for code in codes
+    )
+    text = (
+        f'// {head}\n\n#include "orch/delegate.h"\n\n'
+        f"{declarations}\n\nnamespace orch {{\n\n"
+        "/// What the models need; in flash, no start-up code.\n"
+        f"extern constexpr Delegate kDelegates[{len(codes)}] = {{\n{entries}\n}};\n\n"
+        "extern constexpr DelegateTable kRegisteredDelegates{kDelegates};\n\n"
+        "}  // namespace orch\n"
+    )
+    return GeneratedFile("gen/src/registered_delegates.cpp", text)
+
+
+def kernel_declaration(function: str) -> str:
+    """Declaration of a kernel's C++ function."""
+    namespace, _, name = function.rpartition("::")
+    return f"namespace {namespace} {{\norch::Error {name}(const orch::Args& args);\n}}"
+
+
+def _string(value: object) -> str:
+    return "nullptr" if value is None else f'"{value}"'
+
+
+def selected_headers(
+    head: str, resolution: Resolution, kernels: tuple[Kernel, ...]
+) -> list[GeneratedFile]:
+    """Per kernel source: the dtypes to instantiate for each of its operators.
+
+    A source names all of its operators, so those that are not selected get an empty
+    set. One header per source means that a selection that changes recompiles only
+    the kernels it concerns. Each library has a folder of its own, as two may have a
+    source of one name; sources of one name in two folders of a library share a
+    header.
+    """
+    selected: dict[tuple[str, str], set[ScalarType]] = {}
+    for operator in resolution.operators:
+        for binding in operator.bindings:
+            sets = [("", binding.dtypes), *binding.argument_dtypes]
+            for argument, dtypes in sets:
+                key = (binding.kernel.library, _set_name(binding.kernel, argument))
+                selected.setdefault(key, set()).update(dtypes)
+    used = {(library, s) for library, sources in resolution.sources for s in sources}
+    operators: dict[tuple[str, str], set[str]] = {}
+    for kernel in kernels:
+        for source in kernel.sources:
+            if (kernel.library, source) in used:
+                stem = PurePosixPath(source).stem
+                names = operators.setdefault((kernel.library, stem), set())
+                names.update(_set_name(kernel, a) for a in ("", *kernel.argument_sets))
+    return [
+        GeneratedFile(
+            f"gen/selected/{library}/orch_selected/{stem}.h",
+            f'// {head}\n#pragma once\n\n#include "orch/scalar_type.h"\n\n'
+            "namespace orch::selected {\n"
+            + "".join(
+                f"inline constexpr DtypeSet {name} =\n"
+                f"    {dtype_set(selected.get((library, name), ()))};\n"
+                for name in sorted(names)
+            )
+            + "}  // namespace orch::selected\n",
+        )
+        for (library, stem), names in operators.items()
+    ]
+
+
+def _set_name(kernel: Kernel, argument: str) -> str:
+    """Name of the set of an operator, or of one of its arguments."""
+    name = kernel.operator.identifier
+    return f"{name}_of_{argument}" if argument else name
+
+
+def models_assembly(
+    head: str,
+    programs: Mapping[str, Program],
+    prelinked: Mapping[str, str],
+    external: Mapping[str, str],
+) -> GeneratedFile:
+    """The programs, byte for byte, each in a section of its own.
+
+    Args:
+        head: For the first line.
+        programs: By model name.
+        prelinked: By name of a prelinked model: its constants as assembly.
+        external: By name of a model whose program leaves constants outside: these.
+    """
+    text = f"// {head}\n\n"
+    for name in programs:
+        if name in prelinked:
+            text += prelinked[name]
+            continue
+        symbol = model_symbol(name)
+        text += (
+            f'  .section {model_section(name)},"a"\n'
+            "  .balign 16\n"
+            f"  .globl {symbol}\n"
+            f"{symbol}:\n"
+            f'  .incbin "models/{name}.pte"\n\n'
+        )
+        text += external.get(name, "")
+    text += '#if defined(__ELF__) && !defined(__arm__)\n  .section .note.GNU-stack,""\n'
+    text += "#endif\n"
+    return GeneratedFile("gen/src/models.S", text)

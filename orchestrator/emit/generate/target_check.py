@@ -1,0 +1,81 @@
+"""What the public header asks of the program that includes it.
+
+Linkers take objects of a core that has more instructions without a word, and the
+program then hangs or faults. What its compiler predefines tells earlier, and says what
+to do. Programs for a core with everything that the library's has are fine.
+
+Source: Arm C Language Extensions, 5 "Feature test macros".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.targets.cores import Target
+
+_OTHER_INSTRUCTIONS = {
+    "thumbv6m": (),
+    "thumbv7m": (("__ARM_ARCH_ISA_THUMB < 2", "without Thumb-2"),),
+    "thumbv7em": (
+        ("__ARM_ARCH_ISA_THUMB < 2", "without Thumb-2"),
+        ("!defined(__ARM_FEATURE_DSP)", "without the DSP instructions"),
+    ),
+    "thumbv8m.base": (("__ARM_ARCH < 8", "for a core older than Armv8-M"),),
+    "thumbv8m.main": (
+        ("__ARM_ARCH < 8", "for a core older than Armv8-M"),
+        ("__ARM_ARCH_ISA_THUMB < 2", "without Thumb-2"),
+    ),
+    "thumbv8.1m.main": (
+        ("__ARM_ARCH < 8", "for a core older than Armv8.1-M"),
+        ("__ARM_ARCH_ISA_THUMB < 2", "without Thumb-2"),
+    ),
+}
+"""By architecture: when a program has less, and what it is compiled without then."""
+_SINGLE, _DOUBLE = 4, 8  # bits of __ARM_FP
+
+
+def target_check(profile: str, target: Target) -> str:
+    """Directives that refuse to compile for a core that cannot run the library."""
+    isa = f" (isa {target.isa.name})" if len(target.cpu.isas) > 1 else ""
+    flags = " ".join(target.isa.machine_flags)
+    does = f"; compile with {flags}" if flags else ""
+    head = f"lib{profile}.a is built for {target.cpu.name}{isa}"
+    cases = "".join(
+        f"{'#elif' if number else '#if'} {condition}\n"
+        f'#error "{head}, but this program is compiled {what}{does}"\n'
+        for number, (condition, what) in enumerate(_refused(target))
+    )
+    return (
+        "/* What the library needs of the program's core. ORCH_ANY_TARGET leaves the\n"
+        " * check out, for tools that only read this file. */\n"
+        "#if defined(__GNUC__) && !defined(ORCH_ANY_TARGET)\n"
+        f"{cases}#endif\n#endif"
+    )
+
+
+def _refused(target: Target) -> Iterator[tuple[str, str]]:
+    """Conditions under which the library cannot run, each with what is wrong."""
+    cpu = target.cpu
+    if not cpu.is_arm:
+        what = f"for a machine without {8 * cpu.pointer_bytes}-bit pointers"
+        yield f"__SIZEOF_POINTER__ != {cpu.pointer_bytes}", what
+        return
+    yield "!defined(__arm__) || __ARM_ARCH_PROFILE != 'M'", "for another architecture"
+    yield "defined(__ARM_BIG_ENDIAN)", "big-endian"
+    refused = dict(_OTHER_INSTRUCTIONS[cpu.clang_triple.partition("-")[0]])
+    if target.isa.name != "scalar":
+        refused["!defined(__ARM_FEATURE_DSP)"] = "without the DSP instructions"
+    if target.isa.name == "mve":
+        has_none = "!defined(__ARM_FEATURE_MVE) || (__ARM_FEATURE_MVE & 3) != 3"
+        refused[has_none] = "without MVE"
+    yield from refused.items()
+    if cpu.float_abi == "hard":
+        yield "!defined(__ARM_PCS_VFP)", "without -mfloat-abi=hard"
+        single = any("-sp-" in flag for flag in target.isa.machine_flags)
+        bit, what = (_SINGLE, "an FPU") if single else (_DOUBLE, "an FPU for double")
+        yield f"(__ARM_FP & {bit}) == 0", f"without {what}"
+    else:
+        yield "defined(__ARM_PCS_VFP)", "with -mfloat-abi=hard"

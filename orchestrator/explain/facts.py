@@ -1,0 +1,106 @@
+"""What answers are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from orchestrator.measure.size import ContributorKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orchestrator.catalog.model import Catalog
+    from orchestrator.core.kernel import Kernel
+    from orchestrator.core.operator import OperatorName
+    from orchestrator.errors import Diagnostic
+    from orchestrator.measure.size import Contributor, SizeReport
+    from orchestrator.selection.op_info import SelectedOperator, Selection
+    from orchestrator.selection.resolution import Binding, Resolution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What resolving one operator alone gives: kernels, or gaps."""
+
+    bindings: tuple[Binding, ...] = ()
+    gaps: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of a product.
+
+    Args:
+        profile: Name of the profile.
+        file: Its file, as the user named it.
+        selection: What is asked for.
+        resolution: Which kernels serve it; operators with gaps are left out.
+        gaps: Operators that are asked for and not served, with their problems.
+        catalog: Kernels of the profile's libraries.
+        elsewhere: Kernels of all libraries there are.
+        resolve: Resolves one operator with the kernels of a catalog.
+        report: What the last build costs; None if nothing is built.
+        left_out: Operators all of whose calls passes left out.
+    """
+
+    profile: str
+    file: str
+    selection: Selection
+    resolution: Resolution
+    gaps: tuple[tuple[OperatorName, tuple[Diagnostic, ...]], ...]
+    catalog: Catalog
+    elsewhere: Catalog
+    resolve: Callable[[SelectedOperator, Catalog], Outcome]
+    report: SizeReport | None
+    left_out: frozenset[OperatorName] = frozenset()
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every kernel there is, those of the profile's libraries first."""
+        libraries = (*self.catalog.libraries, *self.elsewhere.libraries)
+        return tuple(dict.fromkeys(k for _, kernels in libraries for k in kernels))
+
+    @property
+    def operators(self) -> tuple[OperatorName, ...]:
+        """Every operator that is asked for or on offer; sorted by its text."""
+        found = {selected.name for selected in self.selection.operators}
+        found |= {kernel.operator for kernel in self.kernels}
+        return tuple(sorted(found, key=str))
+
+    @property
+    def bound(self) -> tuple[tuple[OperatorName, Binding], ...]:
+        """Every kernel that is linked, with the operator it serves."""
+        return tuple(
+            (operator.name, binding)
+            for operator in self.resolution.operators
+            for binding in operator.bindings
+        )
+
+    def delegate_costs(self, backend: str) -> tuple[Contributor, ...] | None:
+        """What the sources of a delegate cost; None if nothing is built."""
+        if self.report is None:
+            return None
+        return tuple(
+            c
+            for c in self.report.contributors
+            if c.kind is ContributorKind.DELEGATE and c.name.startswith(f"{backend}/")
+        )
+
+    def costs(self, kernel: Kernel) -> tuple[Contributor, ...] | None:
+        """What the sources of a kernel cost; None if nothing is built.
+
+        The linker drops what nothing calls, so a source may have no part.
+        """
+        if self.report is None:
+            return None
+        stems = {PurePosixPath(source).with_suffix("") for source in kernel.sources}
+        names = {f"{kernel.library}/{stem}" for stem in stems}
+        # A member whose name two libraries share is known by that name only.
+        names |= {stem.name for stem in stems}
+        return tuple(
+            c
+            for c in self.report.contributors
+            if c.kind is ContributorKind.KERNEL and c.name in names
+        )

@@ -1,0 +1,157 @@
+"""Answers for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.core.dtype import dtype_names
+from orchestrator.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from orchestrator.explain.why import Asked, DelegateUse, KernelUse, PartUse, Why
+    from orchestrator.explain.why_not import Absence, WhyNot
+    from orchestrator.measure.size import Contributor
+    from orchestrator.selection.resolution import Binding
+
+_SHOWN = 6  # instructions, keys or symbols named before "and N more"
+
+
+def why_text(answer: Why) -> str:
+    """What `orchestrator why` prints; ends in a newline."""
+    blocks = [_part_lines(use) for use in answer.parts]
+    blocks += [_delegate_lines(use, answer.file) for use in answer.delegates]
+    last = None
+    for use in answer.kernels:
+        lines = [] if use.operator == last else [f"{use.operator}"]
+        blocks.append(lines + _kernel_lines(use, answer.file))
+        last = use.operator
+    return _joined(blocks)
+
+
+def why_not_text(answer: WhyNot) -> str:
+    """What `orchestrator why-not` prints; ends in a newline."""
+    blocks = [_absence_lines(absence) for absence in answer.absences]
+    return _joined(blocks)
+
+
+def _joined(blocks: Iterable[Iterable[str]]) -> str:
+    """Blocks of lines, one empty line between them."""
+    # A name from a program may have line ends, too.
+    return "\n".join("".join(f"{printable(x)}\n" for x in lines) for lines in blocks)
+
+
+def _row(label: str, text: str) -> str:
+    return f"  {label:<11}{text}"
+
+
+def _rows(label: str, texts: Iterable[str]) -> list[str]:
+    """Rows of which only the first has the label."""
+    return [_row("" if i else label, text) for i, text in enumerate(texts)]
+
+
+def _several(items: Sequence[object], separator: str = ", ") -> str:
+    shown = separator.join(map(str, items[:_SHOWN]))
+    more = len(items) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _bytes(parts: Iterable[Contributor]) -> str:
+    found = tuple(parts)
+    flash = sum(part.flash_bytes for part in found)
+    ram = sum(part.ram_bytes for part in found)
+    return f"{flash:,} bytes of flash, {ram:,} of RAM"
+
+
+def _asked(asked: Asked) -> str:
+    if not asked.method:
+        return asked.source
+    text = f'model "{asked.source}", method "{asked.method}"'
+    count = len(asked.instructions)
+    if not count:
+        return text
+    calls = "1 call, instruction" if count == 1 else f"{count} calls, instructions"
+    return f"{text}: {calls} {_several(asked.instructions)}"
+
+
+def _kernel_lines(use: KernelUse, file: str) -> list[str]:
+    binding, kernel = use.binding, use.binding.kernel
+    calls = binding.dtypes - use.closure_dtypes
+    dtypes = dtype_names(calls) + (" (all it has)" if binding.every_dtype else "")
+    if use.closure_dtypes:
+        dtypes += f"; inside it also {dtype_names(use.closure_dtypes)} (closure)"
+    keys = [str(key) for key in use.table_keys if key is not None]
+    found_by = [_several(keys, "  ")] if keys else []
+    if None in use.table_keys:
+        found_by.append("any other kernel key" if keys else "any kernel key")
+    cost = _cost(use.parts, file)
+    if use.shared_with:
+        cost += f"; shared with {_several(use.shared_with)}"
+    return [
+        *_rows("asked by", map(_asked, use.asked_by)),
+        _row("kernel", f"{kernel.function} of library {kernel.library}"),
+        _row("", kernel.entry),
+        *_rows("source", (f"kernels/{kernel.library}/{s}" for s in kernel.sources)),
+        *([_row("calls", _several(binding.keys, "  "))] if binding.keys else []),
+        *([_row("found by", ", ".join(found_by))] if found_by else []),
+        _row("dtypes", dtypes),
+        _row("cost", cost),
+    ]
+
+
+def _delegate_lines(use: DelegateUse, file: str) -> list[str]:
+    code = use.code
+    return [
+        f"{code.backend}",
+        *_rows("asked by", map(_asked, use.asked_by)),
+        _row("delegate", f"{code.namespace}, {code.state_bytes:,} bytes of state each"),
+        *_rows("source", (f"delegates/{code.backend}/{s}" for s in code.sources)),
+        _row("cost", _cost(use.parts, file)),
+    ]
+
+
+def _cost(parts: Sequence[Contributor] | None, file: str) -> str:
+    if parts is None:
+        return f"not built: `orchestrator build {file}` tells"
+    return _bytes(parts) if parts else "none in the last build"
+
+
+def _part_lines(use: PartUse) -> list[str]:
+    part = use.part
+    shown = use.symbols[:_SHOWN]
+    lines = [
+        f"{part.name} ({part.kind.replace('_', ' ')})",
+        _row("in because", use.reason),
+        *_rows("serves", map(str, use.operators)),
+        _row("cost", _bytes([part])),
+        *_rows("symbol", (f"{s.name}, {s.size_bytes:,} bytes" for s in shown)),
+    ]
+    if len(use.symbols) > _SHOWN:
+        lines.append(_row("", f"and {len(use.symbols) - _SHOWN} more"))
+    return lines
+
+
+def _binding(binding: Binding) -> str:
+    kernel = binding.kernel
+    return f"{kernel.function} ({kernel.library}) with {dtype_names(binding.dtypes)}"
+
+
+def _absence_lines(absence: Absence) -> list[str]:
+    lines = [absence.message]
+    lines += _rows("listed by", map(_asked, absence.listed_by))
+    lines += _rows("has", map(_binding, absence.serving))
+    for gap in absence.gaps:
+        lines.append(_row("problem", gap.message))
+        lines += [_row("", f"{label}: {text}") for label, text in gap.notes]
+    # The hint of a problem tells what to do where there is no remedy of ours.
+    hints = dict.fromkeys(gap.hint for gap in absence.gaps if not absence.remedy)
+    lines += _rows("remedy", hints)
+    if absence.nearest_used is not None:
+        lines.append(_row("nearest", f"{absence.nearest_used} is in the product"))
+    if absence.nearest_known is not None:
+        lines.append(_row("nearest", f"{absence.nearest_known} has a kernel"))
+    if absence.remedy:
+        lines.append(_row("remedy", absence.remedy))
+    lines += _rows("links", map(_binding, absence.adds))
+    return lines

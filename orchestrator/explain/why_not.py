@@ -1,0 +1,319 @@
+"""Why something is not in a product, and how it gets there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.operator import nearest_operator
+from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.explain.names import meaning_of, operator_in_full, unknown_name
+from orchestrator.explain.why import asked_by
+from orchestrator.selection.op_info import Origin, SelectedOperator
+
+if TYPE_CHECKING:
+    from orchestrator.core.kernel import Kernel
+    from orchestrator.core.operator import OperatorName
+    from orchestrator.explain.facts import Facts
+    from orchestrator.explain.why import Asked
+    from orchestrator.selection.resolution import Binding
+
+
+class Reason(StrEnum):
+    """Why something is not in a product."""
+
+    GAP = "gap"
+    NEVER_CALLED = "never-called"
+    LEFT_OUT = "left-out"
+    NOT_ASKED = "not-asked"
+    OTHER_LIBRARY = "other-library"
+    NO_KERNEL = "no-kernel"
+    OTHER_KERNEL = "other-kernel"
+    NOT_INSTANTIATED = "not-instantiated"
+    DTYPE_REFUSED = "dtype-refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """Why one operator, kernel or dtype is not in a product.
+
+    Args:
+        operator: The operator, or the backend of a delegate.
+        reason: Why it, or the kernel or dtype, is not in.
+        message: The reason in words.
+        listed_by: Methods that list the operator without calling it.
+        serving: Kernels that serve the operator now.
+        adds: Kernels, with dtypes, that the remedy would link.
+        gaps: What the build stops with.
+        nearest_used: Operator of the product with nearly the same name.
+        nearest_known: The same among all that libraries have.
+        remedy: What to write where; "" if the gaps say it.
+    """
+
+    operator: OperatorName | str
+    reason: Reason
+    message: str
+    listed_by: tuple[Asked, ...] = ()
+    serving: tuple[Binding, ...] = ()
+    adds: tuple[Binding, ...] = ()
+    gaps: tuple[Diagnostic, ...] = ()
+    nearest_used: OperatorName | None = None
+    nearest_known: OperatorName | None = None
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyNot:
+    """Why a name is not in a product."""
+
+    profile: str
+    name: str
+    dtype: ScalarType | None
+    absences: tuple[Absence, ...]
+
+
+def why_not(name: str, facts: Facts, *, dtype: str | None = None) -> WhyNot:
+    """Why an operator, a kernel, or a dtype of one is not in the product.
+
+    Args:
+        name: As in `meaning_of`; an operator in full may be one nobody knows.
+        facts: Of the product.
+        dtype: Name of a dtype whose code is missed.
+
+    Raises:
+        UsageError: Nothing has this name (`unknown-name`), or what has it is in the
+            product (`in-product`).
+    """
+    wanted = None if dtype is None else _dtype(dtype)
+    meaning = meaning_of(name, facts)
+    full = operator_in_full(name)
+    if not meaning.is_known and full is None:
+        raise unknown_name(name, facts)
+    if meaning.kernels:
+        absences = _of_kernels(meaning.kernels, facts, wanted)
+    elif meaning.parts:
+        absences = []
+    elif meaning.backends:
+        absences = _of_backends(meaning.backends, facts)
+    else:
+        operators = meaning.operators or ((full,) if full else ())
+        found = (_of_operator(operator, facts, wanted) for operator in operators)
+        absences = [absence for absence in found if absence is not None]
+    if not absences:
+        raise _is_in(name, facts, dtype=None if meaning.parts else wanted)
+    return WhyNot(
+        profile=facts.profile, name=name, dtype=wanted, absences=tuple(absences)
+    )
+
+
+def _of_backends(backends: tuple[str, ...], facts: Facts) -> list[Absence]:
+    """Why backends that models need have no delegate."""
+    linked = facts.resolution.delegate_states
+    return [
+        Absence(
+            operator=backend,
+            reason=Reason.GAP,
+            message=f"{backend} is asked for and has no delegate: [[delegates]] does"
+            " not name one",
+            listed_by=asked_by(origins),
+            remedy="link one with [[delegates]], or export without its partitioner",
+        )
+        for backend, origins in facts.selection.delegates
+        if backend in backends and backend not in linked
+    ]
+
+
+def _is_in(name: str, facts: Facts, *, dtype: ScalarType | None) -> UsageError:
+    what = f"{name} with {dtype.name}" if dtype is not None else name
+    return UsageError(
+        Diagnostic(
+            code="in-product",
+            message=f"{what} is in {facts.profile}",
+            hint=f"`orchestrator why {facts.file} {name}` tells why",
+        )
+    )
+
+
+def _dtype(name: str) -> ScalarType:
+    if name in ScalarType.__members__:
+        return ScalarType[name]
+    by_small_name = {known.lower(): known for known in ScalarType.__members__}
+    known = by_small_name.get(name.lower())
+    raise UsageError(
+        Diagnostic(
+            code="unknown-name",
+            message=f'"{name}" is not a dtype',
+            notes=(("known", ", ".join(ScalarType.__members__)),),
+            hint=did_you_mean(known or name, ScalarType.__members__)
+            or "write it like Float",
+        )
+    )
+
+
+def _of_kernels(
+    kernels: tuple[Kernel, ...], facts: Facts, dtype: ScalarType | None
+) -> list[Absence]:
+    """A function or a source is in as soon as one of its kernels is."""
+    bound = [(o, b) for o, b in facts.bound if b.kernel in kernels]
+    if bound:
+        if dtype is None:
+            return []
+        found = [
+            _of_dtype(
+                operator, tuple(b for o, b in bound if o == operator), facts, dtype
+            )
+            for operator in dict.fromkeys(o for o, _ in bound)
+        ]
+        return [absence for absence in found if absence is not None]
+    absences = []
+    for kernel in kernels:
+        operator = kernel.operator
+        absence = _of_operator(operator, facts, dtype=None)
+        if absence is None:
+            serving = tuple(b for o, b in facts.bound if o == operator)
+            names = " and ".join(b.kernel.function for b in serving)
+            absence = Absence(
+                operator=operator,
+                reason=Reason.OTHER_KERNEL,
+                message=f"{kernel.function} is not in {facts.profile}:"
+                f" {operator} is served by {names}",
+                serving=serving,
+                remedy=_in_place_of(kernel, serving, facts),
+            )
+        if absence not in absences:
+            absences.append(absence)
+    return absences
+
+
+def _in_place_of(kernel: Kernel, serving: tuple[Binding, ...], facts: Facts) -> str:
+    """How a kernel is taken rather than those that serve its operator now."""
+    called = {key for binding in serving for key in binding.keys}
+    if kernel.keys and not called & set(kernel.keys):
+        return f"it takes calls with kernel key {kernel.keys[0]}: no call has one"
+    if kernel.library not in {library for library, _ in facts.catalog.libraries}:
+        return f'to have it, name "{kernel.library}" first in kernels.libraries'
+    if all(kernel.library != binding.kernel.library for binding in serving):
+        return f'to have it, move "{kernel.library}" to the front of kernels.libraries'
+    return "every call has a kernel specialised for its kernel key"
+
+
+def _then(name: OperatorName, facts: Facts) -> str:
+    """What a build does about a gap."""
+    if any(missing.name == str(name) for missing in facts.resolution.missing):
+        return "the profile allows that"
+    return "a build stops there"
+
+
+def _of_operator(
+    name: OperatorName, facts: Facts, dtype: ScalarType | None
+) -> Absence | None:
+    """Why an operator, or a dtype of it, is not in; None if it is."""
+    serving = tuple(b for o, b in facts.bound if o == name)
+    if serving:
+        return None if dtype is None else _of_dtype(name, serving, facts, dtype)
+    if gaps := dict(facts.gaps).get(name):
+        return Absence(
+            operator=name,
+            reason=Reason.GAP,
+            message=f"{name} is asked for and has no kernel: {_then(name, facts)}",
+            gaps=gaps,
+        )
+    in_product = [o.name for o in facts.resolution.operators]
+    selected = next((s for s in facts.selection.operators if s.name == name), None)
+    listed_by = asked_by(selected.origins) if selected else ()
+    absence = Absence(
+        operator=name,
+        reason=Reason.NOT_ASKED,
+        message=f"{name} is not in {facts.profile}: no model uses it and the profile"
+        " does not ask for it",
+        listed_by=listed_by,
+        nearest_used=nearest_operator(name, in_product),
+    )
+    if listed_by:
+        absence = replace(
+            absence,
+            reason=Reason.NEVER_CALLED,
+            message=f"{name} is not in {facts.profile}: it is listed, but no"
+            " instruction calls it",
+        )
+    if name in facts.left_out:
+        absence = replace(
+            absence,
+            reason=Reason.LEFT_OUT,
+            message=f"{name} is not in {facts.profile}: passes left all its calls out",
+        )
+    include = SelectedOperator(
+        name=name, every_dtype=True, origins=(Origin("operators.include"),)
+    )
+    write = f'"{name}" to operators.include'
+    if facts.catalog.offers(name):
+        outcome = facts.resolve(include, facts.catalog)
+        return replace(
+            absence, adds=outcome.bindings, remedy=f"to have it, add {write}"
+        )
+    if facts.elsewhere.offers(name):
+        outcome = facts.resolve(include, facts.elsewhere)
+        libraries = dict.fromkeys(b.kernel.library for b in outcome.bindings)
+        quoted = " and ".join(f'"{library}"' for library in libraries)
+        return replace(
+            absence,
+            reason=Reason.OTHER_LIBRARY,
+            message=f"{absence.message}; no library of the profile has it",
+            adds=outcome.bindings,
+            remedy=f"to have it, add {quoted} to kernels.libraries and {write}",
+        )
+    return replace(
+        absence,
+        reason=Reason.NO_KERNEL,
+        message=f"{absence.message}; no kernel library has it",
+        nearest_known=nearest_operator(name, facts.elsewhere.operators),
+        remedy="docs/kernels.md tells how to add a kernel",
+    )
+
+
+def _of_dtype(
+    name: OperatorName,
+    serving: tuple[Binding, ...],
+    facts: Facts,
+    dtype: ScalarType,
+) -> Absence | None:
+    """Why a dtype is not instantiated; None if it is."""
+    if any(dtype in binding.dtypes for binding in serving):
+        return None
+    selected = next(
+        (s for s in facts.selection.operators if s.name == name),
+        SelectedOperator(name=name),
+    )
+    key = Origin("dtypes.operators")
+    outcome = facts.resolve(
+        replace(
+            selected,
+            dtypes=tuple(sorted({*selected.dtypes, dtype})),
+            origins=tuple(sorted({*selected.origins, key})),
+        ),
+        facts.catalog,
+    )
+    absence = Absence(
+        operator=name,
+        reason=Reason.NOT_INSTANTIATED,
+        message=f"{name} is in {facts.profile}, but without {dtype.name}: nothing asks"
+        " for it",
+        serving=serving,
+        adds=outcome.bindings,
+        remedy=f'to have it, add "{dtype.name}" to the list "{name}" in'
+        " [dtypes.operators]",
+    )
+    if not outcome.gaps:
+        return absence
+    kernel = serving[-1].kernel
+    return replace(
+        absence,
+        reason=Reason.DTYPE_REFUSED,
+        message=f"{name} is in {facts.profile}, but without {dtype.name}: no kernel"
+        " takes it in all arguments",
+        gaps=outcome.gaps,
+        remedy=f"to have it, add {dtype.name} to {kernel.function} and to"
+        f" {kernel.entry}; docs/kernels.md tells how",
+    )

@@ -1,0 +1,265 @@
+"""Functions of an Arm object or executable: their code, and what it refers to.
+
+Source: ELF gABI, chapter 4; ELF for the Arm Architecture (AAELF32): relocations and
+mapping symbols.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from orchestrator.measure.thumb import Kind, Span, Step, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ARM: Final = 40
+_SYMTAB, _NOBITS, _REL = 2, 8, 9
+_FUNCTION: Final = 2
+_LOCAL: Final = 0
+_LAST_INDEX: Final = 0xFF00
+"""Section indices from here on mean something else (absolute, common)."""
+_BRANCHES: Final = frozenset({10, 30, 51, 102, 103})
+"""R_ARM_THM_CALL, _JUMP24, _JUMP19, _JUMP11, _JUMP8."""
+
+
+@dataclass(slots=True)
+class Function:
+    """One function, or a section of data.
+
+    Args:
+        names: That it is known by. Those of what only its own file knows begin with
+            the path of that.
+        is_data: It is no function.
+        frame_bytes: It takes on the stack by its instructions: never too few.
+        is_bounded: Whether its instructions tell that.
+        calls: Names of functions it calls.
+        tails: Names of functions it goes to when its own frame is gone.
+        takes: Names of functions and data it knows the address of.
+        calls_pointer: It calls an address in a register.
+    """
+
+    names: tuple[str, ...]
+    is_data: bool = False
+    frame_bytes: int = 0
+    is_bounded: bool = True
+    calls: set[str] = field(default_factory=set)
+    tails: set[str] = field(default_factory=set)
+    takes: set[str] = field(default_factory=set)
+    calls_pointer: bool = False
+
+
+def plain(name: str) -> str:
+    """The symbol in one of the names of a function."""
+    return name.rpartition(":")[2]
+
+
+class _Symbol(NamedTuple):
+    name: str
+    offset: int
+    size: int
+    kind: int
+    is_local: bool
+    section: int
+
+
+class _Section(NamedTuple):
+    kind: int
+    address: int
+    contents: bytes
+    link: int
+    info: int
+
+
+class _Link(NamedTuple):
+    """What a relocation makes of a place."""
+
+    names: tuple[str, ...]
+    is_branch: bool
+
+
+class ArmFile:
+    """The functions of one file.
+
+    Args:
+        data: Bytes of a little-endian ELF of 32 bits for Arm.
+        path: Makes the names of what is local to the file unique.
+
+    Raises:
+        ValueError: Not such a file, or a damaged one; also struct.error, LookupError.
+    """
+
+    def __init__(self, data: bytes, path: str) -> None:
+        if data[:6] != b"\x7fELF\x01\x01":
+            raise ValueError("another kind of file")
+        kind, machine = struct.unpack_from("<HH", data, 16)
+        if machine != _ARM:
+            raise ValueError("a file for another machine")
+        self._path = path
+        self._is_object = kind == 1
+        self._sections = _sections(data)
+        self._symbols = self._read_symbols()
+        self._functions: dict[int, dict[int, tuple[str, ...]]] = {}
+        self._sizes: dict[tuple[int, int], int] = {}
+        self._data: dict[int, tuple[str, ...]] = {}
+        self._name()
+
+    def functions(self) -> Iterator[Function]:
+        """All functions, and in an object all sections of data that refer to some.
+
+        They come in the order in which the compiler wrote them.
+        """
+        links = self._links()
+        for index in sorted({*self._functions, *links}):
+            if index in self._functions:
+                yield from self._code(index, links.get(index, {}))
+            else:
+                takes = {n for link in links[index].values() for n in link.names}
+                yield Function(self._data_names(index), is_data=True, takes=takes)
+
+    def _code(self, index: int, links: dict[int, _Link]) -> Iterator[Function]:
+        places = self._functions[index]
+        starts = sorted(places)
+        found = [Function(places[start]) for start in starts]
+
+        def number(offset: int) -> int:
+            # What is before the first function counts as part of it.
+            return max(bisect_right(starts, offset) - 1, 0)
+
+        def at(offset: int) -> Function:
+            return found[number(offset)]
+
+        for step in steps(self._sections[index].contents, self._spans(index)):
+            start = starts[number(step.offset)]
+            size = self._sizes[index, start]
+            if 0 < size <= step.offset - start:
+                continue  # what linkers fill gaps with
+            here = at(step.offset)
+            if step.offset in links:
+                ends = here.calls if step.kind is Kind.CALL else here.tails
+                ends.update(links[step.offset].names)
+            else:
+                end = step.offset + step.value
+                # libgcc's assembler calls parts of itself: what they take on the
+                # stack is among what the instructions of the function take.
+                is_part = end not in places and at(end) is here
+                if step.kind is not Kind.CALL or not is_part:
+                    _note(step, here, at(end))
+        for offset, link in links.items():
+            if not link.is_branch:
+                at(offset).takes.update(link.names)
+        yield from found
+
+    def _spans(self, index: int) -> list[Span]:
+        """Where instructions are: mapping symbols say `$t` code, `$d` data."""
+        marks = sorted(
+            (s.offset, s.name[1])
+            for s in self._symbols
+            if s.section == index and s.name[:2] in ("$t", "$d")
+        )
+        ends = [offset for offset, _ in marks[1:]]
+        ends.append(len(self._sections[index].contents))
+        return [
+            Span(begin, end)
+            for (begin, what), end in zip(marks, ends, strict=False)
+            if what == "t"
+        ]
+
+    def _links(self) -> dict[int, dict[int, _Link]]:
+        """Relocations by section and offset."""
+        found: dict[int, dict[int, _Link]] = {}
+        if not self._is_object:
+            return found
+        for section in self._sections:
+            if section.kind != _REL:
+                continue
+            links = found.setdefault(section.info, {})
+            for offset, info in struct.iter_unpack("<II", section.contents):
+                names = self._targets(self._symbols[info >> 8])
+                links[offset] = _Link(names, info & 0xFF in _BRANCHES)
+        return found
+
+    def _targets(self, symbol: _Symbol) -> tuple[str, ...]:
+        """Names of what a symbol stands for."""
+        if symbol.section >= _LAST_INDEX:
+            return ()
+        if symbol.section == 0:
+            return (symbol.name,)
+        places = self._functions.get(symbol.section)
+        if places is None:
+            return self._data_names(symbol.section)[:1]
+        if symbol.kind == _FUNCTION:
+            return places[symbol.offset][:1]
+        # A section or a label in it: with a function per section it is that one.
+        return tuple(names[0] for _, names in sorted(places.items()))
+
+    def _data_names(self, index: int) -> tuple[str, ...]:
+        return (f"{self._path}#{index}", *self._data.get(index, ()))
+
+    def _read_symbols(self) -> list[_Symbol]:
+        found = []
+        for section in self._sections:
+            if section.kind != _SYMTAB:
+                continue
+            texts = self._sections[section.link].contents
+            for name, value, size, info, other, index in struct.iter_unpack(
+                "<IIIBBH", section.contents
+            ):
+                text = texts[name : texts.index(b"\0", name)].decode()
+                is_here = 0 < index < _LAST_INDEX
+                base = self._sections[index].address if is_here else 0
+                # Bit 0 of a function's value says that it is Thumb code.
+                offset = value - base & (~1 if info & 15 == _FUNCTION else ~0)
+                # Linkers make local what other objects, but no other file, may know.
+                is_local = info >> 4 == _LOCAL and other & 3 == 0
+                found.append(_Symbol(text, offset, size, info & 15, is_local, index))
+        return found
+
+    def _name(self) -> None:
+        """Collect the names of functions and data; those that others know first."""
+        for symbol in sorted(self._symbols, key=lambda s: (s.is_local, s.name)):
+            if not 0 < symbol.section < _LAST_INDEX:
+                continue
+            if symbol.kind == _FUNCTION:
+                places = self._functions.setdefault(symbol.section, {})
+                place = symbol.section, symbol.offset
+                self._sizes[place] = max(symbol.size, self._sizes.get(place, 0))
+                name = symbol.name
+                if symbol.is_local:
+                    name = f"{self._path}:{symbol.section}.{symbol.offset}:{name}"
+                known = places.get(symbol.offset, ())
+                places[symbol.offset] = (*known, name)
+            elif not symbol.is_local:
+                known = self._data.get(symbol.section, ())
+                self._data[symbol.section] = (*known, symbol.name)
+
+
+def _note(step: Step, here: Function, there: Function) -> None:
+    """Take an instruction without relocation into account."""
+    match step.kind:
+        case Kind.GROW:
+            here.frame_bytes += step.value
+        case Kind.UNKNOWN_GROW:
+            here.is_bounded = False
+        case Kind.CALL_POINTER:
+            here.calls_pointer = True
+        case Kind.CALL:
+            here.calls.add(there.names[0])
+        case Kind.BRANCH if there is not here:
+            here.tails.add(there.names[0])
+
+
+def _sections(data: bytes) -> list[_Section]:
+    (start,) = struct.unpack_from("<I", data, 32)
+    size, count = struct.unpack_from("<HH", data, 46)
+    found = []
+    for at in range(start, start + size * count, size):
+        _, kind, _, address, offset, length, link, info, _, _ = struct.unpack_from(
+            "<10I", data, at
+        )
+        contents = b"" if kind == _NOBITS else data[offset : offset + length]
+        found.append(_Section(kind, address, contents, link, info))
+    return found

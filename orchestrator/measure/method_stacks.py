@@ -1,0 +1,139 @@
+"""Worst stack use per method, and all memory of each method."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.measure.call_graph import EXECUTOR
+from orchestrator.measure.demangle import demangle
+from orchestrator.measure.functions import plain
+from orchestrator.measure.size import MethodStack, SizeMethod, StackEstimate, StackPart
+from orchestrator.memory.plan import method_symbol
+
+if TYPE_CHECKING:
+    from orchestrator.measure.call_graph import CallGraph, Depth
+    from orchestrator.memory.plan import MemoryPlan, MethodMemory
+    from orchestrator.selection.resolution import Resolution
+
+_ENTRY: Final = re.compile(
+    r"(_(run|run_at|load|check|(set_)?(in|out)put\d+(_item\d*|_count|_length)?))?"
+)
+"""What follows the name of a method in those of its functions."""
+_RESET: Final = "orch_reset"
+_LOADERS: Final = ("_ZN4orch11load_linkedE", "_ZN4orch15start_prelinkedE")
+
+
+def firmware_stack(
+    graph: CallGraph, resolution: Resolution, *, reserve_bytes: int
+) -> StackEstimate:
+    """Worst stack use of the whole firmware, whatever method runs.
+
+    Args:
+        graph: Its calls.
+        resolution: Names the kernels.
+        reserve_bytes: What the linker script reserves.
+    """
+    depth = graph.depth(_RESET, _kernels(graph, resolution), _starts(graph, resolution))
+    return StackEstimate(
+        stack_bytes=depth.stack_bytes,
+        reserve_bytes=reserve_bytes,
+        parts=tuple(
+            StackPart(name=_shown(name), stack_bytes=size) for name, size in depth.path
+        ),
+        dynamic=(),
+        unknown=_unknown(depth),
+        is_computed=True,
+    )
+
+
+def size_methods(
+    profile: str, memory: MemoryPlan, graph: CallGraph | None, resolution: Resolution
+) -> tuple[SizeMethod, ...]:
+    """All memory of every method.
+
+    Args:
+        profile: Name of the profile.
+        memory: The plan of the product.
+        graph: Calls of its firmware; None where nobody knows them.
+        resolution: Names the kernels of each method.
+    """
+    return tuple(
+        SizeMethod(
+            model=method.model,
+            method=method.method,
+            arena_bytes=tuple(a.size_bytes for a in method.arenas),
+            state_bytes=method.state_bytes,
+            temporary_bytes=method.temporary_bytes,
+            input_bytes=method.input_bytes,
+            output_bytes=method.output_bytes,
+            stack=_method_stack(profile, method, graph, resolution) if graph else None,
+        )
+        for model in memory.models
+        for method in model.methods
+    )
+
+
+def _method_stack(
+    profile: str, method: MethodMemory, graph: CallGraph, resolution: Resolution
+) -> MethodStack:
+    kernels = _kernels(graph, resolution, method)
+    starts = _starts(graph, resolution)
+    base = method_symbol(profile, method.model, method.method)
+    loaders = {graph.symbol(start) for start in _LOADERS} & graph.reached(base)
+    load = max(
+        (graph.depth(name, (), starts) for name in sorted(loaders)),
+        key=lambda depth: depth.stack_bytes,
+    )
+    run = graph.depth(graph.symbol(EXECUTOR), kernels)
+    entries = {
+        name: graph.depth(name, kernels, starts)
+        for name in graph.names
+        if name.startswith(base) and _ENTRY.fullmatch(name, len(base))
+    }
+    return MethodStack(
+        load_bytes=load.stack_bytes,
+        run_bytes=run.stack_bytes,
+        entries=tuple(
+            StackPart(name=name, stack_bytes=depth.stack_bytes)
+            for name, depth in entries.items()
+        ),
+        unknown=_unknown(load, run, *entries.values()),
+    )
+
+
+def _kernels(
+    graph: CallGraph, resolution: Resolution, method: MethodMemory | None = None
+) -> set[str]:
+    """Symbols of what the executor calls for a method; without one, all there are.
+
+    These are kernels, and of delegates the functions that run them.
+    """
+    called = [
+        (binding.kernel.function, binding.origins)
+        for operator in resolution.operators
+        for binding in operator.bindings
+    ]
+    called += [(d.code.functions[1], d.origins) for d in resolution.delegates]
+    return {
+        graph.kernel(function)
+        for function, origins in called
+        if method is None
+        or any(
+            origin.source == method.model and origin.method == method.method
+            for origin in origins
+        )
+    }
+
+
+def _starts(graph: CallGraph, resolution: Resolution) -> set[str]:
+    """Symbols of what the loader calls to make delegates ready."""
+    return {graph.kernel(d.code.functions[0]) for d in resolution.delegates}
+
+
+def _unknown(*depths: Depth) -> tuple[str, ...]:
+    return tuple(sorted({_shown(name) for depth in depths for name in depth.unknown}))
+
+
+def _shown(name: str) -> str:
+    return demangle(plain(name))

@@ -1,0 +1,352 @@
+"""What a built firmware costs in flash and RAM, and what each byte is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from orchestrator.method.ledger import (  # noqa: TC001  # a report is read by its types
+    MethodPasses,
+)
+
+
+class ContributorKind(StrEnum):
+    """What bytes are for; in the order in which reports list it."""
+
+    MODEL = "model"
+    KERNEL = "kernel"
+    KERNEL_TABLE = "kernel_table"
+    DELEGATE = "delegate"
+    RUNTIME = "runtime"
+    API = "api"
+    APPLICATION = "application"
+    PLATFORM = "platform"
+    MEMORY_FUNCTIONS = "memory_functions"
+    TOOLCHAIN = "toolchain"
+    CONSTANTS = "constants"
+    ARENA = "arena"
+    METHOD_STATE = "method_state"
+    STACK = "stack"
+    OTHER = "other"
+    PADDING = "padding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contributor:
+    """One part of the product.
+
+    Args:
+        kind: What it is.
+        name: Unique within its kind: a model, `portable/op_add`, `sum.forward`.
+        flash_bytes: Code, constants, and the load image of initialised variables.
+        ram_bytes: Static RAM.
+    """
+
+    kind: ContributorKind
+    name: str
+    flash_bytes: int
+    ram_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizePart:
+    """Bytes of one contributor in one section that the same operators need.
+
+    Args:
+        section: Output section; "" for gaps between sections.
+        kind: Of the contributor.
+        contributor: Its name.
+        operators: Those that need these bytes, if nothing else does; sorted. Empty
+            where something else needs them, or the objects do not tell.
+        flash_bytes: As in `Contributor`.
+        ram_bytes: Likewise.
+    """
+
+    section: str
+    kind: ContributorKind
+    contributor: str
+    operators: tuple[str, ...]
+    flash_bytes: int
+    ram_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeOperator:
+    """An operator that kernels are linked for.
+
+    Args:
+        name: Of the operator.
+        functions: Qualified C++ names of its kernels; distinct, sorted.
+        models: That ask for it; sorted.
+        keys: Of the profile that ask for it, `operators.include`; sorted.
+    """
+
+    name: str
+    functions: tuple[str, ...]
+    models: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargerKernel:
+    """An operator whose code is larger with the selected dtypes than with every one.
+
+    Args:
+        operator: Its name.
+        selected_bytes: Flash its kernels need with the selected dtypes, with what they
+            share with other operators.
+        every_bytes: With every dtype.
+    """
+
+    operator: str
+    selected_bytes: int
+    every_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DtypeComparison:
+    """What selecting dtypes does to a firmware.
+
+    Args:
+        selected_flash_bytes: Of the firmware with the selected dtypes.
+        every_flash_bytes: With every dtype of every kernel.
+        selected_ram_bytes: Likewise.
+        every_ram_bytes: Likewise.
+        larger: Operators that the selection makes larger; the most harmful first.
+    """
+
+    selected_flash_bytes: int
+    every_flash_bytes: int
+    selected_ram_bytes: int
+    every_ram_bytes: int
+    larger: tuple[LargerKernel, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeTarget:
+    """What was built for; `board` is "" for hosts."""
+
+    cpu: str
+    isa: str
+    board: str
+    toolchain: str
+    optimize: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeTotals:
+    """Everything the firmware occupies, in bytes.
+
+    On a host, "flash" is what is loaded from the file.
+
+    Args:
+        flash_bytes: Code, constants, models, load image of initialised variables.
+        model_bytes: The models' programs, part of `flash_bytes`.
+        ram_bytes: All static RAM: the four below together.
+        arena_bytes: Planned tensors.
+        state_bytes: Method states.
+        data_bytes: All other variables, and padding.
+        stack_bytes: Reserved for the stack; 0 on hosts.
+    """
+
+    flash_bytes: int
+    model_bytes: int
+    ram_bytes: int
+    arena_bytes: int
+    state_bytes: int
+    data_bytes: int
+    stack_bytes: int
+
+    @property
+    def flash_bytes_without_models(self) -> int:
+        """Flash of everything but the models' programs."""
+        return self.flash_bytes - self.model_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionUse:
+    """How full a memory of the board is, gaps included; `kind` is flash or ram."""
+
+    name: str
+    kind: str
+    size_bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeSection:
+    """An output section of the ELF that occupies memory.
+
+    Args:
+        name: As the linker script has it.
+        address: Where the program sees it.
+        size_bytes: Without the gap before it.
+        region: Memory it lies in; "" on hosts.
+        load_region: Memory its initial contents lie in if that is another one, or "".
+        in_flash: Counts as flash.
+        in_ram: Counts as RAM.
+    """
+
+    name: str
+    address: int
+    size_bytes: int
+    region: str
+    load_region: str
+    in_flash: bool
+    in_ram: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeSymbol:
+    """A function or object of the ELF.
+
+    Args:
+        name: Qualified name without parameters, or the symbol itself.
+        symbol: As in the symbol table.
+        aliases: Other symbols of the same bytes, sorted.
+        is_function: Function or object.
+        address: Of its first byte.
+        size_bytes: As the compiler says.
+        section: Output section.
+        object: What it was compiled from: `kernels/portable/op_add.cpp`,
+            `libgcc.a(_divdi3.o)`; "" if the map does not say.
+        kind: Of the contributor it counts for.
+        contributor: Name of that contributor.
+    """
+
+    name: str
+    symbol: str
+    aliases: tuple[str, ...]
+    is_function: bool
+    address: int
+    size_bytes: int
+    section: str
+    object: str
+    kind: ContributorKind
+    contributor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackPart:
+    """Bytes of stack that one part of the firmware may use at once."""
+
+    name: str
+    stack_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackEstimate:
+    """Worst stack use of the firmware, from reset on.
+
+    On boards it is that of the deepest way through the calls of the firmware, on hosts
+    an estimate from above out of the compiler's frame sizes.
+
+    Args:
+        stack_bytes: The parts together.
+        reserve_bytes: What the linker script reserves; 0 on hosts.
+        parts: Who is on the stack in the worst case, outermost first.
+        dynamic: Functions whose frame the compiler cannot bound, as `object: function`;
+            hosts only.
+        unknown: Functions whose frame nobody tells, not part of the sum: on hosts all
+            of the toolchain's libraries; else also what calls itself, counted once.
+        is_computed: By the calls of the firmware.
+    """
+
+    stack_bytes: int
+    reserve_bytes: int
+    parts: tuple[StackPart, ...]
+    dynamic: tuple[str, ...]
+    unknown: tuple[str, ...]
+    is_computed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodStack:
+    """Worst stack use of a method, below the stack pointer of whoever calls.
+
+    Interrupts come on top.
+
+    Args:
+        load_bytes: Of loading it.
+        run_bytes: Of running it once it is loaded.
+        entries: Of each function of the API, loading included; in the header's order.
+        unknown: Functions whose frame nobody tells, and those that call themselves. If
+            there are any, the true numbers may be larger.
+    """
+
+    load_bytes: int
+    run_bytes: int
+    entries: tuple[StackPart, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def worst_bytes(self) -> int:
+        """Of any function of the API."""
+        return max(e.stack_bytes for e in self.entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeMethod:
+    """All memory of one method of one model, in bytes.
+
+    Args:
+        model: Its model.
+        method: Its name.
+        arena_bytes: Planned arenas in order of their memory id, from 1.
+        state_bytes: Values, dynamic sizes and decoded instructions.
+        temporary_bytes: That kernels take while they run, besides arena and stack.
+        input_bytes: The caller's memory per input; of dynamic ones the upper bound.
+        output_bytes: Likewise.
+        stack: Worst use; None on hosts, where libraries of the system are called.
+    """
+
+    model: str
+    method: str
+    arena_bytes: tuple[int, ...]
+    state_bytes: int
+    temporary_bytes: int
+    input_bytes: tuple[int, ...]
+    output_bytes: tuple[int, ...]
+    stack: MethodStack | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeReport:
+    """What a built firmware costs.
+
+    The contributors' flash and RAM add up to the totals exactly; so do those of the
+    parts, and the used bytes of the regions on a board.
+
+    Args:
+        profile: Name of the profile.
+        target: What was built for.
+        totals: Everything.
+        regions: Memories of the board in its order; empty on hosts.
+        sections: By address; empty sections are left out.
+        contributors: By kind, then by size, the largest first.
+        symbols: The largest first.
+        stack: Worst stack use.
+        parts: The contributors by section and by who needs them; empty in reports of
+            earlier versions.
+        operators: By name.
+        dtype_comparison: With `dtypes.compare` only.
+        missing: Kernels and delegates that models need and the profile allows to lack.
+        methods: Memory of every method, in the order of the profile; empty in reports
+            of earlier versions.
+        prelink: What passes did to the methods of models.
+    """
+
+    profile: str
+    target: SizeTarget
+    totals: SizeTotals
+    regions: tuple[RegionUse, ...]
+    sections: tuple[SizeSection, ...]
+    contributors: tuple[Contributor, ...]
+    symbols: tuple[SizeSymbol, ...]
+    stack: StackEstimate
+    parts: tuple[SizePart, ...] = ()
+    operators: tuple[SizeOperator, ...] = ()
+    dtype_comparison: DtypeComparison | None = None
+    missing: tuple[str, ...] = ()
+    methods: tuple[SizeMethod, ...] = ()
+    prelink: tuple[MethodPasses, ...] = ()

@@ -1,0 +1,66 @@
+"""What the public header says of the stack: known when the firmware is linked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.emit.artifact import comment_text
+from orchestrator.emit.generate.api_header import END
+from orchestrator.memory.plan import identifier, method_symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.measure.size import MethodStack, SizeMethod
+
+
+def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod]) -> str:
+    """The public header with the worst stack use of every function.
+
+    Args:
+        header: Text of gen/include/<profile>.h, which the library is compiled with.
+        profile: Name of the profile.
+        methods: Measured in the firmware; those without `stack` are left out.
+    """
+    parts = [
+        _constants(method_symbol(profile, m.model, m.method), m.stack)
+        for m in methods
+        if m.stack is not None
+    ]
+    worst = max((m.stack.worst_bytes for m in methods if m.stack), default=0)
+    if not parts:
+        return header
+    available = f"{identifier(profile).upper()}_STACK_AVAILABLE"
+    total = f"{identifier(profile).upper()}_STACK_BYTES"
+    parts.append(
+        f"/* The worst of all. To have the stack of the calling task checked, define\n"
+        f" * {available} as its bytes before including this. */\n"
+        f"#define {total} {worst}\n"
+        f"#ifdef {available}\n"
+        f"ORCH_ASSERT({available} >= {total});\n"
+        "#endif"
+    )
+    start, end, rest = header.rpartition(END)
+    return start + "\n\n".join(parts) + "\n\n" + end + rest
+
+
+def _constants(base: str, stack: MethodStack) -> str:
+    upper = base.upper()
+    lines = [
+        "/* Bytes of stack below the caller's, in the worst case; interrupts come on\n"
+        " * top. Of loading, of running, and of each function, which may load. */"
+    ]
+    if stack.unknown:
+        lines.append(
+            "/* Not counted, as nobody tells their frames:\n"
+            + "".join(f" *   {comment_text(name)}\n" for name in stack.unknown)
+            + " */"
+        )
+    lines += [
+        f"#define {upper}_LOAD_STACK_BYTES {stack.load_bytes}",
+        f"#define {upper}_RUN_STACK_BYTES {stack.run_bytes}",
+    ]
+    for entry in stack.entries:
+        what = entry.name.removeprefix(base).upper()
+        lines.append(f"#define {upper}_CALL{what}_STACK_BYTES {entry.stack_bytes}")
+    return "\n".join(lines)

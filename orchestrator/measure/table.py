@@ -1,0 +1,222 @@
+"""Size reports as plain text, 80 columns wide unless a name is long.
+
+Names are never cut: what is printed is searched for, and handed to other commands.
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.measure.dtypes import dtype_lines
+from orchestrator.measure.size import ContributorKind as Kind
+
+if TYPE_CHECKING:
+    from orchestrator.measure.size import SizeMethod, SizeReport, StackEstimate
+
+WIDTH: Final = 80
+_NAME: Final = 40
+_DIFF_NAME: Final = 32
+_NUMBER: Final = 12
+_PERCENT: Final = 8
+TITLES: Final = {
+    Kind.MODEL: "models",
+    Kind.KERNEL: "kernels",
+    Kind.KERNEL_TABLE: "kernel table",
+    Kind.DELEGATE: "delegates",
+    Kind.RUNTIME: "runtime",
+    Kind.API: "generated API",
+    Kind.APPLICATION: "application",
+    Kind.PLATFORM: "platform",
+    Kind.MEMORY_FUNCTIONS: "memory functions",
+    Kind.TOOLCHAIN: "toolchain's libraries",
+    Kind.CONSTANTS: "merged constants",
+    Kind.ARENA: "arenas",
+    Kind.METHOD_STATE: "method states",
+    Kind.STACK: "reserved stack",
+    Kind.OTHER: "other",
+    Kind.PADDING: "padding",
+}
+
+
+def size_table(report: SizeReport) -> str:
+    """What `orchestrator size` prints.
+
+    Contributors, totals, memories, sections, methods, stack, what selecting dtypes made
+    larger, and what is missing. Lines end in newlines.
+    """
+    blocks = [
+        [headline(report)],
+        _contributor_lines(report),
+        _region_lines(report),
+        _section_lines(report),
+        _method_lines(report.methods),
+        _stack_lines(report.stack),
+        list(dtype_lines(report)),
+        _missing_lines(report),
+    ]
+    return "\n".join("".join(f"{x}\n" for x in lines) for lines in blocks if lines)
+
+
+def _missing_lines(report: SizeReport) -> list[str]:
+    if not report.missing:
+        return []
+    lines = ["missing, as the profile allows"]
+    for text in report.missing:
+        lines += wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return lines
+
+
+def headline(report: SizeReport) -> str:
+    """Name and target of a firmware."""
+    target = report.target
+    parts = (target.cpu, target.isa, target.board, target.toolchain, target.optimize)
+    return f"{report.profile} ({', '.join(p for p in parts if p)})"
+
+
+def _contributor_lines(report: SizeReport) -> list[str]:
+    flash, ram = report.totals.flash_bytes, report.totals.ram_bytes
+    lines = [size_titles()]
+    for kind in Kind:
+        parts = [c for c in report.contributors if c.kind is kind]
+        if not parts:
+            continue
+        both = (sum(c.flash_bytes for c in parts), sum(c.ram_bytes for c in parts))
+        lines.append(size_line(TITLES[kind], *both, flash, ram))
+        # A group of one says nothing that its title does not say.
+        if len(parts) > 1 or kind in (Kind.MODEL, Kind.KERNEL, Kind.ARENA):
+            lines += [
+                size_line(f"  {c.name}", c.flash_bytes, c.ram_bytes, flash, ram)
+                for c in parts
+            ]
+    lines.append(size_line("total", flash, ram, flash, ram))
+    without = report.totals.flash_bytes_without_models
+    lines.append(size_line("  without models", without, 0, flash, ram))
+    return lines
+
+
+def _region_lines(report: SizeReport) -> list[str]:
+    if not report.regions:
+        return []
+    head = f"{'memory':24}{'kind':8}{'used':>14}{'of':>14}{'%':>8}"
+    return [head] + [
+        f"{r.name:23} {r.kind:8}{r.used_bytes:>14,}{r.size_bytes:>14,}"
+        f"{_percent(r.used_bytes, r.size_bytes):>8}"
+        for r in report.regions
+    ]
+
+
+def _section_lines(report: SizeReport) -> list[str]:
+    lines = [f"{'section':36}{'address':>12}{'bytes':>12}  memory"]
+    for section in report.sections:
+        where = section.region or ("RAM" if section.in_ram else "file")
+        if section.load_region:
+            where += f", from {section.load_region}"
+        elif not section.region and section.in_ram and section.in_flash:
+            where += ", from file"
+        address = f"{section.address:#x}"
+        lines.append(
+            f"{section.name:35} {address:>12}{section.size_bytes:>12,}  {where}"
+        )
+    return lines
+
+
+def stack_title(stack: StackEstimate) -> str:
+    """What the number is."""
+    return "stack, worst use" if stack.is_computed else "stack, estimated worst use"
+
+
+_METHOD_NAME: Final = 20
+_METHOD_NUMBER: Final = 10
+_METHOD_COLUMNS: Final = ("arena", "state", "temporary", "in, out", "load", "run")
+
+
+def _method_lines(methods: tuple[SizeMethod, ...]) -> list[str]:
+    """Memory of each method; loading and running it take that much of the stack."""
+    if not methods:
+        return []
+    titles = "".join(f"{title:>{_METHOD_NUMBER}}" for title in _METHOD_COLUMNS)
+    lines = [f"{'methods':{_METHOD_NAME}}{titles}"]
+    for method in methods:
+        stack = method.stack
+        cells = (
+            sum(method.arena_bytes),
+            method.state_bytes,
+            method.temporary_bytes,
+            sum(method.input_bytes) + sum(method.output_bytes),
+            *((stack.load_bytes, stack.run_bytes) if stack else ()),
+        )
+        name = f"  {method.model}.{method.method}"
+        numbers = "".join(f"{cell:>{_METHOD_NUMBER},}" for cell in cells)
+        lines.append(f"{name:{_METHOD_NAME - 1}} {numbers}")
+    return lines
+
+
+def _stack_lines(stack: StackEstimate) -> list[str]:
+    reserve = (
+        f" of {stack.reserve_bytes:,} reserved ({_percent_of(stack)})"
+        if stack.reserve_bytes
+        else ""
+    )
+    lines = [f"{stack_title(stack)}: {stack.stack_bytes:,} bytes{reserve}"]
+    lines += [
+        f"  {p.name:{_NAME - 3}} {p.stack_bytes:>{_NUMBER},}" for p in stack.parts
+    ]
+    if stack.is_computed:
+        lines += [f"  not bounded: {name}" for name in stack.unknown]
+    elif stack.unknown:
+        lines.append(f"  not counted: {len(stack.unknown)} functions of the toolchain")
+    lines += [f"  unbounded: {name}" for name in stack.dynamic]
+    return lines
+
+
+def size_titles() -> str:
+    """Heads of the columns of `size_line`."""
+    return _titles(_NAME, ("flash", "%", "RAM", "%"), (_NUMBER, _PERCENT) * 2)
+
+
+def size_line(name: str, flash: int, ram: int, all_flash: int, all_ram: int) -> str:
+    """Bytes and what part of all bytes they are."""
+    columns = (
+        _number(flash),
+        f"{_percent(flash, all_flash) if flash else '':>{_PERCENT}}",
+        _number(ram),
+        f"{_percent(ram, all_ram) if ram else '':>{_PERCENT}}",
+    )
+    return f"{name:{_NAME - 1}} {''.join(columns)}".rstrip()
+
+
+def diff_titles() -> str:
+    """Heads of the columns of `diff_line`."""
+    return _titles(_DIFF_NAME, ("flash", "change", "RAM", "change"), (_NUMBER,) * 4)
+
+
+def diff_line(name: str, old: tuple[int, int], new: tuple[int, int]) -> str:
+    """Flash and RAM as they are now, each with its change."""
+    cells = "".join(
+        _number(after) + _change(after - before)
+        for before, after in zip(old, new, strict=True)
+    )
+    return f"{name:{_DIFF_NAME - 1}} {cells}".rstrip()
+
+
+def _titles(name: int, _titles: tuple[str, ...], widths: tuple[int, ...]) -> str:
+    columns = (f"{t:>{w}}" for t, w in zip(_titles, widths, strict=True))
+    return " " * name + "".join(columns)
+
+
+def _number(count: int) -> str:
+    """Right-aligned; nothing for nothing, so that what costs stands out."""
+    return f"{count:>{_NUMBER},}" if count else " " * _NUMBER
+
+
+def _change(count: int) -> str:
+    return f"{count:>+{_NUMBER},}" if count else " " * _NUMBER
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}" if whole else ""
+
+
+def _percent_of(stack: StackEstimate) -> str:
+    return f"{_percent(stack.stack_bytes, stack.reserve_bytes)} %"

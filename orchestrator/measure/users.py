@@ -1,0 +1,151 @@
+"""Which operators need a piece of code: what their kernels reach, and nothing else.
+
+An input section is an operator's if the relocations of the objects lead to it from the
+operator's kernel, and no way leads to it from what is in the firmware whatever the
+operators are. The kernel table is where the two meet: its references count for
+neither. Sections of one name in one object count as one, also in all objects if the
+linker merges equal items of theirs, and a reference into a section that the linker took
+out of another object (an inline function) leads to that one, so doubt always makes
+bytes shared, never an operator's own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.measure.owner import is_merged
+from orchestrator.measure.relocations import read_object
+from orchestrator.measure.size import ContributorKind as Kind
+from orchestrator.measure.size import SizeOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.measure.map_types import MapSection
+    from orchestrator.measure.owner import Owners
+    from orchestrator.measure.relocations import ObjectFile
+    from orchestrator.selection.resolution import Resolution
+
+Node = tuple[str, str]
+"""Object, as `Owner.object` has it, and name of an input section."""
+
+_DIVIDED: Final = frozenset({Kind.KERNEL, Kind.RUNTIME})
+"""What can be an operator's: the objects of all others hold what every product has."""
+
+
+def size_operators(resolution: Resolution) -> tuple[SizeOperator, ...]:
+    """The operators of a product, and who asks for them."""
+    found = []
+    for operator in resolution.operators:
+        origins = [o for binding in operator.bindings for o in binding.origins]
+        functions = {binding.kernel.function for binding in operator.bindings}
+        found.append(
+            SizeOperator(
+                name=str(operator.name),
+                functions=tuple(sorted(functions)),
+                models=tuple(sorted({o.source for o in origins if o.method})),
+                keys=tuple(sorted({o.source for o in origins if not o.method})),
+            )
+        )
+    return tuple(found)
+
+
+def users_of(
+    maps: Iterable[MapSection],
+    objects: Mapping[str, bytes],
+    operators: Iterable[SizeOperator],
+    owners: Owners,
+) -> dict[Node, tuple[str, ...]]:
+    """The operators that need an input section, if nothing else does.
+
+    Args:
+        maps: The linker's map: what is linked.
+        objects: Bytes of all objects by path, `obj/runtime/src/model.cpp.o`; empty if
+            they are not there, then nothing is any operator's.
+        operators: With the functions of their kernels.
+        owners: Of the linked pieces.
+
+    Raises:
+        CompileError: An object is damaged (`object-unreadable`).
+    """
+    if not objects:
+        return {}
+    pieces = {
+        (owner.object, piece.section): owner.kind
+        for section in maps
+        for piece in section.pieces
+        for owner in [owners.of_piece(piece.section, piece.file)]
+        if owner.object
+    }
+    graph = _Graph(pieces)
+    for path, data in sorted(objects.items()):
+        graph.add(owners.reported(path), read_object(data, path=path))
+    always = graph.reach(node for node, kind in pieces.items() if kind not in _DIVIDED)
+    users: dict[Node, list[str]] = {}
+    for operator in operators:
+        roots = {n for f in operator.functions for n in graph.functions(f)}
+        for node in graph.reach(roots) - always:
+            users.setdefault(node, []).append(operator.name)
+    return {node: tuple(sorted(names)) for node, names in users.items()}
+
+
+class _Graph:
+    """Linked sections, and which refers to which."""
+
+    def __init__(self, pieces: Mapping[Node, Kind]) -> None:
+        self._pieces = pieces
+        self._by_section: dict[str, list[Node]] = {}
+        for node in pieces:
+            self._by_section.setdefault(node[1], []).append(node)
+        self._objects: list[tuple[str, ObjectFile]] = []
+        self._by_symbol: dict[str, set[Node]] = {}
+        self._edges: dict[Node, set[Node]] | None = None
+
+    def add(self, name: str, found: ObjectFile) -> None:
+        """Take in an object; several may have one name."""
+        self._objects.append((name, found))
+        for symbol, section in found.defined.items():
+            if (name, section) in self._pieces:
+                self._by_symbol.setdefault(symbol, set()).add((name, section))
+
+    def functions(self, name: str) -> set[Node]:
+        """Where functions of a qualified C++ name are."""
+        parts = name.split("::")
+        lengths = "".join(f"{len(part)}{part}" for part in parts)
+        start = f"_ZN{lengths}E" if len(parts) > 1 else f"_Z{lengths}"
+        return {
+            node
+            for symbol, nodes in self._by_symbol.items()
+            if symbol == name or symbol.startswith(start)
+            for node in nodes
+        }
+
+    def reach(self, roots: Iterable[Node]) -> set[Node]:
+        """The roots and all they lead to; the kernel table leads nowhere."""
+        if self._edges is None:
+            self._edges = self._connect()
+        found: set[Node] = set()
+        queue = list(roots)
+        while queue:
+            node = queue.pop()
+            if node not in found:
+                found.add(node)
+                queue += self._edges.get(node, ())
+        return found
+
+    def _connect(self) -> dict[Node, set[Node]]:
+        edges: dict[Node, set[Node]] = {}
+        for name, found in self._objects:
+            for section, references in found.references.items():
+                node = (name, section)
+                if node not in self._pieces or self._pieces[node] is Kind.KERNEL_TABLE:
+                    continue
+                ends = edges.setdefault(node, set())
+                for reference in references:
+                    here = (name, reference.section)
+                    if here in self._pieces and not is_merged(reference.section):
+                        ends.add(here)
+                    else:  # defined elsewhere, or the linker kept another copy
+                        ends |= self._by_symbol.get(reference.symbol, set())
+                        ends.update(self._by_section.get(reference.section, ()))
+        return edges

@@ -1,0 +1,225 @@
+"""Memory a product needs, byte for byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.scratch.need import ScratchNeed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonPlace:
+    """Where an arena lies in a block that several methods use, one at a time.
+
+    Args:
+        name: Of the block.
+        offset_bytes: Of the arena in it.
+    """
+
+    name: str
+    offset_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonArena:
+    """A block in which arenas of several methods overlap.
+
+    Args:
+        name: `common`, or with the memory of the board it has to lie in.
+        size_bytes: Of the largest that any method has there.
+        region: That memory; None leaves it to the build.
+    """
+
+    name: str
+    size_bytes: int
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arena:
+    """One static block that planned tensors of a method lie in.
+
+    Args:
+        memory_id: By which tensors name it.
+        size_bytes: Of the block.
+        peak_live_bytes: Most bytes that are in use at once.
+        shared: Methods that have this block in common, in the program's order; empty
+            for a method's own. It counts as the first one's.
+        file_bytes: What the program asked for, where the arena was planned afresh.
+        planner: What found the offsets then.
+        common: Where it lies in a block that methods have in common, if it does.
+    """
+
+    memory_id: int
+    size_bytes: int
+    peak_live_bytes: int
+    shared: tuple[str, ...] = ()
+    file_bytes: int | None = None
+    planner: str = "file"
+    common: CommonPlace | None = None
+
+    def owner(self, method: str) -> str:
+        """The method whose block it is: that one, or the first of those that share."""
+        return self.shared[0] if self.shared else method
+
+    @property
+    def gap_percent(self) -> float:
+        """How far the arena is above the peak of live bytes, its lower bound."""
+        if self.peak_live_bytes == 0:
+            return 0.0
+        return 100.0 * (self.size_bytes - self.peak_live_bytes) / self.peak_live_bytes
+
+    @property
+    def text(self) -> str:
+        """`arena 1: 16,000 -> 12,800 bytes, gap 0.0 %`; one size if it stayed."""
+        before = self.file_bytes
+        change = f"{before:,} -> " if before not in (None, self.size_bytes) else ""
+        return (
+            f"arena {self.memory_id}: {change}{self.size_bytes:,} bytes,"
+            f" gap {self.gap_percent:.1f} %"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelegateState:
+    """What a part of a method keeps for its delegate, inside the method state."""
+
+    backend: str
+    state_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodMemory:
+    """What one method of one model needs in RAM, besides the stack.
+
+    Args:
+        arenas: Planned arenas in order of their memory id; empty ones included.
+        state_bytes: Static block for values and instructions; exact.
+        input_bytes: Per input, upper bound.
+        output_bytes: Per output, upper bound.
+        temporary_bytes: What kernels take while they run. None takes any: their
+            interface has nothing to take memory from, scratch tensors are planned.
+        delegates: Of the parts that delegates of the product run, in the program's
+            order; `state_bytes` counts them, with their handles.
+        caller_bytes: Inputs and outputs that are not planned, each at a multiple of 16:
+            they lie in memory of the caller.
+        scratch: Of its calls, in the program's order; they lie in its arenas.
+    """
+
+    model: str
+    method: str
+    arenas: tuple[Arena, ...]
+    state_bytes: int
+    input_bytes: tuple[int, ...]
+    output_bytes: tuple[int, ...]
+    temporary_bytes: int = 0
+    delegates: tuple[DelegateState, ...] = ()
+    caller_bytes: int = 0
+    scratch: tuple[ScratchNeed, ...] = ()
+
+    @property
+    def own_arenas(self) -> tuple[Arena, ...]:
+        """Those that are counted with this method: each shared one is with one."""
+        return tuple(
+            a
+            for a in self.arenas
+            if a.owner(self.method) == self.method and a.common is None
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelMemory:
+    """One model: its program in flash and its methods."""
+
+    model: str
+    program_bytes: int
+    methods: tuple[MethodMemory, ...]
+
+
+def model_section(model: str) -> str:
+    """Linker section of a model's program."""
+    return f".rodata.orch_model_{model}"
+
+
+def identifier(name: str) -> str:
+    """A profile, model or method name as part of a C identifier."""
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def method_symbol(profile: str, model: str, method: str) -> str:
+    """What the names of a method's functions and variables begin with."""
+    return f"{identifier(profile)}_{model}_{identifier(method)}"
+
+
+def arena_section(model: str, method: str, memory_id: int) -> str:
+    """Linker section of an arena."""
+    return f".bss.orch_arena_{model}_{method}_{memory_id}"
+
+
+def common_section(name: str) -> str:
+    """Linker section of a block that methods have in common."""
+    return f".bss.orch_arenas_{name}"
+
+
+def common_symbol(name: str) -> str:
+    """Name of its variable."""
+    return f"{name}_arena"
+
+
+CALLER_SECTION = ".bss.orch_caller_memory"
+"""Linker section of the memory that the application of `run` has for inputs and outputs
+that are not planned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Which memory of the board a block lies in.
+
+    Args:
+        section: Linker section, `.rodata.orch_model_kws`.
+        region: Name of the board's region.
+        size_bytes: Of the block.
+    """
+
+    section: str
+    region: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlan:
+    """Every byte of RAM the product needs besides the stack, and its program flash.
+
+    `placements` is empty for hosts, which have no memory map.
+    """
+
+    models: tuple[ModelMemory, ...]
+    placements: tuple[Placement, ...] = ()
+    common: tuple[CommonArena, ...] = ()
+
+    @property
+    def arena_bytes(self) -> int:
+        """All arenas together; what methods share or have in common counts once."""
+        own = sum(
+            a.size_bytes for m in self.models for x in m.methods for a in x.own_arenas
+        )
+        return own + sum(c.size_bytes for c in self.common)
+
+    @property
+    def caller_bytes(self) -> int:
+        """What the application of `run` needs to be the caller of any method."""
+        return max((x.caller_bytes for m in self.models for x in m.methods), default=0)
+
+    @property
+    def caller_model(self) -> str:
+        """The model that this is for; "" if there is none."""
+        needs = self.caller_bytes
+        methods = (x for m in self.models for x in m.methods)
+        return next((x.model for x in methods if x.caller_bytes == needs > 0), "")
+
+    @property
+    def state_bytes(self) -> int:
+        """Method state of all methods together."""
+        return sum(x.state_bytes for m in self.models for x in m.methods)

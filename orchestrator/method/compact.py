@@ -1,0 +1,87 @@
+"""How compact the tables of prelinked methods are, and what is in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.method.linked import LinkedCall
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from orchestrator.method.linked import LinkedMethod
+
+WIDE = 4
+"""Bytes of a value index in tables that are laid out as programs are."""
+_BYTE = 0xFF
+_HALF_WORD = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLayout:
+    """The tables of all methods of a product.
+
+    Args:
+        index_bytes: Of a value index: 1 or 2 in compact tables, which have no loader
+            beside them; else `WIDE`.
+        dynamic_sizes: There may be tensors that change their sizes.
+        control_flow: There may be moves and jumps.
+        initial_bytes: Something may be written before the first call.
+
+    Source: runtime/include/orch/index.h and method.h.
+    """
+
+    index_bytes: int = WIDE
+    dynamic_sizes: bool = True
+    control_flow: bool = True
+    initial_bytes: bool = True
+
+    @property
+    def compact(self) -> bool:
+        """All methods are prelinked, and fit."""
+        return self.index_bytes != WIDE
+
+
+WIDE_TABLES = TableLayout()
+
+
+def table_layout(
+    models: Collection[str], linked: Mapping[str, Sequence[LinkedMethod]]
+) -> TableLayout:
+    """The layout of a product's tables.
+
+    They are compact unless a program is loaded, as its indices are used in place, or a
+    method does not fit.
+
+    Args:
+        models: Names of all models.
+        linked: By name of a prelinked model: its methods.
+    """
+    methods = [m for of_model in linked.values() for m in of_model]
+    if not methods or set(models) != set(linked) or not all(map(_fits, methods)):
+        return WIDE_TABLES
+    small = all(len(m.values) <= _BYTE for m in methods)
+    calls = (isinstance(i, LinkedCall) for m in methods for i in m.instructions)
+    return TableLayout(
+        index_bytes=1 if small else 2,
+        dynamic_sizes=any(m.dynamic_words for m in methods),
+        control_flow=not all(calls),
+        initial_bytes=any(m.has_initial_bytes for m in methods),
+    )
+
+
+def _fits(method: LinkedMethod) -> bool:
+    """Counts and indices fit, and so do dim orders: behind sizes that are constant."""
+    counts = [len(i.args) for i in method.instructions if isinstance(i, LinkedCall)]
+    return (
+        max(len(method.values), len(method.instructions), sum(counts)) <= _HALF_WORD
+        and max(counts, default=0) <= _BYTE
+        and not any(
+            isinstance(value, TensorValue)
+            and value.is_dynamic
+            and not value.is_contiguous
+            for value in method.values
+        )
+    )

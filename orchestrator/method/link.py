@@ -1,0 +1,206 @@
+"""A program's methods with their kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog.scratch_arguments import is_scratch
+from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.method.linked import Linkage, LinkedCall, LinkedMethod
+from orchestrator.program.program import (
+    DelegateCall,
+    FreeCall,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+)
+from orchestrator.program.values import (
+    OptionalTensorListValue,
+    TensorListValue,
+    TensorValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.core.kernel import KernelKey
+    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.errors import SourceSpan
+    from orchestrator.method.linked import LinkedInstruction
+    from orchestrator.program.program import Instruction, Method, Program
+    from orchestrator.program.values import Value
+    from orchestrator.selection.op_info import OpInfo
+    from orchestrator.selection.resolution import Resolution
+
+_LISTS = (TensorListValue, OptionalTensorListValue)
+
+
+def link_program(
+    program: Program,
+    info: OpInfo,
+    resolution: Resolution,
+    *,
+    where: SourceSpan | None,
+) -> tuple[LinkedMethod, ...]:
+    """The methods of a program, every call with the kernel that serves it.
+
+    Args:
+        program: The program.
+        info: Its calls.
+        resolution: Which kernel serves which call.
+        where: The profile line that asks for it.
+
+    Returns:
+        In the program's order. Calls find the kernels that the device's loader would
+        find.
+
+    Raises:
+        ModelError: Something the device's loader would refuse (`cannot-prelink`).
+    """
+    linkage = try_link(program, info, resolution)
+    if linkage.problems:
+        raise ModelError(
+            [
+                Diagnostic(
+                    code="cannot-prelink",
+                    message=f'model "{info.model}" cannot be prelinked: {problem}',
+                    where=where,
+                    hint='write load = "pte", or export the model without it',
+                )
+                for problem in linkage.problems
+            ]
+        )
+    return linkage.methods
+
+
+def try_link(program: Program, info: OpInfo, resolution: Resolution) -> Linkage:
+    """The same for a program that may not be linked; nothing is raised."""
+    linker = _Linker(program, info, resolution)
+    methods = tuple(linker.method(method) for method in program.methods)
+    return Linkage(methods=methods, problems=tuple(linker.problems))
+
+
+class _Linker:
+    def __init__(self, program: Program, info: OpInfo, resolution: Resolution) -> None:
+        self.problems: list[str] = []
+        self._program = program
+        self._model = info.model
+        self._keys: Mapping[tuple[str, int], KernelKey] = {
+            (c.method, c.instruction): c.pattern.key for c in info.calls
+        }
+        self._schemas: Mapping[OperatorName, OpSchema] = {
+            o.name: o.schema for o in resolution.operators
+        }
+        self._functions = {
+            (entry.operator, entry.key): entry.function
+            for entry in resolution.table_entries
+        }
+
+        self._in_place = {
+            binding.kernel.function: binding.kernel.in_place
+            for operator in resolution.operators
+            for binding in operator.bindings
+        }
+
+    def method(self, method: Method) -> LinkedMethod:
+        # Freeing does nothing: jumps to such an instruction go to the next one.
+        kept = [
+            i for i, x in enumerate(method.instructions) if not isinstance(x, FreeCall)
+        ]
+        new_index = {}
+        for index in range(len(method.instructions) + 1):
+            new_index[index] = sum(1 for i in kept if i < index)
+        instructions: list[LinkedInstruction] = []
+        origins: list[int] = []
+        for index in kept:
+            linked = self._instruction(method, index, new_index)
+            if linked is not None:
+                instructions.append(linked)
+                origins.append(index)
+        data = [
+            (i, bytes(self._program.data_bytes(v)))
+            for i, v in enumerate(method.values)
+            if isinstance(v, TensorValue)
+            and (v.is_constant or v.is_mutable_state or self._program.has_data(v))
+        ]
+        return LinkedMethod(
+            model=self._model,
+            name=method.name,
+            values=method.values,
+            instructions=tuple(instructions),
+            inputs=method.inputs,
+            outputs=method.outputs,
+            data=tuple(data),
+            origins=tuple(origins),
+        )
+
+    def _instruction(
+        self, method: Method, index: int, new_index: Mapping[int, int]
+    ) -> LinkedInstruction | None:
+        instruction: Instruction = method.instructions[index]
+        place = f"method {method.name}, instruction {index}"
+        match instruction:
+            case KernelCall(operator=operator, args=args):
+                return self._call(method, index, method.operators[operator], args)
+            case MoveCall(source=source, target=target):
+                if not _may_move(method.values[source], method.values[target]):
+                    self.problems.append(f"{place} moves a value to another kind")
+                return instruction
+            case JumpFalseCall(condition=condition, destination=destination):
+                return JumpFalseCall(
+                    condition=condition, destination=new_index[destination]
+                )
+            case DelegateCall():
+                self.problems.append(f"{place} calls a delegate")
+        return None
+
+    def _call(
+        self, method: Method, index: int, name: OperatorName, args: tuple[int, ...]
+    ) -> LinkedCall | None:
+        key = self._keys[method.name, index]
+        function = self._functions.get((name, key)) or self._functions.get((name, None))
+        schema = self._schemas.get(name)
+        if function is None or schema is None:
+            self.problems.append(
+                f"method {method.name}, instruction {index} calls {name}, which has"
+                " no kernel"
+            )
+            return None
+        outs = [a for a, x in zip(args, schema.arguments, strict=False) if x.is_out]
+        count = len(schema.arguments)
+        # Out arguments follow once more as the result, which kernels do not read.
+        taken = args[:count] if outs else args
+        outs = outs or [*args[count:]]
+        # Kernels write these whatever the schema says.
+        outs += [
+            a for a, x in zip(args, schema.arguments, strict=False) if is_scratch(x)
+        ]
+        in_place = self._in_place.get(function, ())
+        return LinkedCall(
+            operator=name,
+            function=function,
+            args=taken,
+            outs=tuple(dict.fromkeys(_items(method.values, outs))),
+            in_place=tuple(
+                i for i, x in enumerate(schema.arguments) if x.name in in_place
+            ),
+        )
+
+
+def _items(values: tuple[Value, ...], indices: Iterable[int]) -> Iterable[int]:
+    """The values, and for a list those in it: the list itself stays."""
+    for index in indices:
+        value = values[index]
+        if isinstance(value, _LISTS):
+            yield from (item for item in value.items if item >= 0)
+        else:
+            yield index
+
+
+def _may_move(source: Value, target: Value) -> bool:
+    """Whether the device's loader accepts a move: what is found for calls stays."""
+    if type(source) is not type(target) or isinstance(source, _LISTS):
+        return False
+    if not isinstance(source, TensorValue) or not isinstance(target, TensorValue):
+        return True
+    return source.dtype == target.dtype and source.dim_order == target.dim_order

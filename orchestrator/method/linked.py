@@ -1,0 +1,161 @@
+"""A method whose kernels are known: what passes change, and prelinked images hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from orchestrator.program.caller import is_homeless
+from orchestrator.program.interface import TENSOR_LISTS
+from orchestrator.program.program import JumpFalseCall, MoveCall
+from orchestrator.program.values import BoolValue, DoubleValue, IntValue, TensorValue
+
+if TYPE_CHECKING:
+    from orchestrator.core.operator import OperatorName
+    from orchestrator.method.ledger import PassRecord
+    from orchestrator.program.values import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedCall:
+    """Calls a kernel.
+
+    Args:
+        operator: What it computes.
+        function: Qualified C++ name of the kernel.
+        args: Value indices, as the kernel counts them.
+        outs: Values that it writes: arguments, and the items of lists.
+        in_place: Positions of arguments that may be the same memory as the output, if
+            they have its dtype, sizes and dim order.
+    """
+
+    operator: OperatorName
+    function: str
+    args: tuple[int, ...]
+    outs: tuple[int, ...]
+    in_place: tuple[int, ...] = ()
+
+
+LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedMethod:
+    """A method that needs no loading.
+
+    Args:
+        model: Name of its model.
+        name: Of the method.
+        values: Every slot; a constant tensor has no allocation.
+        instructions: In the order they run in; jumps name them by index.
+        inputs: Value indices.
+        outputs: Value indices.
+        data: By value index: bytes of constant tensors, and those that tensors of
+            mutable state begin with.
+        origins: By instruction: index of the program's instruction it comes from.
+        passes: What became of each pass; says nothing of what the method computes.
+    """
+
+    model: str
+    name: str
+    values: tuple[Value, ...]
+    instructions: tuple[LinkedInstruction, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    data: tuple[tuple[int, bytes], ...]
+    origins: tuple[int, ...]
+    passes: tuple[PassRecord, ...] = field(default=(), compare=False)
+
+    @property
+    def written(self) -> frozenset[int]:
+        """Values that inputs, moves and calls write."""
+        found = set(self.received)
+        for instruction in self.instructions:
+            if isinstance(instruction, MoveCall):
+                found.add(instruction.target)
+            elif isinstance(instruction, LinkedCall):
+                found.update(instruction.outs)
+        return frozenset(found)
+
+    @property
+    def received(self) -> frozenset[int]:
+        """Inputs, and the tensors in those that are lists."""
+        return self._with_items(self.inputs)
+
+    @property
+    def returned(self) -> frozenset[int]:
+        """Outputs, and the tensors in those that are lists."""
+        return self._with_items(self.outputs)
+
+    def _with_items(self, indices: tuple[int, ...]) -> frozenset[int]:
+        values = (self.values[index] for index in indices)
+        lists = [v.items for v in values if isinstance(v, TENSOR_LISTS)]
+        return frozenset(i for i in (*indices, *chain(*lists)) if i >= 0)
+
+    @property
+    def given(self) -> frozenset[int]:
+        """Inputs and outputs in memory of the caller: its pointers go into slots."""
+        data = {index for index, _ in self.data}
+        ends = {*self.inputs, *self.outputs} - data
+        return frozenset(i for i in ends if is_homeless(self.values[i]))
+
+    @property
+    def has_constant_slots(self) -> bool:
+        """No slot ever changes: no moves, pointers of callers or written numbers."""
+        moves = any(isinstance(i, MoveCall) for i in self.instructions)
+        numbers = (IntValue, DoubleValue, BoolValue)
+        return (
+            not moves
+            and not self.given
+            and not any(
+                isinstance(self.values[index], numbers) for index in self.written
+            )
+        )
+
+    @property
+    def has_initial_bytes(self) -> bool:
+        """Something is written before the first call: slots, sizes, state."""
+        state = (index for index, data in self.data if data)
+        values = (self.values[index] for index in state)
+        return (
+            not self.has_constant_slots
+            or self.dynamic_words > 0
+            or any(isinstance(v, TensorValue) and v.is_planned for v in values)
+        )
+
+    @property
+    def dynamic_words(self) -> int:
+        """32-bit words for the capacity and sizes of tensors that may change size."""
+        return sum(
+            1 + len(value.sizes)
+            for value in self.values
+            if isinstance(value, TensorValue) and value.is_dynamic
+        )
+
+    def state_bytes(self, *, pointer_bytes: int, compact: bool) -> int:
+        """RAM for slots and sizes that change; slots of `compact` tables are smaller.
+
+        Source: size of `Value` in runtime/include/orch/value.h, which asserts it.
+        """
+        slots = 0 if self.has_constant_slots else len(self.values)
+        pointers = 3 if compact else 4
+        return slots * pointers * pointer_bytes + 4 * self.dynamic_words
+
+    @property
+    def constants(self) -> tuple[bytes, ...]:
+        """Bytes that go into flash: of constants and initial state; distinct."""
+        return tuple(dict.fromkeys(data for _, data in self.data if data))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linkage:
+    """The methods of a program, as far as every call has its kernel.
+
+    Args:
+        methods: In the program's order; of no use if there are problems.
+        problems: What cannot be linked.
+    """
+
+    methods: tuple[LinkedMethod, ...] = field(repr=False)
+    problems: tuple[str, ...] = ()

@@ -1,0 +1,158 @@
+"""Copies that need not be made: both sides can lie in one place.
+
+A copy is left out if the tensor it writes can lie where the one it reads does, or if
+who writes that one can write to the copy's place. Candidates are found by following
+the bytes; `is_same` decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.edit import with_values, without
+from orchestrator.method.passes.effects import Effects
+from orchestrator.method.passes.proof import Dropped, is_same
+from orchestrator.method.passes.spans import Place, places_of
+from orchestrator.method.passes.views import View, views_of
+from orchestrator.program.values import Allocation, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.program.values import Value
+
+Candidate: TypeAlias = "dict[int, Value]"
+_WORD_BYTES: Final = 4
+
+
+def alias_copies(method: LinkedMethod) -> LinkedMethod:
+    """Leave out copies whose two sides can share their memory.
+
+    Arenas keep their sizes: what moves goes to a place the plan has already.
+    """
+    effects, written = Effects(method), method.written
+    dropped: set[int] = set()
+    again = True
+    while again:
+        again = False
+        for index, call in enumerate(method.instructions):
+            if index in dropped or not isinstance(call, LinkedCall):
+                continue
+            views = views_of(method, call, written)
+            if views is None:
+                continue
+            changed = _Sides(method, effects, index, views).share()
+            if changed is not None:
+                method = with_values(method, changed)
+                effects.drop(index)
+                dropped.add(index)
+                again = True
+    return without(method, dropped)
+
+
+class _Sides:
+    """The two sides of the copies that one call makes."""
+
+    def __init__(
+        self,
+        method: LinkedMethod,
+        effects: Effects,
+        index: int,
+        views: tuple[View, ...],
+    ) -> None:
+        self._method = method
+        self._effects = effects
+        self._index = index
+        self._views = views
+        self._places = places_of(method)
+        self._sides: list[tuple[Place, Place]] = []
+
+    def share(self) -> Candidate | None:
+        """Tensors that get another place so that the call is left out, or None."""
+        places = self._places
+        for view in self._views:
+            source, target = places.get(view.source), places.get(view.target)
+            if source is None or target is None or not view.is_block:
+                return None
+            item = self._tensor(view.source).dtype.item_bytes
+            size = prod(view.sizes) * item
+            here = source.part(view.first_read * item, size)
+            to = target.part(view.first_written * item, size)
+            self._sides.append((here, to))
+        dropped = Dropped(
+            outs=tuple(to for _, to in self._sides), copies=tuple(self._sides)
+        )
+        for changed in self._candidates():
+            if changed is not None and is_same(
+                self._method, self._effects, changed, {self._index: dropped}
+            ):
+                return changed
+        return None
+
+    def _candidates(self) -> Iterator[Candidate | None]:
+        crossed = any(
+            here.overlaps(to) and (i != j or here != to)
+            for i, (here, _) in enumerate(self._sides)
+            for j, (_, to) in enumerate(self._sides)
+        )
+        if crossed or any(here.space[0] != "arena" for here, _ in self._sides):
+            return
+        if all(here == to for here, to in self._sides):
+            yield {}
+        # Arenas may lie in different memories, and a tensor was given one of them.
+        if any(here.space != to.space for here, to in self._sides):
+            return
+        yield self._forward()
+        yield self._backward()
+
+    def _forward(self) -> Candidate | None:
+        """What shows the copies shows what they were copied from."""
+        moves = []
+        for view, (here, to) in zip(self._views, self._sides, strict=True):
+            shown = self._effects.followers(self._index, to, self._places)
+            moves += [(v, to, here) for v in {*shown, view.target}]
+        return self._moved(moves)
+
+    def _backward(self) -> Candidate | None:
+        """What is copied is written to the copy's place at once."""
+        moves = []
+        for here, to in self._sides:
+            writers = self._effects.writers(self._index, here, self._places)
+            if writers is None:
+                return None
+            for index, tensor in writers:
+                where = self._places[tensor]
+                shown = self._effects.followers(index, where, self._places)
+                moves += [(v, here, to) for v in {*shown, tensor}]
+        return self._moved(moves)
+
+    def _moved(self, moves: Iterable[tuple[int, Place, Place]]) -> Candidate | None:
+        """(tensor, old, new place of what it is moved with) as tensors with places."""
+        changed: Candidate = {}
+        for index, here, to in moves:
+            tensor, place = self._tensor(index), self._places[index]
+            offset = place.begin - here.begin + to.begin
+            end = offset + tensor.size_bytes
+            new = replace(
+                tensor,
+                allocation=Allocation(memory_id=to.space[1], offset_bytes=offset),
+            )
+            fits = (
+                to.space[0] == "arena"
+                and offset >= 0
+                and end
+                <= max(p.end for p in self._places.values() if p.space == to.space)
+                and offset % max(_WORD_BYTES, tensor.dtype.item_bytes) == 0
+            )
+            if not fits or changed.setdefault(index, new) != new:
+                return None
+        return changed
+
+    def _tensor(self, index: int) -> TensorValue:
+        tensor = self._method.values[index]
+        assert isinstance(tensor, TensorValue)  # noqa: S101  # it has a place
+        return tensor

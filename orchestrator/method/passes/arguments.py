@@ -1,0 +1,111 @@
+"""Arguments of a prelinked call that are the same in every run."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from orchestrator.program.values import (
+    IntListValue,
+    IntValue,
+    NoneValue,
+    TensorListValue,
+    TensorValue,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
+
+
+class UnknownCallError(Exception):
+    """It is not certain what a call does."""
+
+
+def need(condition: object) -> None:
+    """Raise UnknownCallError unless something holds."""
+    if not condition:
+        raise UnknownCallError
+
+
+class Arguments:
+    """Arguments of a call; what can be another one in the next run is unknown.
+
+    Args:
+        method: Has the call.
+        call: The call.
+        written: `method.written`.
+    """
+
+    def __init__(
+        self, method: LinkedMethod, call: LinkedCall, written: frozenset[int]
+    ) -> None:
+        self._values = method.values
+        self._written = written
+        self._args = call.args
+
+    def index(self, position: int) -> int:
+        """Value index of an argument."""
+        need(position < len(self._args))
+        return self._args[position]
+
+    def tensor_at(self, index: int) -> TensorValue:
+        """A value that is a tensor whose sizes stay."""
+        value = self._values[index]
+        if not isinstance(value, TensorValue) or value.is_dynamic:
+            raise UnknownCallError
+        return value
+
+    def tensor(self, position: int) -> TensorValue:
+        """An argument that is a tensor whose sizes stay."""
+        return self.tensor_at(self.index(position))
+
+    def tensors(self, position: int) -> tuple[int, ...]:
+        """Value indices of an argument that is a list of tensors."""
+        value = self._values[self.index(position)]
+        if not isinstance(value, TensorListValue):
+            raise UnknownCallError
+        return value.items
+
+    def _number_at(self, index: int) -> int:
+        value = self._values[index]
+        if not isinstance(value, IntValue) or index in self._written:
+            raise UnknownCallError
+        return value.value
+
+    def number(self, position: int) -> int:
+        """An argument that is an integer nobody writes."""
+        return self._number_at(self.index(position))
+
+    def numbers(self, position: int) -> tuple[int, ...]:
+        """An argument that is a list of integers nobody writes."""
+        value = self._values[self.index(position)]
+        if not isinstance(value, IntListValue):
+            raise UnknownCallError
+        return tuple(map(self._number_at, value.items))
+
+    def number_or(self, position: int, default: int) -> int:
+        """An integer nobody writes, or what stands for None."""
+        index = self.index(position)
+        if isinstance(self._values[index], NoneValue):
+            need(index not in self._written)
+            return default
+        return self._number_at(index)
+
+    def is_none(self, position: int) -> bool:
+        """Whether an argument is None."""
+        return isinstance(self._values[self.index(position)], NoneValue)
+
+
+def strides_of(tensor: TensorValue) -> tuple[int, ...]:
+    """Items in memory from one index of a dimension to the next."""
+    inner = accumulate(
+        (tensor.sizes[d] for d in tensor.dim_order[:0:-1]), int.__mul__, initial=1
+    )
+    by_dim = dict(zip(tensor.dim_order[::-1], inner, strict=False))
+    return tuple(by_dim[d] for d in range(len(tensor.sizes)))
+
+
+def dim_of(dim: int, rank: int) -> int:
+    """An index of a dimension that may count from the end."""
+    need(-rank <= dim < rank)
+    return dim % rank

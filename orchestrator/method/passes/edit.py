@@ -1,0 +1,99 @@
+"""Changes of a linked method: instructions left out, values in other slots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orchestrator.method.linked import LinkedCall
+from orchestrator.program.program import JumpFalseCall, MoveCall
+from orchestrator.program.values import (
+    IntListValue,
+    OptionalTensorListValue,
+    TensorListValue,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.program.values import Value
+
+LISTS = (IntListValue, TensorListValue, OptionalTensorListValue)
+"""Kinds of values whose items are value indices."""
+
+
+def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
+    """The method without some instructions; jumps to one go to what follows it.
+
+    What stays as it is stays the same object, the method if nothing is left out.
+    """
+    if not dropped:
+        return method
+    kept = [i for i in range(len(method.instructions)) if i not in dropped]
+    new_index, new = [], 0
+    for index in range(len(method.instructions) + 1):
+        new_index.append(new)
+        new += index not in dropped
+
+    def moved(instruction: LinkedInstruction) -> LinkedInstruction:
+        if not isinstance(instruction, JumpFalseCall):
+            return instruction
+        new = new_index[instruction.destination]
+        same = new == instruction.destination
+        return instruction if same else replace(instruction, destination=new)
+
+    return replace(
+        method,
+        instructions=tuple(moved(method.instructions[i]) for i in kept),
+        origins=tuple(method.origins[i] for i in kept),
+    )
+
+
+def with_values(method: LinkedMethod, changed: Mapping[int, Value]) -> LinkedMethod:
+    """The method with other values in some of its slots; others stay the objects."""
+    values = list(method.values)
+    for index, value in changed.items():
+        if value != values[index]:
+            values[index] = value
+    return replace(method, values=tuple(values))
+
+
+def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMethod:
+    """The method with other numbers for its values; the slots stay where they are.
+
+    What names none of these values stays the same object, the method if none does.
+    """
+    if all(old == new for old, new in new_index.items()):
+        return method
+
+    def new(index: int) -> int:
+        return new_index.get(index, index)
+
+    def of_value(value: Value) -> Value:
+        if isinstance(value, LISTS):
+            items = tuple(map(new, value.items))
+            return value if items == value.items else type(value)(items)
+        return value
+
+    def of_instruction(instruction: LinkedInstruction) -> LinkedInstruction:
+        match instruction:
+            case LinkedCall(args=args, outs=outs):
+                changed: LinkedInstruction = replace(
+                    instruction,
+                    args=tuple(map(new, args)),
+                    outs=tuple(map(new, outs)),
+                )
+            case MoveCall(source=source, target=target):
+                changed = MoveCall(source=new(source), target=new(target))
+            case JumpFalseCall(condition=condition):
+                changed = replace(instruction, condition=new(condition))
+        return instruction if changed == instruction else changed
+
+    return replace(
+        method,
+        values=tuple(map(of_value, method.values)),
+        instructions=tuple(map(of_instruction, method.instructions)),
+        inputs=tuple(map(new, method.inputs)),
+        outputs=tuple(map(new, method.outputs)),
+    )

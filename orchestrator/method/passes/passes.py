@@ -1,0 +1,189 @@
+"""What makes a method smaller without changing a bit of its outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.ledger import PassRecord
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.aliases import alias_copies
+from orchestrator.method.passes.constants import (
+    PERMUTE,
+    evaluate_constants,
+    fold_constants,
+    fold_permutes,
+)
+from orchestrator.method.passes.edit import LISTS, renumbered
+from orchestrator.method.passes.evaluate import has_evaluator
+from orchestrator.method.passes.in_place import in_place, may_be_in_place
+from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED, counts_of
+from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
+from orchestrator.method.passes.views import moving_operators
+from orchestrator.program.program import MoveCall
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from orchestrator.method.linked import LinkedMethod
+
+
+MAKES_CONSTANTS: Final = ("fold_permutes", "fold_constants", "evaluate_constants")
+"""Passes that put constants in the place of calls."""
+
+
+def share_values(method: LinkedMethod) -> LinkedMethod:
+    """Let values that are equal and never change have one slot.
+
+    Tensors of the same kind at the same place are equal, whenever they are used.
+    """
+    targets = {i.target for i in method.instructions if isinstance(i, MoveCall)}
+    written = method.written
+    data = dict(method.data)
+    given = method.given
+    first: dict[object, int] = {}
+    new_index: dict[int, int] = {}
+
+    def place(index: int) -> int:
+        if index < 0 or index in new_index:
+            return new_index.get(index, index)
+        value = method.values[index]
+        key: object
+        if isinstance(value, TensorValue):
+            shareable = index not in targets | given and not value.is_dynamic
+            key = (replace(value, data_buffer_index=0, extra=None), data.get(index))
+        else:
+            shareable = index not in written
+            if isinstance(value, LISTS):
+                value = type(value)(tuple(map(place, value.items)))
+            key = repr(value)  # tells 0.0 from -0.0, and 1 from true
+        new_index[index] = first.setdefault(key, index) if shareable else index
+        return new_index[index]
+
+    for index in range(len(method.values)):
+        place(index)
+    return drop_values(renumbered(method, new_index))
+
+
+def drop_values(method: LinkedMethod) -> LinkedMethod:
+    """Leave out slots that nothing names."""
+    used: set[int] = set()
+
+    def use(indices: Iterable[int]) -> None:
+        for index in indices:
+            if index >= 0 and index not in used:
+                used.add(index)
+                value = method.values[index]
+                if isinstance(value, LISTS):
+                    use(value.items)
+
+    use((*method.inputs, *method.outputs))
+    for instruction in method.instructions:
+        if isinstance(instruction, LinkedCall):
+            use(instruction.args)
+        elif isinstance(instruction, MoveCall):
+            use((instruction.source, instruction.target))
+        else:
+            use((instruction.condition,))
+    if len(used) == len(method.values):
+        return method
+    kept = sorted(used)
+    new_index = {old: new for new, old in enumerate(kept)}
+    moved = renumbered(method, new_index)
+    return replace(
+        moved,
+        values=tuple(moved.values[old] for old in kept),
+        data=tuple((new_index[i], d) for i, d in method.data if i in used),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """A change that may be made to every method.
+
+    Args:
+        change: Gives the method after it; the same object if nothing is to be done.
+        calls: Those it looks at, by operator or kernel; None: it looks at slots,
+            whoever names them.
+        planned: It runs when memory is laid out: what it makes of slots would tie
+            lifetimes together.
+    """
+
+    change: Callable[[LinkedMethod], LinkedMethod]
+    calls: Callable[[LinkedCall], bool] | None = None
+    planned: bool = False
+
+    def concerns(self, method: LinkedMethod) -> bool:
+        """Whether there is something in a method that it looks at."""
+        calls = self.calls
+        return calls is None or any(
+            isinstance(i, LinkedCall) and calls(i) for i in method.instructions
+        )
+
+
+def _of(operators: frozenset[str]) -> Callable[[LinkedCall], bool]:
+    return lambda call: str(call.operator) in operators
+
+
+PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
+    {
+        "fold_permutes": Pass(change=fold_permutes, calls=_of(frozenset({PERMUTE}))),
+        "fold_constants": Pass(
+            change=fold_constants, calls=_of(moving_operators() - {PERMUTE})
+        ),
+        "evaluate_constants": Pass(change=evaluate_constants, calls=has_evaluator),
+        "alias_copies": Pass(change=alias_copies, calls=_of(moving_operators())),
+        "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
+        "in_place": Pass(change=in_place, calls=may_be_in_place),
+        "drop_values": Pass(change=drop_values),
+        "share_values": Pass(change=share_values, planned=True),
+    }
+)
+"""By name, in the order they run in."""
+
+
+def run_passes(
+    method: LinkedMethod,
+    names: Iterable[str],
+    *,
+    planned: bool | None = None,
+    refused: Mapping[str, str] = MappingProxyType({}),
+) -> LinkedMethod:
+    """A method after the passes of these names; the order is that of `PASSES`.
+
+    Its ledger (`LinkedMethod.passes`) has every pass, those that did not run as well.
+
+    Args:
+        method: Before.
+        names: Passes to run.
+        planned: Only those that run when memory is laid out, or only those that run
+            before; None for all.
+        refused: Why some of these passes must not run, by name.
+    """
+    wanted = frozenset(names)
+    records = [*method.passes]
+    before = counts_of(method)
+    for name, step in PASSES.items():
+        if planned not in (None, step.planned):
+            continue
+        skipped = refused.get(name) or _skipped(step, method)
+        skipped = skipped if name in wanted else NOT_WANTED
+        changed = method if skipped else step.change(method)
+        after = before if changed is method else counts_of(changed)
+        records.append(
+            PassRecord(
+                name=name,
+                skipped=skipped,
+                changed=changed is not method,
+                before=before,
+                after=after,
+            )
+        )
+        method, before = changed, after
+    return replace(method, passes=tuple(records))
+
+
+def _skipped(step: Pass, method: LinkedMethod) -> str:
+    return "" if step.concerns(method) else NO_OPERATOR

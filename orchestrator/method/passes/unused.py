@@ -1,0 +1,95 @@
+"""Calls that write what nobody reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.edit import LISTS, without
+from orchestrator.method.passes.effects import Effects
+from orchestrator.method.passes.proof import Dropped, is_same
+from orchestrator.method.passes.spans import places_of
+from orchestrator.method.passes.views import moves_items, views_of
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.method.linked import LinkedMethod
+
+_OURS: Final = ("orch::cortex_m::", "orch::portable::", "orch::quantized::")
+"""Kernels of these libraries keep no state and write nothing but their outputs.
+
+What a kernel of somebody else's does besides is not known: it may talk to hardware.
+"""
+STAY: Final = frozenset(
+    {
+        "orch::portable::div_out_mode",
+        "orch::portable::embedding_out",
+        "orch::portable::index_Tensor_out",
+        "orch::portable::index_put_out",
+        "orch::quantized::choose_qparams_Tensor_out",
+        "orch::quantized::choose_qparams_per_token_asymmetric_out",
+    }
+)
+"""Kernels of ours that fail where items are not as they must be.
+
+A run that fails for that has to go on failing.
+"""
+
+
+def may_be_unused(call: LinkedCall) -> bool:
+    """Whether nothing but its outputs tells if a call was made."""
+    return moves_items(call.operator) or _is_pure(call)
+
+
+def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
+    """Leave out calls whose outputs nobody looks at.
+
+    Only those that cannot fail for what tensors hold, or numbers that a run computes.
+    """
+    effects, written = Effects(method), method.written
+    dropped: set[int] = set()
+    places = places_of(method)
+    # From the last one on: what a call reads is unused once the call is gone.
+    for index, call in reversed([*enumerate(method.instructions)]):
+        if not isinstance(call, LinkedCall):
+            continue
+        outs = tuple(places[out] for out in call.outs if out in places)
+        if views_of(method, call, written, converts=True) is None and (
+            not _is_pure(call)
+            or not _is_settled(method, effects, written, call)
+            or any(effects.is_read(index, out, places) for out in outs)
+        ):
+            continue
+        if is_same(method, effects, {}, {index: Dropped(outs=outs)}):
+            effects.drop(index)
+            dropped.add(index)
+    return without(method, dropped)
+
+
+def _is_pure(call: LinkedCall) -> bool:
+    return call.function.startswith(_OURS) and call.function not in STAY
+
+
+def _is_settled(
+    method: LinkedMethod, effects: Effects, written: frozenset[int], call: LinkedCall
+) -> bool:
+    """Whether sizes, and all arguments but items, are the same in every run."""
+    for index in _slots(method, call):
+        value = method.values[index]
+        if isinstance(value, TensorValue):
+            if value.is_dynamic or index in effects.moved:
+                return False
+        elif index in written:
+            return False
+    return True
+
+
+def _slots(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
+    """Arguments, and what is in those that are lists."""
+    for index in call.args:
+        yield index
+        value = method.values[index]
+        if isinstance(value, LISTS):
+            yield from (item for item in value.items if item >= 0)

@@ -1,0 +1,366 @@
+"""Calls that give items of a tensor another shape or order, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
+
+from orchestrator.method.passes.arguments import (
+    Arguments,
+    UnknownCallError,
+    dim_of,
+    need,
+    strides_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from orchestrator.core.operator import OperatorName
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Items of one tensor that a call writes to another, or to a part of it.
+
+    Args:
+        source: Value that is read.
+        target: Value that is written.
+        sizes: Of the items, outermost dimension first; no size is 1.
+        read: By dimension: items of the source from one to the next.
+        written: The same for the target.
+        first_read: Item of the source that comes first, in memory.
+        first_written: The same for the target.
+    """
+
+    source: int
+    target: int
+    sizes: tuple[int, ...]
+    read: tuple[int, ...]
+    written: tuple[int, ...]
+    first_read: int = 0
+    first_written: int = 0
+
+    @property
+    def is_block(self) -> bool:
+        """Whether items are side by side, in one order, on both sides."""
+        inner = 1
+        for size, here, there in sorted(
+            zip(self.sizes, self.read, self.written, strict=True),
+            key=lambda axis: axis[2],
+        ):
+            if not here == there == inner:
+                return False
+            inner *= size
+        return True
+
+    def moved(self, source: bytes, target: bytearray, item_bytes: int) -> None:
+        """Write the items of a source to a target."""
+        taken = memoryview(source).cast(_ITEMS[item_bytes])
+        given = memoryview(target).cast(_ITEMS[item_bytes])
+        axes = sorted(zip(self.sizes, self.read, self.written, strict=True))
+        # Rows along the longest axis at once; what is repeated, item by item.
+        repeats = not axes or axes[-1][1] == 0
+        size, here, there = (1, 1, 1) if repeats else axes.pop()
+        reads, writes = [self.first_read], [self.first_written]
+        for count, read, written in axes:
+            reads = [r + i * read for r in reads for i in range(count)]
+            writes = [w + i * written for w in writes for i in range(count)]
+        for r, w in zip(reads, writes, strict=True):
+            row = taken[r : r + (size - 1) * here + 1 : here]
+            given[w : w + (size - 1) * there + 1 : there] = row
+
+
+_ITEMS: Final[Mapping[int, Literal["B", "H", "I", "Q"]]] = MappingProxyType(
+    {1: "B", 2: "H", 4: "I", 8: "Q"}
+)
+"""Formats of items by their size."""
+ITEM_BYTES: Final = frozenset(_ITEMS)
+"""Sizes of items that `View.moved` takes."""
+
+
+def views_of(
+    method: LinkedMethod,
+    call: LinkedCall,
+    written: frozenset[int],
+    *,
+    converts: bool = False,
+) -> tuple[View, ...] | None:
+    """What a call moves; together it is all of its outputs.
+
+    Args:
+        method: Has the call.
+        call: One of its calls.
+        written: `method.written`.
+        converts: Whether items may become another dtype on their way.
+
+    Returns:
+        None for calls that compute, and where it is not certain that the kernel
+        accepts them: whatever depends on sizes or numbers that a run can change.
+    """
+    find = _FINDERS.get(str(call.operator))
+    if find is None:
+        return None
+    arguments = Arguments(method, call, written)
+    try:
+        views = find(arguments)
+    except UnknownCallError:
+        return None
+    counts: dict[int, int] = dict.fromkeys(call.outs, 0)
+    for view in views:
+        counts[view.target] = counts.get(view.target, 0) + prod(view.sizes)
+    whole = all(counts[out] == arguments.tensor_at(out).numel for out in counts)
+    alike = all(
+        arguments.tensor_at(v.source).dtype is arguments.tensor_at(v.target).dtype
+        for v in views
+    )
+    converts = converts and call.operator.base == "_to_dim_order_copy"
+    return views if whole and (alike or converts) else None
+
+
+def moving_operators() -> frozenset[str]:
+    """Operators whose calls are views, if enough is known of them."""
+    return frozenset(_FINDERS)
+
+
+def moves_items(operator: OperatorName) -> bool:
+    """Whether an operator is one of `moving_operators`."""
+    return str(operator) in _FINDERS
+
+
+def _view(
+    arguments: Arguments,
+    out: int,
+    sizes: tuple[int, ...],
+    read: tuple[int, ...],
+    first: int = 0,
+) -> tuple[View, ...]:
+    """The view that has these sizes, of the first argument, as a whole output."""
+    target = arguments.tensor_at(out)
+    need(target.sizes == sizes)
+    source = (arguments.index(0), read, first)
+    return (_part(source, (out, strides_of(target), 0), sizes),)
+
+
+def _part(
+    source: tuple[int, tuple[int, ...], int],
+    target: tuple[int, tuple[int, ...], int],
+    sizes: tuple[int, ...],
+) -> View:
+    """A view between two tensors, each with its strides and its first item."""
+    axes = [
+        axis for axis in zip(sizes, source[1], target[1], strict=True) if axis[0] != 1
+    ]
+    return View(
+        source=source[0],
+        target=target[0],
+        sizes=tuple(a[0] for a in axes),
+        read=tuple(a[1] for a in axes),
+        written=tuple(a[2] for a in axes),
+        first_read=source[2],
+        first_written=target[2],
+    )
+
+
+def _as_it_is(out: int) -> Callable[[Arguments], tuple[View, ...]]:
+    """Same sizes, contiguous; no other argument has a say in it."""
+
+    def find(arguments: Arguments) -> tuple[View, ...]:
+        tensor = arguments.tensor(0)
+        # Of other dim orders an argument might say more.
+        need(tensor.is_contiguous and arguments.tensor(out).is_contiguous)
+        target = arguments.index(out)
+        return _view(arguments, target, tensor.sizes, strides_of(tensor))
+
+    return find
+
+
+def _dim_order(arguments: Arguments) -> tuple[View, ...]:
+    tensor, out = arguments.tensor(0), arguments.tensor(3)
+    if arguments.is_none(2):
+        need(tensor.dim_order == out.dim_order)
+    else:
+        need(arguments.numbers(2) == out.dim_order)
+    return _view(arguments, arguments.index(3), tensor.sizes, strides_of(tensor))
+
+
+def _permute(arguments: Arguments) -> tuple[View, ...]:
+    tensor, dims = arguments.tensor(0), arguments.numbers(1)
+    rank = len(tensor.sizes)
+    axes = tuple(dim_of(d, rank) for d in dims)
+    need(sorted(axes) == list(range(rank)))
+    strides = strides_of(tensor)
+    return _view(
+        arguments,
+        arguments.index(2),
+        tuple(tensor.sizes[a] for a in axes),
+        tuple(strides[a] for a in axes),
+    )
+
+
+def _reshape(arguments: Arguments) -> tuple[View, ...]:
+    tensor, out, sizes = arguments.tensor(0), arguments.tensor(2), arguments.numbers(1)
+    need(tensor.is_contiguous and out.is_contiguous and tensor.numel != 0)
+    need(sizes.count(-1) <= 1 and all(size > 0 or size == -1 for size in sizes))
+    if -1 in sizes:
+        rest, left = divmod(tensor.numel, prod(s for s in sizes if s != -1))
+        need(left == 0)
+        sizes = tuple(rest if s == -1 else s for s in sizes)
+    need(prod(sizes) == tensor.numel)
+    return _view(arguments, arguments.index(2), sizes, strides_of(out))
+
+
+def _squeeze(arguments: Arguments) -> tuple[View, ...]:
+    tensor, dims = arguments.tensor(0), arguments.numbers(1)
+    rank = len(tensor.sizes)
+    gone = [dim_of(d, rank) for d in dims]
+    need(len(set(gone)) == len(gone))
+    strides = strides_of(tensor)
+    kept = [d for d in range(rank) if d not in gone or tensor.sizes[d] != 1]
+    return _view(
+        arguments,
+        arguments.index(2),
+        tuple(tensor.sizes[d] for d in kept),
+        tuple(strides[d] for d in kept),
+    )
+
+
+def _unsqueeze(arguments: Arguments) -> tuple[View, ...]:
+    tensor = arguments.tensor(0)
+    dim = dim_of(arguments.number(1), len(tensor.sizes) + 1)
+    strides = strides_of(tensor)
+    return _view(
+        arguments,
+        arguments.index(2),
+        (*tensor.sizes[:dim], 1, *tensor.sizes[dim:]),
+        (*strides[:dim], 0, *strides[dim:]),
+    )
+
+
+def _expand(arguments: Arguments) -> tuple[View, ...]:
+    tensor, sizes = arguments.tensor(0), arguments.numbers(1)
+    new = len(sizes) - len(tensor.sizes)
+    need(new >= 0 and all(size >= 0 for size in sizes[:new]))
+    own = tuple(
+        size if wanted == -1 else wanted
+        for size, wanted in zip(tensor.sizes, sizes[new:], strict=True)
+    )
+    # What is repeated is read with a stride of 0, which no block has.
+    pairs = [*zip(tensor.sizes, own, strides_of(tensor), strict=True)]
+    need(all(size in (1, wanted) and wanted >= 0 for size, wanted, _ in pairs))
+    return _view(
+        arguments,
+        arguments.index(3),
+        (*sizes[:new], *own),
+        (*(0 for _ in sizes[:new]), *(s if a == b else 0 for a, b, s in pairs)),
+    )
+
+
+def _slice(arguments: Arguments) -> tuple[View, ...]:
+    tensor, step = arguments.tensor(0), arguments.number(4)
+    dim = dim_of(arguments.number(1), len(tensor.sizes))
+    need(step > 0)
+    size = tensor.sizes[dim]
+    begin, end = arguments.number_or(2, 0), arguments.number_or(3, size)
+    taken = range(size)[begin:end:step]
+    need(taken)
+    strides = strides_of(tensor)
+    at = range(len(tensor.sizes))
+    return _view(
+        arguments,
+        arguments.index(5),
+        tuple(len(taken) if d == dim else tensor.sizes[d] for d in at),
+        tuple(strides[d] * (step if d == dim else 1) for d in at),
+        taken[0] * strides[dim],
+    )
+
+
+def _select(arguments: Arguments) -> tuple[View, ...]:
+    tensor = arguments.tensor(0)
+    dim = dim_of(arguments.number(1), len(tensor.sizes))
+    at = dim_of(arguments.number(2), tensor.sizes[dim])
+    strides = strides_of(tensor)
+    return _view(
+        arguments,
+        arguments.index(3),
+        (*tensor.sizes[:dim], *tensor.sizes[dim + 1 :]),
+        (*strides[:dim], *strides[dim + 1 :]),
+        at * strides[dim],
+    )
+
+
+def _split(arguments: Arguments) -> tuple[View, ...]:
+    tensor, sizes, outs = (
+        arguments.tensor(0),
+        arguments.numbers(1),
+        arguments.tensors(3),
+    )
+    dim = dim_of(arguments.number(2), len(tensor.sizes))
+    need(len(sizes) == len(outs) == len(set(outs)) and min(sizes, default=0) > 0)
+    need(sum(sizes) == tensor.sizes[dim])
+    strides = strides_of(tensor)
+    first = accumulate(sizes, initial=0)
+    views: tuple[View, ...] = ()
+    for out, size, begin in zip(outs, sizes, first, strict=False):
+        part = (*tensor.sizes[:dim], size, *tensor.sizes[dim + 1 :])
+        views += _view(arguments, out, part, strides, begin * strides[dim])
+    return views
+
+
+def _cat(arguments: Arguments) -> tuple[View, ...]:
+    sources, out = arguments.tensors(0), arguments.tensor(2)
+    dim = dim_of(arguments.number(1), len(out.sizes))
+    target, strides = arguments.index(2), strides_of(out)
+    views, first = [], 0
+    for source in sources:
+        tensor = arguments.tensor_at(source)
+        sizes = tensor.sizes
+        need(len(sizes) == len(out.sizes) and sizes[dim] > 0)
+        need(
+            (*sizes[:dim], *sizes[dim + 1 :])
+            == (*out.sizes[:dim], *out.sizes[dim + 1 :])
+        )
+        to = (target, strides, first * strides[dim])
+        views.append(_part((source, strides_of(tensor), 0), to, sizes))
+        first += sizes[dim]
+    need(first == out.sizes[dim])
+    return tuple(views)
+
+
+def _copy_in_place(arguments: Arguments) -> tuple[View, ...]:
+    out, tensor = arguments.tensor(0), arguments.tensor(1)
+    need(out.dim_order == tensor.dim_order)
+    need(out.sizes == tensor.sizes)
+    source = (arguments.index(1), strides_of(tensor), 0)
+    return (_part(source, (arguments.index(0), strides_of(out), 0), tensor.sizes),)
+
+
+_FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
+    MappingProxyType(
+        {
+            "aten::alias_copy.out": _as_it_is(1),
+            "aten::cat.out": _cat,
+            "aten::clone.out": _as_it_is(2),
+            "aten::_to_copy.out": _as_it_is(3),
+            "aten::copy_": _copy_in_place,
+            "aten::detach_copy.out": _as_it_is(1),
+            "aten::expand_copy.out": _expand,
+            "aten::lift_fresh_copy.out": _as_it_is(1),
+            "aten::permute_copy.out": _permute,
+            "aten::select_copy.int_out": _select,
+            "aten::slice_copy.Tensor_out": _slice,
+            "aten::split_with_sizes_copy.out": _split,
+            "aten::squeeze_copy.dims_out": _squeeze,
+            "aten::unsqueeze_copy.out": _unsqueeze,
+            "aten::view_copy.out": _reshape,
+            "dim_order_ops::_clone_dim_order.out": _dim_order,
+            "dim_order_ops::_to_dim_order_copy.out": _dim_order,
+            "executorch_prim::et_view.default": _reshape,
+        }
+    )
+)
+"""What moves items, by operator. Source: their op schemas and ATen's documentation."""

@@ -1,0 +1,22 @@
+"""Stage `replan`: programs made right for the target, memory laid out afresh."""
+
+from orchestrator.method.replan.adapt import (
+    Adapted,
+    adapt_linked,
+    adapt_program,
+    with_scratch,
+)
+from orchestrator.method.replan.pins import free_memory_id, with_pinned
+from orchestrator.method.replan.proof import PlanProofError
+from orchestrator.method.replan.scratch import scratch_problems
+
+__all__ = [
+    "Adapted",
+    "PlanProofError",
+    "adapt_linked",
+    "adapt_program",
+    "free_memory_id",
+    "scratch_problems",
+    "with_pinned",
+    "with_scratch",
+]

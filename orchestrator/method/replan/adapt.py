@@ -1,0 +1,162 @@
+"""A program made right for the target, or the methods linked from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from orchestrator.method.replan.layout import replan
+from orchestrator.method.replan.proof import PlanProofError, problems_of
+from orchestrator.method.replan.scratch import sized
+from orchestrator.method.replan.steps import linked_subject, method_subject
+from orchestrator.program.edit import EditError, with_methods
+from orchestrator.program.shared import SHARED_ID, shares_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.method.ledger import MethodPasses
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.replan.layout import Replanned
+    from orchestrator.method.replan.steps import Subject
+    from orchestrator.planner.blocks import ArenaFacts, Block, BlockPlan
+    from orchestrator.program.program import Method, Program
+    from orchestrator.scratch.need import ScratchNeed
+
+    Planner = Callable[[Sequence[Block]], BlockPlan]
+    Schemas = Mapping[OperatorName, OpSchema]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapted:
+    """A model as it is built.
+
+    Args:
+        program: What the device loads; of a prelinked model, the program that was
+            linked, with the sizes its arenas have now.
+        linked: Methods of a prelinked model.
+        arenas: By method, of each arena that could be planned.
+        passed: Methods of a model that is loaded, where passes changed it: what
+            `program` was written from, without data.
+        kept: By method, memory ids of the arenas that it keeps something in, if that
+            was found out before passes; None: `program` tells.
+        ledger: What passes did.
+    """
+
+    program: Program = field(repr=False)
+    linked: tuple[LinkedMethod, ...] | None = field(default=None, repr=False)
+    arenas: tuple[tuple[ArenaFacts, ...], ...]
+    passed: tuple[LinkedMethod, ...] | None = field(default=None, repr=False)
+    kept: tuple[frozenset[int], ...] | None = None
+    ledger: tuple[MethodPasses, ...] = ()
+
+
+def with_scratch(program: Program, needs: Iterable[ScratchNeed]) -> Program:
+    """The program's facts with scratch tensors as large as they have to be.
+
+    Its bytes stay those of the file.
+    """
+    by_method: dict[str, list[ScratchNeed]] = {}
+    for need in needs:
+        by_method.setdefault(need.method, []).append(need)
+    methods = (sized(m, by_method.get(m.name, ())) for m in program.methods)
+    return replace(program, methods=tuple(methods))
+
+
+def adapt_program(
+    original: Program,
+    program: Program,
+    schemas: Schemas,
+    *,
+    plan: Planner | None,
+) -> Adapted:
+    """The program that the device loads.
+
+    Args:
+        original: As it was read.
+        program: The same with scratch tensors of the right size.
+        schemas: Of the operators that have a kernel.
+        plan: The planner; None keeps the offsets.
+
+    Raises:
+        EditError: Scratch tensors cannot be resized in these bytes.
+        PlanProofError: The plan is wrong.
+    """
+    if plan is not None:
+        found = [
+            _replanned(method_subject(m, schemas), m, of, program, plan)
+            for m, of in zip(program.methods, original.methods, strict=True)
+        ]
+        methods = [
+            replace(m, values=r.values, arena_bytes=r.arena_bytes)
+            for m, r in zip(program.methods, found, strict=True)
+        ]
+        arenas = tuple(r.arenas for r in found)
+        # Files that no exporter writes may refuse; they can keep their offsets.
+        try:
+            return Adapted(program=with_methods(original, methods), arenas=arenas)
+        except EditError:
+            pass
+    return Adapted(
+        program=with_methods(original, program.methods),
+        arenas=tuple(() for _ in program.methods),
+    )
+
+
+def adapt_linked(
+    original: Program,
+    program: Program,
+    linked: Sequence[LinkedMethod],
+    schemas: Schemas,
+    *,
+    plan: Planner | None,
+) -> Adapted:
+    """Linked methods, planned after everything that passes have left out.
+
+    Args:
+        original: As it was read.
+        program: That they were linked from: with scratch tensors of the right size.
+        linked: Its methods, in order.
+        schemas: Of the operators that have a kernel.
+        plan: The planner; None keeps the offsets.
+
+    Raises:
+        PlanProofError: The plan is wrong.
+    """
+    if plan is None:
+        none: tuple[ArenaFacts, ...] = ()
+        return Adapted(
+            program=program, linked=tuple(linked), arenas=(none,) * len(linked)
+        )
+    found = [
+        _replanned(linked_subject(m, schemas), sized, of, program, plan)
+        for m, sized, of in zip(linked, program.methods, original.methods, strict=True)
+    ]
+    methods = tuple(
+        replace(m, arena_bytes=r.arena_bytes)
+        for m, r in zip(program.methods, found, strict=True)
+    )
+    return Adapted(
+        program=replace(program, methods=methods),
+        linked=tuple(
+            replace(m, values=r.values) for m, r in zip(linked, found, strict=True)
+        ),
+        arenas=tuple(r.arenas for r in found),
+    )
+
+
+def _replanned(
+    subject: Subject, method: Method, original: Method, program: Program, plan: Planner
+) -> Replanned:
+    fixed = {SHARED_ID} if shares_state(program) else set[int]()
+    found = replan(
+        subject,
+        method.arena_bytes,
+        file_bytes=original.arena_bytes,
+        fixed=fixed,
+        plan=plan,
+    )
+    if problems := problems_of(subject, found.values, found.arena_bytes):
+        raise PlanProofError("; ".join(problems))
+    return found

@@ -1,0 +1,140 @@
+"""Offsets afresh for the arenas of a method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.replan.flow import flow_of
+from orchestrator.planner.blocks import ArenaFacts, Block
+from orchestrator.program.values import Allocation, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from orchestrator.method.replan.flow import Flow, Group
+    from orchestrator.method.replan.steps import Subject
+    from orchestrator.planner.blocks import BlockPlan
+    from orchestrator.program.values import Value
+
+ALIGNMENT: Final = 16
+"""Of blocks, where the program has them at such a multiple; else what it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replanned:
+    """A method with its memory laid out.
+
+    Args:
+        values: Every slot, tensors with the places they have now.
+        arena_bytes: Size of each arena; entry 0 is reserved.
+        arenas: Of each that could be planned.
+    """
+
+    values: tuple[Value, ...]
+    arena_bytes: tuple[int, ...]
+    arenas: tuple[ArenaFacts, ...]
+
+
+def replan(
+    subject: Subject,
+    arena_bytes: Sequence[int],
+    *,
+    file_bytes: Sequence[int],
+    fixed: Collection[int],
+    plan: Callable[[Sequence[Block]], BlockPlan],
+) -> Replanned:
+    """Lay out the arenas of a method; one that gets no smaller stays as it is.
+
+    Args:
+        subject: The method, with the places that the program gives.
+        arena_bytes: Size of the arenas with these places, by memory id.
+        file_bytes: What the program asked for, for the record; it may lack arenas.
+        fixed: Memory ids that must stay as they are.
+        plan: The planner.
+    """
+    values = list(subject.values)
+    sizes = list(arena_bytes)
+    found = []
+    for memory_id in range(1, len(sizes)):
+        if memory_id in fixed:
+            continue
+        flow = flow_of(subject, memory_id)
+        if not flow.is_clear:
+            continue
+        blocks = tuple(_blocks(subject, flow))
+        planned = plan(blocks)
+        name = planned.planner
+        if planned.size_bytes >= sizes[memory_id]:
+            name = "file"
+        else:
+            sizes[memory_id] = planned.size_bytes
+            _place(values, flow, planned, memory_id)
+        found.append(
+            ArenaFacts(
+                memory_id=memory_id,
+                size_bytes=sizes[memory_id],
+                lower_bound_bytes=planned.peak_live_bytes,
+                file_bytes=dict(enumerate(file_bytes)).get(memory_id),
+                planner=name,
+            )
+        )
+    return Replanned(
+        values=tuple(values), arena_bytes=tuple(sizes), arenas=tuple(found)
+    )
+
+
+def _blocks(subject: Subject, flow: Flow) -> Iterable[Block]:
+    for group in flow.groups:
+        alignment, pad = _alignment(group)
+        yield Block(
+            name=f"value {group.members[0]}",
+            first=group.first,
+            last=group.last,
+            size_bytes=group.end - group.begin + pad,
+            alignment=alignment,
+        )
+    # What nothing touches shares its bytes with anything: it has a moment of its own.
+    for moment, index in enumerate(flow.idle, len(subject.steps) + 1):
+        value = subject.values[index]
+        assert isinstance(value, TensorValue)  # noqa: S101  # has a place
+        yield Block(
+            name=f"value {index}",
+            first=moment,
+            last=moment,
+            size_bytes=value.size_bytes,
+        )
+
+
+def _alignment(group: Group) -> tuple[int, int]:
+    """Alignment of a group, and the bytes before its first member.
+
+    Each member keeps its distance to multiples of 16: a program whose tensors lie at
+    smaller ones gets what it has.
+    """
+    return ALIGNMENT, group.begin % ALIGNMENT
+
+
+def _place(
+    values: list[Value],
+    flow: Flow,
+    planned: BlockPlan,
+    memory_id: int,
+) -> None:
+    places: dict[int, int] = {}
+    for group, offset in zip(flow.groups, planned.offsets, strict=False):
+        start = offset + _alignment(group)[1] - group.begin
+        for index in group.members:
+            value = values[index]
+            assert isinstance(value, TensorValue)  # noqa: S101  # has a place
+            assert value.allocation is not None  # noqa: S101  # likewise
+            places[index] = start + value.allocation.offset_bytes
+    places |= zip(flow.idle, planned.offsets[len(flow.groups) :], strict=True)
+    for index, value in enumerate(values):
+        if not isinstance(value, TensorValue) or value.allocation is None:
+            continue
+        if value.allocation.memory_id != memory_id:
+            continue
+        # Without bytes it lies anywhere, but inside.
+        allocation = Allocation(memory_id=memory_id, offset_bytes=places.get(index, 0))
+        values[index] = replace(value, allocation=allocation)

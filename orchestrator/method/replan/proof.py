@@ -1,0 +1,240 @@
+"""Whether a method computes the same after its tensors were moved.
+
+The method runs twice, side by side, over what its bytes stand for: once with the
+places of the program, once with the new ones. A byte stands for who wrote it, when, and
+how far from where the reader begins. Whatever an instruction or the caller looks at
+must be the same in both, on all ways a run can take. Shares no code with what laid the
+memory out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, TypeAlias
+
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from orchestrator.method.replan.steps import Step, Subject
+    from orchestrator.program.values import Value
+
+_Tag: TypeAlias = tuple[int, int]
+"""Who wrote a byte: (moment, value); value -1 is whatever lay there before."""
+_Memory: TypeAlias = list[frozenset[_Tag]]
+"""By piece: who may have written it."""
+
+_Seen: TypeAlias = frozenset[tuple[int, int, int]]
+"""Who may have written a byte a reader looks at, and how far from there it begins."""
+
+_SPACE_BYTES = 1 << 64
+"""From one arena to the next; no offset is larger."""
+
+_NOBODY = (-1, -1, 0)
+_UNKNOWN: frozenset[_Tag] = frozenset({(-1, -1)})
+
+
+class PlanProofError(Exception):
+    """A plan of ours is wrong: nothing may be built with it."""
+
+
+def problems_of(
+    subject: Subject, values: Sequence[Value], arena_bytes: Sequence[int]
+) -> tuple[str, ...]:
+    """What is wrong with new places of a method's tensors; nothing, if they are right.
+
+    Args:
+        subject: The method with places that are right.
+        values: Every slot, with the new places.
+        arena_bytes: New size of each arena, by memory id.
+    """
+    before, after = _Layout(subject.values), _Layout(values)
+    found = [*_misplaced(before, after, arena_bytes)]
+    if not found:
+        found = _Comparison(subject, before, after).problems()
+    return tuple(dict.fromkeys(found))
+
+
+def _misplaced(
+    before: _Layout, after: _Layout, arena_bytes: Sequence[int]
+) -> Iterable[str]:
+    if before.places.keys() != after.places.keys():
+        yield "other tensors are planned"
+        return
+    for value, (begin, end) in after.places.items():
+        was = before.places[value]
+        if end - begin != was[1] - was[0]:
+            yield f"value {value} has another size"
+        memory_id, offset = divmod(begin, _SPACE_BYTES)
+        size_bytes = arena_bytes[memory_id] if memory_id < len(arena_bytes) else 0
+        if offset + end - begin > size_bytes:
+            yield f"value {value} ends at byte {offset + end - begin} of {size_bytes}"
+        if (begin - was[0]) % 16:
+            yield f"value {value} is aligned otherwise"
+
+
+class _Layout:
+    """Places in all arenas, and the pieces they cut them into.
+
+    The arenas lie behind one another, so that a tensor may go from one to another.
+    """
+
+    def __init__(self, values: Sequence[Value]) -> None:
+        self.places: dict[int, tuple[int, int]] = {}
+        for index, value in enumerate(values):
+            if not isinstance(value, TensorValue) or value.allocation is None:
+                continue
+            if value.size_bytes:
+                place = value.allocation
+                begin = place.memory_id * _SPACE_BYTES + place.offset_bytes
+                self.places[index] = (begin, begin + value.size_bytes)
+        self._cuts = sorted({at for place in self.places.values() for at in place})
+
+    def empty(self) -> _Memory:
+        return [_UNKNOWN] * len(self._cuts)
+
+    def pieces(self, value: int) -> range:
+        begin, end = self.places[value]
+        return range(bisect_left(self._cuts, begin), bisect_left(self._cuts, end))
+
+    def write(self, memory: _Memory, value: int, time: int, *, over: bool) -> None:
+        """Note that a value is written; what was there stays with it unless `over`."""
+        tag = frozenset({(time, value)})
+        for piece in self.pieces(value):
+            memory[piece] = tag if over else memory[piece] | tag
+
+    def seen(self, memory: _Memory, value: int, *, own: bool) -> dict[int, _Seen]:
+        """What a reader finds, by where its bytes may change hands."""
+        begin = self.places[value][0]
+        found: dict[int, _Seen] = {}
+        for piece in self.pieces(value):
+            tags = memory[piece]
+            if own and any(v == value for _, v in tags):
+                tags = frozenset(t for t in tags if t[1] == value)
+            found[self._cuts[piece] - begin] = frozenset(
+                (t, v, begin - self.places[v][0] if v >= 0 else 0) for t, v in tags
+            )
+        return found
+
+    def overlap(self, one: int, other: int) -> int | None:
+        """Distance of two values that overlap; None if they do not."""
+        begin, end = self.places[one]
+        low, high = self.places[other]
+        return low - begin if begin < high and low < end else None
+
+
+class _Comparison:
+    def __init__(self, subject: Subject, before: _Layout, after: _Layout) -> None:
+        self._subject = subject
+        self._layouts = (before, after)
+        self._planned = before.places.keys()
+        self._state = [
+            v
+            for v in before.places
+            if isinstance(t := subject.values[v], TensorValue) and t.is_mutable_state
+        ]
+        self._found: list[str] = []
+
+    def problems(self) -> list[str]:
+        steps, layouts = self._subject.steps, self._layouts
+        starts = (layouts[0].empty(), layouts[1].empty())
+        given = self._here((*self._subject.inputs, *self._state))
+        self._apart(-1, given)
+        for layout, memory in zip(layouts, starts, strict=True):
+            for value in given:
+                layout.write(memory, value, -1, over=True)
+        joins = {0, len(steps)}
+        for index, step in enumerate(steps):
+            joins.update(n for n in step.next if n != index + 1)
+        known = {0: starts}
+        ahead = [0]
+        while ahead:
+            time = ahead.pop()
+            memories = (list(known[time][0]), list(known[time][1]))
+            while time < len(steps):
+                self._run(time, steps[time], memories)
+                for target in steps[time].next[1:]:
+                    self._arrive(known, ahead, target, memories)
+                if time + 1 in joins or time + 1 not in steps[time].next:
+                    self._arrive(known, ahead, steps[time].next[0], memories)
+                    break
+                time += 1
+        if len(steps) in known:
+            self._end(known[len(steps)])
+        return self._found
+
+    def _arrive(
+        self,
+        known: dict[int, tuple[_Memory, _Memory]],
+        ahead: list[int],
+        time: int,
+        memories: tuple[_Memory, _Memory],
+    ) -> None:
+        if time not in known:
+            known[time] = (list(memories[0]), list(memories[1]))
+            ahead.append(time)
+            return
+        grown = False
+        for old, new in zip(known[time], memories, strict=True):
+            for piece, tags in enumerate(new):
+                if not tags <= old[piece]:
+                    old[piece] |= tags
+                    grown = True
+        if grown:
+            ahead.append(time)
+
+    def _here(self, values: Iterable[int]) -> list[int]:
+        return [v for v in dict.fromkeys(values) if v in self._planned]
+
+    def _run(self, time: int, step: Step, memories: tuple[_Memory, _Memory]) -> None:
+        self._apart(time, self._here(step.touches))
+        for value in self._here((*step.reads, *step.changes)):
+            self._same(time, value, memories, own=False)
+        for value in self._here(step.moved):
+            self._same(time, value, memories, own=True)
+        for layout, memory in zip(self._layouts, memories, strict=True):
+            for value in self._here(step.changes):
+                layout.write(memory, value, time, over=False)
+            for value in self._here((*step.grows, *step.fills)):
+                layout.write(memory, value, time, over=True)
+
+    def _end(self, memories: tuple[_Memory, _Memory]) -> None:
+        subject, end = self._subject, len(self._subject.steps)
+        self._apart(end, self._here((*subject.outputs, *subject.kept, *self._state)))
+        for value in self._here((*subject.outputs, *self._state)):
+            self._same(end, value, memories, own=False)
+        for value in self._here(subject.kept):
+            self._same(end, value, memories, own=True)
+
+    def _same(
+        self, time: int, value: int, memories: tuple[_Memory, _Memory], *, own: bool
+    ) -> None:
+        """Note it if a reader finds something else."""
+        before, after = self._layouts
+        old = before.seen(memories[0], value, own=own)
+        new = after.seen(memories[1], value, own=own)
+        was = now = frozenset[tuple[int, int, int]]()
+        for at in sorted({*old, *new}):
+            was, now = old.get(at, was), new.get(at, now)
+            # What nothing has written may be anything.
+            if not (was - {_NOBODY} <= now if _NOBODY in was else was == now):
+                self._found.append(
+                    f"instruction {time} finds other bytes in value {value}"
+                )
+                return
+
+    def _apart(self, time: int, values: Sequence[int]) -> None:
+        """Note values that overlap at one moment as they did not before."""
+        before, after = self._layouts
+        order = sorted(values, key=lambda v: after.places[v])
+        for at, one in enumerate(order):
+            for other in order[at + 1 :]:
+                distance = after.overlap(one, other)
+                if distance is None:
+                    break
+                if distance != before.overlap(one, other):
+                    self._found.append(
+                        f"instruction {time} touches values {one} and {other}, which"
+                        " overlap"
+                    )

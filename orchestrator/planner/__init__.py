@@ -1,0 +1,149 @@
+"""Planning memory: an offset for each block, in as few bytes as can be.
+
+Greedy planners come first; where none reaches the lower bound, a search looks for a
+plan that does. Everything is decided by the blocks alone: no clock, no chance, and not
+the order in which they are given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from orchestrator.planner.blocks import BlockPlan
+from orchestrator.planner.bounds import least_bytes, peak_live_bytes
+from orchestrator.planner.greedy import Conflicts, greedy_plans
+from orchestrator.planner.search import STRATEGIES, Outcome, search
+from orchestrator.planner.sections import components
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.planner.blocks import Block
+
+__all__ = ["ROUNDS", "plan_blocks"]
+
+ROUNDS = (2_000, 40_000)
+"""Nodes that each strategy may visit, round by round, for a target."""
+_BISECTION = (1_000,)
+"""Likewise for targets between the bound and the best plan."""
+_PATIENCE = 6
+"""At how many of these targets the search may give up."""
+
+
+def plan_blocks(
+    blocks: Sequence[Block],
+    *,
+    planner: Literal["best", "greedy"] = "best",
+    capacity_bytes: int | None = None,
+    at_most: BlockPlan | None = None,
+    rounds: Sequence[int] = ROUNDS,
+) -> BlockPlan:
+    """Give each block an offset; blocks live at the same time never overlap.
+
+    Args:
+        blocks: In any order: it does not show in the offsets.
+        planner: `best` also searches, `greedy` does not.
+        capacity_bytes: A plan that fits is good enough; None asks for the smallest.
+        at_most: A plan that is known; it is kept unless a smaller one is found.
+        rounds: Nodes per strategy of the search, see `ROUNDS`.
+
+    Returns:
+        The smallest plan found. It may be greater than the capacity: then
+        `least_bytes` tells whether that is proven to be too little.
+    """
+    order = sorted(
+        (i for i, block in enumerate(blocks) if block.size_bytes),
+        key=lambda i: _identity(blocks[i]),
+    )
+    parts = [
+        _Part([blocks[i] for i in group], tuple(group))
+        for group in components(blocks, order)
+    ]
+    least = max((part.least for part in parts), default=0)
+    enough = max(least, capacity_bytes or 0)
+    for part in parts:
+        part.try_greedy(enough)
+    if planner == "best" and least <= (capacity_bytes or least):
+        for part in parts:
+            if part.size > enough:
+                part.try_search(enough, rounds, minimise=capacity_bytes is None)
+    offsets = [0] * len(blocks)
+    for part in parts:
+        for index, offset in zip(part.group, part.offsets, strict=True):
+            offsets[index] = offset
+    largest = max(parts, key=lambda part: part.size, default=None)
+    plan = BlockPlan(
+        offsets=tuple(offsets),
+        size_bytes=largest.size if largest else 0,
+        peak_live_bytes=peak_live_bytes(blocks),
+        planner=largest.planner if largest else "nothing to plan",
+        least_bytes=max((part.least for part in parts), default=0),
+    )
+    if at_most is not None and at_most.size_bytes <= plan.size_bytes:
+        return at_most
+    return plan
+
+
+def _identity(block: Block) -> tuple[int, int, int, int, str]:
+    """What blocks are sorted by, so that the order they come in does not matter."""
+    return (block.first, block.last, block.size_bytes, block.alignment, block.name)
+
+
+@dataclass(slots=True)
+class _Part:
+    """Blocks that hang together in time, and the best plan of them so far."""
+
+    blocks: Sequence[Block]
+    group: tuple[int, ...]
+    least: int = 0
+    size: int = 0
+    offsets: tuple[int, ...] = ()
+    planner: str = ""
+
+    def __post_init__(self) -> None:
+        self.least = least_bytes(self.blocks)
+
+    def offer(self, planner: str, offsets: tuple[int, ...]) -> None:
+        """Take a plan if it is the smallest."""
+        ends = (o + b.size_bytes for o, b in zip(offsets, self.blocks, strict=True))
+        size = max(ends)
+        if not self.offsets or size < self.size:
+            self.size, self.offsets, self.planner = size, offsets, planner
+
+    def try_greedy(self, enough: int) -> None:
+        """Greedy plans, until one is small enough."""
+        for planner, offsets in greedy_plans(Conflicts(self.blocks)):
+            self.offer(planner, offsets)
+            if self.size <= enough:
+                return
+
+    def try_search(self, enough: int, rounds: Sequence[int], *, minimise: bool) -> None:
+        """Search for a plan that is small enough, or else for the smallest.
+
+        The whole effort goes to the target that was asked for. What lies between it and
+        the best plan is bisected with less.
+        """
+        if self._meets(enough, rounds) or not minimise:
+            return
+        low, patience = max(enough + 1, self.least), _PATIENCE
+        while low < self.size and patience:
+            middle = (low + self.size) // 2
+            if not self._meets(middle, _BISECTION):
+                patience -= self.least <= middle
+                low = middle + 1
+
+    def _meets(self, target: int, rounds: Sequence[int]) -> bool:
+        """Whether some strategy finds a plan of a target; notes proof that none can."""
+        for nodes in rounds:
+            for strategy in STRATEGIES:
+                found = search(
+                    self.blocks, capacity_bytes=target, strategy=strategy, nodes=nodes
+                )
+                if found.outcome is Outcome.FOUND:
+                    self.offer(strategy.name, found.offsets)
+                    return True
+                if found.outcome is Outcome.IMPOSSIBLE:
+                    self.least = max(self.least, target + 1)
+                    return False
+        return False

@@ -1,0 +1,46 @@
+"""What every plan of some blocks needs at least."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from orchestrator.planner.blocks import Block
+
+
+def peak_live_bytes(blocks: Iterable[Block]) -> int:
+    """Most bytes that are live at one time."""
+    return _peak((b.first, b.last, b.size_bytes) for b in blocks)
+
+
+def least_bytes(blocks: Sequence[Block]) -> int:
+    """What no plan can go below: the peak, and what alignment adds to it.
+
+    All offsets are multiples of the smallest alignment, so of the blocks that are live
+    at a time every one but the highest takes a multiple of it.
+    """
+    solid = [b for b in blocks if b.size_bytes]
+    unit = min((b.alignment for b in solid), default=1)
+    bound = 0
+    live: list[Block] = []
+    for block in sorted(solid, key=lambda b: b.first):
+        live = [*(b for b in live if b.last >= block.first), block]
+        padding = [-b.size_bytes % unit for b in live]
+        size = sum(b.size_bytes for b in live)
+        bound = max(bound, size + sum(padding) - max(padding))
+    return bound
+
+
+def _peak(lives: Iterable[tuple[int, int, int]]) -> int:
+    """Greatest sum of sizes at a time; ends are inclusive."""
+    changes: dict[int, int] = {}
+    for first, last, size in lives:
+        changes[first] = changes.get(first, 0) + size
+        changes[last + 1] = changes.get(last + 1, 0) - size
+    live = peak = 0
+    for time in sorted(changes):
+        live += changes[time]
+        peak = max(peak, live)
+    return peak

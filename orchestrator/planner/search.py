@@ -1,0 +1,393 @@
+"""An exact search: whether blocks fit a capacity, section by section from below.
+
+Time is cut into sections, the maximal sets of blocks that are live together. Each
+section has a floor: all below it is taken or given up. The search picks a section whose
+floor lies no higher than its neighbours' and asks what comes next there: one of the
+blocks that reach no higher floor, or nothing, which gives bytes up. Every plan in which
+no block can be moved down alone is met, in one way, and if any plan fits, such a one
+does.
+
+A branch ends when a section has given up more than it can spare, or when the same
+floors with the same blocks left have failed before. Where no block that is left spans
+two sections, both sides are solved on their own. Work is counted in nodes, so that
+results are the same on every machine.
+
+Source: sections, canonical plans and decomposition are ideas of MiniMalloc,
+doi 10.1145/3623278.3624752; filling the lowest place is that of strip packing.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from orchestrator.planner.sections import Sections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from orchestrator.planner.blocks import Block
+
+_FAR = 1 << 62
+"""Higher than any floor; the slack of a section with nothing left."""
+
+
+class Outcome(StrEnum):
+    """How a search ended."""
+
+    FOUND = "found"
+    IMPOSSIBLE = "impossible"
+    GAVE_UP = "gave up"
+
+
+class Pick(StrEnum):
+    """Which section is looked at next."""
+
+    FEWEST = "fewest choices"
+    FAILED = "fewest choices, by how often it failed"
+    LEFT = "lowest floor, then earliest"
+    TIGHT = "least slack"
+
+
+class First(StrEnum):
+    """Which block is tried first."""
+
+    LARGE = "large"
+    LONG = "long-lived"
+    SHORT = "short-lived"
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """An order of looking; the plans that exist are the same for all."""
+
+    pick: Pick
+    first: First
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"search ({self.pick}; {self.first} first)"
+
+
+STRATEGIES = (
+    Strategy(Pick.TIGHT, First.LARGE),
+    Strategy(Pick.FEWEST, First.LARGE),
+    Strategy(Pick.LEFT, First.LONG),
+    Strategy(Pick.FAILED, First.SHORT),
+    Strategy(Pick.FEWEST, First.LONG),
+)
+"""Those that together solve the public hard instances soonest; see docs/planner.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to; offsets are in the order of the blocks."""
+
+    outcome: Outcome
+    nodes: int
+    offsets: tuple[int, ...] = ()
+
+
+class _OutOfNodesError(Exception):
+    pass
+
+
+def search(
+    blocks: Sequence[Block], *, capacity_bytes: int, strategy: Strategy, nodes: int
+) -> Found:
+    """Look for a plan that fits a capacity.
+
+    Args:
+        blocks: Of a size above 0, in an order that does not depend on the caller's.
+        capacity_bytes: What the plan may take.
+        strategy: In which order to look.
+        nodes: After how many states to give up.
+
+    Returns:
+        With differing alignments never `IMPOSSIBLE`: only multiples of the greatest are
+        tried.
+    """
+    unit = max((b.alignment for b in blocks), default=1)
+    run = _Search(blocks, capacity_bytes, unit, strategy, nodes)
+    try:
+        with _deep(2 * len(blocks)):
+            found = run.everything()
+    except _OutOfNodesError:
+        return Found(Outcome.GAVE_UP, run.nodes)
+    if found:
+        offsets = [0] * len(blocks)
+        for rank, index in enumerate(run.order):
+            offsets[index] = run.offsets[rank]
+        return Found(Outcome.FOUND, run.nodes, tuple(offsets))
+    same = all(b.alignment == unit for b in blocks)
+    return Found(Outcome.IMPOSSIBLE if same else Outcome.GAVE_UP, run.nodes)
+
+
+@contextmanager
+def _deep(frames: int) -> Iterator[None]:
+    """Let Python's functions call each other as deep as a search may need."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + frames + 100)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+class _Search:
+    """One search. Blocks are known by rank: bit `r` of a mask is the r-th to try."""
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        capacity_bytes: int,
+        unit: int,
+        strategy: Strategy,
+        limit: int,
+    ) -> None:
+        spans = Sections(blocks)
+        keys = [
+            _key(strategy.first, last - first, blocks[i].size_bytes)
+            for i, (first, last) in enumerate(spans.spans)
+        ]
+        self.order = sorted(range(len(blocks)), key=lambda i: (keys[i], i))
+        self.exact = [blocks[i].size_bytes for i in self.order]
+        self.size = [-(-size // unit) * unit for size in self.exact]
+        self.first = [spans.spans[i][0] for i in self.order]
+        self.last = [spans.spans[i][1] for i in self.order]
+        self.capacity = capacity_bytes
+        self.room = -(-capacity_bytes // unit) * unit
+        self.count = spans.count
+        self.live, self.begin_from, self.end_by = _masks(
+            self.first, self.last, self.count
+        )
+        self.spanning = [
+            here & after for here, after in zip(self.live, self.live[1:], strict=False)
+        ]
+        self.offsets = [0] * len(blocks)
+        self.failures = [1] * self.count
+        self.dead: set[tuple[int, int, tuple[int, ...]]] = set()
+        self.nodes, self.limit = 0, limit
+        self.preference = self._preference(strategy.pick)
+
+    def everything(self) -> bool:
+        """Whether all blocks fit."""
+        slack = [
+            self.room - sum(self.size[r] for r in _bits(live)) for live in self.live
+        ]
+        if any(free < 0 for free in slack):
+            return False
+        floor = [0] * self.count
+        return self._apart(0, (1 << len(self.size)) - 1, floor, slack)
+
+    def _preference(
+        self, pick: Pick
+    ) -> Callable[[int, int, int, int], tuple[float, int]]:
+        """Key of a section by index, number of candidates, floor and slack."""
+        failures = self.failures
+        match pick:
+            case Pick.FEWEST:
+                return lambda _t, few, _floor, slack: (2 * few + (slack > 0), 0)
+            case Pick.FAILED:
+                return lambda t, few, floor, _slack: (few / failures[t], floor)
+            case Pick.LEFT:
+                return lambda t, _few, floor, _slack: (floor, t)
+            case _:
+                return lambda _t, few, _floor, slack: (slack, few)
+
+    def _apart(self, low: int, left: int, floor: list[int], slack: list[int]) -> bool:
+        """Solve a range of sections, in parts between which no block is left.
+
+        Args:
+            low: First section of the range.
+            left: Blocks that have no place yet.
+            floor: Of each section of the range; taken over.
+            slack: Bytes that each section can still give up; taken over.
+        """
+        high = low + len(floor) - 1
+        spanning, parts, begin = self.spanning, [], low
+        for t in range(low, high + 1):
+            if t == high or not spanning[t] & left:
+                mine = left & self.begin_from[begin] & self.end_by[t]
+                if mine:
+                    parts.append((begin - low, t + 1 - low, mine))
+                begin = t + 1
+        if len(parts) == 1 and parts[0][1] - parts[0][0] == len(floor):
+            return self._solve(low, left, floor, slack)
+        # The tightest part is the likeliest to fail.
+        parts.sort(key=lambda part: min(slack[part[0] : part[1]]))
+        return all(
+            self._solve(low + begin, mine, floor[begin:end], slack[begin:end])
+            for begin, end, mine in parts
+        )
+
+    def _solve(self, low: int, left: int, floor: list[int], slack: list[int]) -> bool:
+        """Solve a range of sections that hang together; as `_apart` otherwise."""
+        states = []
+        while (found := self._settle(low, left, floor, slack)) is not None:
+            state = (low, left, tuple(floor))
+            if state in self.dead:
+                break
+            states.append(state)
+            self.nodes += 1
+            if self.nodes > self.limit:
+                raise _OutOfNodesError
+            at, candidates, near = found
+            if self._place(low, left, floor, slack, (at, candidates)):
+                return True
+            # None of them: give up the bytes up to where another block can lie.
+            following = self._next_floor(low, left & near, floor, at)
+            slack[at] -= following - floor[at]
+            if slack[at] < 0:
+                break
+            floor[at] = following
+        self.dead.update(states)
+        return False
+
+    def _place(
+        self,
+        low: int,
+        left: int,
+        floor: list[int],
+        slack: list[int],
+        choice: tuple[int, int],
+    ) -> bool:
+        """Try each candidate at the floor of a section: `choice` is both."""
+        at, candidates = choice
+        height = floor[at]
+        tried = set()
+        for rank in _bits(candidates):
+            first, last = self.first[rank], self.last[rank]
+            alike = (first, last, self.exact[rank])
+            if alike in tried or height + self.exact[rank] > self.capacity:
+                continue
+            tried.add(alike)
+            above = floor[:]
+            end = height + self.size[rank]
+            above[first - low : last + 1 - low] = [end] * (last + 1 - first)
+            self.offsets[rank] = height
+            if self._apart(low, left ^ 1 << rank, above, slack[:]):
+                return True
+        return False
+
+    def _settle(
+        self, low: int, left: int, floor: list[int], slack: list[int]
+    ) -> tuple[int, int, int] | None:
+        """Raise floors at which no block can lie, then pick a section.
+
+        Returns:
+            Section in the range, its candidates, and all blocks that are live in its
+            plateau; None if a section cannot give up as much as it must.
+        """
+        while True:
+            best: tuple[int, int, tuple[int, int]] | None = None
+            best_key, raised = (float(_FAR), 0), False
+            for begin, end, wall in _plateaus(floor):
+                inside = (
+                    left & self.begin_from[low + begin] & self.end_by[low + end - 1]
+                )
+                for t in range(begin, end):
+                    candidates = inside & self.live[low + t]
+                    if not candidates:
+                        if not self._raise(low, left, floor, slack, (t, wall)):
+                            return None
+                        raised = True
+                    elif not raised:
+                        key = self.preference(
+                            low + t, candidates.bit_count(), floor[t], slack[t]
+                        )
+                        if key < best_key:
+                            best, best_key = (t, candidates, (begin, end)), key
+            if not raised and best:
+                near = 0
+                for live in self.live[low + best[2][0] : low + best[2][1]]:
+                    near |= live
+                return best[0], best[1], near
+
+    def _raise(
+        self,
+        low: int,
+        left: int,
+        floor: list[int],
+        slack: list[int],
+        target: tuple[int, int],
+    ) -> bool:
+        """Raise a section's floor to its wall; whether it can give up as much."""
+        t, wall = target
+        if not left & self.live[low + t]:
+            slack[t] = _FAR << 1
+        slack[t] -= wall - floor[t]
+        floor[t] = wall
+        if slack[t] < 0:
+            self.failures[low + t] += 1
+        return slack[t] >= 0
+
+    def _next_floor(self, low: int, near: int, floor: list[int], at: int) -> int:
+        """Lowest height above a section's floor at which a block of it can lie.
+
+        A block lies on its highest floor or on a block that is left; one on which it
+        can lie inside the plateau reaches into the plateau: it is `near`.
+        """
+        height, following = floor[at], _FAR
+        here = self.live[low + at]
+        for rank in _bits(near):
+            lowest = max(floor[self.first[rank] - low : self.last[rank] + 1 - low])
+            following = min(following, lowest + self.size[rank])
+            if lowest > height and here >> rank & 1:
+                following = min(following, lowest)
+        return following
+
+
+def _plateaus(floor: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Ranges of equal floors between higher ones, and the lower of these two walls.
+
+    Floors of a range may be changed once it has been given.
+    """
+    count = len(floor)
+    begin, before = 0, _FAR
+    while begin < count:
+        height, end = floor[begin], begin + 1
+        while end < count and floor[end] == height:
+            end += 1
+        wall = min(before, floor[end] if end < count else _FAR)
+        if wall > height:
+            yield begin, end, wall
+        before, begin = height, end
+
+
+def _key(first: First, length: int, size: int) -> tuple[int, int]:
+    match first:
+        case First.LARGE:
+            return -size, -length
+        case First.LONG:
+            return -length, -size
+        case _:
+            return length, -size
+
+
+def _masks(
+    first: Sequence[int], last: Sequence[int], count: int
+) -> tuple[list[int], list[int], list[int]]:
+    """Per section: blocks live in it, that begin in it or later, that end by it."""
+    live, begins, ends = [0] * count, [0] * count, [0] * count
+    for rank, (begin, end) in enumerate(zip(first, last, strict=True)):
+        begins[begin] |= 1 << rank
+        ends[end] |= 1 << rank
+        for t in range(begin, end + 1):
+            live[t] |= 1 << rank
+    for t in range(1, count):
+        ends[t] |= ends[t - 1]
+        begins[-t - 1] |= begins[-t]
+    return live, begins, ends
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """Ranks in a mask, lowest first."""
+    while mask:
+        bit = mask & -mask
+        mask ^= bit
+        yield bit.bit_length() - 1

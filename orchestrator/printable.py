@@ -1,0 +1,20 @@
+"""Text from files, made safe to show: names in a program can steer a terminal."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters, line separators, and marks that reorder the text around them.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+
+
+def printable(text: str) -> str:
+    """Text of one line: tabs as spaces, what is no character to look at as escapes."""
+    return _UNPRINTABLE.sub(lambda m: f"\\u{ord(m[0]):04x}", text.replace("\t", "    "))
+
+
+def printable_lines(text: str) -> str:
+    """The same for text of several lines, which it keeps."""
+    return "\n".join(map(printable, text.split("\n")))

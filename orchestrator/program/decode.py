@@ -1,0 +1,294 @@
+"""Decodes a flatbuffer into a `Program`; says nothing yet about its meaning.
+
+Slots and union numbers are those of ExecuTorch `schema/program.fbs` (ET12).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from orchestrator.core.operator import OperatorName
+from orchestrator.program.decode_values import decode_value, required
+from orchestrator.program.delegate_scratch import scratch_tensors
+from orchestrator.program.problems import (
+    DecodeError,
+    NewerError,
+    UnsupportedError,
+    method_place,
+)
+from orchestrator.program.program import (
+    BufferDevice,
+    CompileSpec,
+    ContainerMetadata,
+    Delegate,
+    DelegateCall,
+    Frame,
+    FreeCall,
+    JumpFalseCall,
+    KernelCall,
+    Method,
+    MoveCall,
+    NamedData,
+    Program,
+    Segment,
+    SubsegmentOffsets,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from orchestrator.program.flatbuffer import Buffer, Table
+    from orchestrator.program.problems import Problems
+    from orchestrator.program.program import ExtendedHeader, Instruction
+    from orchestrator.program.values import Value
+
+T = TypeVar("T")
+
+
+def decode_program(
+    buffer: Buffer, *, header: ExtendedHeader | None, problems: Problems
+) -> Program:
+    """Decode the flatbuffer at the start of a file.
+
+    Everything is decoded, also what no method uses. What cannot be decoded is noted
+    in `problems` and left out, so the result must not be used if there are any.
+
+    Raises:
+        DecodeError: The root table is damaged.
+    """
+    return _Decoder(buffer, problems).program(buffer.root(), header)
+
+
+class _Decoder:
+    def __init__(self, buffer: Buffer, problems: Problems) -> None:
+        self._buffer = buffer
+        self._problems = problems
+        self._has_scratch = False
+
+    def program(self, root: Table, header: ExtendedHeader | None) -> Program:
+        constants = root.table(5)
+        methods = self._each(root, 1, "method", self._method)
+        return Program(
+            version=root.uint32(0),
+            header=header,
+            methods=methods,
+            inline_constants=self._each(root, 2, "constant", _inline_data),
+            inline_data=self._each(root, 3, "delegate data", _inline_data),
+            segments=self._each(root, 4, "segment", _segment),
+            constants=None if constants is None else _subsegments(constants),
+            mutable_segments=self._each(root, 6, "mutable segment", _subsegments),
+            named_data=self._each(root, 7, "named data", _named_data),
+            data=self._buffer.data,
+            original=self._buffer.data if self._has_scratch else None,
+        )
+
+    def _each(
+        self, table: Table, slot: int, place: str, decode: Callable[[Table], T]
+    ) -> tuple[T, ...]:
+        """Decode a vector of tables, noting the damaged ones."""
+        entries = table.entries(slot)
+        if entries is None:
+            return ()
+        decoded = []
+        for index, entry in enumerate(entries):
+            try:
+                decoded.append(decode(table.entry(slot, entry)))
+            except DecodeError as error:
+                self._problems.undecodable(error, f"{place} {index}")
+        return tuple(decoded)
+
+    def _method(self, table: Table) -> Method:
+        name = required(table.string(0), "the name of a method")
+        self._buffer.charge(len(name))
+        place = method_place(name)
+        try:
+            return self._method_body(table, name, place)
+        except DecodeError as error:
+            self._problems.undecodable(error, place)
+        return Method(
+            name=name,
+            values=(),
+            inputs=(),
+            outputs=(),
+            instructions=(),
+            operators=(),
+            delegates=(),
+            arena_bytes=(),
+        )
+
+    def _method_body(self, table: Table, name: str, place: str) -> Method:
+        required(table.entries(2), "the list of values")
+        required(table.entries(6), "the list of operators")
+
+        def delegate(found: Table) -> Delegate:
+            return self._delegate(found, place)
+
+        def frames(found: Table) -> tuple[Frame, ...]:
+            return self._each(found, 0, f"{place}, frame", _frame)
+
+        container, chain = table.table(1), self._chain(table)
+        arena_bytes = required(table.int64s(8), "the list of arena sizes")
+        values = [*self._each(table, 2, f"{place}, value", decode_value)]
+        count = len(values)
+        # These add scratch memory of delegates behind the values of the file.
+        instructions = self._each(
+            chain,
+            2,
+            f"{place}, instruction",
+            lambda found: _instruction(found, arena_bytes, values),
+        )
+        self._has_scratch |= len(values) > count
+        return Method(
+            name=name,
+            container=None if container is None else _container(container),
+            values=tuple(values),
+            inputs=required(table.int32s(3), "the list of inputs"),
+            outputs=required(table.int32s(4), "the list of outputs"),
+            instructions=instructions,
+            operators=self._each(table, 6, f"{place}, operator", self._operator),
+            delegates=self._each(table, 7, f"{place}, delegate", delegate),
+            arena_bytes=arena_bytes,
+            arena_devices=self._each(table, 9, f"{place}, arena device", _device),
+            frames=self._each(chain, 3, f"{place}, frames", frames),
+        )
+
+    def _chain(self, table: Table) -> Table:
+        """The only chain of a method; its own inputs and outputs mean nothing."""
+        chains = table.entries(5) or ()
+        if len(chains) != 1:
+            raise UnsupportedError(
+                "a method has not exactly one chain of instructions",
+                found=f"{len(chains)} chains",
+                expected="1 chain",
+                hint="export the model again with ExecuTorch's own exporter",
+            )
+        chain = table.entry(5, chains[0])
+        required(chain.entries(2), "the list of instructions")
+        return chain
+
+    def _operator(self, table: Table) -> OperatorName:
+        name = required(table.string(0), "the name of an operator")
+        overload = table.string(1) or ""
+        # Texts are remembered, so that many operators may share a long one.
+        self._buffer.charge(len(name) + len(overload))
+        return _operator(f"{name}.{overload}" if overload else name)
+
+    def _delegate(self, table: Table, place: str) -> Delegate:
+        data = required(table.table(1), "the data of a delegate")
+        location = data.int8(0)
+        if location not in (0, 1):
+            raise DecodeError(
+                "the data of a delegate is at an unknown location",
+                found=f"location {location}",
+                expected="0 (inline) or 1 (segment)",
+            )
+        return Delegate(
+            backend=required(table.string(0), "the backend of a delegate"),
+            is_inline=location == 0,
+            data_index=data.uint32(1),
+            compile_specs=self._each(table, 2, f"{place}, compile spec", _compile_spec),
+        )
+
+
+def _instruction(
+    table: Table, arena_bytes: Sequence[int], values: list[Value]
+) -> Instruction:
+    kind = table.uint8(0)
+    if not 1 <= kind <= _INSTRUCTION_KINDS:
+        raise NewerError(
+            "an instruction is of an unknown kind",
+            found=f"kind {kind}",
+            expected=f"1 to {_INSTRUCTION_KINDS}",
+        )
+    body = required(table.table(1), "the content of an instruction")
+    match kind:
+        case 1:
+            args = required(body.int32s(1), "the list of arguments")
+            return KernelCall(operator=body.int32(0), args=args)
+        case 2:
+            args = required(body.int32s(1), "the list of arguments")
+            first = len(values)
+            values += scratch_tensors(body, arena_bytes)
+            return DelegateCall(
+                delegate=body.int32(0),
+                args=(*args, *range(first, len(values))),
+                scratch_count=len(values) - first,
+            )
+        case 3:
+            return MoveCall(source=body.int32(0), target=body.int32(1))
+        case 4:
+            return JumpFalseCall(condition=body.int32(0), destination=body.int32(1))
+        case _:
+            return FreeCall(value=body.int32(0))
+
+
+_INSTRUCTION_KINDS: Final = 5
+
+
+def _operator(text: str) -> OperatorName:
+    try:
+        operator = OperatorName.parse(text)
+    except ValueError as error:
+        raise _bad_operator(text) from error
+    if str(operator) != text:  # no namespace, or a dot too many
+        raise _bad_operator(text)
+    return operator
+
+
+def _bad_operator(text: str) -> DecodeError:
+    return DecodeError(
+        "an operator has an impossible name",
+        found=f'"{text}"',
+        expected="namespace::name or namespace::name.overload",
+    )
+
+
+def _frame(table: Table) -> Frame:
+    return Frame(
+        filename=table.string(0) or "",
+        line=table.int32(1),
+        name=table.string(2) or "",
+        context=table.string(3) or "",
+    )
+
+
+def _container(table: Table) -> ContainerMetadata:
+    return ContainerMetadata(
+        inputs=table.string(0) or "", outputs=table.string(1) or ""
+    )
+
+
+def _device(table: Table) -> BufferDevice:
+    return BufferDevice(
+        buffer_index=table.int32(0),
+        device_type=table.int8(1),
+        device_index=table.int8(2),
+    )
+
+
+def _compile_spec(table: Table) -> CompileSpec:
+    return CompileSpec(
+        key=required(table.string(0), "the key of a compile spec"),
+        value=table.uint8s(1) or b"",
+    )
+
+
+def _inline_data(table: Table) -> tuple[int, int]:
+    return table.span(0) or (0, 0)
+
+
+def _segment(table: Table) -> Segment:
+    return Segment(offset=table.uint64(0), size_bytes=table.uint64(1))
+
+
+def _subsegments(table: Table) -> SubsegmentOffsets:
+    return SubsegmentOffsets(
+        segment_index=table.uint32(0), offsets=table.uint64s(1) or ()
+    )
+
+
+def _named_data(table: Table) -> NamedData:
+    return NamedData(
+        key=required(table.string(0), "the key of named data"),
+        segment_index=table.uint32(1),
+    )

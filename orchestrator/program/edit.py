@@ -1,0 +1,205 @@
+"""Programs with other places, sizes and arenas: a few bytes of the file change.
+
+Numbers that the file has are written where they are. What it leaves out, because it is
+the default, or has once for several tensors that differ now, is added at the end of
+the flatbuffer and pointed to; segments move on by as much as is needed, and stay
+aligned.
+
+Source: ExecuTorch `schema/program.fbs` and `extended_header.h` (ET12), flatbuffers
+`docs/source/internals.md` (binary encoding).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.errors import ModelError
+from orchestrator.program.flatbuffer import Buffer, Table
+from orchestrator.program.problems import DecodeError
+from orchestrator.program.reader import read_program
+from orchestrator.program.schema import PROGRAM
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.program.program import ExtendedHeader, Method, Program
+
+_METHODS: Final = 1
+_VALUES: Final = 2
+_ARENA_BYTES: Final = 8
+_CONTENT: Final = 1
+_SIZES: Final = 2
+_ALLOCATION: Final = 6
+_ALLOCATION_FIELDS: Final = 3
+_NUMBER: Final = {4: Struct("<I"), 8: Struct("<q")}
+_ALLOCATION_TABLE: Final = Struct("<HHHHHxxiIII")
+"""A vtable with three fields, and the table after it."""
+_VTABLE_BYTES: Final = 12
+_PROGRAM_BYTES_AT: Final = 16
+_SEGMENT_BASE_AT: Final = 24
+_UINT64: Final = Struct("<Q")
+_WORD: Final = 1 << 32
+_ALIGNMENT: Final = 16
+_MOST_ALIGNMENT: Final = 128
+"""Of segments, unless an exporter is told otherwise."""
+
+
+class EditError(Exception):
+    """The file has one table for things that would differ, or is not as it should be.
+
+    No exporter writes such a file.
+    """
+
+
+def with_methods(program: Program, methods: Sequence[Method]) -> Program:
+    """The program with other methods, in its own bytes.
+
+    Args:
+        program: As it was read.
+        methods: Its methods; sizes and places of planned tensors and sizes of arenas
+            may be others, and nothing else.
+
+    Returns:
+        What is read from the new bytes.
+
+    Raises:
+        EditError: The bytes cannot be changed so.
+    """
+    if tuple(methods) == program.methods:
+        return program
+    editor = _Editor(program)
+    try:
+        editor.methods(methods)
+        data = editor.result()
+        found = read_program(data, file="")
+    except (DecodeError, ModelError) as error:
+        raise EditError(str(error)) from error
+    found = replace(found, external=program.external)
+    if replace(found, header=None) != replace(
+        program, methods=tuple(methods), header=None
+    ):
+        raise EditError("the new bytes say something else")
+    return found
+
+
+class _Editor:
+    def __init__(self, program: Program) -> None:
+        header = program.header
+        self._program = program
+        size = len(program.data) if header is None else header.program_bytes
+        self._buffer = Buffer(program.data, size, PROGRAM)
+        self._size = size
+        self._start = -(-size // _ALIGNMENT) * _ALIGNMENT
+        self._tail = bytearray()
+        self._writes: dict[int, bytes] = {}
+        self._added: dict[tuple[int, ...], int] = {}
+
+    def methods(self, methods: Sequence[Method]) -> None:
+        """Note what has to be written."""
+        root = self._buffer.root()
+        entries = root.entries(_METHODS) or range(0)
+        for entry, method in zip(entries, methods, strict=True):
+            table = root.entry(_METHODS, entry)
+            self._numbers(table, _ARENA_BYTES, method.arena_bytes, 8)
+            values = table.entries(_VALUES) or range(0)
+            for at, value in zip(values, method.values, strict=True):
+                if isinstance(value, TensorValue) and value.allocation is not None:
+                    self._tensor(table.entry(_VALUES, at).table(_CONTENT), value)
+
+    def _tensor(self, table: Table | None, value: TensorValue) -> None:
+        allocation = table and table.table(_ALLOCATION)
+        if table is None or allocation is None or value.allocation is None:
+            raise EditError("a tensor has no place")
+        self._numbers(table, _SIZES, value.sizes, 4)
+        high, low = divmod(value.allocation.offset_bytes, _WORD)
+        wanted = (value.allocation.memory_id, low, high)
+        writes = {}
+        for slot, number in enumerate(wanted):
+            at = allocation.place(slot, 4)
+            if at:
+                writes[at] = _NUMBER[4].pack(number)
+            elif number:
+                break
+        else:
+            if self._write(writes):
+                return
+        self._point(table, _ALLOCATION, self._allocation(wanted))
+
+    def _numbers(
+        self, table: Table, slot: int, numbers: Sequence[int], width: int
+    ) -> None:
+        """Write a vector in place, or a new one if that is longer or another's too."""
+        start, count = self._buffer.vector(
+            self._buffer.target(table.place(slot, 4)), width
+        )
+        packed = [_NUMBER[width].pack(n) for n in numbers]
+        writes = {start + width * n: p for n, p in enumerate(packed)}
+        if count != len(numbers) or not self._write(writes):
+            self._point(table, slot, self._vector(numbers, width))
+
+    def _write(self, writes: dict[int, bytes]) -> bool:
+        """Note bytes by position; False, and nothing noted, if others go there."""
+        if any(self._writes.get(at, new) != new for at, new in writes.items()):
+            return False
+        self._writes |= writes
+        return True
+
+    def _point(self, table: Table, slot: int, target: int) -> None:
+        at = table.place(slot, 4)
+        if not self._write({at: _NUMBER[4].pack(target - at)}):
+            raise EditError("two tensors are one table")
+
+    def _vector(self, numbers: Sequence[int], width: int) -> int:
+        """Position of a new vector of numbers."""
+        key = (width, *numbers)
+        if key not in self._added:
+            # Its items are aligned, its count stands before them.
+            self._tail += bytes(-(len(self._tail) + 4) % 8)
+            self._added[key] = self._start + len(self._tail)
+            self._tail += _NUMBER[4].pack(len(numbers))
+            self._tail += b"".join(_NUMBER[width].pack(n) for n in numbers)
+        return self._added[key]
+
+    def _allocation(self, fields: tuple[int, int, int]) -> int:
+        """Position of a new table with memory id and both words of the offset."""
+        key = (0, *fields)
+        if key not in self._added:
+            self._tail += bytes(-len(self._tail) % 4)
+            self._added[key] = self._start + len(self._tail) + _VTABLE_BYTES
+            self._tail += _ALLOCATION_TABLE.pack(
+                4 + 2 * _ALLOCATION_FIELDS, 16, 4, 8, 12, _VTABLE_BYTES, *fields
+            )
+        return self._added[key]
+
+    def result(self) -> bytes:
+        """The new file."""
+        data = bytearray(self._program.data)
+        for at, new in self._writes.items():
+            data[at : at + len(new)] = new
+        if not self._tail:
+            return bytes(data)
+        header = self._program.header
+        flatbuffer = data[: self._size] + bytes(self._start - self._size) + self._tail
+        if header is None:
+            return bytes(flatbuffer)
+        rest = data[self._size :]
+        _UINT64.pack_into(flatbuffer, _PROGRAM_BYTES_AT, len(flatbuffer))
+        if header.segment_base:
+            base = _new_base(header, len(flatbuffer))
+            _UINT64.pack_into(flatbuffer, _SEGMENT_BASE_AT, base)
+            rest = data[header.segment_base :]
+            flatbuffer += bytes(base - len(flatbuffer))
+        elif self._program.segments:
+            raise EditError("segments lie in the flatbuffer")
+        return bytes(flatbuffer + rest)
+
+
+def _new_base(header: ExtendedHeader, flatbuffer_bytes: int) -> int:
+    """Where segments begin now, aligned as they were."""
+    base = header.segment_base
+    step = min(max(base & -base, _ALIGNMENT), _MOST_ALIGNMENT)
+    missing = max(flatbuffer_bytes - base, 0)
+    return base + -(-missing // step) * step

@@ -1,0 +1,127 @@
+"""Reads `.pte` programs: bytes in, checked `Program` out.
+
+Source: ExecuTorch `schema/program.fbs` and `extended_header.h` (ET12).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from struct import Struct
+from typing import Final
+
+from orchestrator.program.check import check_program
+from orchestrator.program.decode import decode_program
+from orchestrator.program.flatbuffer import Buffer
+from orchestrator.program.foreign import foreign_error
+from orchestrator.program.problems import DecodeError, Problems, UnsupportedError
+from orchestrator.program.program import ExtendedHeader, Program
+from orchestrator.program.results import settle_results
+from orchestrator.program.schema import PROGRAM
+from orchestrator.program.write import write_program
+
+_IDENTIFIER: Final = b"ET12"
+_ANY_IDENTIFIER: Final = re.compile(rb"ET\d\d")
+_MAGIC: Final = b"eh00"
+_HEADER: Final = Struct("<4sIQQ")
+_SEGMENT_DATA_BYTES: Final = Struct("<Q")
+_HEADER_AT: Final = 8
+"""After the root offset and the file identifier."""
+
+
+def read_program(data: bytes, *, file: str) -> Program:
+    """The program in the bytes of a `.pte` file.
+
+    Nothing in the file is trusted: every offset, index, count and size is checked
+    before it is used, and time and memory grow no faster than the flatbuffer. In the
+    result all of them are in range. The data of segments is neither copied nor read.
+
+    Scratch memory of delegates, which ExecuTorch 1.6 plans beside the values, becomes
+    values, and the program is written anew with them: see `delegate_scratch.py`.
+
+    Args:
+        data: The whole file. Bytes after the last segment do not matter.
+        file: Its name, for messages.
+
+    Raises:
+        ModelError: The file is no program, is damaged (`bad-program`), or needs what
+            the runtime has not (`unsupported-program`), or has a field that is newer
+            than this version (`newer-program`).
+    """
+    problems = Problems(file)
+    try:
+        header = _read_header(data)
+        size = len(data) if header is None else header.program_bytes
+        buffer = Buffer(data, size, PROGRAM)
+        program = decode_program(buffer, header=header, problems=problems)
+    except DecodeError as error:
+        problems.undecodable(error, "program")
+        raise problems.error() from error
+    problems.raise_if_any()
+    methods = tuple(settle_results(method) for method in program.methods)
+    program = replace(program, methods=methods)
+    check_program(program, problems)
+    problems.raise_if_any()
+    if program.original is None:
+        return program
+    written = read_program(write_program(program), file=file)
+    return replace(written, methods=program.methods, original=data)
+
+
+def _read_header(data: bytes) -> ExtendedHeader | None:
+    """The extended header; None if there is none.
+
+    Raises:
+        DecodeError: The file is no program, or the header does not fit the file.
+    """
+    identifier = data[4:8]
+    if identifier != _IDENTIFIER:
+        if _ANY_IDENTIFIER.fullmatch(identifier):
+            raise UnsupportedError(
+                "the program has another format version",
+                found=identifier.decode(),
+                expected=_IDENTIFIER.decode(),
+                hint="export the model with a version of ExecuTorch that writes ET12",
+            )
+        raise foreign_error(data, "program", _IDENTIFIER)
+    if data[_HEADER_AT : _HEADER_AT + 4] != _MAGIC:
+        return None
+    if len(data) < _HEADER_AT + _HEADER.size:
+        raise DecodeError("the extended header is cut off", found=f"{len(data)} bytes")
+    _, length, program_bytes, segment_base = _HEADER.unpack_from(data, _HEADER_AT)
+    if not _HEADER_AT + _HEADER.size <= program_bytes <= len(data):
+        raise DecodeError(
+            "the flatbuffer does not lie inside the file",
+            found=f"{program_bytes} bytes",
+            expected=f"{_HEADER_AT + _HEADER.size} to {len(data)}",
+        )
+    if not _HEADER.size <= length <= program_bytes - _HEADER_AT:
+        raise DecodeError(
+            "the extended header has an impossible length",
+            found=f"{length} bytes",
+            expected=f"{_HEADER.size} to {program_bytes - _HEADER_AT}",
+        )
+    segment_data_bytes = None
+    if length >= _HEADER.size + _SEGMENT_DATA_BYTES.size:
+        (segment_data_bytes,) = _SEGMENT_DATA_BYTES.unpack_from(
+            data, _HEADER_AT + _HEADER.size
+        )
+    file_bytes = segment_base + (segment_data_bytes or 0)
+    if file_bytes > len(data):
+        raise DecodeError(
+            "the file is too short for its segments",
+            found=f"{len(data)} bytes",
+            expected=f"at least {file_bytes}",
+        )
+    if 0 < segment_base < program_bytes:
+        raise DecodeError(
+            "the segments overlap the flatbuffer",
+            found=f"segments from byte {segment_base}",
+            expected=f"from {program_bytes}",
+        )
+    return ExtendedHeader(
+        length=length,
+        program_bytes=program_bytes,
+        segment_base=segment_base,
+        segment_data_bytes=segment_data_bytes,
+    )

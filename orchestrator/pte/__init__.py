@@ -1,1 +1,0 @@
-"""Reader of `.pte` programs: bytes in, checked and frozen facts out."""

@@ -1,0 +1,335 @@
+"""What has no kernel, in words; equal gaps of many calls become one diagnostic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from orchestrator.core.dtype import dtype_names
+from orchestrator.core.operator import nearest_operator
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.selection.call import refused_dtypes, tensor_names
+from orchestrator.selection.resolution import Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from orchestrator.catalog.expressions.condition import Refusal
+    from orchestrator.catalog.model import Catalog
+    from orchestrator.core.kernel import Kernel, KernelKey
+    from orchestrator.core.operator import OperatorName
+    from orchestrator.errors import SourceSpan
+    from orchestrator.selection.op_info import CallPattern, Origin
+    from orchestrator.selection.resolve.request import Request
+
+_SHOWN = 4  # instructions, methods or keys named before "and N more"
+_HINTS = {
+    "is_channels_last": "export the model and its example inputs in channels-last"
+    " memory format: .to(memory_format=torch.channels_last)",
+}
+"""What to do about a condition, by the function it calls."""
+_DIM_ORDERS = {
+    "same": "tensors of equal rank in one dim order",
+    "contiguous": "tensors in order 0, 1, 2, ...",
+}
+Notes = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class _Found:
+    """Who runs into a gap of an operator or backend, with which kernel keys."""
+
+    subject: str
+    origins: set[Origin] = field(default_factory=set)
+    keys: set[KernelKey] = field(default_factory=set)
+
+
+class Gaps:
+    """Collects gaps while the stage goes on.
+
+    Args:
+        catalog: Kernels on offer.
+        span_of: Where the profile asks for something.
+        elsewhere: Kernels of libraries the profile does not use.
+        allowed: Operators and backends that may have gaps.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        span_of: Callable[[Origin], SourceSpan | None],
+        elsewhere: Callable[[], Catalog] | None,
+        allowed: Collection[str],
+    ) -> None:
+        self._catalog = catalog
+        self._span_of = span_of
+        # Reading all lists takes longer than anything else here.
+        self._elsewhere = elsewhere and cache(elsewhere)
+        self._allowed = allowed
+        self._found: dict[Diagnostic, _Found] = {}
+
+    def _add(  # the parts of a message
+        self,
+        subject: object,
+        code: str,
+        message: str,
+        notes: Notes,
+        hint: str,
+        *,
+        origins: Iterable[Origin],
+        keys: Iterable[KernelKey] = (),
+    ) -> None:
+        gap = Diagnostic(code=code, message=message, notes=notes, hint=hint)
+        found = self._found.setdefault(gap, _Found(str(subject)))
+        found.origins.update(origins)
+        found.keys.update(keys)
+
+    def has(self, name: OperatorName) -> bool:
+        """Whether an operator has a gap so far."""
+        return any(found.subject == str(name) for found in self._found.values())
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """Every gap that is not allowed, with place, key and names of who asked."""
+        result = []
+        for gap, found in self._found.items():
+            if found.subject in self._allowed:
+                continue
+            origins = sorted(found.origins)
+            spans = (self._span_of(origin) for origin in origins)
+            where = next((span for span in spans if span is not None), None)
+            keys = (("key", _several(sorted(found.keys))),) if found.keys else ()
+            notes = (*_asked_by(origins), *keys, *gap.notes)
+            result.append(replace(gap, where=where, notes=notes))
+        return result
+
+    def missing(self) -> tuple[Missing, ...]:
+        """Every gap that is allowed."""
+        return tuple(
+            sorted(
+                Missing(
+                    name=found.subject,
+                    reason=gap.message,
+                    origins=tuple(sorted(found.origins)),
+                )
+                for gap, found in self._found.items()
+                if found.subject in self._allowed
+            )
+        )
+
+    def no_kernel(
+        self,
+        name: OperatorName,
+        origins: Iterable[Origin],
+        keys: Iterable[KernelKey],
+    ) -> None:
+        """No library has the operator."""
+        asked = tuple(origins)
+        libraries = ", ".join(library for library, _ in self._catalog.libraries)
+        notes = [("known", f"no kernel in {libraries or 'any library: none is named'}")]
+        hint = "export the model without it; docs/kernels.md tells how to add a kernel"
+        if near := nearest_operator(name, self._catalog.operators):
+            notes.append(("nearest", str(near)))
+            if not any(origin.method for origin in asked):
+                hint = f'did you mean "{near}"?'
+        others = self._elsewhere().libraries if self._elsewhere else ()
+        for library, kernels in others:
+            if any(kernel.operator == name for kernel in kernels):
+                hint = f'add "{library}" to kernels.libraries, it has a kernel for it'
+                break
+        message = f"no kernel for {name}"
+        self._add(
+            name, "no-kernel", message, tuple(notes), hint, origins=asked, keys=keys
+        )
+
+    def call_mismatch(
+        self,
+        name: OperatorName,
+        kernel: Kernel,
+        reason: str,
+        origins: Iterable[Origin],
+    ) -> None:
+        """A call does not have the arguments of the op schema."""
+        self._add(
+            name,
+            "call-mismatch",
+            f"a call of {name} does not fit its op schema",
+            (("found", reason), ("expected", kernel.schema.text)),
+            "export the model again with a version that has this form of the operator,"
+            f" or correct the schema at {kernel.entry}",
+            origins=origins,
+        )
+
+    def ambiguous(
+        self, name: OperatorName, key: KernelKey, requests: Sequence[Request]
+    ) -> None:
+        """Calls with one kernel key that no single kernel takes."""
+        self._add(
+            name,
+            "ambiguous-kernel",
+            f"calls of {name} with kernel key {key} need different kernels",
+            (("known", "the device tells calls apart by their kernel key only"),),
+            "name a library first that has one kernel for all of them",
+            origins=[origin for request in requests for origin in request.origins],
+        )
+
+    def refused(
+        self, kernel: Kernel, refusal: Refusal, found: str, origin: Origin
+    ) -> None:
+        """A kernel would refuse a call for what is known of its arguments."""
+        reason = f": {refusal.reason}" if refusal.reason else ""
+        hint = next(
+            (hint for name, hint in _HINTS.items() if name in refusal.condition),
+            "change the model so that this call meets the condition, or leave it out",
+        )
+        self._add(
+            kernel.operator,
+            "no-kernel-for-arguments",
+            f"no kernel for {kernel.operator} with these arguments",
+            (
+                ("found", found),
+                ("required", f"{refusal.condition}{reason}"),
+                ("by", f"{kernel.function}, {kernel.entry}"),
+            ),
+            hint,
+            origins=(origin,),
+        )
+
+    def no_delegate(
+        self, backend: str, known: Collection[str], origins: Iterable[Origin]
+    ) -> None:
+        """A program hands a part of itself to a backend that nothing serves."""
+        names = ", ".join(sorted(known))
+        found = f"[[delegates]] serve {names}" if names else "no [[delegates]]"
+        self._add(
+            backend,
+            "no-delegate",
+            f"no delegate for backend {backend}",
+            (("known", found),),
+            did_you_mean(backend, known)
+            or "link one with [[delegates]], see docs/delegates.md, or export the model"
+            f" again without the partitioner of {backend}, so that its operators stay"
+            " kernel calls",
+            origins=origins,
+        )
+
+    def unserved(
+        self, name: OperatorName, kernels: Sequence[Kernel], request: Request
+    ) -> None:
+        """The operator is known, but no kernel takes this call."""
+        fallbacks = [kernel for kernel in kernels if not kernel.keys]
+        if not fallbacks:
+            self._no_key(name, kernels, request)
+            return
+        refusals = [
+            (refused_dtypes(kernel, call), call, kernel)
+            for kernel in fallbacks
+            for call in request.calls
+        ]
+        refused, call, nearest = min(refusals, key=lambda r: len(r[0]))
+        if not refused:
+            self._no_dim_order(name, fallbacks, call, nearest, request)
+            return
+        dtypes = list(dict.fromkeys(dtype.name for _, dtype in refused))
+        found = ", ".join(f"{argument} {dtype.name}" for argument, dtype in refused)
+        arguments = list(dict.fromkeys(argument for argument, _ in refused))
+        known = tuple(("known", _known_dtypes(k, arguments)) for k in fallbacks)
+        self._add(
+            name,
+            "no-kernel-for-dtype",
+            f"no kernel for {name} with dtype {' and '.join(dtypes)}",
+            (("found", found), *known),
+            f"export the model without {' and '.join(dtypes)} there, or add"
+            f" {'it' if len(dtypes) == 1 else 'them'} to {nearest.function},"
+            f" {nearest.entry}",
+            origins=request.origins,
+            keys=request.keys,
+        )
+
+    def _no_dim_order(
+        self,
+        name: OperatorName,
+        fallbacks: Sequence[Kernel],
+        call: CallPattern,
+        nearest: Kernel,
+        request: Request,
+    ) -> None:
+        named = [
+            (argument, ",".join(map(str, meta.dim_order)))
+            for argument, meta in tensor_names(nearest.schema, call)
+        ]
+        orders = list(dict.fromkeys(order for _, order in named if order))
+        found = "; ".join(f"{argument} {order or '0-d'}" for argument, order in named)
+        known = tuple(
+            ("known", f"{k.library} takes {_DIM_ORDERS[k.dim_orders]}")
+            for k in fallbacks
+            if k.dim_orders in _DIM_ORDERS
+        )
+        self._add(
+            name,
+            "no-kernel-for-dim-order",
+            f"no kernel for {name} with dim order {' and '.join(orders)}",
+            (("found", found), *known),
+            "export the model in contiguous memory format, or let"
+            f" {nearest.function} take other dim orders, {nearest.entry}",
+            origins=request.origins,
+            keys=request.keys,
+        )
+
+    def _no_key(
+        self, name: OperatorName, kernels: Sequence[Kernel], request: Request
+    ) -> None:
+        """Only specialised kernels are on offer."""
+        wanted = [meta.dtype for meta in request.key.tensors]
+        same_dtypes = any(
+            [meta.dtype for meta in key.tensors] == wanted
+            for kernel in kernels
+            for key in kernel.keys
+        )
+        self._add(
+            name,
+            "no-kernel-for-dim-order" if same_dtypes else "no-kernel-for-dtype",
+            f"no kernel for {name} with kernel key {request.key}",
+            tuple(
+                ("known", f"{kernel.library} has {_several(kernel.keys)}")
+                for kernel in kernels
+            ),
+            "add a library with a fallback kernel for it, such as portable, or write"
+            f" a kernel for this key, {kernels[0].entry}",
+            origins=request.origins,
+        )
+
+
+def _known_dtypes(kernel: Kernel, arguments: Sequence[str]) -> str:
+    """Dtypes a kernel takes for the arguments in question."""
+    taken = [(name, dtypes) for name, dtypes in kernel.dtypes if name in arguments]
+    texts = [f"{dtype_names(dtypes)} for {name}" for name, dtypes in taken]
+    if len({dtypes for _, dtypes in taken}) == 1:
+        texts = [f"{dtype_names(taken[0][1])} for {' and '.join(arguments)}"]
+    return f"{kernel.library} takes {'; '.join(texts)}"
+
+
+def _asked_by(origins: Sequence[Origin]) -> Notes:
+    """One note per method or profile key, with the first instructions."""
+    methods: dict[tuple[str, str], list[int]] = {}
+    for origin in origins:
+        calls = methods.setdefault((origin.source, origin.method), [])
+        if origin.instruction >= 0:
+            calls.append(origin.instruction)
+    notes = []
+    for (source, method), instructions in methods.items():
+        text = f'model "{source}", method "{method}"' if method else source
+        if instructions:
+            word = "instruction" if len(instructions) == 1 else "instructions"
+            text += f", {word} {_several(instructions)}"
+        notes.append(("asked by", text))
+    more = len(notes) - _SHOWN
+    if more > 0:
+        notes[_SHOWN:] = [("asked by", f"{more} more")]
+    return tuple(notes)
+
+
+def _several(items: Sequence[object]) -> str:
+    shown = ", ".join(map(str, items[:_SHOWN]))
+    more = len(items) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,1 +1,0 @@
-"""Stages of the pipeline: pure functions from typed inputs to one typed output."""

@@ -1,0 +1,198 @@
+"""What-if: what a variant of a profile is, and which make no sense."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.build import variant
+from orchestrator.build.variant import EVERY_DTYPE, Variant
+from orchestrator.cli.arguments import parser
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.operator import OperatorName
+from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.measure.size import SizeOperator
+from orchestrator.profile.checked import (
+    Budget,
+    DtypeRequest,
+    DtypeRequests,
+    DtypeSelect,
+    ModelEntry,
+    OperatorRequests,
+    Optimize,
+    Profile,
+    Registry,
+    TargetChoice,
+)
+from orchestrator.targets.cores import CPUS, TOOLCHAINS
+
+RELU, TANH = (OperatorName.parse(f"aten::{n}.out") for n in ("relu", "tanh"))
+
+
+def line(number: int) -> SourceSpan:
+    return SourceSpan(file="p.toml", line=number)
+
+
+PROFILE = Profile(
+    file=Path("p.toml"),
+    name="p",
+    target=TargetChoice(cpu="cortex-m4", isa="dsp", toolchain="zig"),
+    models=tuple(
+        ModelEntry(name=n, path=Path(f"{n}.pte"), written=f"{n}.pte") for n in "abc"
+    ),
+    operators=OperatorRequests(include=(RELU, TANH)),
+    dtypes=DtypeRequests(
+        operators=(DtypeRequest(operator=TANH, dtypes=(ScalarType.Half,)),),
+        compare=True,
+    ),
+    registry=Registry(max_kernels=3),
+    budget=Budget(flash_bytes=1),
+    spans=(
+        (("name",), line(1)),
+        (("models", 0, "path"), line(2)),
+        (("models", 1), line(3)),
+        (("models", 1, "path"), line(4)),
+        (("models", 2, "path"), line(6)),
+        (("models",), line(2)),
+    ),
+)
+
+
+def operator(name: str, *models: str, keys: tuple[str, ...] = ()) -> SizeOperator:
+    return SizeOperator(name=name, functions=(), models=models, keys=keys)
+
+
+OPERATORS = (
+    operator("aten::relu.out", "a", keys=("operators.include",)),
+    operator("aten::tanh.out", keys=("dtypes.operators", "operators.include")),
+    operator("aten::mm.out", "a", "b"),
+    operator("aten::add.out", keys=("operators.all", "operators.include")),
+)
+
+
+def test_models_are_left_out_with_their_lines() -> None:
+    found = Variant(without_models=("b",)).of(PROFILE, OPERATORS)
+    assert [m.name for m in found.models] == ["a", "c"]
+    assert found.span("models", 0, "path") == line(2)
+    assert found.span("models", 1, "path") == line(6)
+    assert found.span("name") == line(1)
+    # Everything else is as it was, but nothing bounds the variant.
+    assert found == replace(
+        PROFILE,
+        models=found.models,
+        spans=found.spans,
+        dtypes=replace(PROFILE.dtypes, compare=False),
+        registry=Registry(),
+        budget=Budget(),
+    )
+
+
+def test_every_model_may_be_left_out() -> None:
+    found = Variant(without_models=("c", "b", "a")).of(PROFILE, OPERATORS)
+    assert found.models == ()
+
+
+def test_an_operator_is_left_out_of_both_keys() -> None:
+    found = Variant(without_operators=("aten::tanh.out",)).of(PROFILE, OPERATORS)
+    assert found.operators.include == (RELU,)
+    assert found.dtypes.operators == ()
+
+
+def test_an_operator_is_left_out_with_the_model_that_calls_it() -> None:
+    both = Variant(without_models=("a",), without_operators=("aten::relu.out",))
+    assert both.of(PROFILE, OPERATORS).operators.include == (TANH,)
+
+
+def test_target_and_dtypes() -> None:
+    found = Variant(dtypes="all", optimize="speed", toolchain="gnu").of(PROFILE, ())
+    assert found.dtypes.select is DtypeSelect.ALL
+    assert found.target == replace(
+        PROFILE.target, optimize=Optimize.SPEED, toolchain="gnu"
+    )
+    assert EVERY_DTYPE.of(PROFILE, ()).dtypes.select is DtypeSelect.ALL
+
+
+def test_all_problems_at_once() -> None:
+    wrong = Variant(
+        without_models=("a", "d1"),
+        without_operators=(
+            "aten::mm.out",
+            "aten::add.out",
+            "aten::tanj.out",
+            "my::own.out",
+        ),
+    )
+    with pytest.raises(UsageError) as error:
+        wrong.of(PROFILE, OPERATORS)
+    assert error.value.diagnostics == (
+        Diagnostic(
+            code="unknown-model",
+            message='p has no model "d1"',
+            notes=(("models", "a, b, c"),),
+            hint="name a model of the profile",
+        ),
+        Diagnostic(
+            code="operator-needed",
+            message="aten::mm.out cannot be left out: models call it",
+            notes=(("called by", "b"),),
+            hint="leave out what calls it: --without-model b",
+        ),
+        Diagnostic(
+            code="operator-needed",
+            message="aten::add.out cannot be left out: the profile lists more than"
+            " single operators",
+            notes=(("asked for by", "operators.all"),),
+            hint="only operators of operators.include and dtypes.operators can be left"
+            " out one by one",
+        ),
+        Diagnostic(
+            code="not-in-product",
+            message="aten::tanj.out is not in p",
+            hint='did you mean "aten::tanh.out"?',
+        ),
+        Diagnostic(
+            code="not-in-product",
+            message="my::own.out is not in p",
+            hint="name an operator that `orchestrator size --by op` lists",
+        ),
+    )
+
+
+def test_a_model_of_nearly_that_name() -> None:
+    models = (replace(PROFILE.models[0], name="person"),)
+    with pytest.raises(UsageError) as error:
+        Variant(without_models=("persom",)).of(replace(PROFILE, models=models), ())
+    assert error.value.diagnostics[0].hint == 'did you mean "person"?'
+
+
+def test_a_toolchain_the_core_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = replace(CPUS["cortex-m4"], toolchains=("zig",))
+    monkeypatch.setattr(variant, "CPUS", {"cortex-m4": cpu})
+    with pytest.raises(UsageError) as error:
+        Variant(toolchain="gnu").of(PROFILE, ())
+    (problem,) = error.value.diagnostics
+    assert problem.message == "cortex-m4 has no toolchain gnu"
+
+
+def test_the_text_names_a_variant() -> None:
+    assert Variant().text == ""
+    one = Variant(without_models=("b", "a"), optimize="speed")
+    two = Variant(without_models=("a", "b"), optimize="speed")
+    text = "--without-model a --without-model b --optimize speed"
+    assert one.text == two.text == text
+    everything = Variant(without_operators=("x",), dtypes="all", toolchain="gnu").text
+    assert everything == "--without-op x --dtypes all --toolchain gnu"
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [("--dtypes", DtypeSelect), ("--optimize", Optimize), ("--toolchain", TOOLCHAINS)],
+)
+def test_options_take_what_the_profile_takes(
+    option: str, values: tuple[str, ...]
+) -> None:
+    for value in map(str, values):
+        args = parser().parse_args(["size", "p.toml", option, value])
+        assert getattr(args, option.removeprefix("--")) == value

@@ -1,0 +1,463 @@
+"""Evaluators: against what PyTorch gives, at the edges, and what they decline.
+
+tests/integration/test_evaluate.py compares them with the kernels, to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.evaluate import evaluated_kernels, results_of
+from orchestrator.program.values import IntValue
+from tests.unit.method.recorded_calls import (
+    Call,
+    Tensor,
+    kernel_names,
+    method_of,
+    read_calls,
+)
+
+ROOT: Final = Path(__file__).parents[3]
+S = ScalarType
+FORMATS: Final = {
+    S.Byte: "u1",
+    S.Char: "i1",
+    S.Short: "i2",
+    S.Int: "i4",
+    S.Long: "i8",
+    S.Half: "f2",
+    S.Float: "f4",
+    S.Double: "f8",
+    S.Bool: "?",
+    S.BFloat16: "u2",
+    S.UInt16: "u2",
+    S.UInt32: "u4",
+    S.UInt64: "u8",
+}
+INF = math.inf
+NAN = math.nan
+
+
+def given(dtype: ScalarType, numbers: Any) -> Tensor:
+    """An input."""
+    found = np.asarray(numbers)
+    data = found.astype(FORMATS[dtype]).tobytes()
+    return Tensor(dtype, found.shape, tuple(range(found.ndim)), data)
+
+
+def out(dtype: ScalarType, *sizes: int) -> Tensor:
+    """An output."""
+    count = math.prod(sizes) * dtype.item_bytes
+    return Tensor(dtype, sizes, tuple(range(len(sizes))), bytes(count), is_out=True)
+
+
+def evaluate(operator: str, *args: Any) -> dict[int, bytes] | None:
+    """What the build makes of a call."""
+    method = method_of([Call(operator, args)])
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    return results_of(method, call, frozenset())
+
+
+def items(operator: str, *args: Any) -> list[Any] | None:
+    """Items of the only output; -0.0 as "-0"."""
+    found = evaluate(operator, *args)
+    if found is None:
+        return None
+    (data,) = found.values()
+    form = FORMATS[args[-1].dtype]
+    numbers = np.frombuffer(data, form).tolist()
+    return ["-0" if repr(n) == "-0.0" else n for n in numbers]
+
+
+def numbers_of(dtype: ScalarType, data: bytes) -> np.ndarray[Any, Any]:
+    """Items as doubles, or as integers."""
+    if dtype is S.BFloat16:
+        wide = np.frombuffer(data, "<u2").astype("<u4") << np.uint32(16)
+        return wide.view("<f4").astype("f8")
+    found = np.frombuffer(data, FORMATS[dtype])
+    return found.astype("f8") if found.dtype.kind == "f" else found
+
+
+def test_recorded_calls_give_what_pytorch_gives() -> None:
+    """Within what kernels are allowed; only where an item is NaN it declines."""
+    seen: Counter[str] = Counter()
+    declined = 0
+    for call in read_calls():
+        name = kernel_names().get(call.operator)
+        if name not in evaluated_kernels():
+            continue
+        method = method_of([call])
+        (linked,) = method.instructions
+        assert isinstance(linked, LinkedCall)
+        wants = [numbers_of(t.dtype, t.data) for t in call.outs]
+        got = results_of(method, linked, frozenset())
+        if got is None:
+            assert any(w.dtype.kind == "f" and np.isnan(w).any() for w in wants), call
+            declined += 1
+            continue
+        seen[call.operator] += 1
+        for index, want, tensor in zip(linked.outs, wants, call.outs, strict=True):
+            found = numbers_of(tensor.dtype, got[index])
+            if found.dtype.kind != "f":
+                assert (found == want).all(), call
+                continue
+            inside = np.isfinite(want)
+            assert (found[~inside] == want[~inside]).all(), call
+            error = np.abs(found[inside] - want[inside])
+            assert (error <= call.atol + call.rtol * np.abs(want[inside])).all(), call
+    others = ("orch::cortex_m::", "orch::prim_ops::")
+    every = {
+        o
+        for o, n in kernel_names().items()
+        if n in evaluated_kernels() and not n.startswith(others)
+    }
+    assert every == {*seen}
+    assert declined < seen.total() / 20
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "args", "want"),
+    [
+        # -0 and infinity
+        ("add", S.Float, ([-0.0, -0.0, INF], [-0.0, 0.0, 1.0], 1), ["-0", 0.0, INF]),
+        ("sub", S.Float, ([0.0, -0.0], [0.0, 0.0], 1), [0.0, "-0"]),
+        ("mul", S.Float, ([-0.0, INF], [1.0, -2.0]), ["-0", -INF]),
+        ("maximum", S.Float, ([-0.0, 0.0], [0.0, -0.0]), [0.0, "-0"]),
+        ("minimum", S.Float, ([-0.0, 0.0], [0.0, -0.0]), [0.0, "-0"]),
+        ("div", S.Float, ([1.0, -1.0, 0.0], [0.0, 0.0, -2.0]), [INF, -INF, "-0"]),
+        ("neg", S.Float, ([0.0, -INF],), ["-0", INF]),
+        ("abs", S.Float, ([-0.0, -INF],), [0.0, INF]),
+        ("relu", S.Float, ([-0.0, -1.0, 2.0],), ["-0", 0.0, 2.0]),
+        # integers wrap around
+        ("add", S.Char, ([127, -128], [1, -1], 1), [-128, 127]),
+        ("add", S.Char, ([1, 1], [3, 100], 127), [126, -99]),
+        ("sub", S.Byte, ([0, 5], [1, 7], 1), [255, 254]),
+        ("mul", S.Int, ([1 << 30, -(1 << 31)], [4, -1]), [0, -(1 << 31)]),
+        ("mul", S.Long, ([1 << 62, 3], [4, -5]), [0, -15]),
+        ("neg", S.Char, ([-128, 5],), [-128, -5]),
+        ("abs", S.Long, ([-(1 << 63), -5],), [-(1 << 63), 5]),
+        ("neg", S.Byte, ([1, 0],), [255, 0]),
+        # each operation is rounded to the type that is computed in
+        ("add", S.Float, ([16777216.0], [0.1], 10), [16777216.0]),
+        ("add", S.Half, ([2048.0], [0.75], 2), [2050.0]),
+        ("mul", S.Half, ([65504.0], [2.0]), [INF]),
+        ("add", S.Bool, ([True, False], [True, False], True), [True, False]),
+    ],
+)
+def test_edges(
+    operator: str, dtype: ScalarType, args: tuple[Any, ...], want: list[Any]
+) -> None:
+    taken = [given(dtype, a) if isinstance(a, list) else a for a in args]
+    assert items(f"aten::{operator}.out", *taken, out(dtype, len(want))) == want
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode", "args", "want"),
+    [
+        (S.Char, "trunc", ([-128, -7, 7], [-1, 2, -2]), [-128, -3, -3]),
+        (S.Char, "floor", ([-128, -7, 7], [-1, 2, -2]), [-128, -4, -4]),
+        (S.Byte, "floor", ([255, 7], [2, 8]), [127, 0]),
+        (S.Long, "floor", ([-(1 << 63), 9], [-1, -4]), [-(1 << 63), -3]),
+        (S.Int, "trunc", ([1], [0]), None),
+        (S.Int, "floor", ([1], [0]), None),
+        (S.Float, "floor", ([-7.0, 1.0, -0.0], [2.0, 0.0, 3.0]), [-4.0, INF, "-0"]),
+        (S.Float, "trunc", ([-7.0, -1.0, 1.0], [2.0, 2.0, 0.0]), [-3.0, "-0", INF]),
+        (S.Float, "trunc", ([0.0], [0.0]), None),  # NaN
+        (S.Float, None, ([1.0], [3.0]), [float(np.float32(1) / np.float32(3))]),
+        (S.Float, "ceil", ([1.0], [3.0]), None),
+    ],
+)
+def test_division(
+    dtype: ScalarType, mode: str | None, args: tuple[Any, Any], want: list[Any] | None
+) -> None:
+    a, b = (given(dtype, numbers) for numbers in args)
+    assert items("aten::div.out_mode", a, b, mode, out(dtype, len(args[0]))) == want
+
+
+@pytest.mark.parametrize(
+    ("dtype", "to", "numbers", "want"),
+    [
+        (S.Float, S.Char, [1.9, -1.9, 130.0, 1e10, NAN], [1, -1, -126, -1, 0]),
+        (S.Float, S.Int, [3e9, -3e9, INF, 0.5, NAN], None),
+        (S.Double, S.Long, [1e19, -1e19, 2.0**62], None),
+        (S.Float, S.Half, [65519.0, 65520.0, 6e-8, 2.0**-25], None),
+        (S.Double, S.Half, [1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11 + 2.0**-20], None),
+        (S.Int, S.Float, [16777217, -3], [16777216.0, -3.0]),
+        (S.Float, S.Bool, [0.0, -0.0, NAN, 2.0], [False, False, True, True]),
+        (S.Int, S.Char, [300, -129], [44, 127]),
+        (S.Float, S.UInt64, [-1.0, 2.0], [(1 << 64) - 1, 2]),
+    ],
+)
+def test_conversions(
+    dtype: ScalarType, to: ScalarType, numbers: list[Any], want: list[Any] | None
+) -> None:
+    special: dict[Any, list[Any]] = {
+        (S.Float, S.Int): [(1 << 31) - 1, -(1 << 31), (1 << 31) - 1, 0, 0],
+        # By way of float32, where it becomes a tie.
+        (S.Double, S.Half): [1.0, 1 + 2.0**-10],
+        (S.Double, S.Long): [(1 << 63) - 1, -(1 << 63), 1 << 62],
+        (S.Float, S.Half): [65504.0, INF, 2.0**-24, 0.0],
+    }
+    found = items(
+        "dim_order_ops::_to_dim_order_copy.out",
+        *(given(dtype, numbers), False, None, out(to, len(numbers))),
+    )
+    assert found == special.get((dtype, to), want)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "numbers", "want"),
+    [
+        (0.0, None, [-0.0, -1.0], ["-0", 0.0]),
+        (-0.0, None, [0.0, -1.0], [0.0, "-0"]),
+        (None, -0.0, [0.0, 1.0], [0.0, "-0"]),
+        (3.0, 1.0, [0.0, 2.0, 5.0], [1.0, 1.0, 1.0]),  # the upper limit wins
+        (-INF, 2, [-INF, 3.0], [-INF, 2.0]),
+    ],
+)
+def test_limits(
+    low: float | None, high: float | None, numbers: list[float], want: list[Any]
+) -> None:
+    to = out(S.Float, len(numbers))
+    assert items("aten::clamp.out", given(S.Float, numbers), low, high, to) == want
+
+
+def test_bfloat16_is_rounded_to_even() -> None:
+    def bits(*numbers: float) -> list[int]:
+        found = items(
+            "dim_order_ops::_to_dim_order_copy.out",
+            *(given(S.Float, [*numbers]), False, None, out(S.BFloat16, len(numbers))),
+        )
+        assert found is not None
+        return found
+
+    half = 2.0**-8  # half of the last place of 1
+    assert bits(1.0, 1 + half, 1 + 3 * half, 1 + half + 2**-20) == [
+        *(0x3F80, 0x3F80, 0x3F82, 0x3F81),
+    ]
+    assert bits(3.4e38, -INF) == [0x7F80, 0xFF80]
+
+
+def test_sums_are_made_one_after_the_other() -> None:
+    """In another order the small ones would add up."""
+    numbers = [16777216.0, *[1.0] * 8]
+    args = (given(S.Float, numbers), None, False, None, out(S.Float))
+    assert items("aten::sum.IntList_out", *args) == [16777216.0]
+    args = (given(S.Float, numbers[::-1]), None, False, None, out(S.Float))
+    assert items("aten::sum.IntList_out", *args) == [16777224.0]
+    row, column = given(S.Float, [numbers]), given(S.Float, [[1.0]] * 9)
+    assert items("aten::mm.out", row, column, out(S.Float, 1, 1)) == [16777216.0]
+    zeros = given(S.Float, [-0.0, -0.0])
+    args = (zeros, None, False, None, out(S.Float))
+    assert items("aten::sum.IntList_out", *args) == [0.0]
+
+
+def test_products_are_rounded_before_they_are_added() -> None:
+    """A fused multiply-add would keep what the rounding drops."""
+    x = 1 + 2.0**-12
+    rounded = float(np.float32(x) * np.float32(x)) - 1
+    assert rounded != x * x - 1
+    a, b = given(S.Float, [[-1.0, x]]), given(S.Float, [[1.0], [x]])
+    assert items("aten::mm.out", a, b, out(S.Float, 1, 1)) == [rounded]
+
+
+@pytest.mark.parametrize(
+    ("scale", "zero", "numbers", "want"),
+    [
+        (1.0, 0, [0.5, 1.5, -0.5, -2.5], [0, 2, 0, -2]),  # ties to even
+        (1.0, 0, [127.4, 128.0, -200.0, INF, -INF, NAN], [127, 127, -128, 127, -128]),
+        (0.1, 3, [0.25, -0.05], [5, 3]),
+        (0.0, 0, [0.0, 1.0], [-128, 127]),
+    ],
+)
+def test_quantization(
+    scale: float, zero: int, numbers: list[float], want: list[int]
+) -> None:
+    wanted = [*want, -128] if len(numbers) > len(want) else want
+    for name in ("quantized_decomposed", "cortex_m"):
+        found = items(
+            f"{name}::quantize_per_tensor.out",
+            *(given(S.Float, numbers), scale, zero, -128, 127, int(S.Char)),
+            out(S.Char, len(numbers)),
+        )
+        assert found == wanted
+
+
+def test_an_inverse_is_rounded_before_it_multiplies() -> None:
+    """Quotients are just below the ties, products with 1 / scale are ties."""
+    found = items(
+        "quantized_decomposed::quantize_per_tensor.out",
+        *(given(S.Float, [1.5499999523162842, 2.3499999046325684]), 0.1, 0),
+        *(-128, 127, int(S.Char), out(S.Char, 2)),
+    )
+    assert found == [16, 24]
+
+
+def test_zero_points_have_32_bits() -> None:
+    """What is above is dropped."""
+    found = items(
+        "quantized_decomposed::quantize_per_tensor.Tensor_out",
+        *(
+            given(S.Float, [1.0]),
+            given(S.Double, [0.5]),
+            given(S.Long, [3 + (1 << 32)]),
+        ),
+        *(-128, 127, int(S.Char), out(S.Char, 1)),
+    )
+    assert found == [5]
+
+
+@pytest.mark.parametrize(
+    ("operator", "args"),
+    [
+        ("aten::add.out", ([1.0], [NAN], 1)),
+        ("aten::sub.out", ([INF], [INF], 1)),
+        ("aten::mul.out", ([0.0], [INF])),
+        ("aten::div.out", ([0.0], [0.0])),
+        ("aten::maximum.out", ([NAN], [1.0])),
+        ("aten::relu.out", ([NAN],)),
+        ("aten::fmod.Scalar_out", ([1.0], 0.0)),
+        ("aten::hardtanh.out", ([NAN], -1.0, 1.0)),
+    ],
+)
+def test_nan_is_left_to_the_kernel(operator: str, args: tuple[Any, ...]) -> None:
+    """What bits it has depends on the machine."""
+    taken = [given(S.Float, a) if isinstance(a, list) else a for a in args]
+    assert items(operator, *taken, out(S.Float, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("operator", "args"),
+    [
+        # sizes
+        ("aten::add.out", (given(S.Int, [1, 2]), given(S.Int, [1] * 3), 1)),
+        ("aten::add.out", (given(S.Int, [1, 2]), given(S.Int, [1, 2]), 1)),
+        # categories fall
+        ("aten::add.out", (given(S.Float, [1.0]), given(S.Double, [1.0]), 1)),
+        ("aten::add.out", (given(S.Int, [1]), given(S.Int, [1]), 0.5)),
+        ("aten::remainder.Scalar_out", (given(S.Int, [1]), 0)),
+        ("aten::clamp.out", (given(S.Int, [1]), None, None)),
+        ("aten::clamp.out", (given(S.Char, [1]), 300, None)),
+        ("aten::bitwise_and.Scalar_out", (given(S.Int, [1]), 0.5)),
+        ("aten::bitwise_and.Scalar_out", (given(S.Int, [1]), "1")),
+        ("aten::div.out_mode", (given(S.Int, [1]), given(S.Int, [1]), 1)),
+        ("aten::cat.out", (given(S.Int, [1]), 0)),
+        ("aten::cat.out", ((given(S.Int, 1), given(S.Int, [1])), 0)),
+        ("aten::arange.start_out", (0.0, 1, 1)),
+    ],
+)
+def test_what_a_kernel_refuses_is_left_to_it(
+    operator: str, args: tuple[Any, ...]
+) -> None:
+    assert items(operator, *args, out(S.Int, 1)) is None
+
+
+def test_what_does_not_fit_together_is_left_to_the_kernel() -> None:
+    a, b = given(S.Float, [[1.0, 2.0]]), given(S.Float, [[1.0], [2.0]])
+    to = out(S.Float, 1, 1)
+    three = given(S.Float, [1.0, 2.0, 3.0])
+    assert items("aten::addmm.out", three, a, b, 1, 1, to) is None
+    assert items("aten::mm.out", a, a, to) is None
+    assert items("aten::mul.out", three, a, to) is None
+
+
+def test_what_a_list_of_tensors_has_must_be_constant() -> None:
+    """Other kinds of values in a list, and tensors that something writes, are not."""
+    one = given(S.Int, [1])
+    method = method_of([Call("aten::cat.out", ((one, one), 0, out(S.Int, 2)))])
+    (call,) = method.instructions
+    assert isinstance(call, LinkedCall)
+    assert results_of(method, call, frozenset()) is not None
+    assert results_of(method, call, {0}) is None
+    values = (IntValue(3), *method.values[1:])
+    assert results_of(replace(method, values=values), call, frozenset()) is None
+    assert results_of(replace(method, data=()), call, frozenset()) is None
+
+
+@pytest.mark.parametrize("at", [5, -6])
+def test_an_index_out_of_range_is_left_to_the_kernel(at: int) -> None:
+    table = given(S.Float, [[float(i)] for i in range(5)])
+    index = given(S.Long, [at])
+    to = out(S.Float, 1, 1)
+    assert evaluate("aten::index.Tensor_out", table, (index,), to) is None
+    args = (table, index, -1, False, False, out(S.Float, 1, 1))
+    assert evaluate("aten::embedding.out", *args) is None
+
+
+def test_an_index_may_count_from_the_end_but_not_a_row() -> None:
+    table, index = given(S.Int, [[1], [2], [3]]), given(S.Int, [-1])
+    assert items("aten::index.Tensor_out", table, (index,), out(S.Int, 1, 1)) == [3]
+    args = (table, index, -1, False, False, out(S.Int, 1, 1))
+    assert items("aten::embedding.out", *args) is None
+
+
+def test_dim_orders_are_followed() -> None:
+    """Items come in the order of memory, which is the output's."""
+    a = replace(given(S.Int, [[1, 2, 3], [4, 5, 6]]), sizes=(3, 2), order=(1, 0))
+    b = given(S.Int, [[10, 10], [20, 20], [30, 30]])
+    to = replace(out(S.Int, 3, 2), order=(1, 0))
+    assert items("aten::add.out", a, b, 1, to) == [11, 22, 33, 14, 25, 36]
+    to = out(S.Int, 3, 2)
+    assert items("aten::add.out", a, b, 1, to) == [11, 14, 22, 25, 33, 36]
+
+
+def test_a_truth_value_that_is_none_is_left_to_the_kernel() -> None:
+    odd = Tensor(S.Bool, (1,), (0,), b"\x02")
+    assert items("aten::logical_not.out", odd, out(S.Bool, 1)) is None
+
+
+def test_kernels_of_others_are_not_computed() -> None:
+    call = Call("aten::relu.out", (given(S.Int, [1]), out(S.Int, 1)))
+    method = method_of([call])
+    (linked,) = method.instructions
+    assert isinstance(linked, LinkedCall)
+    assert results_of(method, linked, frozenset()) == {1: struct.pack("<i", 1)}
+    for function in ("mine::relu_out", "orch::portable::relu"):
+        assert results_of(method, replace(linked, function=function), ()) is None
+
+
+def test_what_something_writes_is_not_constant() -> None:
+    number = Call("aten::full.out", ((1,), 3, out(S.Int, 1)))
+    method = method_of([number])
+    (linked,) = method.instructions
+    assert isinstance(linked, LinkedCall)
+    assert results_of(method, linked, frozenset()) is not None
+    for index in range(len(method.values)):
+        if index not in linked.outs and index != linked.args[0]:
+            assert results_of(method, linked, {index}) is None
+
+
+def test_numpy_is_not_imported_before_something_is_computed() -> None:
+    code = (
+        "import sys\n"
+        "import orchestrator.cli\n"
+        "from orchestrator.method.passes import PASSES, run_passes\n"
+        "from tests.unit.method.methods import Builder\n"
+        "b = Builder()\n"
+        "x, out, one = b.tensor((4,), 0), b.tensor((4,), 4), b.tensor((4,), None)\n"
+        "name = 'bitwise_and_Tensor_out'\n"
+        "b.call(f'aten::{name}', x, one, out, function=f'orch::portable::{name}')\n"
+        "run_passes(b.method((x,), (out,)), PASSES)\n"
+        "print('numpy' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"

@@ -1,0 +1,81 @@
+"""Memories of boards, and those that a profile describes instead."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from orchestrator.targets.boards import BOARDS, Board, Region, boards_of, with_regions
+from orchestrator.targets.cores import CPUS
+from orchestrator.targets.regions import RegionChoice
+
+BOARD = BOARDS["mps3-an547"]
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
+def test_boards_have_what_the_linker_needs(board: Board) -> None:
+    assert {r.kind for r in board.regions} == {"flash", "ram"}
+    assert len({r.name for r in board.regions}) == len(board.regions)
+    assert not any(
+        a.origin < b.end and b.origin < a.end for a, b in combinations(board.regions, 2)
+    )
+    assert set(board.cpus) <= set(CPUS)
+
+
+def test_every_core_has_a_board_that_is_its_own() -> None:
+    for cpu in CPUS.values():
+        if cpu.default_board:
+            assert cpu.default_board in boards_of(cpu.name, BOARDS)
+    assert boards_of("cortex-m0plus", BOARDS) == ("mps2-an385", "microbit")
+
+
+def test_nothing_described_changes_nothing() -> None:
+    assert with_regions(BOARD, ()) == BOARD
+
+
+def test_without_an_origin_a_memory_of_the_board_is_limited() -> None:
+    found = with_regions(BOARD, [RegionChoice(name="dtcm", size_bytes=4096)])
+    assert [r.name for r in found.regions] == [r.name for r in BOARD.regions]
+    assert {r.name: r.size_bytes for r in found.regions} == {
+        r.name: 4096 if r.name == "dtcm" else r.size_bytes for r in BOARD.regions
+    }
+    assert found.emulator == BOARD.emulator
+    assert not found.is_own
+
+
+def _own(flash: int, ram: int, size_bytes: int = 4096) -> Board:
+    return with_regions(
+        BOARD,
+        [
+            RegionChoice(name="rom", size_bytes=64, origin=flash, kind="flash"),
+            RegionChoice(name="work", size_bytes=size_bytes, origin=ram),
+            RegionChoice(name="sram", size_bytes=128),
+        ],
+    )
+
+
+def test_with_an_origin_they_are_all_memories() -> None:
+    found = _own(0x10000000, 0x30000000)
+    assert found.is_own
+    assert found.regions == (
+        Region(name="rom", origin=0x10000000, size_bytes=64, kind="flash"),
+        Region(name="work", origin=0x30000000, size_bytes=4096, kind="ram"),
+        Region(name="sram", origin=0x31000000, size_bytes=128, kind="ram"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("flash", "ram", "size_bytes", "stays"),
+    [
+        (0x10000000, 0x30000000, 512 * 1024, True),
+        (0x10000000, 0x30000000, 512 * 1024 + 1, False),  # longer than there is
+        (0x10000000, 0x20000000, 4096, False),  # where there is nothing
+        (0x10000400, 0x30000000, 4096, False),  # the core starts elsewhere
+    ],
+)
+def test_the_emulator_stays_while_it_has_the_memories(
+    flash: int, ram: int, size_bytes: int, *, stays: bool
+) -> None:
+    found = _own(flash, ram, size_bytes)
+    assert found.emulator == (BOARD.emulator if stays else ())
