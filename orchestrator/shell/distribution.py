@@ -15,7 +15,7 @@ def checkout() -> Path | None:
 
     An installed package brings runtime/ and kernels/ inside of it, in `_native`.
     """
-    return None if (PACKAGE_FOLDER / "_native").is_dir() else PACKAGE_FOLDER.parents[1]
+    return None if (PACKAGE_FOLDER / "_native").is_dir() else PACKAGE_FOLDER.parent
 
 
 def pip_install(extra: str) -> str:

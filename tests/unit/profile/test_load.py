@@ -613,7 +613,7 @@ def test_any_toml_loads_or_is_explained(
 
 def test_package_is_cheap_to_import() -> None:
     program = (
-        "import sys, orchestrator.profile, orchestrator.render;"
+        "import sys, orchestrator.profile, orchestrator.cli.render;"
         "print(sorted({'pydantic', 'tomli', 'json'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 
 UNWIND = """\
 import os, signal, sys
-from orchestrator import cli
+from orchestrator.cli import main
 from orchestrator.cli.commands import targets
 from orchestrator.shell.signals import unwind_on_signals
 
@@ -31,7 +31,7 @@ def run(args, console):
 
 targets.run = run
 unwind_on_signals()
-sys.exit(cli.run(["targets"]))
+sys.exit(main.run(["targets"]))
 """
 
 

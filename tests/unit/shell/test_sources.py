@@ -56,8 +56,8 @@ def test_a_wheel_has_the_sources_inside(tmp_path: Path, *, inside: bool) -> None
     (package / "shell").mkdir(parents=True)
     for name in (
         "__init__.py",
-        "distribution.py",
         "shell/__init__.py",
+        "shell/distribution.py",
         "shell/sources.py",
     ):
         (package / name).write_text((ROOT / "orchestrator" / name).read_text())
@@ -65,7 +65,7 @@ def test_a_wheel_has_the_sources_inside(tmp_path: Path, *, inside: bool) -> None
         (package / "_native").mkdir()
     code = (
         "from orchestrator.shell.sources import *; print(native_root())\n"
-        "from orchestrator.distribution import *; print(pip_install('zig'))"
+        "from orchestrator.shell.distribution import *; print(pip_install('zig'))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
