@@ -10,11 +10,8 @@ from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
 from orchestrator.method.linked import Linkage
 from orchestrator.planner.policy import Planner, ScratchPolicy
 from orchestrator.program.edit import EditError
-from orchestrator.program.program import KernelCall
 from orchestrator.program.unsupported import unsupported
-from orchestrator.scratch.need import ScratchNeed
-from orchestrator.scratch.program_scratch import scratch_requests
-from orchestrator.selection.call_facts import MethodFacts
+from orchestrator.scratch import policy_problems, product_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
     from orchestrator.method.replan import Adapted
     from orchestrator.planner.blocks import Block, BlockPlan
     from orchestrator.program.program import Program
+    from orchestrator.scratch import ScratchNeed
 
 
 _OUTSIDE: Final = "constants that lie outside the program stay there"
@@ -37,61 +35,24 @@ def scratch_needs(
     """By model: scratch memory of its calls.
 
     Raises:
-        KernelError: A kernel does not say how much it needs.
+        KernelError: The size for a call is unknown.
         MemoryPlanError: The profile's policy does not allow what a program has.
     """
-    from orchestrator.method.replan import scratch_problems  # noqa: PLC0415
-
     policy = stages.profile.scratch.policy
     if policy is ScratchPolicy.KEEP:
         return dict.fromkeys(stages.programs, ())
     isa = stages.target.isa.name
-    found = {name: _needs(stages, plan, name) for name in stages.programs}
+    found = product_scratch(stages.programs, stages.resolution(plan), isa)
     problems = [
         problem
         for name, needs in found.items()
-        for problem in scratch_problems(
+        for problem in policy_problems(
             needs, policy, model=name, isa=isa, where=stages.model_spans[name]
         )
     ]
     if problems:
         raise MemoryPlanError(problems)
     return found
-
-
-def _needs(stages: Stages, plan: BuildPlan, model: str) -> tuple[ScratchNeed, ...]:
-    """What the calls of a model need; calls without a kernel need nothing."""
-    kernels = {
-        (origin.method, origin.instruction): binding.kernel
-        for operator in stages.resolution(plan).operators
-        for binding in operator.bindings
-        for origin in binding.origins
-        if origin.source == model
-    }
-    found = []
-    for method in stages.programs[model].methods:
-        facts = MethodFacts.of(method)
-        for number, call in enumerate(method.instructions):
-            kernel = kernels.get((method.name, number))
-            if kernel is None or not isinstance(call, KernelCall):
-                continue
-            found += [
-                ScratchNeed(
-                    method=method.name,
-                    instruction=number,
-                    operator=str(kernel.operator),
-                    library=kernel.library,
-                    argument=request.argument,
-                    value=request.value,
-                    reserved_bytes=request.reserved_bytes,
-                    needed_bytes=request.size_bytes,
-                    is_private=request.is_private,
-                )
-                for request in scratch_requests(
-                    method, call, kernel, stages.target.isa.name, facts=facts
-                )
-            ]
-    return tuple(found)
 
 
 def prelink(stages: Stages, plan: BuildPlan) -> dict[str, Linkage]:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from yaml.nodes import SequenceNode
 
-from orchestrator.catalog.conditions import conditions
-from orchestrator.catalog.in_place import in_place_arguments
+from orchestrator.catalog.expressions.condition import check_condition
+from orchestrator.catalog.expressions.scratch_size import check_size
+from orchestrator.catalog.expressions.values import ExpressionError
 from orchestrator.catalog.keys import KeyReader, tensor_arguments
 from orchestrator.catalog.nodes import is_null, line_of
-from orchestrator.catalog.scratch import scratch_sizes
+from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.core.dtype import ALL
 from orchestrator.core.kernel import Kernel
-from orchestrator.core.operator import OperatorName, parse_schema
+from orchestrator.core.operator import ArgKind, OperatorName, parse_schema
 from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ class EntryReader:
         )
         closure = self._keys.dtypes(fields.get("closure"), "`closure`")
         dim_orders = self._dim_orders(fields.get("dim_orders"))
-        scratch = scratch_sizes(self._file, fields.get("scratch"), schema)
-        in_place = in_place_arguments(self._file, fields.get("in_place"), schema)
-        requires = conditions(self._file, fields.get("requires"), schema)
+        scratch = self._scratch(fields.get("scratch"), schema)
+        in_place = self._in_place(fields.get("in_place"), schema)
+        requires = self._requires(fields.get("requires"), schema)
         return [
             Kernel(
                 operator=schema.name,
@@ -228,6 +229,109 @@ class EntryReader:
                 hint=did_you_mean(text, _DIM_ORDERS) or "use one of these",
             )
         return text or "any"
+
+    def _scratch(
+        self, node: Node | None, schema: OpSchema
+    ) -> tuple[tuple[str, str], ...]:
+        """(argument, expression for its size), in the schema's order.
+
+        A library in ExecuTorch's own form has no sizes. That is an error only when an
+        operator with scratch arguments is linked.
+        """
+        fields = self._file.mapping(node, "`scratch`") if node is not None else None
+        if node is None or fields is None:
+            return ()
+        known = [argument.name for _, argument in scratch_arguments(schema)]
+        sizes = {}
+        for name, value in fields.items():
+            text = self._file.scalar(value, f"`scratch` of {name}")
+            if name not in known:
+                self._file.problem(
+                    "unknown-argument",
+                    f'"{name}" is not a scratch argument of {schema.name}',
+                    value,
+                    notes=(("known", ", ".join(known) or "none"),),
+                    hint=did_you_mean(name, known)
+                    or "scratch arguments are tensors named scratch, or ..._scratch",
+                )
+            elif text is not None:
+                sizes[name] = self._scratch_size(value, name, text, schema)
+        for name in known:
+            if name not in fields:
+                self._file.problem(
+                    "missing-argument",
+                    f'`scratch` says nothing about the argument "{name}"',
+                    node,
+                    hint="give the size of every scratch argument, 0 if it is not used",
+                )
+        return tuple((name, sizes[name]) for name in known if name in sizes)
+
+    def _scratch_size(self, node: Node, name: str, text: str, schema: OpSchema) -> str:
+        text = " ".join(text.split())
+        try:
+            check_size(text, schema)
+        except ExpressionError as error:
+            self._file.problem(
+                "bad-scratch-size",
+                f"`scratch` of {name}: {error}",
+                node,
+                notes=(("found", text), ("schema", schema.text)),
+                hint="docs/scratch.md tells what such an expression may hold",
+            )
+        return text
+
+    def _in_place(self, node: Node | None, schema: OpSchema) -> tuple[str, ...]:
+        """Inputs that may share memory with the output, in the schema's order."""
+        if node is None:
+            return ()
+        outs = [a.name for a in schema.arguments if a.is_out]
+        if len(outs) != 1:
+            self._file.problem(
+                "bad-entry",
+                f"`in_place` is for operators with one output; {schema.name} has"
+                f" {len(outs)}",
+                node,
+                hint="leave it out",
+            )
+            return ()
+        known = [
+            a.name
+            for a in schema.arguments
+            if a.kind is ArgKind.TENSOR and a.name not in outs
+        ]
+        found = self._file.scalars(node, "`in_place`") or []
+        for name, item in found:
+            if name not in known:
+                self._file.problem(
+                    "unknown-argument",
+                    f'"{name}" is not an input of {schema.name}',
+                    item,
+                    notes=(("known", ", ".join(known) or "none"),),
+                    hint=did_you_mean(name, known)
+                    or "name tensors that the kernel reads",
+                )
+        named = {name for name, _ in found}
+        return tuple(name for name in known if name in named)
+
+    def _requires(self, node: Node | None, schema: OpSchema) -> tuple[str, ...]:
+        """Conditions on the arguments of a call, in the order of the file."""
+        found = (self._file.scalars(node, "`requires`") if node else None) or []
+        texts = []
+        for written, item in found:
+            text = " ".join(written.split())
+            try:
+                check_condition(text, schema)
+            except ExpressionError as error:
+                self._file.problem(
+                    "bad-condition",
+                    f"`requires`: {error}",
+                    item,
+                    notes=(("found", text), ("schema", schema.text)),
+                    hint="docs/kernels.md says what a condition may hold",
+                )
+            else:
+                texts.append(text)
+        return tuple(texts)
 
     def _kernels(
         self, node: Node, fields: dict[str, Node], schema: OpSchema

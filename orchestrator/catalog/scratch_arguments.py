@@ -1,8 +1,7 @@
-"""Scratch arguments of kernels, and the memory that a call needs for them."""
+"""Scratch arguments: which arguments of an operator are scratch memory."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.core.operator import ArgKind
@@ -29,26 +28,6 @@ def is_scratch(argument: Argument) -> bool:
 def scratch_arguments(schema: OpSchema) -> tuple[tuple[int, Argument], ...]:
     """(position, argument) of every scratch argument of an operator."""
     return tuple((n, a) for n, a in enumerate(schema.arguments) if is_scratch(a))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScratchRequest:
-    """Scratch memory of one call of a kernel.
-
-    Args:
-        argument: Name in the op schema.
-        value: Index of the method's value that the call gives for it.
-        size_bytes: What the kernel needs.
-        reserved_bytes: What the program has for it.
-        is_private: The value is planned memory that nothing else in the method
-            touches, so that it may get another size and another place.
-    """
-
-    argument: str
-    value: int
-    size_bytes: int
-    reserved_bytes: int
-    is_private: bool
 
 
 def missing_size(kernel: Kernel) -> Diagnostic:

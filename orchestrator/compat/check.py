@@ -1,16 +1,22 @@
-"""Whether a firmware can run a program that came after it.
+"""Whether a firmware can run a program that is newer than itself.
 
-What the device does when it loads the program is worked out here, from the kernel
-table, the memory and the API that the firmware has.
+This predicts what the device does when it loads the program, from the kernel table, the
+memory and the API of the firmware.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from orchestrator.compat.firmware import Firmware, FirmwareMethod, data_text, port_text
-from orchestrator.compat.firmware_conditions import FirmwareConditions, condition_rules
-from orchestrator.compat.firmware_scratch import scratch_problems, scratch_rules
+from orchestrator.catalog.expressions.condition import refusal
+from orchestrator.compat.firmware import (
+    Firmware,
+    FirmwareMethod,
+    KernelRule,
+    data_text,
+    port_text,
+)
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.program.caller import (
     caller_outputs,
@@ -19,9 +25,11 @@ from orchestrator.program.caller import (
     own_outputs,
 )
 from orchestrator.program.interface import TENSOR_LISTS, with_items
-from orchestrator.program.program import DelegateCall, MoveCall
+from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
 from orchestrator.program.values import NoneValue, TensorValue, kind_name
+from orchestrator.scratch import ScratchNeed, SizedKernel, method_scratch
 from orchestrator.selection.call import table_refusal
+from orchestrator.selection.call_facts import MethodFacts, argument_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,9 +57,10 @@ def firmware_of(
         memory: Sizes of its blocks.
         programs: Its models, which the API is made for.
         pointer_bytes: Of the target.
-        inline_constants: Its loader knows constants inside the flatbuffer.
+        inline_constants: Its loader reads constants inside the flatbuffer.
         isa: Of the target.
     """
+    rules = kernel_rules(resolution)
     return Firmware(
         pointer_bytes=pointer_bytes,
         kernels=resolution.table_entries,
@@ -70,14 +79,29 @@ def firmware_of(
             for method in [programs[place.model].method(place.method)]
         ),
         inline_constants=inline_constants,
-        scratch=scratch_rules(resolution, isa),
-        conditions=condition_rules(resolution),
+        isa=isa if any(rule.scratch for rule in rules) else "",
+        rules=rules,
         data=tuple(
             ((model, e.name), data_text(e.dtype, len(e.data)))
             for model, program in sorted(programs.items())
             for e in program.external
         ),
     )
+
+
+def kernel_rules(resolution: Resolution) -> tuple[KernelRule, ...]:
+    """Scratch sizes and conditions of a product's kernels, by operator."""
+    rules = []
+    for operator in resolution.operators:
+        kernels = [binding.kernel for binding in operator.bindings]
+        sizes = {name: size for kernel in kernels for name, size in kernel.scratch}
+        scratch = tuple((n, size) for n, size in sorted(sizes.items()) if size != "0")
+        requires = kernels[0].requires if len(kernels) == 1 else ()
+        if scratch or requires:
+            rules.append(
+                KernelRule(schema=operator.schema, scratch=scratch, requires=requires)
+            )
+    return tuple(rules)
 
 
 def check_compat(
@@ -155,10 +179,11 @@ class _Check:
         method: Method,
         name: str,
     ) -> None:
-        self._conditions = FirmwareConditions(firmware, program, method)
         self._firmware = firmware
         self._place = place
+        self._program = program
         self._method = method
+        self._rules = {rule.schema.name: rule for rule in firmware.rules}
         self._name = name
         given = caller_outputs(method)
         moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
@@ -175,9 +200,13 @@ class _Check:
             *self._values(),
             *self._delegates(),
             *self._kernels(calls),
-            *scratch_problems(self._firmware, self._method, name=self._name),
+            *self._scratch(),
             *self._interface(),
         ]
+
+    @cached_property
+    def _facts(self) -> MethodFacts:
+        return MethodFacts.of(self._method)
 
     def _problem(
         self, code: str, what: str, *notes: tuple[str, str], hint: str
@@ -297,7 +326,7 @@ class _Check:
             reasons = [table_refusal(e, call.pattern, fixed) for e in entries]
             why = reasons[-1] if reasons else ""
             if "" in reasons:
-                why = self._conditions.refusal(call)
+                why = self._unmet_condition(call)
                 if not why:
                     continue
             seen.setdefault((str(call.operator), why), (call.instruction, why))
@@ -329,6 +358,55 @@ class _Check:
             if self._fixed.intersection(items):
                 found.add(position)
         return frozenset(found)
+
+    def _unmet_condition(self, call: OpCall) -> str:
+        """The condition of the firmware's kernel that a call does not meet, or ""."""
+        rule = self._rules.get(call.operator)
+        instruction = self._method.instructions[call.instruction]
+        if rule is None or not isinstance(instruction, KernelCall):
+            return ""
+        arguments = argument_facts(
+            self._method.values,
+            instruction.args,
+            rule.schema,
+            self._facts,
+            self._program.data_bytes,
+        )
+        unmet = refusal(rule.requires, rule.schema, arguments)
+        if unmet is None:
+            return ""
+        reason = f": {unmet.reason}" if unmet.reason else ""
+        return f"it requires {unmet.condition}{reason}"
+
+    def _scratch(self) -> Iterator[Diagnostic]:
+        method, isa = self._method, self._firmware.isa
+        kernels = {}
+        for number, call in enumerate(method.instructions):
+            if not isinstance(call, KernelCall):
+                continue
+            rule = self._rules.get(method.operators[call.operator])
+            # A call with other arguments has been refused already.
+            if rule is not None and len(call.args) >= len(rule.schema.arguments):
+                kernels[number] = SizedKernel(rule.schema, "firmware", rule.scratch)
+        for need in method_scratch(method, kernels, isa):
+            if not isinstance(need, ScratchNeed):
+                notes: tuple[tuple[str, str], ...] = (("found", need.reason),)
+            elif need.needed_bytes > need.reserved_bytes:
+                notes = (
+                    ("needs", f"{need.needed_bytes} bytes with {isa}"),
+                    ("found", f"{need.reserved_bytes} bytes in the program"),
+                )
+            else:
+                continue
+            operator = kernels[need.instruction].schema.name
+            yield self._problem(
+                "update-scratch",
+                f"instruction {need.instruction}, {operator}, has too little scratch"
+                f" memory in {need.argument}",
+                *notes,
+                hint="export the program for the core of the firmware, or build it with"
+                " the firmware's profile and ship models/ of the build folder",
+            )
 
     def _interface(self) -> Iterator[Diagnostic]:
         method, place = self._method, self._place

@@ -1,6 +1,6 @@
-"""What a firmware can load besides its own models: kernels, memory, interfaces.
+"""What a firmware offers to programs that replace its own: kernels, memory, interfaces.
 
-The facts are pairs of texts, so that a lock can hold them one per line.
+The facts are pairs of texts, so that a lock holds them one per line.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.catalog.cmsis_nn import Backend
 from orchestrator.catalog.expressions.condition import check_condition
 from orchestrator.catalog.expressions.scratch_size import check_size
 from orchestrator.catalog.scratch_arguments import scratch_arguments
@@ -48,52 +49,35 @@ class FirmwareMethod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScratchRule:
-    """How much scratch memory a kernel of the firmware needs.
+class KernelRule:
+    """What the kernels of an operator demand of calls, besides their table entries.
 
     Args:
-        operator: That it serves.
-        argument: The scratch argument.
-        isa: The firmware's.
-        expression: The size, as in `functions.yaml`.
-        schema: Op schema, which the expression's names are from.
+        schema: Of the operator; expressions and conditions name its arguments.
+        scratch: (argument, expression for its size in bytes), as in `functions.yaml`;
+            sizes that are always 0 are left out.
+        requires: Conditions, likewise; only of operators with a single kernel. Where
+            there are several, the device chooses one for each call by its key.
     """
 
-    operator: OperatorName
-    argument: str
-    isa: str
-    expression: str
-    schema: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionRule:
-    """What the kernel of an operator requires of a call.
-
-    Args:
-        operator: That it serves.
-        conditions: As in `functions.yaml`.
-        schema: Op schema, which the names of conditions are from.
-    """
-
-    operator: OperatorName
-    conditions: tuple[str, ...]
-    schema: str
+    schema: OpSchema
+    scratch: tuple[tuple[str, str], ...] = ()
+    requires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firmware:
-    """What a firmware brings for programs.
+    """What a firmware offers to programs.
 
     Args:
         pointer_bytes: Of its core.
-        kernels: Its kernel table; `function` is not known and "".
+        kernels: Its kernel table; `function` is "", as no program names it.
         methods: Of its models, in order of the names.
         delegates: (backend, state bytes) of its delegates, sorted.
-        data: Constants outside of the programs, by (model, name): dtype and bytes.
-        inline_constants: Its loader knows constants inside the flatbuffer.
-        scratch: Of kernels that need scratch memory, in order of the operators.
-        conditions: Of operators with one kernel, in their order.
+        data: Constants outside the programs, by (model, name): dtype and bytes.
+        inline_constants: Its loader reads constants inside the flatbuffer.
+        isa: Of the target, for scratch sizes; "" without any.
+        rules: In order of the operators.
     """
 
     pointer_bytes: int
@@ -102,8 +86,8 @@ class Firmware:
     delegates: tuple[tuple[str, int], ...] = ()
     data: tuple[tuple[tuple[str, str], str], ...] = ()
     inline_constants: bool = False
-    scratch: tuple[ScratchRule, ...] = ()
-    conditions: tuple[ConditionRule, ...] = ()
+    isa: str = ""
+    rules: tuple[KernelRule, ...] = ()
 
     @property
     def has_caller_memory(self) -> bool:
@@ -124,14 +108,8 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         found[f"kernel {entry.operator} {key}"] = f"{entry.signature} {dtypes}".strip()
     if firmware.inline_constants:
         found["constants"] = "in segments and in the flatbuffer"
-    for rule in firmware.scratch:
-        found[f"schema {rule.operator}"] = rule.schema
-        found[f"scratch {rule.operator} {rule.argument}"] = (
-            f"{rule.isa} {rule.expression}"
-        )
-    for required in firmware.conditions:
-        found[f"schema {required.operator}"] = required.schema
-        found[f"requires {required.operator}"] = _AND.join(required.conditions)
+    for rule in firmware.rules:
+        found |= _rule_facts(rule, firmware.isa)
     for backend, state_bytes in firmware.delegates:
         found[f"delegate {backend}"] = f"{state_bytes} bytes"
     for method in firmware.methods:
@@ -146,26 +124,41 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found.items()))
 
 
+def _rule_facts(rule: KernelRule, isa: str) -> dict[str, str]:
+    operator = rule.schema.name
+    found = {
+        f"scratch {operator} {argument}": f"{isa} {expression}"
+        for argument, expression in rule.scratch
+    }
+    if rule.requires:
+        found[f"requires {operator}"] = _AND.join(rule.requires)
+    return {f"schema {operator}": rule.schema.text, **found}
+
+
 def read_firmware(facts: Mapping[str, str]) -> Firmware:
     """The firmware of these facts.
 
     Raises:
-        ValueError: Facts are missing, or none of these.
+        ValueError: Facts are missing or damaged.
     """
     kernels: list[TableEntry] = []
     methods: list[FirmwareMethod] = []
     delegates: list[tuple[str, int]] = []
     data: list[tuple[tuple[str, str], str]] = []
-    scratch: list[ScratchRule] = []
-    conditions: list[ConditionRule] = []
+    scratch: dict[str, list[tuple[str, str]]] = {}
+    requires: dict[str, tuple[str, ...]] = {}
+    isas: set[str] = set()
     for name, text in sorted(facts.items()):
         kind, _, what = name.partition(" ")
         if kind == "kernel":
             kernels.append(_entry(what, text))
         elif kind == "scratch":
-            scratch.append(_rule(what, text, facts))
+            operator, _, argument = what.partition(" ")
+            isa, _, expression = text.partition(" ")
+            isas.add(Backend(isa))
+            scratch.setdefault(operator, []).append((argument, expression))
         elif kind == "requires":
-            conditions.append(_conditions(what, text, facts))
+            requires[what] = tuple(text.split(_AND))
         elif kind == "delegate":
             delegates.append((what, int(text.partition(" ")[0])))
         elif kind == "data":
@@ -186,6 +179,8 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
             )
     if "pointer" not in facts:
         raise ValueError("the size of a pointer is missing")
+    if len(isas) > 1:
+        raise ValueError(f"scratch sizes are for several ISAs: {sorted(isas)}")
     return Firmware(
         pointer_bytes=int(facts["pointer"].partition(" ")[0]),
         kernels=tuple(kernels),
@@ -193,43 +188,35 @@ def read_firmware(facts: Mapping[str, str]) -> Firmware:
         delegates=tuple(delegates),
         data=tuple(data),
         inline_constants="constants" in facts,
-        scratch=tuple(scratch),
-        conditions=tuple(conditions),
+        isa="".join(isas),
+        rules=tuple(
+            _rule(
+                operator, scratch.get(operator, ()), requires.get(operator, ()), facts
+            )
+            for operator in sorted({*scratch, *requires})
+        ),
     )
 
 
-def _schema(operator: str, facts: Mapping[str, str]) -> OpSchema:
+def _rule(
+    operator: str,
+    scratch: Iterable[tuple[str, str]],
+    requires: tuple[str, ...],
+    facts: Mapping[str, str],
+) -> KernelRule:
     if f"schema {operator}" not in facts:
         raise ValueError(f"the schema of {operator} is missing")
-    return parse_schema(facts[f"schema {operator}"])
-
-
-def _conditions(operator: str, text: str, facts: Mapping[str, str]) -> ConditionRule:
-    schema = _schema(operator, facts)
-    conditions = tuple(text.split(_AND))
-    for condition in conditions:
+    schema = parse_schema(facts[f"schema {operator}"])
+    if str(schema.name) != operator:
+        raise ValueError(f"the schema of {operator} is that of {schema.name}")
+    known = [argument.name for _, argument in scratch_arguments(schema)]
+    for argument, expression in scratch:
+        if argument not in known:
+            raise ValueError(f"{argument} is no scratch argument of {operator}")
+        check_size(expression, schema)
+    for condition in requires:
         check_condition(condition, schema)
-    return ConditionRule(
-        operator=OperatorName.parse(operator),
-        conditions=conditions,
-        schema=schema.text,
-    )
-
-
-def _rule(what: str, text: str, facts: Mapping[str, str]) -> ScratchRule:
-    operator, _, argument = what.partition(" ")
-    isa, _, expression = text.partition(" ")
-    schema = _schema(operator, facts)
-    if argument not in {a.name for _, a in scratch_arguments(schema)}:
-        raise ValueError(f"{argument} is no scratch argument of {operator}")
-    check_size(expression, schema)
-    return ScratchRule(
-        operator=OperatorName.parse(operator),
-        argument=argument,
-        isa=isa,
-        expression=expression,
-        schema=schema.text,
-    )
+    return KernelRule(schema=schema, scratch=tuple(scratch), requires=requires)
 
 
 def _entry(what: str, text: str) -> TableEntry:
@@ -252,7 +239,7 @@ def _ports(facts: Mapping[str, str], start: str) -> tuple[str, ...]:
 
 
 def data_text(dtype: ScalarType, size_bytes: int) -> str:
-    """What a loader asks of a constant outside of the program."""
+    """What a loader requires of a constant outside the program."""
     return f"{dtype.name} {size_bytes} bytes"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestrator.scratch.need import ScratchNeed
+    from orchestrator.scratch.needs import ScratchNeed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

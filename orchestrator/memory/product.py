@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.program import Method, Program
-    from orchestrator.scratch.need import ScratchNeed
+    from orchestrator.scratch.needs import ScratchNeed
     from orchestrator.targets.cores import Board, Region
     from orchestrator.targets.regions import Pins
 

@@ -1,17 +1,24 @@
-"""Scratch memory: what calls need for the time they run.
+"""Scratch memory: what calls need while they run.
 
-In: programs with the kernels of their calls. Out: bytes for each scratch argument on
-this target, shown, and compared with tables of CMSIS-NN's own sizes.
+In: programs and the kernels of their calls. Out: a `ScratchNeed` per scratch argument
+of a call, with its bytes on this target; tables that show them; and the comparison of
+CMSIS-NN's own sizes with tables.
 """
 
-from orchestrator.scratch.calls import ScratchCall, scratch_calls
-from orchestrator.scratch.show import scratch_json, scratch_text
-from orchestrator.scratch.table import check_tables
+from orchestrator.scratch.needs import (
+    ScratchNeed,
+    SizedKernel,
+    UnknownSize,
+    method_scratch,
+    policy_problems,
+    product_scratch,
+)
 
 __all__ = [
-    "ScratchCall",
-    "check_tables",
-    "scratch_calls",
-    "scratch_json",
-    "scratch_text",
+    "ScratchNeed",
+    "SizedKernel",
+    "UnknownSize",
+    "method_scratch",
+    "policy_problems",
+    "product_scratch",
 ]

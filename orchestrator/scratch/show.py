@@ -2,51 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from orchestrator.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from orchestrator.scratch.calls import ScratchCall
+    from orchestrator.scratch.needs import ScratchNeed
+
+    Needs = Mapping[str, tuple[ScratchNeed, ...]]
+    """By model, as `product_scratch` returns them."""
 
 _TITLES = ("", "operator", "argument", "program", "CMSIS-NN", "needed", "library")
-_TEXTS = (1, 2, 6)  # columns that begin at the left
+_TEXTS = (1, 2, 6)  # left-aligned columns
 
 
-def scratch_json(calls: Iterable[ScratchCall]) -> list[dict[str, object]]:
-    """One object per scratch argument of a call; the keys are stable."""
-    return [asdict(call) for call in calls]
+def scratch_json(needs: Needs, cmsis_nn: Needs) -> list[dict[str, object]]:
+    """One object per scratch argument of a call; the keys are stable.
+
+    Args:
+        needs: With the sizes of the chosen kernels.
+        cmsis_nn: With the sizes of CMSIS-NN, for operators that it has.
+    """
+    return [
+        {
+            "model": model,
+            "method": need.method,
+            "instruction": need.instruction,
+            "operator": need.operator,
+            "argument": need.argument,
+            "value": need.value,
+            "library": need.library,
+            "reserved_bytes": need.reserved_bytes,
+            "cmsis_nn_bytes": cmsis_nn_bytes,
+            "needed_bytes": need.needed_bytes,
+        }
+        for model, need, cmsis_nn_bytes in _side_by_side(needs, cmsis_nn)
+    ]
 
 
-def scratch_text(calls: Sequence[ScratchCall]) -> str:
-    """A table per method; sizes are bytes."""
-    rows = [_row(call) for call in calls]
+def scratch_text(needs: Needs, cmsis_nn: Needs) -> str:
+    """A table per method; sizes are bytes. See `scratch_json` for the arguments."""
+    calls = [*_side_by_side(needs, cmsis_nn)]
+    rows = [_row(need, cmsis_nn_bytes) for _, need, cmsis_nn_bytes in calls]
     columns = list(zip(_TITLES, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    lines: list[str] = []
+    tables = []
     for (model, method), group in groupby(
-        zip(calls, rows, strict=True), lambda item: (item[0].model, item[0].method)
+        zip(calls, rows, strict=True), lambda item: (item[0][0], item[0][1].method)
     ):
-        lines += [f"{model}, method {printable(method)}", _line(_TITLES, widths)]
-        lines += [_line(row, widths) + _remark(call) for call, row in group]
-        lines.append("")
-    return "\n".join(lines[:-1])
+        lines = [f"{model}, method {printable(method)}", _line(_TITLES, widths)]
+        lines += [_line(row, widths) + _remark(need) for (_, need, _), row in group]
+        tables.append("\n".join(lines) + "\n")
+    return "\n".join(tables).removesuffix("\n")
 
 
-def _row(call: ScratchCall) -> tuple[str, ...]:
-    cmsis_nn = "-" if call.cmsis_nn_bytes is None else f"{call.cmsis_nn_bytes:,}"
+def _side_by_side(
+    needs: Needs, cmsis_nn: Needs
+) -> Iterator[tuple[str, ScratchNeed, int | None]]:
+    """(model, need, size of CMSIS-NN) of every scratch argument."""
+    for model in needs:
+        sizes = {
+            (n.method, n.instruction, n.argument): n.needed_bytes
+            for n in cmsis_nn.get(model, ())
+        }
+        for need in needs[model]:
+            key = (need.method, need.instruction, need.argument)
+            yield model, need, sizes.get(key)
+
+
+def _row(need: ScratchNeed, cmsis_nn_bytes: int | None) -> tuple[str, ...]:
     return (
-        str(call.instruction),
-        call.operator,
-        call.argument,
-        f"{call.reserved_bytes:,}",
-        cmsis_nn,
-        f"{call.needed_bytes:,}",
-        call.library,
+        str(need.instruction),
+        need.operator,
+        need.argument,
+        f"{need.reserved_bytes:,}",
+        "-" if cmsis_nn_bytes is None else f"{cmsis_nn_bytes:,}",
+        f"{need.needed_bytes:,}",
+        need.library,
     )
 
 
@@ -58,6 +93,6 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  " + "  ".join(padded).rstrip()
 
 
-def _remark(call: ScratchCall) -> str:
-    too_small = call.reserved_bytes < call.needed_bytes
+def _remark(need: ScratchNeed) -> str:
+    too_small = need.reserved_bytes < need.needed_bytes
     return "  (the program has too little)" if too_small else ""

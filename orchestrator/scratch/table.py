@@ -1,7 +1,8 @@
-"""Tables of scratch sizes, to compare CMSIS-NN's sizes of another version with ours."""
+"""Tables of scratch sizes of another version of CMSIS-NN, compared with ours."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -26,20 +27,24 @@ _NUMBER = re.compile(r"-?[0-9]{1,10}")
 
 
 class _RowError(ValueError):
-    """A row is not one of a table of scratch sizes."""
+    """A row of a table of scratch sizes is damaged."""
 
 
 class _Row:
     """Cells of a row, by column."""
 
-    def __init__(self, cells: Mapping[str, str]) -> None:
-        self._cells = cells
+    def __init__(self, header: list[str], cells: list[str]) -> None:
+        if len(cells) != len(header):
+            raise _RowError(
+                f"the row has {len(cells)} cells, the first one has {len(header)}"
+            )
+        self._cells = dict(zip(header, cells, strict=True))
 
     def __getitem__(self, column: str) -> str:
         return self._cells[column]
 
     def choice(self, column: str, known: Iterable[str]) -> str:
-        """One of the names a column may have."""
+        """A name out of a closed set."""
         known, found = tuple(known), self[column]
         if found not in known:
             near = did_you_mean(found, known) or f"known are {', '.join(known)}"
@@ -47,7 +52,7 @@ class _Row:
         return found
 
     def numbers(self, column: str, count: int) -> tuple[int, ...]:
-        """So many numbers with an x between."""
+        """A given count of numbers with an x between."""
         parts = self[column].split("x")
         if len(parts) != count or not all(map(_NUMBER.fullmatch, parts)):
             form = "x".join(["1"] * count) if count > 1 else "1"
@@ -148,7 +153,7 @@ def check_tables(tables: Mapping[str, str]) -> dict[str, int]:
 
 
 def _first(problems: list[Diagnostic], what: str) -> list[Diagnostic]:
-    """The first problems, and how many there are besides."""
+    """The first problems, and how many more there are."""
     more = len(problems) - _SHOWN
     if more <= 0:
         return problems
@@ -163,29 +168,31 @@ def _first(problems: list[Diagnostic], what: str) -> list[Diagnostic]:
 def _check(
     file: str, text: str, bad: list[Diagnostic], different: list[Diagnostic]
 ) -> int:
-    """Rows of a table; notes those that are wrong and those that differ."""
-    lines = text.removeprefix("\ufeff").split("\n")
-    header = lines[0].rstrip("\r").split(",")
-    if problem := _wrong_header(header):
-        bad.append(_bad(SourceSpan(file=file, line=1, text=lines[0]), problem))
-        return 0
+    """Count of the rows of a table; adds to the problems and to the differences."""
+    lines = [line.rstrip("\r") for line in text.removeprefix("\ufeff").split("\n")]
+    reader = csv.reader(lines, quoting=csv.QUOTE_NONE)
+    header: list[str] = []
     rows = 0
-    for number, line in enumerate(lines[1:], start=2):
-        where = SourceSpan(file=file, line=number, text=line.rstrip("\r"))
-        if not where.text:
-            continue
-        rows += 1
-        cells = where.text.split(",")
-        if len(cells) != len(header):
-            found = f"the row has {len(cells)} cells, the first one has {len(header)}"
-            bad.append(_bad(where, found))
-            continue
-        try:
-            different += _differences(
-                _Row(dict(zip(header, cells, strict=True))), where
-            )
-        except _RowError as error:
-            bad.append(_bad(where, str(error)))
+    try:
+        for cells in reader:
+            number = reader.line_num
+            where = SourceSpan(file=file, line=number, text=lines[number - 1])
+            if number == 1:
+                header = cells
+                if problem := _wrong_header(header):
+                    bad.append(_bad(where, problem))
+                    return 0
+                continue
+            if not cells:
+                continue
+            rows += 1
+            try:
+                different += _differences(_Row(header, cells), where)
+            except _RowError as error:
+                bad.append(_bad(where, str(error)))
+    except csv.Error as error:
+        where = SourceSpan(file=file, line=reader.line_num)
+        bad.append(_bad(where, str(error)))
     return rows
 
 

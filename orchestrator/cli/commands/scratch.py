@@ -1,4 +1,4 @@
-"""`orchestrator scratch`: what calls need besides inputs and outputs, and tables."""
+"""`orchestrator scratch`: scratch memory of a product, and tables of sizes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _show(args: Namespace, console: Console) -> ExitCode:
-    from orchestrator.scratch import (  # noqa: PLC0415  # this way only
-        scratch_calls,
+    from orchestrator.catalog.cmsis_nn_operators import (  # noqa: PLC0415  # not for --check
+        cmsis_nn_sizes,
+    )
+    from orchestrator.scratch import product_scratch  # noqa: PLC0415  # likewise
+    from orchestrator.scratch.show import (  # noqa: PLC0415  # likewise
         scratch_json,
         scratch_text,
     )
@@ -42,30 +45,30 @@ def _show(args: Namespace, console: Console) -> ExitCode:
     pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
     pipeline.reporter = console.notes()
     plan = pipeline.plan(with_toolchain=False)
-    target = pipeline.target
-    calls = scratch_calls(
-        pipeline.programs,
-        pipeline.op_infos(plan),
-        pipeline.resolution(plan),
-        target.isa.name,
+    target, programs = pipeline.target, pipeline.programs
+    resolution, isa = pipeline.resolution(plan), target.isa.name
+    needs = product_scratch(programs, resolution, isa)
+    cmsis_nn = product_scratch(
+        programs, resolution, isa, sizes=lambda kernel: cmsis_nn_sizes(kernel.schema)
     )
     name = pipeline.profile.name
     console.document(
         {
             "profile": name,
             "cpu": target.cpu.name,
-            "isa": target.isa.name,
-            "calls": scratch_json(calls),
+            "isa": isa,
+            "calls": scratch_json(needs, cmsis_nn),
         }
     )
-    title = f"{target.cpu.name} ({target.isa.name}), sizes in bytes"
+    title = f"{target.cpu.name} ({isa}), sizes in bytes"
     none = f"{name}: no kernel needs scratch memory"
-    console.data(f"{title}\n\n{scratch_text(calls)}" if calls else none)
+    table = scratch_text(needs, cmsis_nn)
+    console.data(f"{title}\n\n{table}" if table else none)
     return ExitCode.OK
 
 
 def _check(paths: list[Path], console: Console) -> ExitCode:
-    from orchestrator.scratch import check_tables  # noqa: PLC0415
+    from orchestrator.scratch.table import check_tables  # noqa: PLC0415
 
     rows = check_tables({str(path): read_text(path, wanted=_TABLE) for path in paths})
     console.document(

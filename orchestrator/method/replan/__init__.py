@@ -8,7 +8,6 @@ from orchestrator.method.replan.adapt import (
 )
 from orchestrator.method.replan.pins import free_memory_id, with_pinned
 from orchestrator.method.replan.proof import PlanProofError
-from orchestrator.method.replan.scratch import scratch_problems
 
 __all__ = [
     "Adapted",
@@ -16,7 +15,6 @@ __all__ = [
     "adapt_linked",
     "adapt_program",
     "free_memory_id",
-    "scratch_problems",
     "with_pinned",
     "with_scratch",
 ]

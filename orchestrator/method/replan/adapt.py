@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.method.replan.layout import replan
 from orchestrator.method.replan.proof import PlanProofError, problems_of
-from orchestrator.method.replan.scratch import sized
+from orchestrator.method.replan.resize_scratch import resize_scratch
 from orchestrator.method.replan.steps import linked_subject, method_subject
 from orchestrator.program.edit import EditError, with_methods
 from orchestrator.program.shared import SHARED_ID, shares_state
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.method.replan.steps import Subject
     from orchestrator.planner.blocks import ArenaFacts, Block, BlockPlan
     from orchestrator.program.program import Method, Program
-    from orchestrator.scratch.need import ScratchNeed
+    from orchestrator.scratch.needs import ScratchNeed
 
     Planner = Callable[[Sequence[Block]], BlockPlan]
     Schemas = Mapping[OperatorName, OpSchema]
@@ -60,7 +60,7 @@ def with_scratch(program: Program, needs: Iterable[ScratchNeed]) -> Program:
     by_method: dict[str, list[ScratchNeed]] = {}
     for need in needs:
         by_method.setdefault(need.method, []).append(need)
-    methods = (sized(m, by_method.get(m.name, ())) for m in program.methods)
+    methods = (resize_scratch(m, by_method.get(m.name, ())) for m in program.methods)
     return replace(program, methods=tuple(methods))
 
 

@@ -8,17 +8,16 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.compat.firmware import (
-    ConditionRule,
     Firmware,
     FirmwareMethod,
-    ScratchRule,
+    KernelRule,
     firmware_facts,
     port_text,
     read_firmware,
 )
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
-from orchestrator.core.operator import OperatorName
+from orchestrator.core.operator import OperatorName, parse_schema
 from orchestrator.selection.resolution import TableEntry
 
 FIRMWARE = Firmware(
@@ -108,14 +107,9 @@ def test_ports() -> None:
 SCHEMA = "ours::filter.out(Tensor x, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)"
 WITH_SCRATCH = replace(
     FIRMWARE,
-    scratch=(
-        ScratchRule(
-            operator=OperatorName.parse("ours::filter.out"),
-            argument="scratch",
-            isa="dsp",
-            expression="4 * x.numel",
-            schema=SCHEMA,
-        ),
+    isa="dsp",
+    rules=(
+        KernelRule(schema=parse_schema(SCHEMA), scratch=(("scratch", "4 * x.numel"),)),
     ),
 )
 
@@ -136,9 +130,15 @@ def test_scratch_sizes_survive() -> None:
         ({"schema ours::filter.out": "no"}, '"no" is not an op schema "name'),
         ({"scratch ours::filter.out scratch": "dsp 4 *"}, "it is not an expression"),
         ({"scratch ours::filter.out x": "dsp 4"}, "x is no scratch argument of ours"),
+        ({"scratch ours::filter.out x": "mve 4"}, "for several ISAs"),
+        ({"scratch ours::filter.out x": "neon 4"}, "'neon' is not a valid Backend"),
+        (
+            {"schema ours::filter.out": SCHEMA.replace("ours", "mine")},
+            "the schema of ours::filter.out is that of mine::filter.out",
+        ),
     ],
 )
-def test_scratch_sizes_that_are_none(
+def test_damaged_scratch_sizes_are_refused(
     changes: dict[str, str | None], message: str
 ) -> None:
     facts = {**dict(firmware_facts(WITH_SCRATCH)), **changes}
@@ -147,12 +147,11 @@ def test_scratch_sizes_that_are_none(
 
 
 def test_conditions_survive() -> None:
-    rule = ConditionRule(
-        operator=OperatorName.parse("ours::filter.out"),
-        conditions=("x.rank == 4", "resizes(out, x.sizes)"),
-        schema=SCHEMA,
+    rule = KernelRule(
+        schema=parse_schema(SCHEMA),
+        requires=("x.rank == 4", "resizes(out, x.sizes)"),
     )
-    firmware = replace(FIRMWARE, conditions=(rule,))
+    firmware = replace(FIRMWARE, rules=(rule,))
     facts = dict(firmware_facts(firmware))
     assert facts["requires ours::filter.out"] == "x.rank == 4; resizes(out, x.sizes)"
     assert read_firmware(facts) == firmware

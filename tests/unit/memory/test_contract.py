@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.memory.contract import memory_facts
 from orchestrator.memory.plan import Arena, MemoryPlan, MethodMemory, ModelMemory
-from orchestrator.scratch.need import ScratchNeed
+from orchestrator.scratch.needs import ScratchNeed
 
 NEED = ScratchNeed(
     method="forward",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import orchestrator.method.replan.adapt as adapt_module
-from orchestrator.errors import Diagnostic, SourceSpan
+from orchestrator.errors import SourceSpan
 from orchestrator.memory.memory_json import memory_plan_json
 from orchestrator.memory.product import plan_memory
 from orchestrator.method.linked import LinkedMethod
@@ -18,20 +18,18 @@ from orchestrator.method.replan import (
     PlanProofError,
     adapt_linked,
     adapt_program,
-    scratch_problems,
     with_scratch,
 )
 from orchestrator.method.replan.proof import problems_of
 from orchestrator.method.replan.steps import method_subject
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, BlockPlan
-from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
 from orchestrator.program.edit import EditError
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.shared import SHARED_ID, shares_state
 from orchestrator.program.values import TensorValue
-from orchestrator.scratch.need import ScratchNeed
+from orchestrator.scratch.needs import ScratchNeed
 from tests.conftest import CASES, CORPUS
 from tests.unit.products import program_of
 from tests.unit.schemas import schemas
@@ -147,59 +145,6 @@ def test_a_tensor_of_several_dimensions_has_all_items_in_the_first() -> None:
     values = tuple(homeless if v is tensor else v for v in method.values)
     changed = replace(program, methods=(replace(method, values=values),))
     assert with_scratch(changed, [need]).methods == changed.methods
-
-
-def _problems(policy: ScratchPolicy, **facts: object) -> list[Diagnostic]:
-    need = ScratchNeed(
-        method="forward",
-        instruction=3,
-        operator="cortex_m::pool.out",
-        library="cortex_m",
-        argument="scratch",
-        value=9,
-        reserved_bytes=100,
-        needed_bytes=120,
-        is_private=False,
-    )
-    needs = [replace(need, **facts)]  # type: ignore[arg-type]  # as named
-    return [*scratch_problems(needs, policy, model="kws", isa="dsp", where=WHERE)]
-
-
-def test_verify_names_every_difference() -> None:
-    assert _problems(ScratchPolicy.VERIFY, needed_bytes=80) == [
-        Diagnostic(
-            code="scratch-mismatch",
-            message='model "kws" has 100 bytes of scratch memory where'
-            " cortex_m::pool.out needs 80",
-            where=WHERE,
-            notes=(
-                ("method", "forward"),
-                ("instruction", "3, argument scratch"),
-                ("found", "100 bytes (value 9)"),
-                ("expected", "80 bytes with dsp"),
-            ),
-            hint='write policy = "plan" in [scratch], or export the model for this'
-            " core",
-        )
-    ]
-    assert _problems(ScratchPolicy.VERIFY, needed_bytes=100) == []
-
-
-def test_plan_refuses_only_what_it_cannot_change() -> None:
-    (problem,) = _problems(ScratchPolicy.PLAN)
-    assert problem.code == "scratch-too-small"
-    assert problem.hint == (
-        "export the model again: something else uses this scratch tensor"
-    )
-    assert _problems(ScratchPolicy.PLAN, is_private=True) == []
-    assert _problems(ScratchPolicy.PLAN, needed_bytes=80) == []
-    assert _problems(ScratchPolicy.KEEP) == []
-
-
-def test_runtime_checks_are_in_debug_builds_or_in_all() -> None:
-    assert [RuntimeCheck.DEBUG.applies(o) for o in ("size", "debug")] == [False, True]
-    assert [RuntimeCheck.NEVER.applies(o) for o in ("size", "debug")] == [False] * 2
-    assert [RuntimeCheck.ALWAYS.applies(o) for o in ("size", "debug")] == [True] * 2
 
 
 def test_state_that_methods_share_stays() -> None:

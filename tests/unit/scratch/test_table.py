@@ -11,7 +11,7 @@ from orchestrator.errors import (
     SourceSpan,
     UsageError,
 )
-from orchestrator.scratch import check_tables
+from orchestrator.scratch.table import check_tables
 from tests.conftest import CORPUS
 
 TABLES = (CORPUS / "cmsis_nn_scratch.csv", CORPUS.parent / "scratch" / "rows.csv")
@@ -53,6 +53,14 @@ def test_forms_of_a_table(text: str) -> None:
 
 def test_a_table_without_rows() -> None:
     assert check_tables({"t.csv": HEADER}) == {"t.csv": 0}
+
+
+def test_a_row_that_is_no_csv() -> None:
+    with pytest.raises(UsageError) as caught:
+        check_tables({"t.csv": f"{HEADER}\n{POOL}\nfunc\rtion,{POOL}\n{POOL}"})
+    (problem,) = caught.value.diagnostics
+    assert problem.message.startswith(NO_TABLE + "new-line character seen")
+    assert problem.where == SourceSpan(file="t.csv", line=3)
 
 
 def differing(

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.catalog import LibraryText, read_catalog
+from orchestrator.catalog.cmsis_nn_operators import cmsis_nn_sizes
 from orchestrator.errors import Diagnostic, KernelError, SourceSpan
 from orchestrator.program.reader import read_program
-from orchestrator.scratch import ScratchCall, scratch_calls, scratch_json, scratch_text
+from orchestrator.scratch import ScratchNeed, product_scratch
+from orchestrator.scratch.show import scratch_json, scratch_text
 from orchestrator.selection.aggregate import aggregate
 from orchestrator.selection.extract import extract
 from orchestrator.selection.resolution import Resolution
@@ -56,9 +58,17 @@ def resolved(program: Program, *, own: dict[str, str] = OWN) -> Resolution:
     )
 
 
-def calls_of(program: Program, isa: str) -> tuple[ScratchCall, ...]:
-    infos = [extract(program, model="kws")]
-    return scratch_calls({"kws": program}, infos, resolved(program), isa)
+def needs_of(program: Program, isa: str) -> tuple[ScratchNeed, ...]:
+    return product_scratch({"kws": program}, resolved(program), isa)["kws"]
+
+
+def cmsis_nn_needs(program: Program, isa: str) -> tuple[ScratchNeed, ...]:
+    return product_scratch(
+        {"kws": program},
+        resolved(program),
+        isa,
+        sizes=lambda kernel: cmsis_nn_sizes(kernel.schema),
+    )["kws"]
 
 
 def read(path: str) -> Program:
@@ -68,7 +78,7 @@ def read(path: str) -> Program:
 @pytest.mark.parametrize("case", INT8)
 def test_cmsis_nn_s_sizes_are_what_the_exporter_reserved(case: str) -> None:
     isa = ISAS[case.rpartition("_")[2]]
-    calls = calls_of(read(f"corpus/{case}/model.pte"), isa)
+    calls = cmsis_nn_needs(read(f"corpus/{case}/model.pte"), isa)
     methods = case_json(case)["program"]["methods"]
     expected = [
         (name, s["instruction"], f"{s['operator']}.out", s["value"], s["bytes"])
@@ -78,32 +88,29 @@ def test_cmsis_nn_s_sizes_are_what_the_exporter_reserved(case: str) -> None:
     assert [
         (c.method, c.instruction, c.operator, c.value, c.reserved_bytes) for c in calls
     ] == expected
-    assert [c.cmsis_nn_bytes for c in calls] == [c.reserved_bytes for c in calls]
+    assert [c.needed_bytes for c in calls] == [c.reserved_bytes for c in calls]
 
 
 @pytest.mark.parametrize("case", PLAIN)
 def test_plain_c_programs_reserve_what_plain_c_needs(case: str) -> None:
-    calls = calls_of(read(f"corpus/{case}/plain_c.pte"), "scalar")
-    assert [c.cmsis_nn_bytes for c in calls] == [c.reserved_bytes for c in calls]
+    calls = cmsis_nn_needs(read(f"corpus/{case}/plain_c.pte"), "scalar")
+    assert [c.needed_bytes for c in calls] == [c.reserved_bytes for c in calls]
 
 
 @pytest.mark.parametrize("core", ["m0plus", "m4", "m55"])
 def test_transposed_convolutions_and_matrix_products(core: str) -> None:
-    calls = calls_of(read(f"scratch/cortex-{core}.pte"), ISAS[core])
-    sizes = [
-        (c.operator.partition("::")[2], c.argument, c.cmsis_nn_bytes) for c in calls
-    ]
+    calls = cmsis_nn_needs(read(f"scratch/cortex-{core}.pte"), ISAS[core])
+    sizes = [(c.operator.partition("::")[2], c.argument, c.needed_bytes) for c in calls]
     assert [c.reserved_bytes for c in calls] == [size for _, _, size in sizes]
     assert {base.removesuffix(".out") for base, _, _ in sizes} == set(OWN)
     assert {a for _, a, _ in sizes} == {"scratch", "output_scratch"}
 
 
-def test_what_kernels_say_for_an_isa() -> None:
+def test_what_kernels_need_on_an_isa() -> None:
     program = read("corpus/kws_dscnn_int8_m4/model.pte")
-    pool = [c for c in calls_of(program, "dsp") if "avg_pool" in c.operator]
+    pool = [c for c in needs_of(program, "dsp") if "avg_pool" in c.operator]
     assert pool == [
-        ScratchCall(
-            model="kws",
+        ScratchNeed(
             method="forward",
             instruction=11,
             operator="cortex_m::quantized_avg_pool2d.out",
@@ -111,19 +118,18 @@ def test_what_kernels_say_for_an_isa() -> None:
             value=pool[0].value,
             library="ours",
             reserved_bytes=256,
-            cmsis_nn_bytes=256,
             needed_bytes=4,
+            is_private=True,
         )
     ]
-    (plain,) = [c for c in calls_of(program, "scalar") if "avg_pool" in c.operator]
-    assert (plain.cmsis_nn_bytes, plain.needed_bytes) == (0, 0)
+    (plain,) = [c for c in needs_of(program, "scalar") if "avg_pool" in c.operator]
+    assert plain.needed_bytes == 0
 
 
 def test_calls_without_a_kernel_are_left_out() -> None:
     program = read("corpus/kws_dscnn_int8_m4/model.pte")
-    infos = [extract(program, model="kws")]
     empty = Resolution(operators=())
-    assert scratch_calls({"kws": program}, infos, empty, "dsp") == ()
+    assert product_scratch({"kws": program}, empty, "dsp") == {"kws": ()}
 
 
 def test_operators_without_scratch_are_left_out() -> None:
@@ -141,19 +147,14 @@ def test_operators_without_scratch_are_left_out() -> None:
         allow_missing=[str(o) for _, o in info.operators],
     )
     assert resolution.operators
-    assert scratch_calls({"m": program}, [info], resolution, "dsp") == ()
+    assert product_scratch({"m": program}, resolution, "dsp") == {"m": ()}
 
 
 def test_every_call_without_a_size_is_named() -> None:
     program = read("corpus/kws_dscnn_int8_m4/model.pte")
     own = OWN | {"quantized_conv2d": "{scratch: 'stride[0] - 3'}"}
     with pytest.raises(KernelError) as caught:
-        scratch_calls(
-            {"kws": program},
-            [extract(program, model="kws")],
-            resolved(program, own=own),
-            "dsp",
-        )
+        product_scratch({"kws": program}, resolved(program, own=own), "dsp")
     problems = caught.value.diagnostics
     assert len(problems) == 4
     assert problems[0] == Diagnostic(
@@ -168,9 +169,8 @@ def test_every_call_without_a_size_is_named() -> None:
     )
 
 
-def scratch_call(instruction: int, **how: Any) -> ScratchCall:
+def need(instruction: int, **how: Any) -> ScratchNeed:
     fields: dict[str, Any] = {
-        "model": "kws",
         "method": "forward",
         "instruction": instruction,
         "operator": "my::pool.out",
@@ -178,19 +178,20 @@ def scratch_call(instruction: int, **how: Any) -> ScratchCall:
         "value": 7,
         "library": "mine",
         "reserved_bytes": 1024,
-        "cmsis_nn_bytes": None,
         "needed_bytes": 0,
+        "is_private": True,
     }
-    return ScratchCall(**{**fields, **how})
+    return ScratchNeed(**{**fields, **how})
 
 
 def test_a_table_per_method() -> None:
-    calls = (
-        scratch_call(3, cmsis_nn_bytes=1024),
-        scratch_call(12, needed_bytes=2048, argument="row_scratch"),
-        scratch_call(1, method="encode", library="portable"),
+    needs = (
+        need(3),
+        need(12, needed_bytes=2048, argument="row_scratch"),
+        need(1, method="encode", library="portable"),
     )
-    assert scratch_text(calls) == (
+    cmsis_nn = {"kws": (need(3, needed_bytes=1024),), "other": (need(12),)}
+    assert scratch_text({"kws": needs}, cmsis_nn) == (
         "kws, method forward\n"
         "      operator      argument     program  CMSIS-NN  needed  library\n"
         "   3  my::pool.out  scratch        1,024     1,024       0  mine\n"
@@ -201,11 +202,11 @@ def test_a_table_per_method() -> None:
         "      operator      argument     program  CMSIS-NN  needed  library\n"
         "   1  my::pool.out  scratch        1,024         -       0  portable"
     )
-    assert scratch_text(()) == ""
+    assert scratch_text({"kws": ()}, {}) == ""
 
 
-def test_calls_as_json() -> None:
-    assert scratch_json([scratch_call(3)]) == [
+def test_needs_as_json() -> None:
+    assert scratch_json({"kws": (need(3),)}, {}) == [
         {
             "model": "kws",
             "method": "forward",

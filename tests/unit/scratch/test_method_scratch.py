@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.catalog import read_library
-from orchestrator.catalog.scratch_arguments import ScratchRequest
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
-from orchestrator.errors import Diagnostic, KernelError, SourceSpan
 from orchestrator.program.program import (
     DelegateCall,
     FreeCall,
@@ -33,11 +30,7 @@ from orchestrator.program.values import (
     TensorValue,
     Value,
 )
-from orchestrator.scratch.program_scratch import scratch_requests
-from orchestrator.selection.call_facts import MethodFacts
-
-if TYPE_CHECKING:
-    from orchestrator.core.kernel import Kernel
+from orchestrator.scratch import ScratchNeed, SizedKernel, UnknownSize, method_scratch
 
 SCHEMA = (
     "my::f.out(Tensor self, int[] size, int rows, bool wide, float scale,"
@@ -49,10 +42,11 @@ SIZES = """
 PLAIN = "my::g.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
 
 
-def kernel(sizes: str = SIZES, schema: str = SCHEMA) -> Kernel:
+def kernel(sizes: str = SIZES, schema: str = SCHEMA) -> SizedKernel:
     scratch = f"  scratch: {sizes}\n" if sizes else ""
     text = f"- func: {schema}\n  kernels: [{{kernel_name: k::f}}]\n{scratch}"
-    return read_library(text, library="my", file="my/functions.yaml")[0]
+    found = read_library(text, library="my", file="my/functions.yaml")[0]
+    return SizedKernel(found.schema, found.library, found.scratch)
 
 
 def tensor(size: int, **how: object) -> TensorValue:
@@ -69,6 +63,7 @@ def tensor(size: int, **how: object) -> TensorValue:
     return replace(value, **how)  # type: ignore[arg-type]  # names of its fields
 
 
+KERNEL = kernel()
 SELF, SIZE, ROWS, WIDE, SCALE, SCRATCH, ROW_SCRATCH, OUT, ITEM, NONE, LIST = range(11)
 VALUES: tuple[Value, ...] = (
     tensor(3),
@@ -106,41 +101,60 @@ def method(
     )
 
 
-def request(
-    argument: str, value: int, size_bytes: int, reserved: int
-) -> ScratchRequest:
-    return ScratchRequest(
+def scratch_of(
+    of: Method, isa: str = "mve", kernel: SizedKernel | None = None
+) -> list[ScratchNeed | UnknownSize]:
+    """Scratch arguments of the last call of a method."""
+    last = len(of.instructions) - 1
+    return [*method_scratch(of, {last: kernel or KERNEL}, isa)]
+
+
+def private(of: Method) -> list[bool]:
+    needs = [need for need in scratch_of(of) if isinstance(need, ScratchNeed)]
+    return [need.is_private for need in needs]
+
+
+def need(argument: str, value: int, needed_bytes: int, reserved: int) -> ScratchNeed:
+    return ScratchNeed(
+        method="forward",
+        instruction=0,
+        operator="my::f.out",
+        library="my",
         argument=argument,
         value=value,
-        size_bytes=size_bytes,
         reserved_bytes=reserved,
+        needed_bytes=needed_bytes,
         is_private=True,
     )
 
 
-def test_requests_of_a_call() -> None:
-    assert scratch_requests(method(), CALL, kernel(), "mve") == (
-        request("scratch", SCRATCH, 25, 20),
-        request("row_scratch", ROW_SCRATCH, 5, 40),
-    )
-    assert scratch_requests(method(), CALL, kernel(), "dsp")[1].size_bytes == 10
+def test_needs_of_a_call() -> None:
+    assert scratch_of(method()) == [
+        need("scratch", SCRATCH, 25, 20),
+        need("row_scratch", ROW_SCRATCH, 5, 40),
+    ]
+    assert scratch_of(method(), "dsp")[1] == need("row_scratch", ROW_SCRATCH, 10, 40)
 
 
-def test_facts_of_the_method_may_be_given() -> None:
-    facts = MethodFacts.of(method())
-    given = scratch_requests(method(), CALL, kernel(), "mve", facts=facts)
-    assert given == scratch_requests(method(), CALL, kernel(), "mve")
+def test_calls_without_a_kernel_are_skipped() -> None:
+    free = FreeCall(value=SELF)
+    kernels = {0: KERNEL, 1: KERNEL}
+    assert [n.instruction for n in method_scratch(method(free), kernels, "mve")] == [
+        1,
+        1,
+    ]
+    assert [*method_scratch(method(CALL), {}, "mve")] == []
 
 
 def test_scratch_that_is_none_needs_nothing() -> None:
     none = method(values={ROW_SCRATCH: NoneValue()})
-    requests = scratch_requests(none, CALL, kernel(), "mve")
-    assert [r.argument for r in requests] == ["scratch"]
+    assert [need.argument for need in scratch_of(none)] == ["scratch"]
 
 
 def test_a_kernel_without_scratch() -> None:
     call = KernelCall(operator=0, args=(SELF, OUT, OUT))
-    assert scratch_requests(method(), call, kernel("", PLAIN), "mve") == ()
+    plain = replace(method(), instructions=(call,))
+    assert scratch_of(plain, kernel=kernel("", PLAIN)) == []
 
 
 @pytest.mark.parametrize(
@@ -162,16 +176,12 @@ def test_a_kernel_without_scratch() -> None:
     ],
 )
 def test_what_is_touched_elsewhere_is_not_private(shared: Method) -> None:
-    (first, _) = scratch_requests(shared, CALL, kernel(), "mve")
-    assert not first.is_private
-    assert first.size_bytes == 25
+    assert private(shared)[0] is False
 
 
 def test_jumps_touch_no_tensor() -> None:
     jump = JumpFalseCall(condition=WIDE, destination=1)
-    (first, second) = scratch_requests(method(jump), CALL, kernel(), "mve")
-    assert first.is_private
-    assert second.is_private
+    assert private(method(jump)) == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -183,43 +193,12 @@ def test_jumps_touch_no_tensor() -> None:
         (method(inputs=(ITEM,)), "size"),
     ],
 )
-def test_what_the_program_computes_is_not_known(changing: Method, name: str) -> None:
-    with pytest.raises(KernelError) as caught:
-        scratch_requests(changing, CALL, kernel(), "mve")
-    number = len(changing.instructions) - 1
-    assert caught.value.diagnostics == (
-        Diagnostic(
-            code="no-scratch-size",
-            message="`scratch` of scratch has no size for a call:"
-            f" {name} is known only when the program runs",
-            where=SourceSpan(file="my/functions.yaml", line=1),
-            notes=(
-                ("call", f"method forward, instruction {number}, my::f.out"),
-                (
-                    "found",
-                    "self.numel * self.dtype_bytes * size[1] + (1 if wide else 0)",
-                ),
-            ),
-            hint="correct the expression, or export the model again",
-        ),
+def test_what_the_program_computes_has_no_size(changing: Method, name: str) -> None:
+    first, second = scratch_of(changing)
+    assert first == UnknownSize(
+        instruction=len(changing.instructions) - 1,
+        argument="scratch",
+        expression="self.numel * self.dtype_bytes * size[1] + (1 if wide else 0)",
+        reason=f"{name} is known only when the program runs",
     )
-
-
-def test_a_call_that_is_not_of_the_method_has_no_number() -> None:
-    with pytest.raises(KernelError) as caught:
-        scratch_requests(method(inputs=(WIDE,)), replace(CALL), kernel(), "mve")
-    assert caught.value.diagnostics[0].notes[0] == ("call", "method forward, my::f.out")
-
-
-def test_a_kernel_that_does_not_say_how_much() -> None:
-    with pytest.raises(KernelError) as caught:
-        scratch_requests(method(), CALL, kernel(""), "mve")
-    assert caught.value.diagnostics == (
-        Diagnostic(
-            code="missing-scratch-size",
-            message="nothing says how much scratch memory my::f.out needs",
-            where=SourceSpan(file="my/functions.yaml", line=1),
-            notes=(("found", f"scratch, row_scratch in {SCHEMA}"),),
-            hint="add `scratch` to this entry, docs/scratch.md tells how",
-        ),
-    )
+    assert isinstance(second, ScratchNeed)

@@ -1,0 +1,51 @@
+"""Scratch tensors of the size that calls need on the target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orchestrator.method.replan.layout import ALIGNMENT
+from orchestrator.program.values import Allocation, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orchestrator.program.program import Method
+    from orchestrator.scratch.needs import ScratchNeed
+
+
+def resize_scratch(method: Method, needs: Iterable[ScratchNeed]) -> Method:
+    """The method with scratch tensors of the sizes that are needed.
+
+    One that becomes smaller stays where it is. One that grows gets a place behind
+    everything else: the method is right as it is, if not small.
+
+    Args:
+        method: The method.
+        needs: Of its calls.
+    """
+    values = list(method.values)
+    arenas = list(method.arena_bytes)
+    for need in needs:
+        value = values[need.value]
+        if need.size_bytes == need.reserved_bytes or not isinstance(value, TensorValue):
+            continue
+        place = value.allocation
+        if place is None:
+            continue
+        changed = _with_bytes(value, need.size_bytes)
+        if changed.size_bytes > value.size_bytes:
+            begin = -(-arenas[place.memory_id] // ALIGNMENT) * ALIGNMENT
+            arenas[place.memory_id] = begin + changed.size_bytes
+            allocation = Allocation(memory_id=place.memory_id, offset_bytes=begin)
+            changed = replace(changed, allocation=allocation)
+        values[need.value] = changed
+    return replace(method, values=tuple(values), arena_bytes=tuple(arenas))
+
+
+def _with_bytes(value: TensorValue, size_bytes: int) -> TensorValue:
+    """A tensor of as many items as fit so many bytes: all in its first dimension."""
+    items = -(-size_bytes // value.dtype.item_bytes)
+    sizes = (items, *(1 for _ in value.sizes[1:]))
+    return replace(value, sizes=sizes)
