@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import sys
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -25,19 +22,6 @@ if TYPE_CHECKING:
 Numbers = Sequence[int] | Sequence[float]
 
 _LARGEST_INTEGER_ERROR: Final = 2**64
-_CODES: Final = {
-    "|b1": "B",
-    "|i1": "b",
-    "<i2": "h",
-    "<i4": "i",
-    "<i8": "q",
-    "|u1": "B",
-    "<u2": "H",
-    "<u4": "I",
-    "<u8": "Q",
-    "<f4": "f",
-    "<f8": "d",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,21 +209,14 @@ def elements(item: Array, dtype: ScalarType | None) -> Numbers:
         item: Any array.
         dtype: Bit patterns of BFloat16 are decoded; otherwise the array's is taken.
     """
+    numbers = item.numpy
     if dtype is ScalarType.BFloat16:
-        wide = bytearray(2 * len(item.data))  # the upper half of a float32
-        wide[2::4] = item.data[0::2]
-        wide[3::4] = item.data[1::2]
-        return _numbers("f", bytes(wide))
-    if item.dtype == "<f2":
-        return struct.unpack(f"<{item.numel}e", item.data)
-    return _numbers(_CODES[item.dtype], item.data)
-
-
-def _numbers(code: str, data: bytes) -> Numbers:
-    numbers = array(code, data)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+        # The bits are the upper half of a float32.
+        numbers = (numbers.astype("<u4") << 16).view("<f4")
+    elif item.dtype == "|b1":
+        numbers = numbers.view("|u1")
+    found: list[int] | list[float] = numbers.ravel().tolist()
+    return found
 
 
 def _compare(

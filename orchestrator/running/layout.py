@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
-from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_CODES: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
 def to_memory_order(
@@ -27,13 +23,10 @@ def to_memory_order(
         dim_order: Dimensions from outermost to innermost in memory.
         item_bytes: 1, 2, 4 or 8.
     """
-    return _copy(
-        data,
-        sizes,
-        source=_strides(sizes, range(len(sizes))),
-        target=_strides(sizes, dim_order),
-        item_bytes=item_bytes,
-    )
+    import numpy as np  # noqa: PLC0415  # only for tensors
+
+    elements = np.frombuffer(data, f"u{item_bytes}").reshape(sizes)
+    return elements.transpose(dim_order).tobytes()
 
 
 def to_logical_order(
@@ -44,51 +37,9 @@ def to_logical_order(
     item_bytes: int,
 ) -> bytes:
     """Elements laid out in a dim order, in C order; undoes `to_memory_order`."""
-    return _copy(
+    return to_memory_order(
         data,
-        sizes,
-        source=_strides(sizes, dim_order),
-        target=_strides(sizes, range(len(sizes))),
+        sizes=[sizes[dim] for dim in dim_order],
+        dim_order=[list(dim_order).index(dim) for dim in range(len(sizes))],
         item_bytes=item_bytes,
     )
-
-
-def _strides(sizes: Sequence[int], dim_order: Sequence[int]) -> list[int]:
-    """Elements from one index to the next, by logical dimension."""
-    strides = [0] * len(sizes)
-    step = 1
-    for dim in reversed(dim_order):
-        strides[dim] = step
-        step *= sizes[dim]
-    return strides
-
-
-def _copy(
-    data: bytes,
-    sizes: Sequence[int],
-    *,
-    source: list[int],
-    target: list[int],
-    item_bytes: int,
-) -> bytes:
-    # A dimension of size 1 has no part in the layout, whatever its stride.
-    dims = [dim for dim, size in enumerate(sizes) if size != 1]
-    if prod(sizes) == 0 or all(source[dim] == target[dim] for dim in dims):
-        return data
-    # One strided slice copies along the longest dimension; Python loops over the rest.
-    longest = max(dims, key=lambda dim: sizes[dim])
-    starts = [(0, 0)]
-    for dim in dims:
-        if dim != longest:
-            steps = [(i * source[dim], i * target[dim]) for i in range(sizes[dim])]
-            starts = [(s + i, t + j) for s, t in starts for i, j in steps]
-    elements = array(_CODES[item_bytes], data)
-    result = array(_CODES[item_bytes], bytes(len(data)))
-    source_step, target_step = source[longest], target[longest]
-    source_span = source_step * sizes[longest]
-    target_span = target_step * sizes[longest]
-    for s, t in starts:
-        result[t : t + target_span : target_step] = elements[
-            s : s + source_span : source_step
-        ]
-    return result.tobytes()

@@ -1,30 +1,25 @@
-"""Reads and writes `.npy` files without numpy.
+"""Arrays of numbers or truth values, and `.npy` files of them.
 
-Source: numpy `doc/neps/nep-0001-npy-format.rst`, format versions 1.0, 2.0 and 3.0.
+NumPy reads and writes the files; it is imported when there is one.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-import sys
+import io
 import warnings
-from array import array
 from dataclasses import dataclass
 from math import prod
-from struct import Struct
-from typing import Final
+from tokenize import TokenError
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
-from orchestrator.running.layout import to_logical_order
 
-_MAGIC: Final = b"\x93NUMPY"
-_LENGTHS: Final = {(1, 0): Struct("<H"), (2, 0): Struct("<I"), (3, 0): Struct("<I")}
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 _MAX_HEADER_BYTES: Final = 10_000
-"""Longest header that is parsed, as in numpy: the parser's cost is not bounded."""
-_MAX_RANK: Final = 64
-_ALIGNMENT: Final = 64
-_KEYS: Final = frozenset({"descr", "fortran_order", "shape"})
+"""Longest header that is parsed, as in NumPy: the cost of parsing is unbounded."""
 
 _NAMES: Final = {
     "|b1": "bool",
@@ -40,8 +35,11 @@ _NAMES: Final = {
     "<f4": "float32",
     "<f8": "float64",
 }
-_DESCR: Final = re.compile(r"([<>|]?)(\?|[a-z]\d+)")
-_SWAP_CODES: Final = {2: "H", 4: "I", 8: "Q"}
+_HEADER_ERRORS: Final = (
+    *(ValueError, TypeError, LookupError, AttributeError, SyntaxError, TokenError),
+    *(MemoryError, RecursionError, OverflowError),
+)
+"""What NumPy raises on damaged headers: it evaluates them as Python literals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,7 @@ class Array:
     """A dense array of numbers or truth values.
 
     Args:
-        dtype: numpy's `descr`, little endian: `<f4`, `|i1`, `|b1`.
+        dtype: NumPy's `descr`, little endian: `<f4`, `|i1`, `|b1`.
         shape: Sizes, outermost dimension first; empty for a single element.
         data: The elements in C order, little endian; `numel * item_bytes` bytes.
     """
@@ -57,6 +55,19 @@ class Array:
     dtype: str
     shape: tuple[int, ...]
     data: bytes
+
+    @classmethod
+    def of(cls, array: npt.NDArray[Any]) -> Self:
+        """The elements of a NumPy array, of any byte order and layout."""
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        return cls(dtype=little.dtype.str, shape=array.shape, data=little.tobytes())
+
+    @property
+    def numpy(self) -> npt.NDArray[Any]:
+        """The same as a NumPy array, read-only."""
+        import numpy as np  # noqa: PLC0415  # only for arrays
+
+        return np.frombuffer(self.data, self.dtype).reshape(self.shape)
 
     @property
     def item_bytes(self) -> int:
@@ -70,7 +81,7 @@ class Array:
 
     @property
     def dtype_name(self) -> str:
-        """Name of the dtype as numpy has it: `float32`."""
+        """NumPy's name of the dtype: `float32`."""
         return _NAMES[self.dtype]
 
     def __str__(self) -> str:
@@ -78,14 +89,15 @@ class Array:
 
 
 def dtype_name(dtype: str) -> str:
-    """Name that numpy gives a dtype of `Array`: `float32` for `<f4`."""
+    """NumPy's name of a dtype of `Array`: `float32` for `<f4`."""
     return _NAMES[dtype]
 
 
 def read_npy(data: bytes, *, file: str) -> Array:
     """The array in the bytes of a `.npy` file.
 
-    Any byte order and both memory orders are read. Nothing in the file is trusted.
+    Any byte order and both memory orders are read. Nothing in the file is trusted, and
+    pickled objects are refused.
 
     Args:
         data: The whole file.
@@ -110,22 +122,22 @@ def read_npy(data: bytes, *, file: str) -> Array:
 
 
 def write_npy(item: Array) -> bytes:
-    """The bytes of a `.npy` file, format version 1.0, as numpy writes them."""
-    header = (
-        f"{{'descr': '{item.dtype}', 'fortran_order': False, 'shape': {item.shape}, }}"
-    )
-    start = len(_MAGIC) + 2 + _LENGTHS[1, 0].size
-    padding = -(start + len(header) + 1) % _ALIGNMENT
-    text = header.encode() + b" " * padding + b"\n"
-    return _MAGIC + b"\x01\x00" + _LENGTHS[1, 0].pack(len(text)) + text + item.data
+    """The bytes of a `.npy` file, format version 1.0."""
+    import numpy as np  # noqa: PLC0415  # only for arrays
 
-
-_SAVE_HINT: Final = "write it with numpy.save"
+    file = io.BytesIO()
+    np.lib.format.write_array(file, item.numpy, version=(1, 0), allow_pickle=False)
+    return file.getvalue()
 
 
 class _NpyError(Exception):
     def __init__(
-        self, message: str, *, found: str, expected: str, hint: str = _SAVE_HINT
+        self,
+        message: str,
+        *,
+        found: str,
+        expected: str,
+        hint: str = "write it with numpy.save",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -135,120 +147,81 @@ class _NpyError(Exception):
 
 
 def _read(data: bytes) -> Array:
-    header, start = _header(data)
-    dtype, swapped = _dtype(header["descr"])
-    shape, fortran = _shape(header["shape"]), header["fortran_order"]
-    if not isinstance(fortran, bool):
+    import numpy as np  # noqa: PLC0415  # only for arrays
+
+    (shape, fortran, dtype), start = _header(data)
+    name = _NAMES.get(dtype.newbyteorder("<").str)
+    if name is None:
         raise _NpyError(
-            "the .npy header is damaged",
-            found=f"fortran_order {fortran!r:.80}",
-            expected="True or False",
+            "the .npy file holds elements of a type that no tensor has",
+            found=f"{dtype.str}",
+            expected=", ".join(_NAMES.values()),
+            hint="convert the array with astype before it is saved",
         )
-    item_bytes = int(dtype[2:])
-    size_bytes = prod(shape) * item_bytes
-    elements = data[start:]
-    if len(elements) != size_bytes:
+    # In Python's integers: a product of sizes may not fit those of NumPy.
+    size_bytes = prod(shape) * dtype.itemsize
+    if len(data) - start != size_bytes:
         raise _NpyError(
             "the .npy file does not have the size its header asks for",
-            found=f"{len(elements)} bytes of elements",
-            expected=f"{size_bytes} for {_NAMES[dtype]} {list(shape)}",
+            found=f"{len(data) - start} bytes of elements",
+            expected=f"{size_bytes} for {name} {list(shape)}",
         )
-    if swapped:
-        words = array(_SWAP_CODES[item_bytes], elements)
-        words.byteswap()
-        elements = words.tobytes()
-    if dtype == "|b1" and (wrong := elements.translate(None, b"\0\1")):
+    try:
+        array = np.ndarray(
+            shape, dtype, data, offset=start, order="F" if fortran else "C"
+        )
+    except (ValueError, OverflowError) as error:  # limits of NumPy
+        raise _damaged(str(error)) from None
+    if name == "bool" and (wrong := data[start:].translate(None, b"\0\1")):
         raise _NpyError(
             "the .npy file has a truth value that is neither true nor false",
             found=f"byte {wrong[0]}",
             expected="0 or 1",
         )
-    if fortran:
-        elements = to_logical_order(
-            elements,
-            sizes=shape,
-            dim_order=tuple(reversed(range(len(shape)))),
-            item_bytes=item_bytes,
-        )
-    return Array(dtype=dtype, shape=shape, data=elements)
+    return Array.of(array)
 
 
-def _header(data: bytes) -> tuple[dict[str, object], int]:
-    """The header, and where the elements begin."""
-    if data[: len(_MAGIC)] != _MAGIC:
+def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], int]:
+    """Shape, whether it is in Fortran's order, and dtype; where the elements begin."""
+    import numpy as np  # noqa: PLC0415  # only for arrays
+
+    npy = np.lib.format
+    file = io.BytesIO(data)
+    try:
+        version = npy.read_magic(file)
+    except ValueError:
         raise _NpyError(
             "the file is no .npy file",
-            found=f"{len(data)} bytes, beginning with {data[:6]!r}",
-            expected=repr(_MAGIC),
-        )
-    version = tuple(data[len(_MAGIC) : len(_MAGIC) + 2])
-    length = _LENGTHS.get(version) if len(version) == 2 else None  # noqa: PLR2004
-    if length is None:
+            found=f"{len(data)} bytes, beginning with {data[:8]!r}",
+            expected=f"{npy.magic(1, 0)!r}",
+        ) from None
+    # Version 3.0 differs in the encoding of names, which no dtype of a tensor has.
+    readers = {
+        (1, 0): npy.read_array_header_1_0,
+        (2, 0): npy.read_array_header_2_0,
+        (3, 0): npy.read_array_header_2_0,
+    }
+    if version not in readers:
         raise _NpyError(
             "the .npy file has an unknown format version",
-            found=".".join(map(str, version)) or "none",
+            found=".".join(map(str, version)),
             expected="1.0, 2.0 or 3.0",
         )
-    start = len(_MAGIC) + 2 + length.size
-    header_bytes = 0
-    if len(data) >= start:
-        (header_bytes,) = length.unpack_from(data, start - length.size)
-    if len(data) < start + header_bytes:
-        raise _NpyError(
-            "the .npy header is cut off",
-            found=f"{len(data)} bytes",
-            expected=f"at least {start + header_bytes}",
-        )
-    if header_bytes > _MAX_HEADER_BYTES:
-        raise _NpyError(
-            "the .npy header is too long",
-            found=f"{header_bytes} bytes",
-            expected=f"at most {_MAX_HEADER_BYTES}",
-        )
-    encoding = "utf-8" if version == (3, 0) else "latin-1"
-    raw = data[start : start + header_bytes]
     try:
         with warnings.catch_warnings():
-            # Damaged text can be dubious Python; that is nobody's business.
+            # On damaged text, Python's parser and NumPy warn before they fail.
             warnings.simplefilter("ignore")
-            header = ast.literal_eval(raw.decode(encoding))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        header = None
-    if not isinstance(header, dict) or header.keys() != _KEYS:
-        raise _NpyError(
-            "the .npy header is damaged",
-            found=f"{raw[:80]!r}",
-            expected="{'descr': ..., 'fortran_order': ..., 'shape': ...}",
-        )
-    return header, start + header_bytes
+            header = readers[version](file, max_header_size=_MAX_HEADER_BYTES)
+    except _HEADER_ERRORS as error:
+        raise _damaged(str(error)) from None
+    if any(type(size) is not int or size < 0 for size in header[0]):
+        raise _damaged(f"shape {header[0]!r}")
+    return header, file.tell()
 
 
-def _dtype(descr: object) -> tuple[str, bool]:
-    """The dtype as `Array` has it, and whether the elements are big endian."""
-    match = _DESCR.fullmatch(descr) if isinstance(descr, str) else None
-    order, letters = match.groups() if match else ("", "")
-    letters = "b1" if letters == "?" else letters
-    normal = ("|" if letters.endswith("1") else "<") + letters
-    is_multibyte = not letters.endswith("1")
-    if normal not in _NAMES or (is_multibyte and order not in ("<", ">")):
-        raise _NpyError(
-            "the .npy file holds elements of a type that no tensor has",
-            found=f"{descr!r:.80}",
-            expected=", ".join(_NAMES.values()),
-            hint="convert the array with astype before it is saved",
-        )
-    return normal, is_multibyte and order == ">"
-
-
-def _shape(shape: object) -> tuple[int, ...]:
-    if (
-        not isinstance(shape, tuple)
-        or len(shape) > _MAX_RANK
-        or not all(type(size) is int and 0 <= size <= sys.maxsize for size in shape)
-    ):
-        raise _NpyError(
-            "the .npy header is damaged",
-            found=f"shape {shape!r:.80}",
-            expected=f"a tuple of at most {_MAX_RANK} sizes",
-        )
-    return shape
+def _damaged(found: str) -> _NpyError:
+    return _NpyError(
+        "the .npy header is damaged",
+        found=f"{found.partition(chr(10))[0]:.80}",
+        expected="{'descr': ..., 'fortran_order': ..., 'shape': ...}",
+    )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.npy import Array, write_npy
-from orchestrator.running.values import ListValue
+from orchestrator.running.values import ListValue, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,25 +41,23 @@ def _files(name: str, value: RunValue) -> Iterator[tuple[str, bytes]]:
 
 
 def _as_array(value: RunValue) -> Array | None:
+    import numpy as np  # noqa: PLC0415  # only for arrays
+
     match value:
         case Array():
             return value
-        case bool():  # before int, of which it is one
-            return Array(dtype="|b1", shape=(), data=bytes([value]))
-        case int():
-            return Array(dtype="<i8", shape=(), data=struct.pack("<q", value))
+        case bool() | int() | float():
+            return Array.of(np.array(value, _DTYPES[kind_of(value)]))
         case ListValue():
-            dtype, code = _LISTS[value.kind]
-            count = len(value.items)
-            data = struct.pack(f"<{count}{code}", *value.items)
-            return Array(dtype=dtype, shape=(count,), data=data)
-        case float():
-            return Array(dtype="<f8", shape=(), data=struct.pack("<d", value))
+            return Array.of(np.array(value.items, _DTYPES[value.kind]))
     return None
 
 
-_LISTS: Final = {
-    ValueKind.INT_LIST: ("<i8", "q"),
-    ValueKind.DOUBLE_LIST: ("<f8", "d"),
-    ValueKind.BOOL_LIST: ("|b1", "?"),
+_DTYPES: Final = {
+    ValueKind.INT: "<i8",
+    ValueKind.DOUBLE: "<f8",
+    ValueKind.BOOL: "|b1",
+    ValueKind.INT_LIST: "<i8",
+    ValueKind.DOUBLE_LIST: "<f8",
+    ValueKind.BOOL_LIST: "|b1",
 }

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 import time
 from fractions import Fraction
 from math import inf, isnan, nan
@@ -238,15 +237,6 @@ def test_elements(dtype: str) -> None:
     values = [info.min, info.max, 0, 1]
     assert list(elements(array(values, dtype), None)) == values
     assert list(elements(array([True, False], "|b1"), None)) == [1, 0]
-
-
-def test_hosts_of_the_other_byte_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    swapped = Array(
-        dtype="<i2", shape=(2,), data=np.array([1, -2], dtype=">i2").tobytes()
-    )
-    other = "big" if sys.byteorder == "little" else "little"
-    monkeypatch.setattr(sys, "byteorder", other)
-    assert list(elements(swapped, None)) == [1, -2]
 
 
 def exact(got: Any, want: Any, atol: float, rtol: float) -> list[bool]:

@@ -113,6 +113,9 @@ def test_reads_headers_of_other_writers() -> None:
     assert found == Array(dtype="|b1", shape=(2,), data=b"\1\0")
 
 
+DAMAGED: Final = "the .npy header is damaged"
+
+
 @pytest.mark.parametrize(
     ("data", "text", "found", "expected"),
     [
@@ -120,8 +123,8 @@ def test_reads_headers_of_other_writers() -> None:
         (
             b"PK\3\4 and on",
             "the file is no .npy file",
-            "11 bytes, beginning with b'PK\\x03\\x04 a'",
-            "b'\\x93NUMPY'",
+            "11 bytes, beginning with b'PK\\x03\\x04 and'",
+            "b'\\x93NUMPY\\x01\\x00'",
         ),
         (
             b"\x93NUMPY\x04\x00\x00\x00",
@@ -131,69 +134,38 @@ def test_reads_headers_of_other_writers() -> None:
         ),
         (
             b"\x93NUMPY",
-            "the .npy file has an unknown format version",
-            "none",
-            "1.0, 2.0 or 3.0",
+            "the file is no .npy file",
+            "6 bytes, beginning with b'\\x93NUMPY'",
+            None,
         ),
         (
             b"\x93NUMPY\x02\x00\xff\xff\xff\xff",
-            "the .npy header is cut off",
-            "12 bytes",
-            "at least 4294967307",
-        ),
-        (
-            b"\x93NUMPY\x01\x00\xff",
-            "the .npy header is cut off",
-            "9 bytes",
-            "at least 10",
-        ),
-        (
-            with_header(b" " * 10_001),
-            "the .npy header is too long",
-            "10001 bytes",
-            "at most 10000",
-        ),
-        (
-            with_header(header(descr="'<f4")),
-            "the .npy header is damaged",
+            DAMAGED,
             None,
-            None,
+            "{'descr': ..., 'fortran_order': ..., 'shape': ...}",
         ),
-        (with_header(b"-" * 9999 + b"1"), "the .npy header is damaged", None, None),
-        (with_header(b"(" * 9999), "the .npy header is damaged", None, None),
-        (with_header(b"{[]: 1}"), "the .npy header is damaged", None, None),
-        (with_header(b"\xff{}"), "the .npy header is damaged", None, None),
-        (with_header(b"[1]"), "the .npy header is damaged", "b'[1]'", None),
-        (with_header(b"'\\d'"), "the .npy header is damaged", None, None),
+        (b"\x93NUMPY\x01\x00\xff", DAMAGED, None, None),
+        (with_header(b" " * 10_001), DAMAGED, None, None),
+        (with_header(header(descr="'<f4")), DAMAGED, None, None),
+        (with_header(header(descr="()")), DAMAGED, None, None),
+        (with_header(header(descr="1")), DAMAGED, None, None),
+        (with_header(b"-" * 9999 + b"1"), DAMAGED, None, None),
+        (with_header(b"(" * 9999), DAMAGED, None, None),
+        (with_header(b"{[]: 1}"), DAMAGED, None, None),
+        (with_header(b"\xff{}"), DAMAGED, None, None),
+        (with_header(b"[1]"), DAMAGED, None, None),
+        (with_header(b"'\\d'"), DAMAGED, None, None),
+        (with_header(header(fortran="1")), DAMAGED, None, None),
+        (with_header(header(shape="(-1,)")), DAMAGED, "shape (-1,)", None),
+        (with_header(header(shape="(True,)")), DAMAGED, "shape (True,)", None),
+        (with_header(header(shape="(" + "0," * 65 + ")")), DAMAGED, None, None),
+        (with_header(header(shape="3"), b"\0" * 12), DAMAGED, None, None),
+        (with_header(header(shape="(0, 99999999999999999999)")), DAMAGED, None, None),
         (
-            with_header(header(fortran="1")),
-            "the .npy header is damaged",
-            "fortran_order 1",
-            "True or False",
-        ),
-        (
-            with_header(header(shape="(-1,)")),
-            "the .npy header is damaged",
-            "shape (-1,)",
-            "a tuple of at most 64 sizes",
-        ),
-        (
-            with_header(header(shape="(True,)")),
-            "the .npy header is damaged",
-            "shape (True,)",
-            None,
-        ),
-        (
-            with_header(header(shape="(" + "9," * 65 + ")")),
-            "the .npy header is damaged",
-            None,
-            None,
-        ),
-        (
-            with_header(header(shape="3"), b"\0" * 12),
-            "the .npy header is damaged",
-            "shape 3",
-            None,
+            with_header(header(shape="(4294967296, 4294967296)")),
+            "the .npy file does not have the size its header asks for",
+            "0 bytes of elements",
+            "73786976294838206464 for float32 [4294967296, 4294967296]",
         ),
         (
             with_header(header(), b"\0" * 7),
@@ -234,6 +206,7 @@ def test_refuses_damaged_files(
         np.zeros(2, dtype="M8[s]"),
         np.zeros(2, dtype=[("a", "f4")]),
         np.zeros(2, dtype="S1"),
+        np.zeros(2, dtype="g"),
     ],
 )
 def test_refuses_other_dtypes(item: npt.NDArray[Any]) -> None:
@@ -242,11 +215,16 @@ def test_refuses_other_dtypes(item: npt.NDArray[Any]) -> None:
     assert notes["expected"].startswith("bool, int8, int16, ")
 
 
-@pytest.mark.parametrize("descr", ["'f4'", "'|f4'", "'=f4'", "'<f16'", "1", "'<q'"])
-def test_refuses_unclear_dtypes(descr: str) -> None:
-    told, notes = message(with_header(header(descr), b"\0" * 8))
+def test_objects_are_never_unpickled() -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (pytest.fail, ("unpickled",))
+
+    file = io.BytesIO()
+    np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
+    told, notes = message(file.getvalue())
     assert told == "the .npy file holds elements of a type that no tensor has"
-    assert notes["found"] == descr
+    assert notes["found"] == "|O"
 
 
 @settings(max_examples=300, deadline=None)
