@@ -1,10 +1,24 @@
-"""What `run` needs to know of a built product: the text of `product.json`."""
+"""A built product as `run` needs it, written to `product.json` and read back."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PlainSerializer,
+    PlainValidator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
@@ -18,6 +32,7 @@ from orchestrator.program.values import (
     TensorValue,
     Value,
 )
+from orchestrator.running.invalid import sentence_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,38 +41,105 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Method, Program
     from orchestrator.targets.cores import Target
 
-_VERSION: Final = 1
 FIRMWARE: Final = "firmware.elf"
 """Name of the program in the output folder."""
 
-
-Fixed = bool | int | float | str | tuple[bool | int | float, ...] | None
+Number = StrictBool | StrictInt | StrictFloat
+Fixed = Number | StrictStr | tuple[Number, ...] | None
 """A value that the program has for an input and no call can choose."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Port:
+_FIXED_LISTS: Final = (ValueKind.INT_LIST, ValueKind.DOUBLE_LIST, ValueKind.BOOL_LIST)
+_FIXED_TYPES: Final[dict[ValueKind, type]] = {
+    ValueKind.NONE: type(None),
+    ValueKind.INT: int,
+    ValueKind.DOUBLE: float,
+    ValueKind.BOOL: bool,
+    ValueKind.STRING: str,
+    ValueKind.INT_LIST: int,
+    ValueKind.DOUBLE_LIST: float,
+    ValueKind.BOOL_LIST: bool,
+}
+"""Types of fixed values, or of the items of fixed lists."""
+
+
+def _kind(value: object) -> ValueKind:
+    for kind in ValueKind:
+        if value in (kind.label, kind):
+            return kind
+    raise ValueError(f"unknown kind {value!r:.80}")
+
+
+def _dtype(value: object) -> ScalarType | None:
+    if value is None or isinstance(value, ScalarType):
+        return value
+    if isinstance(value, str) and value in ScalarType.__members__:
+        return ScalarType[value]
+    raise ValueError(f"unknown dtype {value!r:.80}")
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class Port(_Record):
     """An input or output of a method.
 
-    Args:
-        kind: What it holds.
-        dtype: Element type; None unless it is a tensor. As is said of tensors only:
-        sizes: Outermost dimension first; upper bounds if `is_dynamic`.
-        dim_order: Dimensions from outermost to innermost in memory.
-        is_dynamic: The sizes may be smaller than `sizes`.
-        items: Of a list of tensors: tensors and None.
-        is_fixed: An input that is `fixed` and cannot be given.
-        fixed: That value.
+    `dtype` and what follows it is for tensors; `items` for lists of tensors.
     """
 
-    kind: ValueKind
-    dtype: ScalarType | None = None
-    sizes: tuple[int, ...] = ()
-    dim_order: tuple[int, ...] = ()
-    is_dynamic: bool = False
-    items: tuple[Port, ...] = ()
-    is_fixed: bool = False
-    fixed: Fixed = None
+    kind: Annotated[
+        ValueKind,
+        PlainValidator(_kind),
+        PlainSerializer(lambda kind: kind.label),
+        Field(description="What it holds."),
+    ]
+    dtype: Annotated[
+        ScalarType | None,
+        PlainValidator(_dtype),
+        PlainSerializer(lambda dtype: dtype.name),
+        Field(description="Element type; None unless it is a tensor."),
+    ] = None
+    sizes: Annotated[
+        tuple[NonNegativeInt, ...],
+        Field(description="Outermost first; upper bounds if `is_dynamic`."),
+    ] = ()
+    dim_order: Annotated[
+        tuple[StrictInt, ...],
+        Field(description="Dimensions from outermost to innermost in memory."),
+    ] = ()
+    is_dynamic: Annotated[
+        StrictBool,
+        Field(alias="dynamic", description="Sizes may be smaller than `sizes`."),
+    ] = False
+    items: Annotated[tuple[Port, ...], Field(description="Tensors and None.")] = ()
+    fixed: Annotated[
+        Fixed, Field(description="The value of an input that cannot be given.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _dim_order_fits_sizes(self) -> Self:
+        if sorted(self.dim_order) != list(range(len(self.sizes))):
+            sizes, order = list(self.sizes), list(self.dim_order)
+            raise ValueError(f"sizes {sizes} with dim order {order}")
+        return self
+
+    @model_validator(mode="after")
+    def _fixed_value_is_of_its_kind(self) -> Self:
+        is_list = isinstance(self.fixed, tuple)
+        items = self.fixed if isinstance(self.fixed, tuple) else (self.fixed,)
+        wanted = _FIXED_TYPES.get(self.kind)
+        if self.is_fixed and (
+            is_list != (self.kind in _FIXED_LISTS)
+            or not all(type(item) is wanted for item in items)
+        ):
+            raise ValueError(f"fixed value {self.fixed!r:.80} of another kind")
+        return self
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it has a `fixed` value, which may be None."""
+        return "fixed" in self.model_fields_set
 
     def __str__(self) -> str:
         if self.items:
@@ -68,48 +150,48 @@ class Port:
         return f"{self.dtype.name} {bound}{list(self.sizes)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProductMethod:
-    """A method of one of the product's models.
+class ProductMethod(_Record):
+    """A method of one of the product's models."""
 
-    Args:
-        index: In the product's method table.
-        model: Name of the model.
-        name: Of the method in the model's program.
-        state_bytes: Exact size of its state block.
-        inputs: In the order of the method.
-        outputs: In the order of the method.
-    """
-
-    index: int
-    model: str
-    name: str
-    state_bytes: int
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    index: Annotated[StrictInt, Field(description="In the product's method table.")]
+    model: Annotated[StrictStr, Field(description="Name of the model.")]
+    name: Annotated[
+        StrictStr, Field(alias="method", description="In the model's program.")
+    ]
+    state_bytes: Annotated[StrictInt, Field(description="Size of its state block.")]
+    inputs: Annotated[tuple[Port, ...], Field(description="In the method's order.")]
+    outputs: Annotated[tuple[Port, ...], Field(description="In the method's order.")]
 
     def __str__(self) -> str:
         return f"{self.model}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Product:
-    """A built product.
+class Product(_Record):
+    """A built product."""
 
-    Args:
-        profile: Name of its profile.
-        board: What the firmware is for; "" on a host.
-        emulator: Program and arguments that run the firmware; empty on a host, and
-            for boards without one.
-        firmware: File name in the output folder.
-        methods: In the order of the product's method table.
-    """
+    version: Literal[1] = 1
+    profile: Annotated[StrictStr, Field(description="Name of its profile.")]
+    board: Annotated[
+        StrictStr, Field(description='What the firmware is for; "" on a host.')
+    ]
+    emulator: Annotated[
+        tuple[StrictStr, ...],
+        Field(
+            description="Program and arguments that run the firmware; empty on a host,"
+            " and for boards without one."
+        ),
+    ]
+    firmware: Annotated[StrictStr, Field(description="Name in the output folder.")]
+    methods: Annotated[
+        tuple[ProductMethod, ...], Field(description="In order of the method table.")
+    ]
 
-    profile: str
-    board: str = ""
-    emulator: tuple[str, ...]
-    firmware: str
-    methods: tuple[ProductMethod, ...]
+    @model_validator(mode="after")
+    def _methods_are_in_order(self) -> Self:
+        for index, method in enumerate(self.methods):
+            if method.index != index:
+                raise ValueError(f"method {index} is out of order")
+        return self
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -141,57 +223,61 @@ def product_json(
     methods = [
         (model, m) for model, program in programs.items() for m in program.methods
     ]
-    document = {
-        "version": _VERSION,
-        "profile": profile,
-        "board": target.board.name if target.board else "",
-        "emulator": list(target.board.emulator) if target.board else [],
-        "firmware": FIRMWARE,
-        "methods": [
-            {
-                "index": index,
-                "model": model,
-                "method": method.name,
-                "state_bytes": state_bytes[model, method.name],
-                "inputs": [_input(method, i) for i in method.inputs],
-                "outputs": [_port(method, method.values[i]) for i in method.outputs],
-            }
+    board = target.board
+    product = Product(
+        version=1,
+        profile=profile,
+        board=board.name if board else "",
+        emulator=tuple(board.emulator) if board else (),
+        firmware=FIRMWARE,
+        methods=tuple(
+            ProductMethod(
+                index=index,
+                model=model,
+                name=method.name,
+                state_bytes=state_bytes[model, method.name],
+                inputs=tuple(_input(method, i) for i in method.inputs),
+                outputs=tuple(_port(method, method.values[i]) for i in method.outputs),
+            )
             for index, (model, method) in enumerate(methods)
-        ],
-    }
+        ),
+    )
+    document = product.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return json.dumps(document, indent=1) + "\n"
 
 
-def _input(method: Method, index: int) -> dict[str, object]:
+def _input(method: Method, index: int) -> Port:
     value = method.values[index]
     port = _port(method, value)
-    return port if can_be_given(method, index) else {**port, **_fixed(method, value)}
+    if can_be_given(method, index):
+        return port
+    return port.model_copy(update={"fixed": _fixed(method, value)})
 
 
-def _fixed(method: Method, value: Value) -> dict[str, object]:
-    """A value that the program has: as JSON, ints of a list by what they are."""
-    found = getattr(value, "value", None)
+def _fixed(method: Method, value: Value) -> Fixed:
+    """The value of an input that cannot be given; items that vary count as 0."""
     if isinstance(value, IntListValue):
-        found = [getattr(method.values[item], "value", 0) for item in value.items]
-    elif isinstance(value, DoubleListValue | BoolListValue):
-        found = list(value.items)
-    return {"fixed": found}
+        return tuple(getattr(method.values[i], "value", 0) for i in value.items)
+    if isinstance(value, DoubleListValue | BoolListValue):
+        return value.items
+    fixed: Fixed = getattr(value, "value", None)
+    return fixed
 
 
-def _port(method: Method, value: Value) -> dict[str, object]:
-    kind = VALUE_KINDS[type(value)].label
+def _port(method: Method, value: Value) -> Port:
+    kind = VALUE_KINDS[type(value)]
     if isinstance(value, TENSOR_LISTS):
         items = [method.values[i] if i >= 0 else NoneValue() for i in value.items]
-        return {"kind": kind, "items": [_port(method, item) for item in items]}
+        return Port(kind=kind, items=tuple(_port(method, item) for item in items))
     if not isinstance(value, TensorValue):
-        return {"kind": kind}
-    return {
-        "kind": kind,
-        "dtype": value.dtype.name,
-        "sizes": list(value.sizes),
-        "dim_order": list(value.dim_order),
-        "dynamic": value.is_dynamic,
-    }
+        return Port(kind=kind)
+    return Port(
+        kind=kind,
+        dtype=value.dtype,
+        sizes=value.sizes,
+        dim_order=value.dim_order,
+        is_dynamic=value.is_dynamic,
+    )
 
 
 def read_product(text: str, *, file: str = "product.json") -> Product:
@@ -205,110 +291,14 @@ def read_product(text: str, *, file: str = "product.json") -> Product:
         UsageError: The text was not written by this version (`bad-product`).
     """
     try:
-        return _read(json.loads(text))
-    except (ValueError, RecursionError) as error:
+        return Product.model_validate_json(text)
+    except ValidationError as error:
         raise UsageError(
             Diagnostic(
                 code="bad-product",
                 message="the description of the built product cannot be read",
                 where=SourceSpan(file=file),
-                notes=(("found", str(error)),),
+                notes=(("found", sentence_of(error.errors()[0])),),
                 hint="run `orchestrator build` for the profile again",
             )
         ) from None
-
-
-def _read(document: object) -> Product:
-    version = _get(document, "version", int)
-    if version != _VERSION:
-        raise ValueError(f"version {version}, expected {_VERSION}")
-    methods = _get(document, "methods", list)
-    return Product(
-        profile=_get(document, "profile", str),
-        board=_get(document, "board", str),
-        emulator=_items(document, "emulator", str),
-        firmware=_get(document, "firmware", str),
-        methods=tuple(_read_method(m, index) for index, m in enumerate(methods)),
-    )
-
-
-_T = TypeVar("_T")
-
-
-def _get(node: object, key: str, kind: type[_T]) -> _T:
-    found = node.get(key) if isinstance(node, dict) else None
-    # A truth value is an int to isinstance.
-    if type(found) is not kind:
-        raise ValueError(f'"{key}" is {found!r:.80}, expected {kind.__name__}')
-    return found
-
-
-def _items(node: object, key: str, kind: type[_T]) -> tuple[_T, ...]:
-    items = _get(node, key, list)
-    if not all(type(item) is kind for item in items):
-        raise ValueError(f'"{key}" has an item that is no {kind.__name__}')
-    return tuple(items)
-
-
-def _read_method(node: object, index: int) -> ProductMethod:
-    if _get(node, "index", int) != index:
-        raise ValueError(f"method {index} is out of order")
-    return ProductMethod(
-        index=index,
-        model=_get(node, "model", str),
-        name=_get(node, "method", str),
-        state_bytes=_get(node, "state_bytes", int),
-        inputs=tuple(map(_read_port, _get(node, "inputs", list))),
-        outputs=tuple(map(_read_port, _get(node, "outputs", list))),
-    )
-
-
-def _read_port(node: object) -> Port:
-    kinds = {kind.label: kind for kind in ValueKind}
-    kind = kinds.get(_get(node, "kind", str))
-    if kind is None:
-        raise ValueError(f"{node!r:.80} is of an unknown kind")
-    if kind is ValueKind.TENSOR_LIST:
-        return Port(kind=kind, items=tuple(map(_read_port, _get(node, "items", list))))
-    if kind is not ValueKind.TENSOR:
-        return _read_fixed(node, kind)
-    dtype = _get(node, "dtype", str)
-    sizes = _items(node, "sizes", int)
-    dim_order = _items(node, "dim_order", int)
-    if dtype not in ScalarType.__members__:
-        raise ValueError(f'unknown dtype "{dtype}"')
-    if sorted(dim_order) != list(range(len(sizes))) or min(sizes, default=0) < 0:
-        raise ValueError(f"sizes {list(sizes)} with dim order {list(dim_order)}")
-    return Port(
-        kind=kind,
-        dtype=ScalarType[dtype],
-        sizes=sizes,
-        dim_order=dim_order,
-        is_dynamic=_get(node, "dynamic", bool),
-    )
-
-
-def _read_fixed(node: object, kind: ValueKind) -> Port:
-    """A port that is no tensor; as an input it may have the value it is fixed to."""
-    if not isinstance(node, dict) or "fixed" not in node:
-        return Port(kind=kind)
-    fixed = node["fixed"]
-    if kind in _FIXED_ITEMS:
-        fixed = _items(node, "fixed", _FIXED_ITEMS[kind])
-    elif type(fixed) is not _FIXED[kind]:
-        raise ValueError(f"{node!r:.80} has a value of another kind")
-    return Port(kind=kind, is_fixed=True, fixed=fixed)
-
-
-_FIXED: Final[dict[ValueKind, type]] = {
-    ValueKind.NONE: type(None),
-    ValueKind.INT: int,
-    ValueKind.DOUBLE: float,
-    ValueKind.BOOL: bool,
-    ValueKind.STRING: str,
-}
-_FIXED_ITEMS: Final[dict[ValueKind, type]] = {
-    ValueKind.INT_LIST: int,
-    ValueKind.DOUBLE_LIST: float,
-    ValueKind.BOOL_LIST: bool,
-}

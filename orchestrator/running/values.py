@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.npy import Array, dtype_name
+from orchestrator.running.product import Port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.running.product import Port, ProductMethod
+    from orchestrator.running.product import ProductMethod
 
 NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
     {
@@ -192,8 +193,9 @@ def _list_misfit(value: ListValue, port: Port) -> Misfit | None:
             expected=stored_as(port),
         )
     for number, (item, own) in enumerate(zip(value.items, port.items, strict=True)):
-        fixed = replace(own, is_fixed=own.kind is ValueKind.NONE)
-        misfit = input_misfit(item, fixed)
+        if own.kind is ValueKind.NONE:
+            own = Port(kind=own.kind, fixed=None)  # noqa: PLW2901  # stays None
+        misfit = input_misfit(item, own)
         if misfit is not None:
             return replace(misfit, message=f"item {number}: {misfit.message}")
     return None

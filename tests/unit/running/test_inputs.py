@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from math import inf, isnan
 from typing import Any
 
@@ -54,7 +53,7 @@ def product(*inputs: Port, outputs: tuple[Port, ...] = ()) -> Product:
         inputs=inputs,
         outputs=outputs,
     )
-    return Product(profile="p", emulator=(), firmware="f", methods=(method,))
+    return Product(profile="p", board="", emulator=(), firmware="f", methods=(method,))
 
 
 def call(known: Product, *inputs: str, **options: Any) -> Call:
@@ -196,13 +195,13 @@ def test_methods() -> None:
     assert found.message == 'the product has no model "n"'
     assert dict(found.notes)["at"] == "--model n --method forward"
 
-    other = replace(known.methods[0], index=1, model="o")
-    both = replace(known, methods=(*known.methods, other))
+    other = known.methods[0].model_copy(update={"index": 1, "model": "o"})
+    both = known.model_copy(update={"methods": (*known.methods, other)})
     (found,) = problems(both)
     assert found.message == 'several models have a method "forward"'
     assert call(both, model="o").method is other
 
-    (found,) = problems(replace(known, methods=()))
+    (found,) = problems(known.model_copy(update={"methods": ()}))
     assert dict(found.notes)["expected"] == "no method at all"
-    (found,) = problems(replace(known, methods=()), model="m")
+    (found,) = problems(known.model_copy(update={"methods": ()}), model="m")
     assert dict(found.notes)["expected"] == "no model at all"

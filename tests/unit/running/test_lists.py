@@ -94,11 +94,11 @@ def test_ports_tell_items_and_what_is_fixed() -> None:
 @pytest.mark.parametrize(
     ("index", "fixed", "problem"),
     [
-        (2, 3.0, "has a value of another kind"),
-        (2, True, "has a value of another kind"),
-        (6, [7, True], "has an item that is no int"),
-        (6, 7, "is 7, expected list"),
-        (9, "none", "has a value of another kind"),
+        (2, 3.0, "inputs[2]: fixed value 3.0 of another kind"),
+        (2, True, "inputs[2]: fixed value True of another kind"),
+        (6, [7, True], "inputs[6]: fixed value (7, True) of another kind"),
+        (6, 7, "inputs[6]: fixed value 7 of another kind"),
+        (9, "none", "inputs[9]: fixed value 'none' of another kind"),
     ],
 )
 def test_damaged_products(index: int, fixed: object, problem: str) -> None:
@@ -263,10 +263,10 @@ def test_lists_that_do_not_fit(value: RunValue, message: str) -> None:
 def test_fixed_values_fit_themselves_only() -> None:
     for value, port in zip(GIVEN, METHOD.inputs, strict=True):
         assert input_misfit(value, port) is None
-    nan = Port(kind=ValueKind.DOUBLE, is_fixed=True, fixed=float("nan"))
+    nan = Port(kind=ValueKind.DOUBLE, fixed=float("nan"))
     assert input_misfit(float("nan"), nan) is None
     assert input_misfit(0.0, nan) is not None
-    zero = Port(kind=ValueKind.DOUBLE, is_fixed=True, fixed=0.0)
+    zero = Port(kind=ValueKind.DOUBLE, fixed=0.0)
     assert input_misfit(-0.0, zero) is not None
     assert stored_as(METHOD.inputs[5]) == "string 'täxt'"
 

@@ -270,7 +270,7 @@ def test_odd_responses_are_refused(data: bytes, found: str) -> None:
 def test_other_sizes_are_left_to_the_comparison() -> None:
     data = b"ORS1" + struct.pack("<IIII", 0, 0, 0, 1)
     data += struct.pack("<IIIii", 1, 2, 2, 1, 2) + b"abcd"
-    method = replace(METHOD, outputs=(TENSOR,))
+    method = METHOD.model_copy(update={"outputs": (TENSOR,)})
     (result,) = decode_response(data, [replace(CALL, method=method)])
     assert result.outputs == (Array(dtype="<i2", shape=(1, 2), data=b"abcd"),)
 
