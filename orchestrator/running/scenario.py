@@ -1,7 +1,7 @@
 """Scenarios: calls in order with their expected outputs, as a JSON file.
 
-The format is that of `case.json` in the corpus of tests; keys it has besides are left
-alone.
+The format is that of `case.json` in the corpus of tests; other keys of an object are
+ignored.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from itertools import repeat
-from math import isfinite
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, assert_never
 
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.inputs import (
@@ -22,10 +23,13 @@ from orchestrator.running.inputs import (
     find_method,
     read_array,
 )
+from orchestrator.running.invalid import problem_of
 from orchestrator.running.product import Port
 from orchestrator.running.values import Call, ListValue, OtherValue, stored_as
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orchestrator.running.inputs import ReadBytes
     from orchestrator.running.npy import Array
     from orchestrator.running.product import Product
@@ -42,6 +46,92 @@ class Scenario:
     tolerance: Tolerance
 
 
+class _Object(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class _Tensor(_Object):
+    kind: Literal["tensor"]
+    file: Annotated[str, Field(pattern=r"^[^\x00]+$")]
+    shape: list[int] | None = None
+    dtype: str | None = None
+    stored_as: Literal["uint16 bit patterns"] | None = None
+
+
+class _TensorList(_Object):
+    kind: Literal["tensor_list"]
+    items: list[_Entry]
+
+
+class _None(_Object):
+    kind: Literal["none"]
+
+
+class _Int(_Object):
+    kind: Literal["int"]
+    value: int
+
+
+class _Double(_Object):
+    kind: Literal["double"]
+    value: float
+
+
+class _Bool(_Object):
+    kind: Literal["bool"]
+    value: bool
+
+
+class _String(_Object):
+    kind: Literal["string"]
+    value: str
+
+
+class _IntList(_Object):
+    kind: Literal["int_list"]
+    value: list[int]
+
+
+class _DoubleList(_Object):
+    kind: Literal["double_list"]
+    value: list[float]
+
+
+class _BoolList(_Object):
+    kind: Literal["bool_list"]
+    value: list[bool]
+
+
+_Number = _Int | _Double | _Bool | _String
+_NumberList = _IntList | _DoubleList | _BoolList
+_Entry = Annotated[
+    _Tensor | _TensorList | _None | _Number | _NumberList, Field(discriminator="kind")
+]
+
+
+class _Run(_Object):
+    model: str | None = None
+    method: str
+    fresh: bool = False
+    inputs: list[_Entry]
+    outputs: list[_Entry]
+
+
+_Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Tolerance(_Object):
+    atol: _Limit
+    rtol: _Limit
+
+
+class _Document(_Object):
+    """The parts are checked one by one, so that a wrong one hides no other."""
+
+    runs: Annotated[list[Any], Field(min_length=1)]
+    tolerance: Any
+
+
 def read_scenario(
     text: str, *, file: str, product: Product, read_bytes: ReadBytes
 ) -> Scenario:
@@ -54,7 +144,8 @@ def read_scenario(
         read_bytes: Reads the files it names.
 
     Raises:
-        UsageError: All problems at once (`bad-scenario`, `bad-npy`).
+        UsageError: All problems at once (`bad-scenario`, `bad-npy`); values of a call
+            are looked at once the call has the right form.
     """
     try:
         document = json.loads(text)
@@ -76,6 +167,9 @@ def read_scenario(
     return scenario
 
 
+_Model = TypeVar("_Model", bound=_Object)
+
+
 class _Reader:
     def __init__(self, file: str, product: Product, read_bytes: ReadBytes) -> None:
         self.problems = Problems(code="bad-scenario", file=file)
@@ -83,70 +177,53 @@ class _Reader:
         self._product = product
         self._read_bytes = read_bytes
 
-    def scenario(self, document: object) -> Scenario | None:
-        if not _is_object(document):
-            self._wrong("the whole file", document, "an object with runs and tolerance")
+    def scenario(self, node: object) -> Scenario | None:
+        document = self._checked(_Document, node, "")
+        if document is None:
             return None
-        runs = self._list(document.get("runs"), "runs", "a list of calls")
-        if runs == []:
-            self._wrong("runs", runs, "at least one call")
-        calls = [self._call(run, f"runs[{i}]") for i, run in enumerate(runs or [])]
-        tolerance = self._tolerance(document.get("tolerance"))
-        if tolerance is None or None in calls:
+        calls = [self._call(run, f"runs[{i}]") for i, run in enumerate(document.runs)]
+        tolerance = self._checked(_Tolerance, document.tolerance, "tolerance")
+        if tolerance is None:
             return None
         return Scenario(
             calls=tuple(call for call in calls if call is not None),
-            tolerance=tolerance,
+            tolerance=Tolerance(atol=tolerance.atol, rtol=tolerance.rtol),
         )
 
-    def _tolerance(self, node: object) -> Tolerance | None:
-        if not _is_object(node):
-            self._wrong("tolerance", node, "an object with atol and rtol")
+    def _checked(self, model: type[_Model], node: object, at: str) -> _Model | None:
+        """What a JSON value is; None if it has another form, which is noted."""
+        try:
+            return model.model_validate(node)
+        except ValidationError as error:
+            for details in error.errors(include_url=False):
+                problem = problem_of(details, at)
+                self.problems.add(
+                    problem.at or "the whole file",
+                    "invalid scenario",
+                    found=problem.found,
+                    expected=problem.expected,
+                    hint=problem.hint,
+                )
             return None
-        numbers = []
-        for key in ("atol", "rtol"):
-            number = _number(node.get(key))
-            if number is None or not isfinite(number) or number < 0:
-                expected = "a finite number that is not negative"
-                self._wrong(f"tolerance.{key}", node.get(key), expected)
-            else:
-                numbers.append(number)
-        match numbers:
-            case [atol, rtol]:
-                return Tolerance(atol=atol, rtol=rtol)
-        return None
 
-    def _call(self, run: object, at: str) -> Call | None:
-        if not _is_object(run):
-            self._wrong(at, run, "an object with method, inputs and outputs")
+    def _call(self, node: object, at: str) -> Call | None:
+        run = self._checked(_Run, node, at)
+        if run is None:
             return None
-        model, method = run.get("model"), run.get("method")
-        if model is not None and not isinstance(model, str):
-            self._wrong(f"{at}.model", model, "the name of a model")
+        method = find_method(self._product, run.model, run.method, at, self.problems)
+        if method is None:
             return None
-        fresh = run.get("fresh", False)
-        if not isinstance(fresh, bool):
-            self._wrong(f"{at}.fresh", fresh, "true or false")
-        if not isinstance(method, str):
-            self._wrong(f"{at}.method", method, "the name of a method")
-            return None
-        found = find_method(self._product, model, method, at, self.problems)
-        if found is None:
-            return None
-        inputs = self._values(run.get("inputs"), found.inputs, f"{at}.inputs")
-        outputs = self._values(run.get("outputs"), found.outputs, f"{at}.outputs")
+        inputs = self._values(run.inputs, method.inputs, f"{at}.inputs")
+        outputs = self._values(run.outputs, method.outputs, f"{at}.outputs")
         if inputs is None or outputs is None:
             return None
-        for i, (value, port) in enumerate(zip(inputs, found.inputs, strict=True)):
+        for i, (value, port) in enumerate(zip(inputs, method.inputs, strict=True)):
             check_input(value, port, f"{at}.inputs[{i}]", self.problems)
-        return Call(method=found, inputs=inputs, fresh=fresh is True, expected=outputs)
+        return Call(method=method, inputs=inputs, fresh=run.fresh, expected=outputs)
 
     def _values(
-        self, node: object, ports: tuple[Port, ...], at: str
+        self, entries: Sequence[_Entry], ports: tuple[Port, ...], at: str
     ) -> tuple[RunValue, ...] | None:
-        entries = self._list(node, at, f"a list of {len(ports)} entries")
-        if entries is None:
-            return None
         if len(entries) != len(ports):
             self.problems.add(
                 at,
@@ -162,63 +239,40 @@ class _Reader:
         found = tuple(value for value in values if value is not None)
         return found if len(found) == len(values) else None
 
-    def _value(self, entry: object, port: Port, at: str) -> RunValue | None:
-        if not _is_object(entry):
-            self._wrong(at, entry, "an object with kind, and file or value")
-            return None
-        kind, value = entry.get("kind"), entry.get("value")
-        if kind == "tensor":
-            return self._array(entry, port, at)
-        if kind == "tensor_list":
-            return self._tensors(entry, port, at)
-        number = _plain_value(kind, value)
-        if number is None:
-            if isinstance(kind, str) and kind in _KINDS:
-                self._wrong(f"{at}.value", value, _KINDS[kind])
-            else:
-                hint = did_you_mean(kind, _KINDS) if isinstance(kind, str) else ""
-                self._wrong(f"{at}.kind", kind, ", ".join(_KINDS), hint=hint)
-        return number
+    def _value(self, entry: _Entry, port: Port, at: str) -> RunValue | None:
+        match entry:
+            case _Tensor():
+                return self._array(entry, port, at)
+            case _TensorList():
+                return self._tensors(entry, port, at)
+            case _None():
+                return OtherValue(ValueKind.NONE)
+            case _Int() | _Double() | _Bool() | _String():
+                return entry.value
+            case _IntList() | _DoubleList() | _BoolList():
+                return ListValue(ValueKind[entry.kind.upper()], tuple(entry.value))
+        assert_never(entry)
 
-    def _tensors(
-        self, entry: dict[str, object], port: Port, at: str
-    ) -> RunValue | None:
+    def _tensors(self, entry: _TensorList, port: Port, at: str) -> RunValue | None:
         """Items that the method does not have are read as what they are."""
-        entries = self._list(entry.get("items"), f"{at}.items", "a list of entries")
-        if entries is None:
-            return None
-        ports = (*port.items, *repeat(Port(kind=ValueKind.NONE), len(entries)))
-        found = [
-            self._value(item, own, f"{at}.items[{i}]")
-            for i, (item, own) in enumerate(zip(entries, ports, strict=False))
-        ]
-        items = tuple(item for item in found if item is not None)
-        whole = len(items) == len(found)
-        return ListValue(ValueKind.TENSOR_LIST, items) if whole else None
+        count = len(entry.items)
+        ports = (*port.items, *repeat(Port(kind=ValueKind.NONE), count))[:count]
+        found = self._values(entry.items, ports, f"{at}.items")
+        return None if found is None else ListValue(ValueKind.TENSOR_LIST, found)
 
-    def _array(self, entry: dict[str, object], port: Port, at: str) -> Array | None:
-        file = entry.get("file")
-        if not isinstance(file, str) or not file or "\0" in file:
-            self._wrong(f"{at}.file", file, "the path of a .npy file")
-            return None
-        path = str(self._folder / file)
+    def _array(self, entry: _Tensor, port: Port, at: str) -> Array | None:
+        path = str(self._folder / entry.file)
         found = read_array(path, stored_as(port), at, self.problems, self._read_bytes)
         if found is not None:
             self._check_claims(entry, found, path, at)
         return found
 
-    def _check_claims(
-        self, entry: dict[str, object], item: Array, path: str, at: str
-    ) -> None:
+    def _check_claims(self, entry: _Tensor, item: Array, path: str, at: str) -> None:
         """A file that is not what the scenario says of it may be the wrong file."""
-        shape, dtype = entry.get("shape"), entry.get("dtype")
-        stored = entry.get("stored_as")
-        if stored is not None and stored != _BIT_PATTERNS:
-            self._wrong(f"{at}.stored_as", stored, f'"{_BIT_PATTERNS}"')
-        stored_dtype = dtype if stored is None else "uint16"
+        stored_dtype = entry.dtype if entry.stored_as is None else "uint16"
         if stored_dtype not in (None, item.dtype_name):
             hint = ""
-            if dtype == "bfloat16":
+            if entry.dtype == "bfloat16":
                 hint = f'store bfloat16 with "stored_as": "{_BIT_PATTERNS}"'
             self.problems.add(
                 f"{at}.dtype",
@@ -227,105 +281,10 @@ class _Reader:
                 expected=str(stored_dtype),
                 hint=hint,
             )
-        if shape is None or shape == list(item.shape):
-            return
-        if isinstance(shape, list) and all(type(size) is int for size in shape):
+        if entry.shape not in (None, list(item.shape)):
             self.problems.add(
                 f"{at}.shape",
                 "the file has another shape than the scenario says",
                 found=f"{path}: {item}",
-                expected=f"{shape}",
+                expected=f"{entry.shape}",
             )
-        else:
-            self._wrong(f"{at}.shape", shape, "a list of sizes")
-
-    def _list(self, node: object, at: str, expected: str) -> list[object] | None:
-        if isinstance(node, list):
-            return node
-        self._wrong(at, node, expected)
-        return None
-
-    def _wrong(self, at: str, found: object, expected: str, *, hint: str = "") -> None:
-        self.problems.add(
-            at,
-            "the scenario is not as it has to be",
-            found=_excerpt(found),
-            expected=expected,
-            hint=hint,
-        )
-
-
-_KINDS: Final = {
-    "tensor": "a file",
-    "int": "an integer",
-    "double": "a number",
-    "bool": "true or false",
-    "string": "a text",
-    "int_list": "a list of integers",
-    "double_list": "a list of numbers",
-    "bool_list": "a list of true and false",
-    "tensor_list": "a list of entries",
-    "none": "nothing",
-}
-
-
-def _plain_value(  # noqa: PLR0911  # one per kind
-    kind: object, value: object
-) -> RunValue | None:
-    """A value that stands in the scenario itself; None if it is of another kind."""
-    match kind:
-        case "none":
-            return OtherValue(ValueKind.NONE)
-        case "int" if type(value) is int:
-            return value
-        case "double":
-            return _number(value)
-        case "bool" if isinstance(value, bool):
-            return value
-        case "string" if isinstance(value, str):
-            return value
-        case "int_list" | "double_list" | "bool_list" if isinstance(value, list):
-            return _numbers(ValueKind[kind.upper()], value)
-    return None
-
-
-def _numbers(kind: ValueKind, items: list[object]) -> ListValue | None:
-    """A list of numbers of one kind; None if it has something else."""
-    match kind:
-        case ValueKind.INT_LIST:
-            found: list[RunValue | None] = [
-                i if type(i) is int else None for i in items
-            ]
-        case ValueKind.DOUBLE_LIST:
-            found = [_number(item) for item in items]
-        case _:
-            found = [item if isinstance(item, bool) else None for item in items]
-    numbers = tuple(item for item in found if item is not None)
-    return ListValue(kind, numbers) if len(numbers) == len(found) else None
-
-
-def _excerpt(node: object) -> str:
-    """What a JSON value is, in a few words."""
-    match node:
-        case None:
-            return "nothing"
-        case dict():
-            return "an object"
-        case list():
-            return f"a list of {len(node)} entries"
-    return f"{json.dumps(node, ensure_ascii=False):.80}"
-
-
-def _is_object(node: object) -> TypeGuard[dict[str, object]]:
-    return isinstance(node, dict)
-
-
-def _number(node: object) -> float | None:
-    """A JSON number as a double; None if it is none, or too large."""
-    # A truth value is an int to isinstance.
-    if type(node) not in (int, float):
-        return None
-    try:
-        return float(node)  # type: ignore[arg-type]  # int or float
-    except OverflowError:
-        return None

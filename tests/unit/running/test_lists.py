@@ -321,15 +321,15 @@ def _scenario(kind: str, **content: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "place", "expected"),
     [
-        (_scenario("int_list", value=[1, True]), "value", "a list of integers"),
-        (_scenario("double_list", value=[1, "x"]), "value", "a list of numbers"),
-        (_scenario("bool_list", value=[1]), "value", "a list of true and false"),
-        (_scenario("int_list", value=3), "value", "a list of integers"),
-        (_scenario("tensor_list", value=[]), "items", "a list of entries"),
+        (_scenario("int_list", value=[1, True]), "value[1]", "an integer"),
+        (_scenario("double_list", value=[1, "x"]), "value[1]", "a number"),
+        (_scenario("bool_list", value=[1]), "value[0]", "true or false"),
+        (_scenario("int_list", value=3), "value", "a list"),
+        (_scenario("tensor_list", value=[]), "items", "this key"),
         (
             _scenario("tensor_list", items=[{"kind": "none"}, {"kind": "int"}]),
             "items[1].value",
-            "an integer",
+            "this key",
         ),
     ],
 )

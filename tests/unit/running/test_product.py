@@ -104,15 +104,15 @@ AT = "methods[0].inputs[0]"
 @pytest.mark.parametrize(
     ("path", "value", "found"),
     [
-        (("version",), 2, "version: Input should be 1"),
-        (("profile",), None, "profile: Field required"),
-        (("profile",), 3, "profile: Input should be a valid string"),
-        (("emulator",), [1], "emulator[0]: Input should be a valid string"),
-        (("methods",), {}, "methods: Input should be a valid array"),
+        (("version",), 2, "version: expected 1, found 2"),
+        (("profile",), None, "profile: expected this key, found nothing"),
+        (("profile",), 3, "profile: expected a text, found 3"),
+        (("emulator",), [1], "emulator[0]: expected a text, found 1"),
+        (("methods",), {}, "methods: expected a list, found an object"),
         (
             ("methods", 0),
             [],
-            "methods[0]: Input should be an object",
+            "methods[0]: expected an object, found a list of 0 entries",
         ),
         (("methods", 0, "index"), 1, "method 0 is out of order"),
         ((*INPUT, "kind"), "x", f"{AT}.kind: unknown kind 'x'"),
@@ -125,14 +125,14 @@ AT = "methods[0].inputs[0]"
         (
             (*INPUT, "sizes"),
             [3, -4],
-            f"{AT}.sizes[1]: Input should be greater than or equal to 0",
+            f"{AT}.sizes[1]: expected 0 or more, found -4",
         ),
         (
             (*INPUT, "dim_order"),
             [0, 0],
             f"{AT}: sizes [2, 2] with dim order [0, 0]",
         ),
-        ((*INPUT, "dynamic"), 0, f"{AT}.dynamic: Input should be a valid boolean"),
+        ((*INPUT, "dynamic"), 0, f"{AT}.dynamic: expected true or false, found 0"),
     ],
 )
 def test_damage_is_reported(path: tuple[Any, ...], value: Any, found: str) -> None:
