@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from orchestrator.catalog import cmsis_nn
-from orchestrator.catalog.cmsis_nn import Backend, Convolution, DataType, Pair, Shape
+from orchestrator.catalog.cmsis_nn import Backend, DataType, Pair, Shape
+from orchestrator.catalog.expressions.cmsis_nn_functions import FUNCTIONS, Function
+from orchestrator.catalog.expressions.values import ExpressionError
 from orchestrator.errors import (
     Diagnostic,
     MemoryPlanError,
@@ -15,6 +16,9 @@ from orchestrator.errors import (
     UsageError,
     did_you_mean,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 COLUMNS = (
     *("function", "backend", "data_type", "input_nhwc", "filter_nhwc", "output_nhwc"),
@@ -59,72 +63,28 @@ class _Row:
             raise _RowError(f'{column} is "{self[column]}", not like {form}')
         return tuple(map(int, parts))
 
-    def number(self, column: str) -> int:
-        """One number."""
-        return self.numbers(column, 1)[0]
 
-    def shape(self, column: str) -> Shape:
-        """Sizes of images or of a filter."""
-        return Shape(*self.numbers(column, len(Shape._fields)))
-
-    def pair(self, column: str) -> Pair:
-        """A setting of rows and columns."""
-        return Pair(*self.numbers(column, len(Pair._fields)))
-
-    def convolution(self, *, output: bool = True, ch_mult: bool = False) -> Convolution:
-        """The geometry of a row; columns that do not matter may be empty."""
-        stride = self.pair("stride_hw")
-        if min(stride) < 1:
-            raise _RowError(f'stride_hw is "{self["stride_hw"]}", not 1 or more')
-        return Convolution(
-            input=self.shape("input_nhwc"),
-            filter=self.shape("filter_nhwc"),
-            output=self.shape("output_nhwc") if output else Shape(1, 1, 1, 1),
-            padding=self.pair("padding_hw"),
-            stride=stride,
-            dilation=self.pair("dilation_hw"),
-            ch_mult=self.number("ch_mult") if ch_mult else 1,
-        )
+_TYPES = {"s4": DataType.A8W4, "s8": DataType.A8W8, "s16": DataType.A16W8}
+"""By the ends of the names of functions in expressions."""
 
 
-_Size = Callable[[Backend, DataType, _Row], int]
-_8_BIT_WEIGHTS = (DataType.A8W8, DataType.A16W8)
-_FUNCTIONS: Mapping[str, tuple[tuple[DataType, ...], _Size]] = {
-    "convolve_wrapper_buffer_size": (
-        tuple(DataType),
-        lambda b, t, row: cmsis_nn.convolve_wrapper(b, t, row.convolution()),
-    ),
-    "depthwise_conv_wrapper_buffer_size": (
-        tuple(DataType),
-        lambda b, t, row: cmsis_nn.depthwise_conv_wrapper(
-            b, t, row.convolution(ch_mult=True)
-        ),
-    ),
-    "transpose_conv_buffer_size": (
-        (DataType.A8W8,),
-        lambda b, _, row: cmsis_nn.transpose_conv(b, row.convolution()),
-    ),
-    "transpose_conv_reverse_conv_buffer_size": (
-        (DataType.A8W8,),
-        lambda _b, _t, row: cmsis_nn.transpose_conv_reverse_conv(
-            row.convolution(output=False)
-        ),
-    ),
-    "fully_connected_buffer_size": (
-        _8_BIT_WEIGHTS,
-        lambda b, t, row: cmsis_nn.fully_connected(
-            b, t, rows=row.shape("filter_nhwc").c
-        ),
-    ),
-    "avgpool_buffer_size": (
-        _8_BIT_WEIGHTS,
-        lambda b, t, row: cmsis_nn.avgpool(b, t, channels=row.number("ch_src")),
-    ),
-    "svdf_buffer_size": (
-        (DataType.A8W8,),
-        lambda b, _, row: cmsis_nn.svdf(b, filters=row.shape("filter_nhwc").n),
-    ),
-}
+def _functions() -> dict[str, dict[DataType, Function]]:
+    """Functions of expressions by their names in CMSIS-NN's Python binding."""
+    found: dict[str, dict[DataType, Function]] = {}
+    for name, function in FUNCTIONS.items():
+        base, _, end = name.removeprefix("cmsis_nn.").rpartition("_")
+        found.setdefault(f"{base}_buffer_size", {})[_TYPES[end]] = function
+    return found
+
+
+_FUNCTIONS = _functions()
+
+
+def _item_count(parameter: str) -> int:
+    """4 sizes of an image, 2 settings of rows and columns, or 1 number."""
+    return {"nhwc": len(Shape._fields), "hw": len(Pair._fields)}.get(
+        parameter.rpartition("_")[2], 1
+    )
 
 
 def check_tables(tables: Mapping[str, str]) -> dict[str, int]:
@@ -217,10 +177,17 @@ def _bad(where: SourceSpan, problem: str) -> Diagnostic:
 def _differences(row: _Row, where: SourceSpan) -> list[Diagnostic]:
     """The difference of a row, if there is one. Raises _RowError."""
     function = row.choice("function", _FUNCTIONS)
-    types, size_of = _FUNCTIONS[function]
     backend = Backend[row.choice("backend", Backend.__members__)]
-    data_type = DataType(row.choice("data_type", types))
-    expected, found = row.number("bytes"), size_of(backend, data_type, row)
+    data_type = DataType(row.choice("data_type", _FUNCTIONS[function]))
+    (expected,) = row.numbers("bytes", 1)
+    size_of = _FUNCTIONS[function][data_type]
+    arguments = {
+        name: row.numbers(name, _item_count(name)) for name, _ in size_of.parameters
+    }
+    try:
+        found = size_of.call(backend, arguments)
+    except ExpressionError as error:
+        raise _RowError(str(error)) from None
     if expected == found:
         return []
     return [

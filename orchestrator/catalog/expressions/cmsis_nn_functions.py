@@ -34,7 +34,7 @@ def _convolution(arguments: Arguments) -> Convolution:
     """The convolution of some arguments; what is left out does not matter."""
     stride = Pair(*_items(arguments, "stride_hw", _PAIR))
     if min(stride) < 1:
-        raise ExpressionError(f"stride_hw is {list(stride)}")
+        raise ExpressionError(f"stride_hw is {list(stride)}, not 1 or more")
     return Convolution(
         input=_shape(arguments, "input_nhwc"),
         filter=_shape(arguments, "filter_nhwc"),

@@ -121,7 +121,7 @@ _FUNCTIONS: Final = (
         optional=True,
     ),
     _shape("without(tensor, dim)", shapes.without, _T, _N),
-    _shape("replaced(tensor, dim, size)", predicates.replaced, _T, _N, _N),
+    _shape("replaced(tensor, dim, size)", shapes.replaced, _T, _N, _N),
     _shape("permuted(tensor, dims)", shapes.permuted, _T, _L),
     _shape("squeezed(tensor, dims)", shapes.squeezed, _T, _L),
     _shape("unsqueezed(tensor, dim)", shapes.unsqueezed, _T, _N),
@@ -135,7 +135,7 @@ _FUNCTIONS: Final = (
     ),
     _shape("concatenated(tensors, dim)", shapes.concatenated, Kind.TENSORS, _N),
     _shape("indexed(tensor, indices)", shapes.indexed, _T, Kind.TENSORS),
-    _shape("grouped(tensor, shape)", predicates.grouped, _T, _L),
+    _shape("grouped(tensor, shape)", shapes.grouped, _T, _L),
     _shape(
         "pooled(tensor, kernel, stride, padding, dilation, ceil_mode)",
         shapes.pooled,

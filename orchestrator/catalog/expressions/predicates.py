@@ -262,12 +262,6 @@ def ends_with(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
     )
 
 
-def grouped(tensor: TensorFacts, shape: tuple[Number, ...]) -> tuple[Number, ...]:
-    """Sizes with 1 for the last ones, as many as `shape` has."""
-    kept = tensor.rank - len(shape)
-    return (*tensor.sizes[:kept], *[1] * (tensor.rank - kept))
-
-
 def splits(
     tensor: TensorFacts,
     outs: tuple[TensorFacts | None, ...],
@@ -311,12 +305,6 @@ def fills(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
             for a, b in pairs
         ]
     )
-
-
-def replaced(tensor: TensorFacts, dim: Number, size: Number) -> tuple[Number, ...]:
-    """Sizes with another one in a dimension."""
-    at = shapes.dimension(dim, tensor.rank)
-    return (*tensor.sizes[:at], size, *tensor.sizes[at + 1 :])
 
 
 def copies_to(target: TensorFacts, row: TensorFacts, index: Number) -> bool:

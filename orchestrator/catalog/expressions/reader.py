@@ -7,54 +7,156 @@ before any call is known; it can do nothing but compute.
 from __future__ import annotations
 
 import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
+from orchestrator.catalog.cmsis_nn import Backend
 from orchestrator.catalog.expressions.cmsis_nn_functions import FUNCTIONS
 from orchestrator.catalog.expressions.functions import PREDICATES
-from orchestrator.catalog.expressions.parts import (
-    ARITHMETIC,
-    DTYPES,
-    EQUAL,
-    KINDS,
-    LIMIT,
-    ORDER,
-    Call,
-    Numbers,
-    Numeric,
-    Part,
-    Truth,
-    constant,
-    known,
-    logic,
-    negative,
-)
-from orchestrator.catalog.expressions.syntax import shown, tree_of
 from orchestrator.catalog.expressions.values import (
     ACCEPTS,
     HELPERS,
+    ISAS,
     PROPERTIES,
     Changing,
     ExpressionError,
     Kind,
+    Number,
     Range,
     Undecided,
+    Value,
+    every,
+    same_number,
+    same_numbers,
     settled,
 )
 from orchestrator.catalog.scratch_arguments import is_scratch
+from orchestrator.core.dtype import DTYPE_GROUPS, ScalarType
+from orchestrator.core.operator import ArgKind
 from orchestrator.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orchestrator.catalog.cmsis_nn import Backend
     from orchestrator.catalog.expressions.cmsis_nn_functions import Function
-    from orchestrator.catalog.expressions.values import Helper, Number, Value
+    from orchestrator.catalog.expressions.values import Helper
     from orchestrator.core.operator import Argument, OpSchema
 
 RESULT = "result"
 """Name of the number that an operator returns."""
+
+_MAX_TEXT = 4000  # characters
+_MAX_DEPTH = 100
+_SHOWN_CHARACTERS = 60
+_LIMIT = 2**63
+
+Call = Mapping[str, Value]
+"""What is known of a call: its arguments by name, and `isa`."""
+Numeric = Callable[[Call], Number]
+Numbers = Callable[[Call], tuple[Number, ...]]
+Truth = Callable[[Call], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an expression: the kind of what it gives, and how."""
+
+    kind: Kind
+    run: Callable[[Call], Value]
+
+
+_KINDS = {
+    ArgKind.TENSOR: Kind.TENSOR,
+    ArgKind.TENSOR_LIST: Kind.TENSORS,
+    ArgKind.INT: Kind.NUMBER,
+    ArgKind.FLOAT: Kind.SCALAR,
+    ArgKind.SCALAR: Kind.SCALAR,
+    ArgKind.BOOL: Kind.TRUTH,
+    ArgKind.STRING: Kind.TEXT,
+    ArgKind.INT_LIST: Kind.NUMBERS,
+    ArgKind.FLOAT_LIST: Kind.SCALARS,
+}
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_ORDER: Mapping[type[ast.cmpop], Callable[[Number, Number], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def _same_scalar(a: Value, b: Value) -> bool:
+    first, second = settled(a), settled(b)
+    if isinstance(first, Range) or isinstance(second, Range):
+        return same_number(first, second)
+    return first == second
+
+
+_EQUAL: Mapping[Kind, Callable[..., bool]] = {
+    Kind.NUMBER: same_number,
+    Kind.NUMBERS: same_numbers,
+    Kind.SCALAR: _same_scalar,
+    Kind.ISA: operator.eq,
+    Kind.DTYPE: operator.eq,
+    Kind.TEXT: operator.eq,
+    Kind.TRUTH: operator.eq,
+}
+"""Kinds that can be compared."""
+
+
+def _known(call: Call, name: str) -> Value:
+    """An argument. Raises Undecided."""
+    if name not in call:
+        raise Undecided(f"{name} is known only when the program runs")
+    return call[name]
+
+
+_DTYPES: Mapping[str, Part] = {
+    **{d.name: Part(Kind.DTYPE, lambda _, d=d: d) for d in ScalarType},  # type: ignore[misc]  # mypy knows no types of defaults
+    **{
+        name: Part(Kind.DTYPES, lambda _, group=group: group)  # type: ignore[misc]
+        for name, group in DTYPE_GROUPS.items()
+    },
+}
+
+
+def _constant(node: ast.expr, value: object) -> Part:
+    """A literal."""
+    match value:
+        case bool():
+            return Part(Kind.TRUTH, lambda _: value)
+        case int() if value < _LIMIT:
+            return Part(Kind.NUMBER, lambda _: value)
+        case str():
+            if value not in tuple(ISAS):
+                names = ", ".join(ISAS)
+                raise ExpressionError(f'"{value}" is no ISA, known are {names}')
+            named = Backend(value)
+            return Part(Kind.ISA, lambda _: named)
+    raise ExpressionError(f"{_shown(node)} cannot be written here")
+
+
+def _negative(number: Numeric) -> Part:
+    """A number with the other sign."""
+    return Part(Kind.NUMBER, lambda call: -number(call))
+
+
+def _logic(truths: list[Truth], *, is_and: bool) -> Part:
+    """Whether all hold, or any; one that decides makes up for what is not known."""
+
+    def run(call: Call) -> bool:
+        return every([lambda t=t: t(call) is is_and for t in truths]) is is_and  # type: ignore[misc]  # mypy knows no types of defaults
+
+    return Part(Kind.TRUTH, run)
 
 
 @lru_cache(maxsize=4096)
@@ -71,7 +173,7 @@ def compiled(text: str, schema: OpSchema, gives: Kind) -> Callable[[Call], Value
             what is known only when the program runs, and `ExpressionError` if there is
             no result: the arguments do not fit what it computes.
     """
-    part = _Reader(schema).read(tree_of(text))
+    part = _Reader(schema).read(_tree_of(text))
     if part.kind is not gives:
         raise ExpressionError(f"it gives {part.kind}, not {gives}")
     return part.run
@@ -88,7 +190,7 @@ class _Reader:
         """A part of the expression, its kinds checked."""
         match node:
             case ast.Constant(value=value):
-                part = constant(node, value)
+                part = _constant(node, value)
             case ast.Name(id=name):
                 part = self._name(name)
             case ast.Attribute(value=tensor, attr=name):
@@ -106,7 +208,7 @@ class _Reader:
     def _of(self, node: ast.expr, kind: Kind) -> Callable[[Call], Value]:
         part = self.read(node)
         if part.kind is not kind and part.kind not in ACCEPTS.get(kind, ()):
-            raise ExpressionError(f"{shown(node)} is {part.kind}, not {kind}")
+            raise ExpressionError(f"{_shown(node)} is {part.kind}, not {kind}")
         return part.run
 
     def _number(self, node: ast.expr) -> Numeric:
@@ -121,32 +223,32 @@ class _Reader:
     def _operation(self, node: ast.expr) -> Part:
         match node:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                part = negative(self._number(operand))
+                part = _negative(self._number(operand))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 truth = self._truth(operand)
                 part = Part(Kind.TRUTH, lambda call: not truth(call))
-            case ast.BinOp(op=op, left=left, right=right) if type(op) in ARITHMETIC:
+            case ast.BinOp(op=op, left=left, right=right) if type(op) in _ARITHMETIC:
                 part = self._arithmetic(node, type(op), left, right)
             case ast.BoolOp(op=op, values=values):
                 truths = list(map(self._truth, values))
-                part = logic(truths, is_and=isinstance(op, ast.And))
+                part = _logic(truths, is_and=isinstance(op, ast.And))
             case ast.Compare(left=left, ops=ops, comparators=rights):
                 pairs = zip([left, *rights], ops, rights, strict=False)
                 each = [self._comparison(node, a, op, b) for a, op, b in pairs]
-                part = logic([cast("Truth", p.run) for p in each], is_and=True)
+                part = _logic([cast("Truth", p.run) for p in each], is_and=True)
             case ast.IfExp(test=test, body=yes, orelse=no):
                 part = self._choice(test, yes, no)
             case _:
-                raise ExpressionError(f"{shown(node)} cannot be written here")
+                raise ExpressionError(f"{_shown(node)} cannot be written here")
         return part
 
     def _name(self, name: str) -> Part:
         if name == "isa":
             return Part(Kind.ISA, lambda call: call["isa"])
-        if name not in self._arguments and name in DTYPES:
-            return DTYPES[name]
+        if name not in self._arguments and name in _DTYPES:
+            return _DTYPES[name]
         argument = self._argument(name)
-        kind = KINDS.get(argument.kind)
+        kind = _KINDS.get(argument.kind)
         if kind is None:
             raise ExpressionError(f"the argument {name} cannot be used here")
         if is_scratch(argument):
@@ -184,10 +286,10 @@ class _Reader:
         def run(call: Call) -> Number:
             found, place = items(call), index(call)
             if isinstance(place, Range):
-                raise Undecided(f"{shown(at)} is known only when the program runs")
+                raise Undecided(f"{_shown(at)} is known only when the program runs")
             if not -len(found) <= place < len(found):
                 raise ExpressionError(
-                    f"{shown(of)} has {len(found)} items, no item {place}"
+                    f"{_shown(of)} has {len(found)} items, no item {place}"
                 )
             return found[place]
 
@@ -208,15 +310,15 @@ class _Reader:
     def _arithmetic(
         self, node: ast.expr, op: type[ast.operator], left: ast.expr, right: ast.expr
     ) -> Part:
-        a, b, compute = self._number(left), self._number(right), ARITHMETIC[op]
+        a, b, compute = self._number(left), self._number(right), _ARITHMETIC[op]
 
         def run(call: Call) -> Number:
             try:
                 result = compute(a(call), b(call))
             except ZeroDivisionError as error:
-                raise ExpressionError(f"{shown(right)} is 0") from error
-            if isinstance(result, int) and abs(result) >= LIMIT:
-                raise ExpressionError(f"{shown(node)} does not fit 64 bits")
+                raise ExpressionError(f"{_shown(right)} is 0") from error
+            if isinstance(result, int) and abs(result) >= _LIMIT:
+                raise ExpressionError(f"{_shown(node)} does not fit 64 bits")
             return result
 
         return Part(Kind.NUMBER, run)
@@ -230,20 +332,20 @@ class _Reader:
             member = cast("Truth", self._membership(node, left, right).run)
             wanted = isinstance(op, ast.In)
             return Part(Kind.TRUTH, lambda call: member(call) is wanted)
-        if type(op) in ORDER:
+        if type(op) in _ORDER:
             small, large = (self._of(side, Kind.SCALAR) for side in (left, right))
-            order = ORDER[type(op)]
+            order = _ORDER[type(op)]
             return Part(
                 Kind.TRUTH,
                 lambda call: order(settled(small(call)), settled(large(call))),
             )
         if not isinstance(op, ast.Eq | ast.NotEq):
-            raise ExpressionError(f"{shown(node)} cannot be written here")
+            raise ExpressionError(f"{_shown(node)} cannot be written here")
         part = self.read(left)
-        same = EQUAL.get(part.kind)
+        same = _EQUAL.get(part.kind)
         if same is None:
             raise ExpressionError(
-                f"{shown(left)} is {part.kind}, it cannot be compared"
+                f"{_shown(left)} is {part.kind}, it cannot be compared"
             )
         other, equal = self._same_kind(right, part.kind), isinstance(op, ast.Eq)
         return Part(Kind.TRUTH, lambda call: same(part.run(call), other(call)) is equal)
@@ -260,19 +362,19 @@ class _Reader:
         part = self.read(left)
         if not isinstance(right, ast.List):
             if part.kind is not Kind.DTYPE:
-                raise ExpressionError(f"{shown(node)} cannot be written here")
+                raise ExpressionError(f"{_shown(node)} cannot be written here")
             dtypes = self._of(right, Kind.DTYPES)
             return Part(
                 Kind.TRUTH,
                 lambda call: part.run(call) in cast("frozenset[object]", dtypes(call)),
             )
-        same = EQUAL.get(part.kind)
+        same = _EQUAL.get(part.kind)
         if same is None:
             raise ExpressionError(
-                f"{shown(left)} is {part.kind}, it cannot be compared"
+                f"{_shown(left)} is {part.kind}, it cannot be compared"
             )
         items = [self._same_kind(item, part.kind) for item in right.elts]
-        return logic(
+        return _logic(
             [
                 lambda call, item=item: same(part.run(call), item(call))  # type: ignore[misc]  # mypy knows no types of defaults
                 for item in items
@@ -288,9 +390,9 @@ class _Reader:
                 if not self._argument(name).optional:
                     raise ExpressionError(f"the argument {name} is never None")
                 return Part(
-                    Kind.TRUTH, lambda call: (known(call, name) is None) is wanted
+                    Kind.TRUTH, lambda call: (_known(call, name) is None) is wanted
                 )
-        raise ExpressionError(f"{shown(node)} cannot be written here")
+        raise ExpressionError(f"{_shown(node)} cannot be written here")
 
     def _choice(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> Part:
         holds, part = self._truth(test), self.read(yes)
@@ -313,7 +415,7 @@ class _Reader:
     def _helper(self, helper: Helper, node: ast.Call) -> Part:
         count = len(node.args)
         if node.keywords or not helper.least <= count <= (helper.most or count):
-            raise ExpressionError(f"{shown(node)} is not {helper.form}")
+            raise ExpressionError(f"{_shown(node)} is not {helper.form}")
         more = count - len(helper.kinds)
         kinds = (*helper.kinds, *[helper.kinds[-1]] * more)
         parts = [
@@ -362,7 +464,31 @@ class _Reader:
 
 def _argument_of(call: Call, name: str, kind: Kind) -> Value:
     """An argument; where a truth value is wanted it must be known."""
-    value = known(call, name)
+    value = _known(call, name)
     if kind is Kind.TRUTH and isinstance(value, Changing):
         raise Undecided(f"{name} is known only when the program runs")
     return value
+
+
+def _tree_of(text: str) -> ast.expr:
+    """The syntax of an expression, not too large for what goes down recursively."""
+    if len(text) > _MAX_TEXT:
+        raise ExpressionError(f"it has more than {_MAX_TEXT} characters")
+    try:
+        with warnings.catch_warnings():  # of Python, about odd ways to write numbers
+            warnings.simplefilter("error")
+            tree = ast.parse(" ".join(text.split()), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ExpressionError("it is not an expression") from error
+    level: list[ast.AST] = [tree]
+    for _ in range(_MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise ExpressionError(f"it is nested more than {_MAX_DEPTH} levels deep")
+    return tree
+
+
+def _shown(node: ast.AST) -> str:
+    """A part of an expression as messages show it."""
+    text = ast.unparse(node)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

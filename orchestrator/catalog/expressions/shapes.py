@@ -129,6 +129,18 @@ def without(tensor: TensorFacts, dim: Number) -> Sizes:
     return tensor.sizes[:at] + tensor.sizes[at + 1 :]
 
 
+def replaced(tensor: TensorFacts, dim: Number, size: Number) -> Sizes:
+    """Sizes with another one in a dimension."""
+    at = dimension(dim, tensor.rank)
+    return (*tensor.sizes[:at], size, *tensor.sizes[at + 1 :])
+
+
+def grouped(tensor: TensorFacts, shape: Sizes) -> Sizes:
+    """Sizes with 1 for the last ones, as many as `shape` has."""
+    kept = tensor.rank - len(shape)
+    return (*tensor.sizes[:kept], *[1] * (tensor.rank - kept))
+
+
 def permuted(tensor: TensorFacts, dims: Sizes) -> Sizes:
     """Sizes in another order."""
     require(len(dims) == tensor.rank, f"{len(dims)} dimensions are named")

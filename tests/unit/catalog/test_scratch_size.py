@@ -222,7 +222,7 @@ def test_what_is_wrong_is_told_before_any_call(text: str, message: str) -> None:
         (
             "cmsis_nn.transpose_conv_reverse_conv_s8(input_nhwc=input.nhwc,"
             " filter_nhwc=input.nhwc, stride_hw=[0, 1])",
-            "stride_hw is [0, 1]",
+            "stride_hw is [0, 1], not 1 or more",
         ),
     ],
 )

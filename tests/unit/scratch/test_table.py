@@ -165,7 +165,7 @@ def test_wrong_columns(text: str, message: str) -> None:
         ),
         (
             CONV.replace(",1x1,1x1,1x1,", ",1x1,1x0,1x1,"),
-            'stride_hw is "1x0", not 1 or more',
+            "stride_hw is [1, 0], not 1 or more",
         ),
         (
             f'"{POOL}"',
