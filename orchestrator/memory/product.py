@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError, SourceSpan
 from orchestrator.memory.common_arena import share_arenas
-from orchestrator.memory.delegates import delegate_states, with_delegates
 from orchestrator.memory.plan import (
     CALLER_SECTION,
     Arena,
+    DelegateState,
     MemoryPlan,
     MethodMemory,
     ModelMemory,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from orchestrator.targets.regions import Pins
 
 SCALAR_BYTES = 8
+_STATE_WORD_BYTES = 8
 CODE_RESERVE_BYTES = 48 * 1024
 """Kept free in the first flash region for code when programs are placed."""
 RAM_RESERVE_BYTES = 1024
@@ -187,8 +188,49 @@ def method_state_bytes(
         + len(method.instructions) * instruction_bytes(pointer_bytes)
         + 4 * words
     )
-    return with_delegates(
+    return _with_delegates(
         size, method, pointer_bytes=pointer_bytes, delegates=delegates
+    )
+
+
+def _delegate_states(
+    method: Method, delegates: Mapping[str, int]
+) -> tuple[DelegateState, ...]:
+    """Of each part that a linked delegate runs, in the program's order."""
+    return tuple(
+        DelegateState(backend=d.backend, state_bytes=delegates[d.backend])
+        for d in method.delegates
+        if d.backend in delegates
+    )
+
+
+def _with_delegates(
+    size_bytes: int,
+    method: Method,
+    *,
+    pointer_bytes: int,
+    delegates: Mapping[str, int],
+) -> int:
+    """Size of a method state with handles and states of the method's delegates.
+
+    Args:
+        size_bytes: Without them.
+        method: Of the program.
+        pointer_bytes: Of the target.
+        delegates: State bytes of the delegates of the product, by backend. A product
+            without any knows nothing of the delegates of a method.
+
+    Source: `DelegateHandle` and `kDelegateStateAlignment` in
+    runtime/include/orch/delegate.h; layout in runtime/src/load_delegates.cpp.
+    """
+    if delegates:
+        size_bytes += len(method.delegates) * 4 * pointer_bytes
+    states = [delegates.get(d.backend, 0) for d in method.delegates]
+    if not any(states):
+        return size_bytes
+    return sum(
+        -(-part // _STATE_WORD_BYTES) * _STATE_WORD_BYTES
+        for part in (size_bytes, *states)
     )
 
 
@@ -254,7 +296,7 @@ def _method_memory(
         state_bytes=state_bytes,
         input_bytes=tuple(_value_bytes(method, i) for i in method.inputs),
         output_bytes=tuple(_value_bytes(method, i) for i in method.outputs),
-        delegates=delegate_states(method, delegates),
+        delegates=_delegate_states(method, delegates),
         caller_bytes=caller_bytes(method),
         scratch=tuple(need for need in scratch if need.method == method.name),
     )

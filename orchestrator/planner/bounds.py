@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,7 +14,11 @@ if TYPE_CHECKING:
 
 def peak_live_bytes(blocks: Iterable[Block]) -> int:
     """Most bytes that are live at one time."""
-    return _peak((b.first, b.last, b.size_bytes) for b in blocks)
+    changes: Counter[int] = Counter()
+    for block in blocks:
+        changes[block.first] += block.size_bytes
+        changes[block.last + 1] -= block.size_bytes
+    return max(accumulate(changes[time] for time in sorted(changes)), default=0)
 
 
 def least_bytes(blocks: Sequence[Block]) -> int:
@@ -31,16 +37,3 @@ def least_bytes(blocks: Sequence[Block]) -> int:
         size = sum(b.size_bytes for b in live)
         bound = max(bound, size + sum(padding) - max(padding))
     return bound
-
-
-def _peak(lives: Iterable[tuple[int, int, int]]) -> int:
-    """Greatest sum of sizes at a time; ends are inclusive."""
-    changes: dict[int, int] = {}
-    for first, last, size in lives:
-        changes[first] = changes.get(first, 0) + size
-        changes[last + 1] = changes.get(last + 1, 0) - size
-    live = peak = 0
-    for time in sorted(changes):
-        live += changes[time]
-        peak = max(peak, live)
-    return peak

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from orchestrator.planner.sections import Sections
+from orchestrator.planner.sections import Sections, indices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,14 +35,6 @@ class Conflicts:
         totals = [sum(blocks[i].size_bytes for i in indices(mask)) for mask in live]
         self.peak = [max(totals[f : t + 1]) for f, t in sections.spans]
         """Most bytes that are live while a block is."""
-
-
-def indices(mask: int) -> Iterator[int]:
-    """Set bits, lowest first."""
-    while mask:
-        bit = mask & -mask
-        mask ^= bit
-        yield bit.bit_length() - 1
 
 
 def _life(block: Block) -> int:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from orchestrator.planner.sections import Sections
+from orchestrator.planner.sections import Sections, indices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -177,7 +177,7 @@ class _Search:
     def everything(self) -> bool:
         """Whether all blocks fit."""
         slack = [
-            self.room - sum(self.size[r] for r in _bits(live)) for live in self.live
+            self.room - sum(self.size[r] for r in indices(live)) for live in self.live
         ]
         if any(free < 0 for free in slack):
             return False
@@ -260,7 +260,7 @@ class _Search:
         at, candidates = choice
         height = floor[at]
         tried = set()
-        for rank in _bits(candidates):
+        for rank in indices(candidates):
             first, last = self.first[rank], self.last[rank]
             alike = (first, last, self.exact[rank])
             if alike in tried or height + self.exact[rank] > self.capacity:
@@ -334,7 +334,7 @@ class _Search:
         """
         height, following = floor[at], _FAR
         here = self.live[low + at]
-        for rank in _bits(near):
+        for rank in indices(near):
             lowest = max(floor[self.first[rank] - low : self.last[rank] + 1 - low])
             following = min(following, lowest + self.size[rank])
             if lowest > height and here >> rank & 1:
@@ -383,11 +383,3 @@ def _masks(
         ends[t] |= ends[t - 1]
         begins[-t - 1] |= begins[-t]
     return live, begins, ends
-
-
-def _bits(mask: int) -> Iterator[int]:
-    """Ranks in a mask, lowest first."""
-    while mask:
-        bit = mask & -mask
-        mask ^= bit
-        yield bit.bit_length() - 1

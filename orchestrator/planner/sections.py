@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.planner.blocks import Block
 
@@ -50,3 +50,11 @@ def components(blocks: Sequence[Block], order: Sequence[int]) -> list[list[int]]
     for index in order:
         groups.setdefault(found[index], []).append(index)
     return [groups[g] for g in sorted(groups)]
+
+
+def indices(mask: int) -> Iterator[int]:
+    """Set bits, lowest first."""
+    while mask:
+        bit = mask & -mask
+        mask ^= bit
+        yield bit.bit_length() - 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from orchestrator.build import lockfile
 from orchestrator.cli.commands.reading import read_bytes
@@ -19,6 +20,7 @@ from orchestrator.errors import (
 )
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.program.reader import read_program
+from orchestrator.running.invalid import sentence_of
 from orchestrator.selection.extract import extract
 from orchestrator.shell.files import read_text_file
 
@@ -29,11 +31,16 @@ if TYPE_CHECKING:
     from orchestrator.cli.console import Console
 
 FACTS = "firmware.json"
-_DAMAGES = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+class _FirmwareFile(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    firmware: dict[StrictStr, StrictStr]
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Tell for each program whether it loads in the place of a model, and why not."""
+    """Check for each program whether it can replace a model, and why not."""
     firmware = _firmware(args.firmware)
     model = _model(firmware, args.model)
     found = [(path, _problems(firmware, path, model)) for path in args.programs]
@@ -64,7 +71,7 @@ def _problems(firmware: Firmware, path: Path, model: str) -> tuple[Diagnostic, .
     try:
         program = read_program(data, file=str(path))
     except ModelError as error:
-        return error.diagnostics  # the device refuses it as well
+        return error.diagnostics  # the device refuses it too
     states = {
         method.name: method_state_bytes(
             method,
@@ -84,7 +91,7 @@ def _problems(firmware: Firmware, path: Path, model: str) -> tuple[Diagnostic, .
 
 
 def _firmware(path: Path) -> Firmware:
-    """What is in the firmware of a lock or build folder."""
+    """The firmware that a lock or build folder describes."""
     file = path / FACTS if path.is_dir() else path
     try:
         text = read_text_file(file)
@@ -99,13 +106,14 @@ def _firmware(path: Path) -> Firmware:
         ) from error
     if path.is_dir():
         try:
-            facts = json.loads(text)["firmware"]
-            return read_firmware({str(k): str(v) for k, v in facts.items()})
-        except _DAMAGES as error:
-            raise _damaged(str(file), str(error) or type(error).__name__) from error
-    lock = lockfile.parse_lock(text, file=str(file))
+            facts = _FirmwareFile.model_validate_json(text).firmware
+        except ValidationError as error:
+            found = sentence_of(error.errors()[0])
+            raise _damaged(str(file), found) from error
+    else:
+        facts = dict(lockfile.parse_lock(text, file=str(file)).firmware)
     try:
-        return read_firmware(dict(lock.firmware))
+        return read_firmware(facts)
     except ValueError as error:
         raise _damaged(str(file), str(error)) from error
 
@@ -122,7 +130,7 @@ def _damaged(file: str, found: str) -> UsageError:
 
 
 def _model(firmware: Firmware, name: str | None) -> str:
-    """The model whose place is taken."""
+    """The model to replace."""
     models = list(dict.fromkeys(method.model for method in firmware.methods))
     if name is None and len(models) == 1:
         return models[0]
