@@ -1,4 +1,4 @@
-"""Kernels on offer: `functions.yaml` texts, and what their entries say of a call.
+"""Kernels on offer: `functions.yaml` texts, and what their entries require of a call.
 
 In: the YAML of kernel libraries. Out: a `Catalog` of kernels with their keys, the
 conditions on their arguments and the sizes of their scratch memory as expressions.

@@ -152,7 +152,7 @@ class EntryReader:
                     f'there is no source "{source}"',
                     item,
                     notes=(("expected", "a C++, C or assembler file of the library"),),
-                    hint="check the path; it is sought from the folder of this file",
+                    hint="check the path, relative to the folder of this file",
                 )
         named = (prefix + source for source, _ in found)
         sources = tuple(dict.fromkeys((*named, *library.sources)))
@@ -276,7 +276,7 @@ class EntryReader:
                 f"`scratch` of {name}: {error}",
                 node,
                 notes=(("found", text), ("schema", schema.text)),
-                hint="docs/scratch.md tells what such an expression may hold",
+                hint="docs/scratch.md describes such expressions",
             )
         return text
 
@@ -327,7 +327,7 @@ class EntryReader:
                     f"`requires`: {error}",
                     item,
                     notes=(("found", text), ("schema", schema.text)),
-                    hint="docs/kernels.md says what a condition may hold",
+                    hint="docs/kernels.md describes conditions",
                 )
             else:
                 texts.append(text)

@@ -23,7 +23,7 @@ class LibraryText:
         text: Its text.
         folder: Folder of the file in the library, POSIX; "" if that is the library's.
         sources: Files compiled with every kernel, relative to the library's folder.
-        files: Every file the library has; None if nobody looked.
+        files: Every file the library has; None if unknown.
     """
 
     name: str

@@ -39,7 +39,7 @@ def missing_size(kernel: Kernel) -> Diagnostic:
         message=f"nothing says how much scratch memory {kernel.operator} needs",
         where=entry_of(kernel),
         notes=(("found", f"{', '.join(names)} in {kernel.schema.text}"),),
-        hint="add `scratch` to this entry, docs/scratch.md tells how",
+        hint="add `scratch` to this entry, see docs/scratch.md",
     )
 
 

@@ -222,7 +222,7 @@ class _Check:
                 f"{what} is {needs - has} bytes short",
                 ("needs", f"{needs} bytes"),
                 ("found", f"{has} bytes in the firmware"),
-                hint="build firmware with this program; its size can not be changed"
+                hint="build firmware with this program; its size cannot be changed"
                 " over the air",
             )
 
@@ -237,7 +237,7 @@ class _Check:
         for memory_id in sorted(used):
             has = (0, *place.arena_bytes, *(0,) * memory_id)[memory_id]
             needs = method.arena_bytes[memory_id]
-            # The device asks for an arena that is there, also for one of no bytes.
+            # The device requires an arena to exist even if it is empty.
             if needs > has or memory_id > len(place.arena_bytes):
                 yield short(f"arena {memory_id}", needs, has)
 
@@ -270,7 +270,7 @@ class _Check:
             if has.get(name, needs) != needs:
                 yield self._problem(
                     "other-data",
-                    f'the data "{name}" is not that of the firmware',
+                    f'the data "{name}" differs from that of the firmware',
                     ("found", needs),
                     ("expected", has[name]),
                     hint="build firmware with this program and its data",
@@ -349,7 +349,7 @@ class _Check:
                 )
 
     def _fixed_arguments(self, instruction: int) -> frozenset[int]:
-        """Positions of arguments that the device refuses to have written."""
+        """Positions of arguments that the device protects from writes."""
         found = set()
         args = self._method.instructions[instruction].args  # type: ignore[union-attr]  # of a kernel call
         for position, arg in enumerate(args):
@@ -425,7 +425,7 @@ class _Check:
             for expected, found, what in notes:
                 yield self._problem(
                     "other-interface",
-                    f"the {what} is not that of the API",
+                    f"the {what} differs from the API",
                     ("found", found),
                     ("expected", expected),
                     hint="export the program with the inputs and outputs that the"
@@ -458,7 +458,7 @@ def _ports(
 def _port(method: Method, value: Value, *, is_caller: bool = False) -> str:
     if isinstance(value, TENSOR_LISTS):
         items = (method.values[i] if i >= 0 else NoneValue() for i in value.items)
-        # The device tells no list of tensors from one that may have None.
+        # To the device, a list of tensors and one that may have None are the same.
         return f"tensor list of ({', '.join(_port(method, item) for item in items)})"
     if not isinstance(value, TensorValue):
         return port_text(kind_name(type(value)))

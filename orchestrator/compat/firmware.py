@@ -50,7 +50,7 @@ class FirmwareMethod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelRule:
-    """What the kernels of an operator demand of calls, besides their table entries.
+    """What the kernels of an operator require of calls, beyond their table entries.
 
     Args:
         schema: Of the operator; expressions and conditions name its arguments.

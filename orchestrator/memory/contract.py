@@ -1,4 +1,4 @@
-"""What a lock says of memory: the plan, and what scratch memory it was made for."""
+"""Memory in a lock: the plan, and the scratch memory that it was made for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def memory_facts(
 
     Args:
         plan: Of the product.
-        isa: For which kernels were asked how much scratch memory they need.
+        isa: For which the scratch sizes were computed.
         library: Identity of a kernel library: its version, or a digest.
     """
     found = {}

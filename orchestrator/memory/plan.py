@@ -47,7 +47,7 @@ class Arena:
         peak_live_bytes: Most bytes that are in use at once.
         shared: Methods that have this block in common, in the program's order; empty
             for a method's own. It counts as the first one's.
-        file_bytes: What the program asked for, where the arena was planned afresh.
+        file_bytes: Size in the program, where the arena was planned again.
         planner: What found the offsets then.
         common: Where it lies in a block that methods have in common, if it does.
     """
@@ -92,7 +92,7 @@ class DelegateState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodMemory:
-    """What one method of one model needs in RAM, besides the stack.
+    """What one method of one model needs in RAM, apart from the stack.
 
     Args:
         arenas: Planned arenas in order of their memory id; empty ones included.
@@ -190,7 +190,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPlan:
-    """Every byte of RAM the product needs besides the stack, and its program flash.
+    """Every byte of RAM the product needs apart from the stack, and its program flash.
 
     `placements` is empty for hosts, which have no memory map.
     """

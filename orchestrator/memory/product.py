@@ -85,7 +85,7 @@ def plan_memory(
         scratch: By model, of its calls.
         concurrency: Whether methods may run at the same time.
         kept: By model and method, memory ids of the arenas that it keeps something
-            in; else the program tells.
+            in; by default, found from the program.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -392,7 +392,7 @@ def _place(
     free = {r.name: r.size_bytes for r in board.regions}
     flash = [r.name for r in board.regions if r.kind == "flash"]
     ram = [r.name for r in board.regions if r.kind == "ram"]
-    # Of a single flash the linker tells exactly whether it is large enough; of the
+    # Whether a single flash is large enough, the linker knows exactly; of the
     # boards we have, none is so small that it would matter.
     reserve = not board.is_own or len(flash) > 1
     free[flash[0]] -= CODE_RESERVE_BYTES if reserve else 0

@@ -44,13 +44,13 @@ def plan_blocks(
     Args:
         blocks: In any order: it does not show in the offsets.
         planner: `best` also searches, `greedy` does not.
-        capacity_bytes: A plan that fits is good enough; None asks for the smallest.
-        at_most: A plan that is known; it is kept unless a smaller one is found.
+        capacity_bytes: A plan that fits is good enough; None requests the smallest.
+        at_most: A plan to start from; it is kept unless a smaller one is found.
         rounds: Nodes per strategy of the search, see `ROUNDS`.
 
     Returns:
         The smallest plan found. It may be greater than the capacity: then
-        `least_bytes` tells whether that is proven to be too little.
+        `least_bytes` shows whether the capacity is proven to be too small.
     """
     order = sorted(
         (i for i, block in enumerate(blocks) if block.size_bytes),
@@ -121,7 +121,7 @@ class _Part:
     def try_search(self, enough: int, rounds: Sequence[int], *, minimise: bool) -> None:
         """Search for a plan that is small enough, or else for the smallest.
 
-        The whole effort goes to the target that was asked for. What lies between it and
+        The whole effort goes to the requested target. What lies between it and
         the best plan is bisected with less.
         """
         if self._meets(enough, rounds) or not minimise:

@@ -65,7 +65,7 @@ class ArenaFacts:
         memory_id: By which tensors name it.
         size_bytes: Of the arena now.
         lower_bound_bytes: Most bytes that are needed at one time.
-        file_bytes: What the program asked for; None if it has no such arena.
+        file_bytes: Size in the program; None if it has no such arena.
         planner: What found the offsets; `file` where those of the program stayed.
     """
 

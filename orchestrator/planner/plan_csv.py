@@ -61,7 +61,7 @@ def read_blocks(text: str, *, file: str) -> tuple[Block, ...]:
     except csv.Error as error:
         at = SourceSpan(file=file, line=rows.line_num)
         raise _wrong(
-            "this is no CSV", at, ("found", str(error)), "write one block per line"
+            "invalid CSV", at, ("found", str(error)), "write one block per line"
         ) from error
     if columns is None:
         raise _wrong(
@@ -108,7 +108,7 @@ def _block(columns: list[str], row: list[str], at: SourceSpan) -> Block:
         digits = cell.removeprefix("-")
         if not (digits.isascii() and digits.isdigit() and len(digits) <= len("1" * 18)):
             raise _wrong(
-                f"{column} is no whole number",
+                f"{column} is not a whole number",
                 at,
                 ("found", f'"{cell}"'),
                 "write decimal digits only",
@@ -134,7 +134,7 @@ def _block(columns: list[str], row: list[str], at: SourceSpan) -> Block:
     alignment = number("alignment", 1) if "alignment" in cells else 1
     if alignment & (alignment - 1):
         raise _wrong(
-            "alignment is no power of two",
+            "alignment is not a power of two",
             at,
             ("found", str(alignment)),
             "write 1, 2, 4, 8, 16 or a greater power of two",

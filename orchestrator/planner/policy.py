@@ -1,4 +1,4 @@
-"""How memory is planned: what a profile can say of it."""
+"""How memory is planned: the choices of a profile."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a plan of memory is right, checked without any code of the planner.
 
 The check sweeps time: it knows at each moment which address ranges are in use, and
-refuses one that is already taken. It believes nothing the plan says of itself.
+rejects one that is already taken. It trusts nothing in the plan but offsets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_plan(blocks: Sequence[Block], plan: BlockPlan) -> tuple[str, ...]:
-    """Tell what is wrong with a plan; nothing if it is right.
+    """What is wrong with a plan; nothing if it is right.
 
     Args:
         blocks: What was to be planned.

@@ -85,7 +85,7 @@ class OutputResult:
         call: 0-based position of the call.
         output: 0-based position of the output.
         value: What came out.
-        port: What the product says of it.
+        port: Its port in the product.
         comparison: None if nothing was expected.
     """
 
@@ -165,7 +165,7 @@ def _compare_arrays(
 def _compare_lists(
     got: ListValue, want: ListValue, port: Port, tolerance: Tolerance
 ) -> Comparison:
-    """Lists of numbers as arrays; of tensors one by one, told of together."""
+    """Lists of numbers as arrays; lists of tensors item by item, reported together."""
     if len(got.items) != len(want.items):
         return _different(got, want)
     if got.kind is not ValueKind.TENSOR_LIST:

@@ -47,7 +47,7 @@ class RunCosts:
         passes: Runs of all calls of which these are medians; 1 for exact counts.
         runs: Calls of methods.
         instructions: Those that call kernels, by method and index.
-        executor: What the runs took besides.
+        executor: What the runs took apart from kernels.
         loads: How often a method was loaded.
         load: What that took; no part of the runs.
     """

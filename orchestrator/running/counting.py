@@ -1,4 +1,4 @@
-"""Exact counts of executed instructions: what the QEMU plugin is told, and tells.
+"""Exact counts of executed instructions: input and output of the QEMU plugin.
 
 `runtime/tools/count_instructions.c` is the plugin; it documents both.
 """
@@ -46,7 +46,7 @@ class CountPlan:
     Args:
         executor: Address and size in bytes of `orch::execute`.
         tables: Per method.
-        functions: Addresses of functions whose calls are counted besides.
+        functions: Addresses of functions whose calls are counted too.
     """
 
     executor: tuple[int, int]

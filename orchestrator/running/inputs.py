@@ -114,7 +114,7 @@ def command_line_call(  # one per option, all named
         if len(texts) != len(ports):
             problems.add(
                 option,
-                f"the method {found} has another number of {_SIDES[option]}s",
+                f"wrong number of {_SIDES[option]}s for method {found}",
                 found=str(len(texts)),
                 expected=str(len(ports)) + "".join(f", {stored_as(p)}" for p in ports),
                 hint=f"give {option} once for each, in the order of the method",
@@ -184,7 +184,7 @@ def find_method(
 
 
 def check_input(value: RunValue, port: Port, at: str, problems: Problems) -> None:
-    """Note whatever keeps a value from being given to an input."""
+    """Note why a value does not fit an input, if it does not."""
     misfit = input_misfit(value, port)
     if misfit is not None:
         problems.add(
@@ -215,7 +215,7 @@ def read_array(
     except OSError as error:
         problems.add(
             at,
-            "the file cannot be read",
+            "cannot read the file",
             found=f"{path}: {error.strerror or error}",
             expected=f"a .npy file with {expected}",
         )
@@ -241,7 +241,7 @@ def _read_value(  # noqa: PLR0911  # one per kind
         if number is None:
             problems.add(
                 at,
-                f"this is neither a file nor a value of kind {expected}",
+                f"neither a file nor a value of kind {expected}",
                 found=text,
                 expected=f"{_NUMBERS[port.kind]}, or a .npy file with one element",
             )
@@ -256,7 +256,7 @@ def _read_value(  # noqa: PLR0911  # one per kind
 def _none(text: str, at: str, problems: Problems) -> RunValue | None:
     if text == "none":
         return OtherValue(ValueKind.NONE)
-    problems.add(at, "this is no value of kind none", found=text, expected="none")
+    problems.add(at, "not a value of kind none", found=text, expected="none")
     return None
 
 
@@ -273,7 +273,7 @@ def _read_list(
     else:
         problems.add(
             at,
-            "the list has another length than the method takes",
+            "the list has the wrong length for this method",
             found=str(len(texts)),
             expected=stored_as(port),
         )

@@ -153,7 +153,7 @@ def _read(data: bytes) -> Array:
     name = _NAMES.get(dtype.newbyteorder("<").str)
     if name is None:
         raise _NpyError(
-            "the .npy file holds elements of a type that no tensor has",
+            "unsupported dtype in the .npy file",
             found=f"{dtype.str}",
             expected=", ".join(_NAMES.values()),
             hint="convert the array with astype before it is saved",
@@ -162,7 +162,7 @@ def _read(data: bytes) -> Array:
     size_bytes = prod(shape) * dtype.itemsize
     if len(data) - start != size_bytes:
         raise _NpyError(
-            "the .npy file does not have the size its header asks for",
+            "the size of the .npy file does not match its header",
             found=f"{len(data) - start} bytes of elements",
             expected=f"{size_bytes} for {name} {list(shape)}",
         )
@@ -174,7 +174,7 @@ def _read(data: bytes) -> Array:
         raise _damaged(str(error)) from None
     if name == "bool" and (wrong := data[start:].translate(None, b"\0\1")):
         raise _NpyError(
-            "the .npy file has a truth value that is neither true nor false",
+            "invalid bool in the .npy file",
             found=f"byte {wrong[0]}",
             expected="0 or 1",
         )
@@ -191,7 +191,7 @@ def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], i
         version = npy.read_magic(file)
     except ValueError:
         raise _NpyError(
-            "the file is no .npy file",
+            "not a .npy file",
             found=f"{len(data)} bytes, beginning with {data[:8]!r}",
             expected=f"{npy.magic(1, 0)!r}",
         ) from None
@@ -203,7 +203,7 @@ def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], i
     }
     if version not in readers:
         raise _NpyError(
-            "the .npy file has an unknown format version",
+            "unknown format version of the .npy file",
             found=".".join(map(str, version)),
             expected="1.0, 2.0 or 3.0",
         )

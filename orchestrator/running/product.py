@@ -296,7 +296,7 @@ def read_product(text: str, *, file: str = "product.json") -> Product:
         raise UsageError(
             Diagnostic(
                 code="bad-product",
-                message="the description of the built product cannot be read",
+                message="cannot read the description of the built product",
                 where=SourceSpan(file=file),
                 notes=(("found", sentence_of(error.errors()[0])),),
                 hint="run `orchestrator build` for the profile again",

@@ -32,7 +32,7 @@ REQUEST_MAGIC: Final = 0x3151524F
 RESPONSE_MAGIC: Final = 0x3153524F
 """The text `ORS1`."""
 TRACED_MAGIC: Final = 0x3154524F
-"""The text `ORT1`: a product with trace hooks tells how long everything took."""
+"""The text `ORT1`: the response of a product with trace hooks, with times."""
 FRESH: Final = 1
 """Flag of a call: forget all loaded methods first."""
 _NOT_LOADED: Final = 0xFFFFFFFF
@@ -69,15 +69,15 @@ class DeviceError(IntEnum):
 _MEANINGS: Final = {
     DeviceError.Ok: "success",
     DeviceError.InvalidProgram: "the program is damaged",
-    DeviceError.UnsupportedProgram: "the program uses what the runtime does not have",
+    DeviceError.UnsupportedProgram: "the runtime does not support the program",
     DeviceError.OperatorMissing: "an operator of the program is not linked",
-    DeviceError.DtypeNotSelected: "an operator is linked without a dtype it is given",
+    DeviceError.DtypeNotSelected: "an operator is linked without a dtype it gets",
     DeviceError.DelegateMissing: "a delegate of the program is not linked",
     DeviceError.NotFound: "there is no such method, input or output",
     DeviceError.StateTooSmall: "the block for the method state is too small",
     DeviceError.ArenaTooSmall: "an arena is missing or smaller than planned",
     DeviceError.Misaligned: "a block is not aligned as required",
-    DeviceError.InvalidArgument: "a kernel refused a shape, an index or a value",
+    DeviceError.InvalidArgument: "a kernel rejected a shape, an index or a value",
     DeviceError.ShapeTooLarge: "a tensor would grow past its planned size",
     DeviceError.NotSupported: "a kernel has no code for its arguments",
     DeviceError.InstructionLimit: "too many instructions ran",
@@ -106,7 +106,7 @@ class CallTrace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
-    """What the firmware says of one call.
+    """The firmware's response to one call.
 
     Args:
         error: Anything but `Ok` ends the run.
@@ -164,7 +164,7 @@ def encode_request(calls: Sequence[Call]) -> bytes:
 def _wrong_count(number: int, call: Call) -> Diagnostic:
     return Diagnostic(
         code="bad-input",
-        message="the call has another number of inputs than its method",
+        message="the call has the wrong number of inputs for its method",
         notes=(
             ("at", f"call {number} of {call.method}"),
             ("found", str(len(call.inputs))),

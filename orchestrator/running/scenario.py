@@ -144,8 +144,8 @@ def read_scenario(
         read_bytes: Reads the files it names.
 
     Raises:
-        UsageError: All problems at once (`bad-scenario`, `bad-npy`); values of a call
-            are looked at once the call has the right form.
+        UsageError: All problems at once (`bad-scenario`, `bad-npy`); the values
+            of a call are read once its form is right.
     """
     try:
         document = json.loads(text)
@@ -154,7 +154,7 @@ def read_scenario(
         raise UsageError(
             Diagnostic(
                 code="bad-scenario",
-                message="the scenario is no JSON text",
+                message="the scenario is not valid JSON",
                 where=SourceSpan(file=file, line=line),
                 notes=(("found", str(error)),),
                 hint="a scenario is an object with runs and tolerance",
@@ -227,7 +227,7 @@ class _Reader:
         if len(entries) != len(ports):
             self.problems.add(
                 at,
-                "the call has another number of values than its method",
+                "the call has the wrong number of values for its method",
                 found=str(len(entries)),
                 expected=str(len(ports)) + "".join(f", {stored_as(p)}" for p in ports),
             )
@@ -276,7 +276,7 @@ class _Reader:
                 hint = f'store bfloat16 with "stored_as": "{_BIT_PATTERNS}"'
             self.problems.add(
                 f"{at}.dtype",
-                "the file has another dtype than the scenario says",
+                "the dtype of the file differs from the scenario",
                 found=f"{path}: {item}",
                 expected=str(stored_dtype),
                 hint=hint,
@@ -284,7 +284,7 @@ class _Reader:
         if entry.shape not in (None, list(item.shape)):
             self.problems.add(
                 f"{at}.shape",
-                "the file has another shape than the scenario says",
+                "the shape of the file differs from the scenario",
                 found=f"{path}: {item}",
                 expected=f"{entry.shape}",
             )

@@ -131,7 +131,7 @@ def parse_status(text: str) -> DeviceError:
     raise UsageError(
         Diagnostic(
             code="unknown-status",
-            message=f"{text} is no status of the runtime",
+            message=f"{text} is not a status of the runtime",
             notes=(("expected", f"0 to {max(DeviceError)}, or {', '.join(names)}"),),
             hint=did_you_mean(text, names) or "docs/runtime.md lists them",
         )
@@ -156,7 +156,7 @@ def find_place(
         programs: By model name.
         model: None if only one has such a method.
         method: None if there is only one.
-        instruction: As the device tells it; None if it tells none.
+        instruction: From the device; None if it reported none.
         linked: By name of a model that passes changed, or that is prelinked: its
             methods in the program's order.
 
@@ -180,7 +180,7 @@ def find_place(
         raise UsageError(
             Diagnostic(
                 code="unknown-method",
-                message="the status can be of several methods"
+                message="several methods match"
                 if found
                 else "the product has no method",
                 notes=tuple(("one of", place.text) for place in found),
@@ -307,7 +307,7 @@ def explain_status(
             )
         case DeviceError.InvalidArgument if operator:
             remedy = (
-                f"see what {operator} is given there: an index in a tensor, or sizes"
+                f"check the arguments of {operator}: an index in a tensor, or sizes"
                 " that do not fit each other"
             )
         case _:
@@ -340,7 +340,7 @@ _REMEDIES: Final = {
     " and build the firmware again",
     DeviceError.DelegateMissing: "link the delegate with [[delegates]] and build the"
     " firmware again, or export the program without it",
-    DeviceError.NotFound: "ask for a method, input or output that the program has;"
+    DeviceError.NotFound: "use a method, input or output that the program has;"
     " `orchestrator inspect` lists them",
     DeviceError.Misaligned: "place programs and arenas at multiples of 16 bytes, method"
     " states of 8: see the linker script",

@@ -159,7 +159,7 @@ def input_misfit(  # noqa: PLR0911  # one per reason
         )
     if kind_of(value) is not port.kind:
         return Misfit(
-            message="the input is of another kind than the method takes",
+            message="the input has the wrong kind for this method",
             found=describe(value),
             expected=stored_as(port),
         )
@@ -188,7 +188,7 @@ def _list_misfit(value: ListValue, port: Port) -> Misfit | None:
     """A list of tensors; what is None in the program stays None."""
     if len(value.items) != len(port.items):
         return Misfit(
-            message="the list has another length than the method takes",
+            message="the list has the wrong length for this method",
             found=describe(value),
             expected=stored_as(port),
         )
@@ -226,14 +226,14 @@ def _array_misfit(value: Array, port: Port) -> Misfit | None:
         if port.dtype is ScalarType.BFloat16:
             hint = "save the bit patterns: tensor.view(torch.uint16).numpy()"
         return Misfit(
-            message="the array has another dtype than the method takes",
+            message="the array has the wrong dtype for this method",
             found=str(value),
             expected=stored_as(port),
             hint=hint,
         )
     if not sizes_fit(value.shape, port):
         return Misfit(
-            message="the array has another shape than the method takes",
+            message="the array has the wrong shape for this method",
             found=str(value),
             expected=stored_as(port),
         )

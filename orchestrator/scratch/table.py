@@ -168,9 +168,9 @@ def _wrong_header(header: list[str]) -> str:
 def _bad(where: SourceSpan, problem: str) -> Diagnostic:
     return Diagnostic(
         code="bad-scratch-table",
-        message=f"{where.file} is no table of scratch sizes: {problem}",
+        message=f"{where.file} is not a table of scratch sizes: {problem}",
         where=where,
-        hint="docs/scratch.md tells what such a table holds",
+        hint="docs/scratch.md describes such tables",
     )
 
 
@@ -200,6 +200,6 @@ def _differences(row: _Row, where: SourceSpan) -> list[Diagnostic]:
                 ("expected", f"{expected} bytes, as the table says"),
             ),
             hint="a CMSIS-NN of this table needs sizes of its own: write expressions"
-            " in its functions.yaml, docs/scratch.md tells how",
+            " in its functions.yaml, see docs/scratch.md",
         )
     ]

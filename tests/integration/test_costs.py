@@ -130,7 +130,7 @@ def test_passes_are_of_a_profile(w: Workspace) -> None:
     done = w.run("run", "--json", "--passes", "2", "--scenario", str(SCENARIO))
     assert done.code == 2
     (problem,) = json.loads(done.out)["diagnostics"]
-    assert problem["message"] == "--passes is of --profile, which is missing"
+    assert problem["message"] == "--passes requires --profile"
 
 
 def test_hooks_see_every_instruction_in_the_order_of_the_program(

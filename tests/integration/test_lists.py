@@ -201,7 +201,7 @@ def test_fixed_inputs_take_their_value_only(
             f"   = at: runs[0].inputs[{index}]\n"
             f"   = found: {found}\n   = expected: {expected}\n"
         ) in said
-    assert "item 1: the input is of another kind than the method takes" in said
+    assert "item 1: the input has the wrong kind for this method" in said
 
 
 def test_command_line_gives_every_kind(
@@ -227,7 +227,7 @@ def test_command_line_gives_every_kind(
     assert said.out.count(" ok\n") == 11
     arguments[1] = arguments[1].rpartition(",")[0]
     assert product.run("run", "--method", "forward", *arguments) == 2
-    assert "the list has another length" in capsys.readouterr().err
+    assert "the list has the wrong length" in capsys.readouterr().err
 
 
 APPLICATION = """\

@@ -120,7 +120,7 @@ def test_a_kernel_without_a_size_is_an_error(
             " cortex_m::quantized_conv2d.out needs\n"
             f"  --> {functions}:1\n"
             f"   = found: scratch in {SCHEMAS['quantized_conv2d']}\n"
-            "   hint: add `scratch` to this entry, docs/scratch.md tells how\n"
+            "   hint: add `scratch` to this entry, see docs/scratch.md\n"
         )
 
 
@@ -163,7 +163,7 @@ def test_a_table_that_differs(
         "   = found: 0 bytes, which is what Orchestrator computes\n"
         "   = expected: 1 bytes, as the table says\n"
         "   hint: a CMSIS-NN of this table needs sizes of its own: write expressions in"
-        " its functions.yaml, docs/scratch.md tells how\n"
+        " its functions.yaml, see docs/scratch.md\n"
     )
 
 

@@ -66,6 +66,6 @@ def refusal(
 
 @lru_cache(maxsize=1024)
 def named_arguments(text: str, schema: OpSchema) -> tuple[str, ...]:
-    """Arguments that a condition speaks of, in the schema's order."""
+    """Arguments that a condition names, in the schema's order."""
     names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     return tuple(a.name for a in schema.arguments if a.name in names)

@@ -54,7 +54,7 @@ _SHOWN_CHARACTERS = 60
 _LIMIT = 2**63
 
 Call = Mapping[str, Value]
-"""What is known of a call: its arguments by name, and `isa`."""
+"""Facts of a call: its arguments by name, and `isa`."""
 Numeric = Callable[[Call], Number]
 Numbers = Callable[[Call], tuple[Number, ...]]
 Truth = Callable[[Call], bool]
@@ -161,7 +161,7 @@ def _logic(truths: list[Truth], *, is_and: bool) -> Part:
 
 @lru_cache(maxsize=4096)
 def compiled(text: str, schema: OpSchema, gives: Kind) -> Callable[[Call], Value]:
-    """An expression as a function of what is known of a call.
+    """An expression as a function of the facts of a call.
 
     Args:
         text: The expression.

@@ -175,7 +175,7 @@ class Changing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorFacts:
-    """What is known of a tensor.
+    """Facts of a tensor.
 
     Args:
         dtype: Element type.

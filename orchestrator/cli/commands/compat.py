@@ -122,7 +122,7 @@ def _damaged(file: str, found: str) -> UsageError:
     return UsageError(
         Diagnostic(
             code="no-firmware",
-            message=f"{file} does not say what the firmware has",
+            message=f"{file} does not describe a firmware",
             notes=(("found", found),),
             hint="build the product again with this version of Orchestrator",
         )
@@ -141,7 +141,7 @@ def _model(firmware: Firmware, name: str | None) -> str:
             code="unknown-model" if name else "model-needed",
             message=f'the firmware has no model "{name}"'
             if name
-            else "the firmware has not exactly one model",
+            else "the firmware does not have exactly one model",
             notes=(("found", ", ".join(models) or "no models"),),
             hint=(did_you_mean(name, models) if name else "")
             or "name one with --model",

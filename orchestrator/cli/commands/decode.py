@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Tell what a status means, where it comes from and what to do."""
+    """Explain what a status means, where it comes from and what to do."""
     error = parse_status(args.code)
     found = explained(
         Pipeline(load(args.from_profile), BuildOptions()),

@@ -30,7 +30,7 @@ def explained(
         error: The status.
         model: Name of the model; None if only one has such a method.
         method: Name of the method; None if there is only one.
-        instruction: As the device tells it; None if it tells none.
+        instruction: From the device; None if it reported none.
 
     Raises:
         OrchestratorError: The profile cannot be built, or there is nothing of that

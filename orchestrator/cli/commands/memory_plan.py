@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Plan, verify, write what was asked for, and tell how good the plan is."""
+    """Plan, verify, write the requested files, and report how good the plan is."""
     blocks = read_blocks(
         read_text(args.file, wanted="a CSV file of blocks: id,lower,upper,size"),
         file=str(args.file),
@@ -36,10 +36,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
         raise OrchestratorError(
             Diagnostic(
                 code="internal-error",
-                message="this is a bug of ours: the plan is wrong",
+                message="internal error, please report it: the memory plan is wrong",
                 where=SourceSpan(file=str(args.file)),
                 notes=tuple(("found", problem) for problem in problems),
-                hint="please report it with that file",
+                hint="add this file to the report",
             )
         )
     if args.capacity is not None and plan.size_bytes > args.capacity:
@@ -71,7 +71,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _too_small(plan: BlockPlan, capacity_bytes: int, file: str) -> Diagnostic:
-    """Why there is no plan: none exists, or none was found."""
+    """Why there is no plan: none exists, or the search found none."""
     least = plan.least_bytes
     if plan.peak_live_bytes > capacity_bytes:
         why = f"impossible: {plan.peak_live_bytes} bytes are live at one time"

@@ -54,7 +54,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         raise UsageError(
             Diagnostic(
                 code="usage",
-                message="--passes is of --profile, which is missing",
+                message="--passes requires --profile",
                 hint="add --profile, or leave out --passes",
             )
         )
@@ -88,7 +88,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.data(table)
     problems = failures(calls, results, outputs, tolerance, failure)
     if problems and console.json:
-        # The document tells everything; a second one would not be JSON any more.
+        # The document has everything; a second one would make it invalid JSON.
         console.problems(problems)
         return ExitCode.MISMATCH
     if problems:
@@ -197,7 +197,7 @@ def _calls(
         raise UsageError(
             Diagnostic(
                 code="bad-scenario",
-                message="the scenario cannot be read",
+                message="cannot read the scenario",
                 where=SourceSpan(file=str(args.scenario)),
                 notes=(("found", getattr(error, "strerror", None) or str(error)),),
                 hint="name a JSON file with runs and tolerance",

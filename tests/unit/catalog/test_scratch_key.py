@@ -116,7 +116,7 @@ def test_a_wrong_expression() -> None:
             " nhwc, rank, numel, dtype, dtype_bytes, size_bytes, is_contiguous",
             where=span(5, "    row_scratch: self.shape[0] *"),
             notes=(("found", "self.shape[0] * 2"), ("schema", POOL)),
-            hint="docs/scratch.md tells what such an expression may hold",
+            hint="docs/scratch.md describes such expressions",
         ),
     )
 

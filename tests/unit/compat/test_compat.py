@@ -91,7 +91,7 @@ def test_one_byte_less_is_one_byte_short() -> None:
             ("needs", f"{method.state_bytes} bytes"),
             ("found", f"{method.state_bytes - 1} bytes in the firmware"),
         ),
-        hint="build firmware with this program; its size can not be changed over the"
+        hint="build firmware with this program; its size cannot be changed over the"
         " air",
     )
     assert "arena 1 is 1 bytes short" in found[1].message
@@ -141,7 +141,7 @@ def test_the_interface_must_be_that_of_the_api() -> None:
     place = firmware("add_mul")
     promised = replace(place.methods[0], outputs=("int",))
     (found,) = problems(replace(place, methods=(promised,)), program)
-    assert "the output 0 is not that of the API" in found.message
+    assert "the output 0 differs from the API" in found.message
     assert found.notes == (
         ("found", "Float [2, 2] in order [0, 1]"),
         ("expected", "int"),

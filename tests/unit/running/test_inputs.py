@@ -133,7 +133,7 @@ def test_texts_that_are_no_numbers(kind: ValueKind, text: str, expected: str) ->
         ValueKind.BOOL: "bool",
     }
     assert found.message == (
-        f"this is neither a file nor a value of kind {kind_text[kind]}"
+        f"neither a file nor a value of kind {kind_text[kind]}"
     )
     notes = dict(found.notes)
     assert notes["at"] == f"--input {text}"
@@ -151,19 +151,19 @@ def test_texts_that_are_no_numbers(kind: ValueKind, text: str, expected: str) ->
 )
 def test_arrays_that_are_no_numbers(kind: ValueKind, text: str) -> None:
     (found,) = problems(product(Port(kind=kind)), text)
-    assert found.message == "the input is of another kind than the method takes"
+    assert found.message == "the input has the wrong kind for this method"
 
 
 def test_everything_at_once() -> None:
     known = product(TENSOR, TENSOR, TENSOR, Port(kind=ValueKind.INT), TENSOR)
     found = problems(known, "gone.npy", "folder", "int.npy", "no.npy", "no.npy", "x")
     assert [(d.message, dict(d.notes)["at"]) for d in found] == [
-        ("the method m.forward has another number of inputs", "--input"),
-        ("the file cannot be read", "--input gone.npy"),
-        ("the file cannot be read", "--input folder"),
-        ("the file is no .npy file", "--input no.npy"),
-        ("the file is no .npy file", "--input no.npy"),
-        ("the array has another dtype than the method takes", "--input int.npy"),
+        ("wrong number of inputs for method m.forward", "--input"),
+        ("cannot read the file", "--input gone.npy"),
+        ("cannot read the file", "--input folder"),
+        ("not a .npy file", "--input no.npy"),
+        ("not a .npy file", "--input no.npy"),
+        ("the array has the wrong dtype for this method", "--input int.npy"),
     ]
     assert found[0].notes[1:] == (
         ("found", "6"),
@@ -180,7 +180,7 @@ def test_expected_outputs() -> None:
     assert call(known).expected is None
 
     (found,) = problems(known, expected=("a.npy",))
-    assert found.message == "the method m.forward has another number of outputs"
+    assert found.message == "wrong number of outputs for method m.forward"
     assert dict(found.notes)["at"] == "--expect"
 
 

@@ -235,20 +235,20 @@ def test_tensors_of_lists_are_told_of_together() -> None:
 
 
 MISFITS: Final = [
-    (ListValue(ValueKind.TENSOR_LIST, (SIX,)), "the list has another length"),
+    (ListValue(ValueKind.TENSOR_LIST, (SIX,)), "the list has the wrong length"),
     (
         ListValue(ValueKind.TENSOR_LIST, (SIX, SIX, SIX, _floats(7))),
-        "item 1: the input is of another kind",
+        "item 1: the input has the wrong kind",
     ),
     (
         ListValue(ValueKind.TENSOR_LIST, (SIX, NONE, NONE, _floats(7))),
-        "item 2: the input is of another kind",
+        "item 2: the input has the wrong kind",
     ),
     (
         ListValue(ValueKind.TENSOR_LIST, (SIX, NONE, SIX, _floats(*range(5)))),
-        "item 3: the array has another shape",
+        "item 3: the array has the wrong shape",
     ),
-    (SIX, "the input is of another kind"),
+    (SIX, "the input has the wrong kind"),
 ]
 
 
@@ -296,12 +296,12 @@ def test_command_line() -> None:
 @pytest.mark.parametrize(
     ("index", "text", "message"),
     [
-        (0, "six.npy", "the list has another length than the method takes"),
-        (0, "six.npy,x,six.npy,seven.npy", "this is no value of kind none"),
-        (0, "six.npy,none,six.npy,eight.npy", "the file cannot be read"),
-        (6, "7,x", "this is neither a file nor a value of kind int"),
+        (0, "six.npy", "the list has the wrong length for this method"),
+        (0, "six.npy,x,six.npy,seven.npy", "not a value of kind none"),
+        (0, "six.npy,none,six.npy,eight.npy", "cannot read the file"),
+        (6, "7,x", "neither a file nor a value of kind int"),
         (6, "", "the program was exported for another value of this input"),
-        (9, "", "this is no value of kind none"),
+        (9, "", "not a value of kind none"),
     ],
 )
 def test_bad_command_lines(index: int, text: str, message: str) -> None:

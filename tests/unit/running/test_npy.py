@@ -119,22 +119,22 @@ DAMAGED: Final = "the .npy header is damaged"
 @pytest.mark.parametrize(
     ("data", "text", "found", "expected"),
     [
-        (b"", "the file is no .npy file", "0 bytes, beginning with b''", None),
+        (b"", "not a .npy file", "0 bytes, beginning with b''", None),
         (
             b"PK\3\4 and on",
-            "the file is no .npy file",
+            "not a .npy file",
             "11 bytes, beginning with b'PK\\x03\\x04 and'",
             "b'\\x93NUMPY\\x01\\x00'",
         ),
         (
             b"\x93NUMPY\x04\x00\x00\x00",
-            "the .npy file has an unknown format version",
+            "unknown format version of the .npy file",
             "4.0",
             "1.0, 2.0 or 3.0",
         ),
         (
             b"\x93NUMPY",
-            "the file is no .npy file",
+            "not a .npy file",
             "6 bytes, beginning with b'\\x93NUMPY'",
             None,
         ),
@@ -163,25 +163,25 @@ DAMAGED: Final = "the .npy header is damaged"
         (with_header(header(shape="(0, 99999999999999999999)")), DAMAGED, None, None),
         (
             with_header(header(shape="(4294967296, 4294967296)")),
-            "the .npy file does not have the size its header asks for",
+            "the size of the .npy file does not match its header",
             "0 bytes of elements",
             "73786976294838206464 for float32 [4294967296, 4294967296]",
         ),
         (
             with_header(header(), b"\0" * 7),
-            "the .npy file does not have the size its header asks for",
+            "the size of the .npy file does not match its header",
             "7 bytes of elements",
             "8 for float32 [2]",
         ),
         (
             with_header(header(), b"\0" * 9),
-            "the .npy file does not have the size its header asks for",
+            "the size of the .npy file does not match its header",
             "9 bytes of elements",
             "8 for float32 [2]",
         ),
         (
             with_header(header("'|b1'"), b"\0\2"),
-            "the .npy file has a truth value that is neither true nor false",
+            "invalid bool in the .npy file",
             "byte 2",
             "0 or 1",
         ),
@@ -211,7 +211,7 @@ def test_refuses_damaged_files(
 )
 def test_refuses_other_dtypes(item: npt.NDArray[Any]) -> None:
     told, notes = message(saved(item))
-    assert told == "the .npy file holds elements of a type that no tensor has"
+    assert told == "unsupported dtype in the .npy file"
     assert notes["expected"].startswith("bool, int8, int16, ")
 
 
@@ -223,7 +223,7 @@ def test_objects_are_never_unpickled() -> None:
     file = io.BytesIO()
     np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
     told, notes = message(file.getvalue())
-    assert told == "the .npy file holds elements of a type that no tensor has"
+    assert told == "unsupported dtype in the .npy file"
     assert notes["found"] == "|O"
 
 

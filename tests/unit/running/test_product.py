@@ -150,5 +150,5 @@ def test_damage_is_reported(path: tuple[Any, ...], value: Any, found: str) -> No
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "[]"])
 def test_other_text_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read"):
         read_product(text)

@@ -289,7 +289,7 @@ def test_inputs_are_checked_all_at_once() -> None:
     assert {d.code for d in caught.value.diagnostics} == {"bad-input"}
     assert [(d.message, d.notes) for d in caught.value.diagnostics] == [
         (
-            "the array has another dtype than the method takes",
+            "the array has the wrong dtype for this method",
             (
                 ("at", "call 0 of kws.forward, input 0"),
                 ("found", "float64 [2, 3]"),
@@ -305,7 +305,7 @@ def test_inputs_are_checked_all_at_once() -> None:
             ),
         ),
         (
-            "the input is of another kind than the method takes",
+            "the input has the wrong kind for this method",
             (
                 ("at", "call 0 of kws.forward, input 2"),
                 ("found", "int 1"),
@@ -313,7 +313,7 @@ def test_inputs_are_checked_all_at_once() -> None:
             ),
         ),
         (
-            "the input is of another kind than the method takes",
+            "the input has the wrong kind for this method",
             (
                 ("at", "call 0 of kws.forward, input 3"),
                 ("found", "int 1"),
@@ -321,7 +321,7 @@ def test_inputs_are_checked_all_at_once() -> None:
             ),
         ),
         (
-            "the array has another shape than the method takes",
+            "the array has the wrong shape for this method",
             (
                 ("at", "call 1 of kws.forward, input 0"),
                 ("found", "int16 [3, 3]"),
@@ -329,7 +329,7 @@ def test_inputs_are_checked_all_at_once() -> None:
             ),
         ),
         (
-            "the call has another number of inputs than its method",
+            "the call has the wrong number of inputs for its method",
             (
                 ("at", "call 2 of kws.forward"),
                 ("found", "0"),

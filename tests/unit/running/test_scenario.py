@@ -162,7 +162,7 @@ def test_everything_at_once() -> None:
     assert {str(d.where) for d in found} == {"data/s.json", "data/no.npy"}
     assert found[0] == Diagnostic(
         code="bad-scenario",
-        message="the file cannot be read",
+        message="cannot read the file",
         where=found[0].where,
         notes=(
             ("at", "runs[0].inputs[0]"),
@@ -187,9 +187,9 @@ def test_inputs_that_do_not_fit() -> None:
     inputs = [tensor("double.npy"), tensor("short.npy"), {"kind": "int", "value": 3}]
     found = problems({"runs": [run(inputs=inputs)], "tolerance": EXACT})
     assert [(dict(d.notes)["at"], d.message) for d in found] == [
-        ("runs[0].inputs[0]", "the array has another dtype than the method takes"),
-        ("runs[0].inputs[1]", "the array has another shape than the method takes"),
-        ("runs[0].inputs[2]", "the input is of another kind than the method takes"),
+        ("runs[0].inputs[0]", "the array has the wrong dtype for this method"),
+        ("runs[0].inputs[1]", "the array has the wrong shape for this method"),
+        ("runs[0].inputs[2]", "the input has the wrong kind for this method"),
     ]
 
 
@@ -358,7 +358,7 @@ def test_models() -> None:
 )
 def test_no_json(text: str, line: int) -> None:
     (found,) = problems(text)
-    assert found.message == "the scenario is no JSON text"
+    assert found.message == "the scenario is not valid JSON"
     assert found.where is not None
     assert (found.where.file, found.where.line) == ("data/s.json", line)
     assert found.notes[0][0] == "found"
@@ -366,4 +366,4 @@ def test_no_json(text: str, line: int) -> None:
 
 def test_number_of_too_many_digits() -> None:
     (found,) = problems('{"runs": 1' + "0" * 5000 + "}")
-    assert found.message == "the scenario is no JSON text"
+    assert found.message == "the scenario is not valid JSON"

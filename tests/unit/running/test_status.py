@@ -43,7 +43,7 @@ def test_what_is_no_status_is_refused(text: str) -> None:
         parse_status(text)
     (problem,) = caught.value.diagnostics
     assert problem.code == "unknown-status"
-    assert problem.message == f"{text} is no status of the runtime"
+    assert problem.message == f"{text} is not a status of the runtime"
 
 
 def _find(
@@ -70,8 +70,8 @@ def test_places_are_found() -> None:
     [
         ("sum", None, None, "unknown-model", 'there is no model "sum"'),
         ("sums", "forwards", None, "unknown-method", 'there is no method "forwards"'),
-        (None, None, None, "unknown-method", "the status can be of several methods"),
-        ("parts", None, None, "unknown-method", "the status can be of several methods"),
+        (None, None, None, "unknown-method", "several methods match"),
+        ("parts", None, None, "unknown-method", "several methods match"),
         (
             *("sums", None, 99, "unknown-instruction"),
             'there is no instruction 99 in model "sums", method "forward"',

@@ -72,9 +72,9 @@ def test_what_fits(value: RunValue, port: Port) -> None:
     assert input_misfit(value, port) is None
 
 
-SHAPE = "the array has another shape than the method takes"
-DTYPE = "the array has another dtype than the method takes"
-KIND = "the input is of another kind than the method takes"
+SHAPE = "the array has the wrong shape for this method"
+DTYPE = "the array has the wrong dtype for this method"
+KIND = "the input has the wrong kind for this method"
 
 
 @pytest.mark.parametrize(

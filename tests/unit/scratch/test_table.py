@@ -25,8 +25,8 @@ CONV = (
     "convolve_wrapper_buffer_size,MVE,A8W8,1x9x9x6,5x3x3x6,1x9x9x5,1x1,1x1,1x1,,,0,0,"
     "-128,127,,,256"
 )
-NO_TABLE = "t.csv is no table of scratch sizes: "
-HINT = "docs/scratch.md tells what such a table holds"
+NO_TABLE = "t.csv is not a table of scratch sizes: "
+HINT = "docs/scratch.md describes such tables"
 
 
 def test_tables_that_agree() -> None:
@@ -75,7 +75,7 @@ def differing(
             ("expected", f"{sizes[1]} bytes, as the table says"),
         ),
         hint="a CMSIS-NN of this table needs sizes of its own: write expressions in its"
-        " functions.yaml, docs/scratch.md tells how",
+        " functions.yaml, see docs/scratch.md",
     )
 
 

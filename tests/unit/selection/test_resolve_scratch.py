@@ -49,7 +49,7 @@ def missing(schema: str, line: int, argument: str) -> Diagnostic:
         message=f"nothing says how much scratch memory {name} needs",
         where=SourceSpan(file="my/functions.yaml", line=line),
         notes=(("found", f"{argument} in {schema}"),),
-        hint="add `scratch` to this entry, docs/scratch.md tells how",
+        hint="add `scratch` to this entry, see docs/scratch.md",
     )
 
 

@@ -156,11 +156,12 @@ def test_a_wrong_plan_is_never_written(
     )
     monkeypatch.setattr(memory_plan, "plan_blocks", lambda *_, **__: wrong)
     assert failure(capsys, 70, "small.csv", "--output", "out.csv") == (
-        "error[internal-error]: this is a bug of ours: the plan is wrong\n"
+        "error[internal-error]: internal error, please report it: the memory plan is"
+        " wrong\n"
         "  --> small.csv\n"
         '   = found: blocks "b1" and "b3" overlap from time 0 on, at bytes 0 to 3\n'
         '   = found: blocks "b2" and "b3" overlap from time 3 on, at bytes 0 to 3\n'
-        "   hint: please report it with that file\n"
+        "   hint: add this file to the report\n"
     )
     assert not (folder / "out.csv").exists()
 
@@ -193,7 +194,7 @@ FORM = "the first line is id,lower,upper,size and may add alignment"
         (
             f"{HEADER}\na,0,1,4.5",
             2,
-            "size is no whole number",
+            "size is not a whole number",
             'found: "4.5"',
             "write decimal digits only",
         ),
@@ -214,7 +215,7 @@ FORM = "the first line is id,lower,upper,size and may add alignment"
         (
             f"{HEADER},alignment\na,0,1,4,12",
             2,
-            "alignment is no power of two",
+            "alignment is not a power of two",
             "found: 12",
             "write 1, 2, 4, 8, 16 or a greater power of two",
         ),
@@ -253,7 +254,7 @@ def test_a_wrong_line_is_named(
         ),
         (
             b'id,lower,upper,size\n"a,0,1,2\n',
-            "error[bad-blocks]: this is no CSV\n"
+            "error[bad-blocks]: invalid CSV\n"
             "  --> bad.csv:2\n"
             "   = found: unexpected end of data\n"
             "   hint: write one block per line\n",
