@@ -34,11 +34,12 @@ from orchestrator.selection.call_facts import MethodFacts, argument_facts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from orchestrator.core.operator import OperatorName
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.program.program import Method, Program
     from orchestrator.program.values import Value
     from orchestrator.selection.op_info import OpCall, OpInfo
-    from orchestrator.selection.resolution import Resolution
+    from orchestrator.selection.resolution import Resolution, TableEntry
 
 
 def firmware_of(
@@ -50,7 +51,7 @@ def firmware_of(
     inline_constants: bool = False,
     isa: str = "scalar",
 ) -> Firmware:
-    """What a product brings for programs.
+    """What a product offers to programs that replace its own.
 
     Args:
         resolution: Has its kernel table.
@@ -162,13 +163,13 @@ def check_compat(
             )
             continue
         calls = [call for call in info.calls if call.method == method.name]
-        problems += _Check(
+        problems += _MethodCheck(
             firmware, place, program, method, f"{file}, method {method.name}"
         ).problems(calls, state_bytes[method.name])
     return tuple(problems)
 
 
-class _Check:
+class _MethodCheck:
     """One method of the program in the place of one of the firmware."""
 
     def __init__(
@@ -184,6 +185,9 @@ class _Check:
         self._program = program
         self._method = method
         self._rules = {rule.schema.name: rule for rule in firmware.rules}
+        self._entries: dict[OperatorName, list[TableEntry]] = {}
+        for entry in firmware.kernels:
+            self._entries.setdefault(entry.operator, []).append(entry)
         self._name = name
         given = caller_outputs(method)
         moved = {i.target for i in method.instructions if isinstance(i, MoveCall)}
@@ -321,7 +325,7 @@ class _Check:
     def _kernels(self, calls: list[OpCall]) -> Iterator[Diagnostic]:
         seen: dict[tuple[str, str], tuple[int, str]] = {}
         for call in calls:
-            entries = [e for e in self._firmware.kernels if e.operator == call.operator]
+            entries = self._entries.get(call.operator, ())
             fixed = self._fixed_arguments(call.instruction)
             reasons = [table_refusal(e, call.pattern, fixed) for e in entries]
             why = reasons[-1] if reasons else ""
