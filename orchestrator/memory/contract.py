@@ -26,11 +26,11 @@ def memory_facts(
         for method in model.methods:
             place = f"{model.model} {method.method}"
             for arena in method.own_arenas:
-                before = arena.file_bytes
-                asked = f", file {before}" if before is not None else ""
+                planned = arena.file_bytes is not None
+                file = f", file {arena.file_bytes}" if planned else ""
                 found[f"{place} arena {arena.memory_id}"] = (
                     f"{arena.size_bytes} bytes, lower bound {arena.peak_live_bytes},"
-                    f" gap {arena.gap_percent:.2f} %{asked}"
+                    f" gap {arena.gap_percent:.2f} %{file}"
                 )
             for need in method.scratch:
                 libraries.add(need.library)

@@ -8,7 +8,7 @@ no block can be moved down alone is met, in one way, and if any plan fits, such 
 does.
 
 A branch ends when a section has given up more than it can spare, or when the same
-floors with the same blocks left have failed before. Where no block that is left spans
+floors with the same blocks left have failed before. Where no remaining block spans
 two sections, both sides are solved on their own. Work is counted in nodes, so that
 results are the same on every machine.
 
@@ -48,7 +48,7 @@ class Pick(StrEnum):
 
     FEWEST = "fewest choices"
     FAILED = "fewest choices, by how often it failed"
-    LEFT = "lowest floor, then earliest"
+    LOWEST = "lowest floor, then earliest"
     TIGHT = "least slack"
 
 
@@ -76,7 +76,7 @@ class Strategy:
 STRATEGIES = (
     Strategy(Pick.TIGHT, First.LARGE),
     Strategy(Pick.FEWEST, First.LARGE),
-    Strategy(Pick.LEFT, First.LONG),
+    Strategy(Pick.LOWEST, First.LONG),
     Strategy(Pick.FAILED, First.SHORT),
     Strategy(Pick.FEWEST, First.LONG),
 )
@@ -182,7 +182,7 @@ class _Search:
         if any(free < 0 for free in slack):
             return False
         floor = [0] * self.count
-        return self._apart(0, (1 << len(self.size)) - 1, floor, slack)
+        return self._solve_parts(0, (1 << len(self.size)) - 1, floor, slack)
 
     def _preference(
         self, pick: Pick
@@ -194,42 +194,46 @@ class _Search:
                 return lambda _t, few, _floor, slack: (2 * few + (slack > 0), 0)
             case Pick.FAILED:
                 return lambda t, few, floor, _slack: (few / failures[t], floor)
-            case Pick.LEFT:
+            case Pick.LOWEST:
                 return lambda t, _few, floor, _slack: (floor, t)
             case _:
                 return lambda _t, few, _floor, slack: (slack, few)
 
-    def _apart(self, low: int, left: int, floor: list[int], slack: list[int]) -> bool:
+    def _solve_parts(
+        self, low: int, remaining: int, floor: list[int], slack: list[int]
+    ) -> bool:
         """Solve a range of sections, in parts between which no block is left.
 
         Args:
             low: First section of the range.
-            left: Blocks that have no place yet.
+            remaining: Blocks that have no place yet.
             floor: Of each section of the range; taken over.
             slack: Bytes that each section can still give up; taken over.
         """
         high = low + len(floor) - 1
         spanning, parts, begin = self.spanning, [], low
         for t in range(low, high + 1):
-            if t == high or not spanning[t] & left:
-                mine = left & self.begin_from[begin] & self.end_by[t]
-                if mine:
-                    parts.append((begin - low, t + 1 - low, mine))
+            if t == high or not spanning[t] & remaining:
+                own = remaining & self.begin_from[begin] & self.end_by[t]
+                if own:
+                    parts.append((begin - low, t + 1 - low, own))
                 begin = t + 1
         if len(parts) == 1 and parts[0][1] - parts[0][0] == len(floor):
-            return self._solve(low, left, floor, slack)
+            return self._solve(low, remaining, floor, slack)
         # The tightest part is the likeliest to fail.
         parts.sort(key=lambda part: min(slack[part[0] : part[1]]))
         return all(
-            self._solve(low + begin, mine, floor[begin:end], slack[begin:end])
-            for begin, end, mine in parts
+            self._solve(low + begin, own, floor[begin:end], slack[begin:end])
+            for begin, end, own in parts
         )
 
-    def _solve(self, low: int, left: int, floor: list[int], slack: list[int]) -> bool:
-        """Solve a range of sections that hang together; as `_apart` otherwise."""
+    def _solve(
+        self, low: int, remaining: int, floor: list[int], slack: list[int]
+    ) -> bool:
+        """Solve a range of sections that hang together; see `_solve_parts`."""
         states = []
-        while (found := self._settle(low, left, floor, slack)) is not None:
-            state = (low, left, tuple(floor))
+        while (found := self._pick_section(low, remaining, floor, slack)) is not None:
+            state = (low, remaining, tuple(floor))
             if state in self.dead:
                 break
             states.append(state)
@@ -237,10 +241,10 @@ class _Search:
             if self.nodes > self.limit:
                 raise _OutOfNodesError
             at, candidates, near = found
-            if self._place(low, left, floor, slack, (at, candidates)):
+            if self._place(low, remaining, floor, slack, (at, candidates)):
                 return True
             # None of them: give up the bytes up to where another block can lie.
-            following = self._next_floor(low, left & near, floor, at)
+            following = self._next_floor(low, remaining & near, floor, at)
             slack[at] -= following - floor[at]
             if slack[at] < 0:
                 break
@@ -251,7 +255,7 @@ class _Search:
     def _place(
         self,
         low: int,
-        left: int,
+        remaining: int,
         floor: list[int],
         slack: list[int],
         choice: tuple[int, int],
@@ -270,12 +274,12 @@ class _Search:
             end = height + self.size[rank]
             above[first - low : last + 1 - low] = [end] * (last + 1 - first)
             self.offsets[rank] = height
-            if self._apart(low, left ^ 1 << rank, above, slack[:]):
+            if self._solve_parts(low, remaining ^ 1 << rank, above, slack[:]):
                 return True
         return False
 
-    def _settle(
-        self, low: int, left: int, floor: list[int], slack: list[int]
+    def _pick_section(
+        self, low: int, remaining: int, floor: list[int], slack: list[int]
     ) -> tuple[int, int, int] | None:
         """Raise floors at which no block can lie, then pick a section.
 
@@ -288,12 +292,14 @@ class _Search:
             best_key, raised = (float(_FAR), 0), False
             for begin, end, wall in _plateaus(floor):
                 inside = (
-                    left & self.begin_from[low + begin] & self.end_by[low + end - 1]
+                    remaining
+                    & self.begin_from[low + begin]
+                    & self.end_by[low + end - 1]
                 )
                 for t in range(begin, end):
                     candidates = inside & self.live[low + t]
                     if not candidates:
-                        if not self._raise(low, left, floor, slack, (t, wall)):
+                        if not self._raise(low, remaining, floor, slack, (t, wall)):
                             return None
                         raised = True
                     elif not raised:
@@ -311,14 +317,14 @@ class _Search:
     def _raise(
         self,
         low: int,
-        left: int,
+        remaining: int,
         floor: list[int],
         slack: list[int],
         target: tuple[int, int],
     ) -> bool:
         """Raise a section's floor to its wall; whether it can give up as much."""
         t, wall = target
-        if not left & self.live[low + t]:
+        if not remaining & self.live[low + t]:
             slack[t] = _FAR << 1
         slack[t] -= wall - floor[t]
         floor[t] = wall
@@ -329,7 +335,7 @@ class _Search:
     def _next_floor(self, low: int, near: int, floor: list[int], at: int) -> int:
         """Lowest height above a section's floor at which a block of it can lie.
 
-        A block lies on its highest floor or on a block that is left; one on which it
+        A block lies on its highest floor or on a remaining block; one on which it
         can lie inside the plateau reaches into the plateau: it is `near`.
         """
         height, following = floor[at], _FAR

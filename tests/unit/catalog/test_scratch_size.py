@@ -194,7 +194,7 @@ def test_an_argument_named_isa_gives_way() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_before_any_call(text: str, message: str) -> None:
+def test_errors_are_found_before_any_call(text: str, message: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         check_size(text, SCHEMA)
     assert str(caught.value) == message
@@ -313,7 +313,7 @@ def test_functions_of_cmsis_nn(text: str, sizes: tuple[int, ...]) -> None:
     assert tuple(size(text, isa) for isa in ("scalar", "dsp", "mve")) == sizes
 
 
-def test_scratch_arguments_are_told_by_their_names() -> None:
+def test_scratch_arguments_are_recognised_by_name() -> None:
     schema = parse_schema(
         "my::f.out(Tensor scratch, Tensor? row_scratch, Tensor scratchy, int n_scratch,"
         " Tensor(a!) out_scratch) -> Tensor(a!)"

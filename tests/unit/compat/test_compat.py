@@ -188,7 +188,7 @@ def test_what_no_firmware_has() -> None:
     )
 
 
-def test_scalars_are_told_apart_from_tensors() -> None:
+def test_scalars_differ_from_tensors() -> None:
     program = program_of("add_mul")
     (method,) = program.methods
     number = next(i for i, v in enumerate(method.values) if isinstance(v, IntValue))

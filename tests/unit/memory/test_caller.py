@@ -84,7 +84,7 @@ def test_the_application_has_a_block_for_them() -> None:
     )
 
 
-def test_the_api_tells_what_is_the_callers() -> None:
+def test_the_api_names_memory_of_the_caller() -> None:
     programs = {"r": RETURNED, "w": ROWS}
     memory = plan_memory(programs, pointer_bytes=4, board=None, spans={})
     header = api_header("p", "head", programs, memory).text

@@ -146,7 +146,7 @@ def test_a_byte_too_little_for_the_block_is_refused() -> None:
         )
 
 
-def test_every_output_tells_of_the_block() -> None:
+def test_every_output_names_the_block() -> None:
     plan = _plan("mlp", "add_mul")
     (block,) = plan.common
     programs = {case: program_of(case) for case in ("mlp", "add_mul")}

@@ -239,7 +239,7 @@ def test_delegates_have_handles_and_states_of_whole_words(pointer_bytes: int) ->
     assert size({backend: 9}, twice) == start + 32
 
 
-def test_the_plan_tells_the_states_of_delegates() -> None:
+def test_the_plan_has_the_states_of_delegates() -> None:
     program = program_of("xnnpack_partial")
     plan = plan_memory(
         {"net": program},
@@ -496,7 +496,7 @@ def test_blocks_of_several_models_have_room_beside_each_other(board: Board) -> N
     assert len(plan.placements) == len(cases) + len(arenas)
 
 
-def test_the_json_says_what_the_plan_says() -> None:
+def test_the_json_has_the_plan() -> None:
     plan = _plan("two_arenas", board=BOARDS["mps2-an386"])
     text = memory_plan_json(plan)
     assert text.endswith("}\n")

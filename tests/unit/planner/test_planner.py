@@ -215,7 +215,7 @@ def test_hard_instances_are_solved(path: Path) -> None:
     assert check_plan(blocks, plan) == ()
 
 
-def test_what_is_below_the_peak_is_told_without_a_search() -> None:
+def test_a_capacity_below_the_peak_needs_no_search() -> None:
     blocks = blocks_of((0, 0, 4), (0, 0, 4))
     plan = plan_blocks(blocks, capacity_bytes=7)
     assert (plan.size_bytes, plan.least_bytes, plan.planner) == (8, 8, "greedy-by-size")

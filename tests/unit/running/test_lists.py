@@ -78,7 +78,7 @@ GIVEN: Final[tuple[RunValue, ...]] = (
 )
 
 
-def test_ports_tell_items_and_what_is_fixed() -> None:
+def test_ports_have_items_and_fixed_values() -> None:
     assert [item.kind for item in TENSORS.items] == [
         *(ValueKind.TENSOR, ValueKind.NONE, ValueKind.TENSOR, ValueKind.TENSOR)
     ]
@@ -165,7 +165,7 @@ def test_response_byte_for_byte() -> None:
         (32, 7, "output 0: item 0: it is a tensor Double of 2 dimensions, expected"),
     ],
 )
-def test_damaged_lists_are_told_by_item(at: int, word: int, found: str) -> None:
+def test_damaged_lists_name_the_item(at: int, word: int, found: str) -> None:
     data = GOOD[:at] + struct.pack("<I", word) + GOOD[at + 4 :]
     with pytest.raises(MismatchError) as caught:
         decode_response(data, [Call(method=METHOD, inputs=GIVEN)])
@@ -212,7 +212,7 @@ def test_numbers_of_lists_are_compared_one_by_one() -> None:
     assert other.problem == "int_list [1], expected double_list [1.0, 2.0, inf]"
 
 
-def test_tensors_of_lists_are_told_of_together() -> None:
+def test_tensors_of_a_list_are_reported_together() -> None:
     kind = ValueKind.TENSOR_LIST
     got = _list(kind, _floats(1, 2), _floats(3, 5, 9))
     want = _list(kind, _floats(1, 2.5), _floats(3, 4, 5))

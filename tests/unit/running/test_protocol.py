@@ -87,7 +87,7 @@ def test_expected_outputs_come_back(case: str) -> None:
     assert all(o.comparison and o.comparison.is_ok for o in compared)
 
 
-def test_a_product_with_hooks_tells_how_long_everything_took() -> None:
+def test_a_product_with_hooks_reports_times() -> None:
     """Events of each call stand before what every product says of it."""
     method = ProductMethod(
         index=0, model="kws", name="forward", state_bytes=96, inputs=(), outputs=()

@@ -101,7 +101,7 @@ def failure(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> s
     return captured.err
 
 
-def test_a_capacity_below_the_peak_is_told_at_once(
+def test_a_capacity_below_the_peak_is_refused(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     arguments = ("small.csv", "--capacity", "11", "--output", "out.csv")
