@@ -1,5 +1,5 @@
-"""Whether a firmware that is built can run a program that came after it.
+"""Whether a firmware can run a program that is newer than itself.
 
 In: the facts of a firmware from its lock, and a new program. Out: the reasons why the
-program would be refused on the device, or none.
+program cannot replace a model; none if it can.
 """

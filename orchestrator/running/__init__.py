@@ -1,6 +1,6 @@
-"""Running a built product: calls in, compared results out; all but the process.
+"""Running a built product: calls in, compared outputs out; everything but the process.
 
-`orchestrator run` reads `product.json` (product), turns the command line or a scenario
-into calls (inputs, scenario), writes the request and reads the response of the firmware
-(protocol), compares (compare) and says what came out (report, outputs).
+In: `product.json`, and calls from a command line or a scenario. Out: the request that
+the firmware reads (protocol), and from its response a comparison, a report, `.npy`
+files and costs. A status of a device is explained here too (status).
 """

@@ -7,9 +7,10 @@ from statistics import median_low
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, MismatchError
+from orchestrator.printable import table_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import Call
@@ -187,24 +188,11 @@ def cost_table(costs: RunCosts, operators: Mapping[int, Operators]) -> str:
         row("total", costs.runs, costs.total),
         row("load", costs.loads, costs.load, percent=False),
     ]
-    return _aligned(rows)
+    lines = table_lines(rows, right=range(1, len(rows[0])))
+    return "\n".join(lines) + "\n"
 
 
 Row = tuple[str, str, str, str, str]
-
-
-def _aligned(rows: Iterable[Row]) -> str:
-    """Lines of a table: names to the left, numbers to the right."""
-    table = list(rows)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "".join(
-        "  ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        + "\n"
-        for line in table
-    )
 
 
 def _percent(part: int, whole: int) -> float:

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic
+from orchestrator.printable import table_lines
 from orchestrator.program.value_kind import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.protocol import DeviceError
@@ -71,12 +72,7 @@ def render_table(
         rows.append(
             (str(item.call), method, str(item.output), value, error, limit, result)
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        + "\n"
-        for row in rows
-    )
+    return "\n".join(table_lines(rows)) + "\n"
 
 
 def _value_text(item: OutputResult) -> str:

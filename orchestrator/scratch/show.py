@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from orchestrator.printable import printable
+from orchestrator.printable import printable, table_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from orchestrator.scratch.needs import ScratchNeed
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     """By model, as `product_scratch` returns them."""
 
 _TITLES = ("", "operator", "argument", "program", "CMSIS-NN", "needed", "library")
-_TEXTS = (1, 2, 6)  # left-aligned columns
+_NUMBERS = (0, 3, 4, 5)  # columns
 
 
 def scratch_json(needs: Needs, cmsis_nn: Needs) -> list[dict[str, object]]:
@@ -47,16 +47,15 @@ def scratch_text(needs: Needs, cmsis_nn: Needs) -> str:
     """A table per method; sizes are bytes. See `scratch_json` for the arguments."""
     calls = [*_side_by_side(needs, cmsis_nn)]
     rows = [_row(need, cmsis_nn_bytes) for _, need, cmsis_nn_bytes in calls]
-    columns = list(zip(_TITLES, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
+    titles, *lines = table_lines([_TITLES, *rows], right=_NUMBERS)
     tables = []
     for (model, method), group in groupby(
-        zip(calls, rows, strict=True), lambda item: (item[0][0], item[0][1].method)
+        zip(calls, lines, strict=True), lambda item: (item[0][0], item[0][1].method)
     ):
-        lines = [f"{model}, method {printable(method)}", _line(_TITLES, widths)]
-        lines += [_line(row, widths) + _remark(need) for (_, need, _), row in group]
-        tables.append("\n".join(lines) + "\n")
-    return "\n".join(tables).removesuffix("\n")
+        table = [f"{model}, method {printable(method)}", f"  {titles}"]
+        table += [f"  {line}{_remark(need)}" for (_, need, _), line in group]
+        tables.append("\n".join(table))
+    return "\n\n".join(tables)
 
 
 def _side_by_side(
@@ -83,14 +82,6 @@ def _row(need: ScratchNeed, cmsis_nn_bytes: int | None) -> tuple[str, ...]:
         f"{need.needed_bytes:,}",
         need.library,
     )
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
-        cell.ljust(width) if index in _TEXTS else cell.rjust(width)
-        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    return "  " + "  ".join(padded).rstrip()
 
 
 def _remark(need: ScratchNeed) -> str:
