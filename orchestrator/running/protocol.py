@@ -35,7 +35,8 @@ TRACED_MAGIC: Final = 0x3154524F
 """The text `ORT1`: the response of a product with trace hooks, with times."""
 FRESH: Final = 1
 """Flag of a call: forget all loaded methods first."""
-_NOT_LOADED: Final = 0xFFFFFFFF
+NO_INSTRUCTION: Final = 0xFFFFFFFF
+"""What the device reports where no instruction failed."""
 _NO_MORE_EVENTS: Final = 0xFFFFFFFF
 
 
@@ -306,7 +307,7 @@ def _call_result(reader: _Reader, call: Call, trace: CallTrace | None) -> CallRe
             except _ResponseError as problem:
                 raise _ResponseError(f"output {index}: {problem}") from None
     failed_at = None
-    if error is not DeviceError.Ok and instruction != _NOT_LOADED:
+    if error is not DeviceError.Ok and instruction != NO_INSTRUCTION:
         failed_at = instruction
     return CallResult(
         error=error,

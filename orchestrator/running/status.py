@@ -16,16 +16,13 @@ from orchestrator.program.program import (
     MoveCall,
 )
 from orchestrator.program.values import TensorValue
-from orchestrator.running.protocol import DeviceError
+from orchestrator.running.protocol import NO_INSTRUCTION, DeviceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.program import Instruction, Method, Program
-
-NO_INSTRUCTION: Final = 0xFFFFFFFF
-"""What the device gives where no instruction failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.running.status import Explanation
 
 
-def explained(
+def explain_device_error(
     pipeline: Pipeline,
     error: DeviceError,
     *,

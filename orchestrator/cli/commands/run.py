@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.build import Pipeline, load
 from orchestrator.build.instrument import instrument
 from orchestrator.cli.commands.current import make_current, need_current
-from orchestrator.cli.commands.device_status import explained
+from orchestrator.cli.commands.device_status import explain_device_error
 from orchestrator.cli.commands.firmware import carry_out, need_runnable
 from orchestrator.cli.commands.options import build_options
 from orchestrator.errors import (
@@ -105,7 +105,7 @@ def _failure(
             continue
         # A profile that does not build any more must not hide what the device said.
         with suppress(OrchestratorError):
-            found = explained(
+            found = explain_device_error(
                 pipeline,
                 result.error,
                 model=call.method.model,

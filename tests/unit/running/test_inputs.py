@@ -132,9 +132,7 @@ def test_texts_that_are_no_numbers(kind: ValueKind, text: str, expected: str) ->
         ValueKind.DOUBLE: "double",
         ValueKind.BOOL: "bool",
     }
-    assert found.message == (
-        f"neither a file nor a value of kind {kind_text[kind]}"
-    )
+    assert found.message == (f"neither a file nor a value of kind {kind_text[kind]}")
     notes = dict(found.notes)
     assert notes["at"] == f"--input {text}"
     assert notes["expected"] == f"{expected}, or a .npy file with one element"

@@ -10,9 +10,8 @@ import pytest
 from orchestrator.errors import UsageError
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.program import Frame, KernelCall, MoveCall
-from orchestrator.running.protocol import DeviceError
+from orchestrator.running.protocol import NO_INSTRUCTION, DeviceError
 from orchestrator.running.status import (
-    NO_INSTRUCTION,
     Place,
     explain_status,
     find_place,
