@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.evaluate import results_of
-from tests.unit.method.recorded_calls import Call, Tensor, method_of, read_calls
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.unit.method.recorded_calls import Call, Tensor, read_calls
 
 CALLS: Final = Path(__file__).parents[1] / "data" / "cortex_m" / "calls.bin"
 _TOP: Final = (1 << 31) - 1
@@ -33,19 +28,6 @@ def int8_calls(seed: int = 9) -> list[Call]:
     """
     rng = np.random.default_rng(seed)
     return [_other(rng, call) for call in read_calls(CALLS)]
-
-
-def evaluated_calls() -> Iterator[Call]:
-    """Those that the build computes, with what it says."""
-    for call in int8_calls():
-        method = method_of([call])
-        (linked,) = method.instructions
-        assert isinstance(linked, LinkedCall)
-        found = results_of(method, linked, frozenset())
-        if found is not None:
-            *given, out = call.args
-            data = found[linked.outs[0]]
-            yield replace(call, args=(*given, replace(out, data=data)))
 
 
 def _other(rng: np.random.Generator, call: Call) -> Call:

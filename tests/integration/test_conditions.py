@@ -21,12 +21,12 @@ from orchestrator.selection.call import misfit, takes
 from orchestrator.selection.call_facts import MethodFacts, argument_facts
 from orchestrator.selection.extract import call_pattern
 from tests.integration.argument_facts import calls_of, variants
+from tests.integration.host_kernels import recorded
 from tests.integration.random_calls import random_calls
 from tests.integration.random_int8 import CALLS as INT8
 from tests.integration.random_int8 import int8_calls
 from tests.integration.random_networks import MAKERS as NETWORKS
 from tests.integration.random_numbers import MAKERS as NUMBERS
-from tests.integration.test_evaluate import recorded
 from tests.unit.method.recorded_calls import (
     KERNELS,
     Call,

@@ -1,4 +1,4 @@
-"""Calls that are given constants only are made by the build."""
+"""Passes that compute calls whose inputs are constants."""
 
 from __future__ import annotations
 
@@ -26,36 +26,35 @@ PERMUTE: Final = "aten::permute_copy.out"
 
 def fold_permutes(method: LinkedMethod) -> LinkedMethod:
     """Permute constants at build time."""
-    return folded(method, partial(_made, permutes=True), may_grow=True)
+    return folded(method, partial(_moved_outputs, permutes=True), may_grow=True)
 
 
 def fold_constants(method: LinkedMethod) -> LinkedMethod:
     """Make all other copies, views and parts of constants at build time.
 
-    Their items become another dtype where that is exact.
+    That includes conversions to another dtype, where they are exact.
     """
-    return folded(method, partial(_made, permutes=False), may_grow=True)
+    return folded(method, partial(_moved_outputs, permutes=False), may_grow=True)
 
 
 def evaluate_constants(method: LinkedMethod) -> LinkedMethod:
-    """Compute calls that are given constants only, where flash does not grow.
+    """Compute calls whose inputs are constants, where flash does not grow.
 
-    What is computed may then be copied, permuted and so on as well. A number is put
-    where the call would have written it.
+    Results may be copied, permuted and computed with in turn.
     """
     given = frozenset(index for index, _ in method.data)
-    make = partial(_evaluated, given=given)
-    return folded(method, make, may_grow=False, tell=_told)
+    outputs_of = partial(_computed_outputs, given=given)
+    return folded(method, outputs_of, may_grow=False, number_of=_number)
 
 
-def _told(
+def _number(
     method: LinkedMethod, effects: Effects, written: frozenset[int], call: LinkedCall
 ) -> Value | None:
     """The number that a call returns."""
     return number_of(method, call, written | effects.moved, effects.moved)
 
 
-def _evaluated(
+def _computed_outputs(
     method: LinkedMethod,
     effects: Effects,
     written: frozenset[int],
@@ -63,7 +62,11 @@ def _evaluated(
     *,
     given: frozenset[int],
 ) -> dict[int, bytes] | None:
-    """Items of a call's outputs; `given`: constants that were there before the pass."""
+    """Items of a call's outputs, if they can be computed.
+
+    Moves of the constants in `given`, which the method had before the pass, are left to
+    the other passes: the profile may skip these.
+    """
     outs = [method.values[out] for out in call.outs]
     if not effects.moved.isdisjoint(call.outs) or not all(
         isinstance(out, TensorValue) and (out.allocation or not out.size_bytes)
@@ -71,16 +74,16 @@ def _evaluated(
     ):
         return None
     if may_be_computed(method, call):
-        made = results_of(method, call, written | effects.moved)
-        if made is not None:
-            return made
+        results = results_of(method, call, written | effects.moved)
+        if results is not None:
+            return results
     views = views_of(method, call, written, converts=True)
     if views is None or given.issuperset(view.source for view in views):
         return None
     return _moved(method, effects, call, views)
 
 
-def _made(
+def _moved_outputs(
     method: LinkedMethod,
     effects: Effects,
     written: frozenset[int],
@@ -88,30 +91,30 @@ def _made(
     *,
     permutes: bool,
 ) -> dict[int, bytes] | None:
-    """Items of a call's outputs, if it only moves those of constants."""
+    """Items of a call's outputs, if it only moves items of constants."""
     if (str(call.operator) == PERMUTE) is not permutes:
         return None
     views = views_of(method, call, written, converts=True)
     if views is None:
         return None
     data = dict(method.data)
-    found = _moved(method, effects, call, views)
-    if found is None:
+    outputs = _moved(method, effects, call, views)
+    if outputs is None:
         return None
     sources = {view.source for view in views}
-    worth = all(
+    is_cheap = all(
         len(content) <= SMALL_BYTES or content in data.values()
-        for content in found.values()
+        for content in outputs.values()
     )
-    return found if worth or _replaces(method, effects, sources) else None
+    return outputs if is_cheap or _replaces(method, effects, sources) else None
 
 
 def _moved(
     method: LinkedMethod, effects: Effects, call: LinkedCall, views: tuple[View, ...]
 ) -> dict[int, bytes] | None:
-    """Items of a call's outputs, if those that it moves are constant."""
+    """Items of a call's outputs, if all items that it moves are constant."""
     data = dict(method.data)
-    made: dict[int, bytearray] = {}
+    contents: dict[int, bytearray] = {}
     for view in views:
         source, target = method.values[view.source], method.values[view.target]
         if not (
@@ -127,14 +130,14 @@ def _moved(
         items = converted(data[view.source], source.dtype, target.dtype)
         if items is None:
             return None
-        content = made.setdefault(view.target, bytearray(target.size_bytes))
+        content = contents.setdefault(view.target, bytearray(target.size_bytes))
         view.moved(items, content, target.dtype.item_bytes)
-    found = {out: bytes(content) for out, content in made.items() if content}
-    return found if len(found) == len(set(call.outs)) else None
+    outputs = {out: bytes(content) for out, content in contents.items() if content}
+    return outputs if len(outputs) == len(set(call.outs)) else None
 
 
 def _replaces(method: LinkedMethod, effects: Effects, sources: set[int]) -> bool:
-    """Whether constants are read by nobody but calls that may be folded as well."""
+    """Whether only calls that may be folded as well read some constants."""
     if not sources.isdisjoint(effects.outputs):
         return False
     for index, effect in enumerate(effects.at):
@@ -161,7 +164,7 @@ _FLOATS: Final[Mapping[ScalarType, tuple[str, int]]] = {
 
 
 def converted(data: bytes, dtype: ScalarType, to: ScalarType) -> bytes | None:
-    """Items of one dtype as those of another; None unless that is exact for all."""
+    """Items converted to another dtype; None unless all conversions are exact."""
     if dtype is to:
         return data
     if dtype not in _INTEGERS or to is ScalarType.Bool:

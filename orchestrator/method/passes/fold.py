@@ -1,4 +1,8 @@
-"""Calls that are left out because the build has made what they write."""
+"""Leave out calls whose results the build has computed.
+
+A tensor that a call writes becomes a constant; a number that it returns is put into its
+slot from the beginning.
+"""
 
 from __future__ import annotations
 
@@ -7,99 +11,103 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.edit import with_values, without
+from orchestrator.method.passes.edit import LISTS, with_values, without
 from orchestrator.method.passes.effects import Effects
 from orchestrator.method.passes.proof import Dropped, is_same
-from orchestrator.method.passes.settled import is_only_source
 from orchestrator.method.passes.spans import Place, places_of
+from orchestrator.program.program import MoveCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.values import Value
 
-Made: TypeAlias = "dict[int, bytes]"
-"""By value index: items of each output of a call, in the order of its memory."""
+Contents: TypeAlias = "dict[int, bytes]"
+"""By value index: items of tensors, in the order of their memory."""
 
-Make: TypeAlias = (
-    "Callable[[LinkedMethod, Effects, frozenset[int], LinkedCall], Made | None]"
+ComputeOutputs: TypeAlias = (
+    "Callable[[LinkedMethod, Effects, frozenset[int], LinkedCall], Contents | None]"
 )
 
-Tell: TypeAlias = (
+ComputeNumber: TypeAlias = (
     "Callable[[LinkedMethod, Effects, frozenset[int], LinkedCall], Value | None]"
 )
 
 SMALL_BYTES: Final = 32
-"""A call, its arguments and the value it writes take more flash than this."""
+"""A call, its arguments and the value that it writes take at least this much flash."""
 
 
 def folded(
-    method: LinkedMethod, make: Make, *, may_grow: bool, tell: Tell | None = None
+    method: LinkedMethod,
+    outputs_of: ComputeOutputs,
+    *,
+    may_grow: bool,
+    number_of: ComputeNumber | None = None,
 ) -> LinkedMethod:
-    """The method without calls whose outputs the build can make.
+    """The method without calls whose results the build can compute.
 
     Args:
         method: Before.
-        make: Makes the outputs of a call; the third argument is what is written still.
-            None if the call is to stay.
-        may_grow: Whether constants may take more bytes than before; else by no more
-            than the calls took that are left out with them.
-        tell: Gives the number that a call returns, as `make` does the outputs.
+        outputs_of: Computes all outputs of a call, or gives None to keep the call. Its
+            third argument: values that instructions still write.
+        may_grow: Whether constants may take more bytes than before. If not, they may
+            take as many more as the calls that are left out.
+        number_of: Computes the number that a call returns, or gives None.
 
     Returns:
-        The method; what is made once is known to the calls after it.
+        The method; results of earlier calls are constants for later ones.
     """
-    state = _Folding(method, make)
+    state = _Folding(method, outputs_of)
     for index in range(len(method.instructions)):
-        if tell is not None:
-            state.settle(index, tell)
-        made = None if index in state.dropped else state.made(index)
-        if made and may_grow:
-            state.fold(index, made)
-        elif made:
-            state = _if_worth(state, index, made)
+        if number_of is not None:
+            state.fold_number(index, number_of)
+        outputs = None if index in state.dropped else state.outputs_of(index)
+        if outputs and may_grow:
+            state.fold(index, outputs)
+        elif outputs:
+            state = _folded_within_flash(state, index, outputs)
     return without(state.method, state.dropped)
 
 
 class _Folding:
-    """A method on its way; calls that are left out stand in it still.
+    """A method while calls are folded; it still contains those in `dropped`.
 
     Args:
         method: The method.
-        make: See `folded`.
+        outputs_of: See `folded`.
     """
 
-    def __init__(self, method: LinkedMethod, make: Make) -> None:
+    def __init__(self, method: LinkedMethod, outputs_of: ComputeOutputs) -> None:
         self.method = method
         self.dropped: frozenset[int] = frozenset()
-        self._make = make
+        self._compute = outputs_of
         self._effects = Effects(method)
         self._written = method.written
 
     def copy(self) -> Self:
-        """The same, to go another way with."""
+        """A copy to try something on."""
         new = copy(self)
         new._effects = self._effects.copy()  # noqa: SLF001  # its own
         return new
 
-    def made(self, index: int) -> Made | None:
-        """What a call writes, if the build can make all of it."""
+    def outputs_of(self, index: int) -> Contents | None:
+        """Outputs of a call that have items, if the build can compute all of them."""
         call = self.method.instructions[index]
         if not isinstance(call, LinkedCall):
             return None
-        made = self._make(self.method, self._effects, self._written, call)
-        # Tensors without items have nothing that could be read.
-        return {out: items for out, items in made.items() if items} if made else None
+        found = self._compute(self.method, self._effects, self._written, call)
+        # Tensors without items have no place in memory.
+        return {out: data for out, data in found.items() if data} if found else None
 
-    def settle(self, index: int, tell: Tell) -> None:
-        """Leave out a call whose result is a number that is known."""
+    def fold_number(self, index: int, number_of: ComputeNumber) -> None:
+        """Leave out a call that returns the same number in every run."""
         call = self.method.instructions[index]
         if not isinstance(call, LinkedCall) or index in self.dropped:
             return
-        number = tell(self.method, self._effects, self._written, call)
-        if number is None or not is_only_source(
+        number = number_of(self.method, self._effects, self._written, call)
+        if number is None or not _is_only_source(
             self.method, self._effects, self.dropped, index
         ):
             return
@@ -108,27 +116,27 @@ class _Folding:
         self._written = self._written.difference(call.outs)
         self.method = with_values(self.method, dict.fromkeys(call.outs, number))
 
-    def reads(self, index: int, tensors: Mapping[int, bytes]) -> bool:
-        """Whether an instruction has to do with one of some tensors."""
+    def touches(self, index: int, tensors: Contents) -> bool:
+        """Whether one of the tensors is an argument of an instruction."""
         return not tensors.keys().isdisjoint(self._effects.at[index].touches)
 
     def constant_bytes(self) -> int:
-        """Of the constants that something uses; equal ones count once."""
+        """Bytes of the constants in use; equal ones count once."""
         used = {*self._effects.outputs}
         for effect in self._effects.at:
             used.update(effect.touches, effect.writes)
         return sum(map(len, {d for v, d in self.method.data if v in used}))
 
-    def fold(self, index: int, made: Made) -> Made:
-        """Leave out a call, if that is proved to change nothing.
+    def fold(self, index: int, outputs: Contents) -> Contents:
+        """Leave out a call if the proof holds that nothing else changes.
 
         Returns:
-            Tensors that are constants now, none if the call stays.
+            Tensors that became constants; empty if the call stays.
         """
         call = self.method.instructions[index]
-        assert isinstance(call, LinkedCall)  # noqa: S101  # it made something
+        assert isinstance(call, LinkedCall)  # noqa: S101  # it has outputs
         places = places_of(self.method)
-        shown = _shown(self._effects, index, made, places)
+        shown = _shown(self._effects, index, outputs, places)
         changed: dict[int, Value] = {}
         for v in shown:
             tensor = self.method.values[v]
@@ -155,22 +163,22 @@ class _Folding:
         return shown
 
 
-def _if_worth(state: _Folding, index: int, made: Made) -> _Folding:
-    """Without a call, and those after it that need it, where flash does not grow."""
+def _folded_within_flash(state: _Folding, index: int, outputs: Contents) -> _Folding:
+    """Without a call, and calls that depend on it, if flash does not grow."""
     trial = state.copy()
-    shown = trial.fold(index, made)
+    shown = trial.fold(index, outputs)
     if not shown:
         return state
     most = state.constant_bytes() + SMALL_BYTES
     later = index
     while trial.constant_bytes() > most:
-        # What is large may be needed for something small only, or free a constant.
-        more: Made = {}
+        # Only small results may remain of a large one, or a constant become unused.
+        more: Contents = {}
         while not more:
             later += 1
             if later == len(state.method.instructions):
                 return state
-            found = trial.made(later) if trial.reads(later, shown) else None
+            found = trial.outputs_of(later) if trial.touches(later, shown) else None
             more = trial.fold(later, found) if found else {}
         shown |= more
         most += SMALL_BYTES
@@ -178,11 +186,14 @@ def _if_worth(state: _Folding, index: int, made: Made) -> _Folding:
 
 
 def _shown(
-    effects: Effects, index: int, made: Made, places: Mapping[int, Place]
-) -> Made:
-    """Items of all tensors that show what a call writes; none if one shows more."""
-    shown: Made = {}
-    for out, content in made.items():
+    effects: Effects, index: int, outputs: Contents, places: Mapping[int, Place]
+) -> Contents:
+    """Items of all tensors through which a call's outputs are read.
+
+    Empty if such a tensor has bytes that the call does not write.
+    """
+    shown: Contents = {}
+    for out, content in outputs.items():
         where = places[out]
         for v in sorted({out, *effects.followers(index, where, places)}):
             if not where.holds(places[v]):
@@ -190,3 +201,69 @@ def _shown(
             begin = places[v].begin - where.begin
             shown[v] = content[begin : begin + places[v].end - places[v].begin]
     return shown
+
+
+def _is_only_source(
+    method: LinkedMethod, effects: Effects, dropped: Collection[int], index: int
+) -> bool:
+    """Whether every reader of a call's result gets what this call returned.
+
+    Nothing else writes the slot, it is no input or output of the method, and every path
+    to a reader leads through the call.
+
+    Args:
+        method: Has the call.
+        effects: Its effects.
+        dropped: Calls that are left out.
+        index: Index of the call, which has one result, a number.
+    """
+    call = method.instructions[index]
+    assert isinstance(call, LinkedCall)  # noqa: S101  # it returns a number
+    (slot,) = call.outs
+    if slot in _named(method, (*method.inputs, *method.outputs)):
+        return False
+    readers = set()
+    for at, instruction in enumerate(method.instructions):
+        if at in dropped or at == index:
+            continue
+        if slot in _written(instruction):
+            return False
+        if slot in _named(method, _read(instruction)):
+            readers.add(at)
+    return readers.isdisjoint(_reached_around(effects, index))
+
+
+def _named(method: LinkedMethod, indices: Collection[int]) -> set[int]:
+    """Values, and the items of lists among them."""
+    named = {*indices}
+    for index in indices:
+        value = method.values[index]
+        if isinstance(value, LISTS):
+            named.update(value.items)
+    return named
+
+
+def _written(instruction: LinkedInstruction) -> tuple[int, ...]:
+    if isinstance(instruction, MoveCall):
+        return (instruction.target,)
+    return instruction.outs if isinstance(instruction, LinkedCall) else ()
+
+
+def _read(instruction: LinkedInstruction) -> tuple[int, ...]:
+    if isinstance(instruction, LinkedCall):
+        return instruction.args
+    if isinstance(instruction, MoveCall):
+        return (instruction.source,)
+    return (instruction.condition,)
+
+
+def _reached_around(effects: Effects, index: int) -> set[int]:
+    """Instructions that a run can reach without running a given one."""
+    seen: set[int] = set()
+    ahead = [0]
+    while ahead:
+        at = ahead.pop()
+        if at not in seen and at != index and at < len(effects.at):
+            seen.add(at)
+            ahead += effects.at[at].next
+    return seen

@@ -168,10 +168,10 @@ class Machine:
             self._mix(call)
         elif base == "add":
             self._add(call)
-        elif base == "bitwise_and":
+        elif base == "mul":
             one, other = (self._tensor(a).items() for a in call.args[:2])
             pairs = zip(one, other, strict=True)
-            items = [bytes([a[0] & b[0]]) for a, b in pairs]
+            items = [bytes([a[0] * b[0] % 256]) for a, b in pairs]
             self._tensor(call.args[2]).store(items)
         elif base == "change":
             self._change(call)

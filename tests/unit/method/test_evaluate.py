@@ -1,4 +1,4 @@
-"""Evaluators: against what PyTorch gives, at the edges, and what they decline.
+"""Evaluators: against PyTorch's results, at the edges, and what they decline.
 
 tests/integration/test_evaluate.py compares them with the kernels, to the bit.
 """
@@ -6,6 +6,7 @@ tests/integration/test_evaluate.py compares them with the kernels, to the bit.
 from __future__ import annotations
 
 import math
+import re
 import struct
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def out(dtype: ScalarType, *sizes: int) -> Tensor:
 
 
 def evaluate(operator: str, *args: Any) -> dict[int, bytes] | None:
-    """What the build makes of a call."""
+    """What the build computes for a call."""
     method = method_of([Call(operator, args)])
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
@@ -91,8 +92,8 @@ def numbers_of(dtype: ScalarType, data: bytes) -> np.ndarray[Any, Any]:
     return found.astype("f8") if found.dtype.kind == "f" else found
 
 
-def test_recorded_calls_give_what_pytorch_gives() -> None:
-    """Within what kernels are allowed; only where an item is NaN it declines."""
+def test_recorded_calls_match_pytorch() -> None:
+    """Within the error that kernels may have; NaN is the only reason to decline."""
     seen: Counter[str] = Counter()
     declined = 0
     for call in read_calls():
@@ -118,11 +119,10 @@ def test_recorded_calls_give_what_pytorch_gives() -> None:
             assert (found[~inside] == want[~inside]).all(), call
             error = np.abs(found[inside] - want[inside])
             assert (error <= call.atol + call.rtol * np.abs(want[inside])).all(), call
-    others = ("orch::cortex_m::", "orch::prim_ops::")
     every = {
-        o
-        for o, n in kernel_names().items()
-        if n in evaluated_kernels() and not n.startswith(others)
+        operator
+        for operator, kernel in kernel_names().items()
+        if kernel in evaluated_kernels() and not kernel.startswith("orch::prim_ops::")
     }
     assert every == {*seen}
     assert declined < seen.total() / 20
@@ -135,12 +135,8 @@ def test_recorded_calls_give_what_pytorch_gives() -> None:
         ("add", S.Float, ([-0.0, -0.0, INF], [-0.0, 0.0, 1.0], 1), ["-0", 0.0, INF]),
         ("sub", S.Float, ([0.0, -0.0], [0.0, 0.0], 1), [0.0, "-0"]),
         ("mul", S.Float, ([-0.0, INF], [1.0, -2.0]), ["-0", -INF]),
-        ("maximum", S.Float, ([-0.0, 0.0], [0.0, -0.0]), [0.0, "-0"]),
-        ("minimum", S.Float, ([-0.0, 0.0], [0.0, -0.0]), [0.0, "-0"]),
         ("div", S.Float, ([1.0, -1.0, 0.0], [0.0, 0.0, -2.0]), [INF, -INF, "-0"]),
         ("neg", S.Float, ([0.0, -INF],), ["-0", INF]),
-        ("abs", S.Float, ([-0.0, -INF],), [0.0, INF]),
-        ("relu", S.Float, ([-0.0, -1.0, 2.0],), ["-0", 0.0, 2.0]),
         # integers wrap around
         ("add", S.Char, ([127, -128], [1, -1], 1), [-128, 127]),
         ("add", S.Char, ([1, 1], [3, 100], 127), [126, -99]),
@@ -148,9 +144,8 @@ def test_recorded_calls_give_what_pytorch_gives() -> None:
         ("mul", S.Int, ([1 << 30, -(1 << 31)], [4, -1]), [0, -(1 << 31)]),
         ("mul", S.Long, ([1 << 62, 3], [4, -5]), [0, -15]),
         ("neg", S.Char, ([-128, 5],), [-128, -5]),
-        ("abs", S.Long, ([-(1 << 63), -5],), [-(1 << 63), 5]),
         ("neg", S.Byte, ([1, 0],), [255, 0]),
-        # each operation is rounded to the type that is computed in
+        # each operation is rounded to the type in which the kernel computes
         ("add", S.Float, ([16777216.0], [0.1], 10), [16777216.0]),
         ("add", S.Half, ([2048.0], [0.75], 2), [2050.0]),
         ("mul", S.Half, ([65504.0], [2.0]), [INF]),
@@ -165,108 +160,46 @@ def test_edges(
 
 
 @pytest.mark.parametrize(
-    ("dtype", "mode", "args", "want"),
+    ("number", "dtype", "want"),
     [
-        (S.Char, "trunc", ([-128, -7, 7], [-1, 2, -2]), [-128, -3, -3]),
-        (S.Char, "floor", ([-128, -7, 7], [-1, 2, -2]), [-128, -4, -4]),
-        (S.Byte, "floor", ([255, 7], [2, 8]), [127, 0]),
-        (S.Long, "floor", ([-(1 << 63), 9], [-1, -4]), [-(1 << 63), -3]),
-        (S.Int, "trunc", ([1], [0]), None),
-        (S.Int, "floor", ([1], [0]), None),
-        (S.Float, "floor", ([-7.0, 1.0, -0.0], [2.0, 0.0, 3.0]), [-4.0, INF, "-0"]),
-        (S.Float, "trunc", ([-7.0, -1.0, 1.0], [2.0, 2.0, 0.0]), [-3.0, "-0", INF]),
-        (S.Float, "trunc", ([0.0], [0.0]), None),  # NaN
-        (S.Float, None, ([1.0], [3.0]), [float(np.float32(1) / np.float32(3))]),
-        (S.Float, "ceil", ([1.0], [3.0]), None),
+        (-1.9, S.Char, -1),
+        (130.0, S.Char, -126),
+        (300, S.Char, 44),
+        (3e9, S.Int, 3_000_000_000 - (1 << 32)),
+        (1e19, S.Long, (1 << 63) - 1),
+        (-INF, S.Long, -(1 << 63)),
+        (NAN, S.Int, 0),
+        (NAN, S.Float, None),
+        (NAN, S.Bool, True),
+        (16777217, S.Float, 16777216.0),
+        (65519.0, S.Half, 65504.0),
+        (65520.0, S.Half, INF),
+        # by way of float32, where it becomes a tie
+        (1 + 2.0**-11 + 2.0**-40, S.Half, 1.0),
+        # halves are rounded to even
+        (1 + 2.0**-8, S.BFloat16, 0x3F80),
+        (1 + 3 * 2.0**-8, S.BFloat16, 0x3F82),
+        (1 + 2.0**-8 + 2.0**-20, S.BFloat16, 0x3F81),
+        (3.4e38, S.BFloat16, 0x7F80),
     ],
 )
-def test_division(
-    dtype: ScalarType, mode: str | None, args: tuple[Any, Any], want: list[Any] | None
-) -> None:
-    a, b = (given(dtype, numbers) for numbers in args)
-    assert items("aten::div.out_mode", a, b, mode, out(dtype, len(args[0]))) == want
-
-
-@pytest.mark.parametrize(
-    ("dtype", "to", "numbers", "want"),
-    [
-        (S.Float, S.Char, [1.9, -1.9, 130.0, 1e10, NAN], [1, -1, -126, -1, 0]),
-        (S.Float, S.Int, [3e9, -3e9, INF, 0.5, NAN], None),
-        (S.Double, S.Long, [1e19, -1e19, 2.0**62], None),
-        (S.Float, S.Half, [65519.0, 65520.0, 6e-8, 2.0**-25], None),
-        (S.Double, S.Half, [1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11 + 2.0**-20], None),
-        (S.Int, S.Float, [16777217, -3], [16777216.0, -3.0]),
-        (S.Float, S.Bool, [0.0, -0.0, NAN, 2.0], [False, False, True, True]),
-        (S.Int, S.Char, [300, -129], [44, 127]),
-        (S.Float, S.UInt64, [-1.0, 2.0], [(1 << 64) - 1, 2]),
-    ],
-)
-def test_conversions(
-    dtype: ScalarType, to: ScalarType, numbers: list[Any], want: list[Any] | None
-) -> None:
-    special: dict[Any, list[Any]] = {
-        (S.Float, S.Int): [(1 << 31) - 1, -(1 << 31), (1 << 31) - 1, 0, 0],
-        # By way of float32, where it becomes a tie.
-        (S.Double, S.Half): [1.0, 1 + 2.0**-10],
-        (S.Double, S.Long): [(1 << 63) - 1, -(1 << 63), 1 << 62],
-        (S.Float, S.Half): [65504.0, INF, 2.0**-24, 0.0],
-    }
-    found = items(
-        "dim_order_ops::_to_dim_order_copy.out",
-        *(given(dtype, numbers), False, None, out(to, len(numbers))),
-    )
-    assert found == special.get((dtype, to), want)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "numbers", "want"),
-    [
-        (0.0, None, [-0.0, -1.0], ["-0", 0.0]),
-        (-0.0, None, [0.0, -1.0], [0.0, "-0"]),
-        (None, -0.0, [0.0, 1.0], [0.0, "-0"]),
-        (3.0, 1.0, [0.0, 2.0, 5.0], [1.0, 1.0, 1.0]),  # the upper limit wins
-        (-INF, 2, [-INF, 3.0], [-INF, 2.0]),
-    ],
-)
-def test_limits(
-    low: float | None, high: float | None, numbers: list[float], want: list[Any]
-) -> None:
-    to = out(S.Float, len(numbers))
-    assert items("aten::clamp.out", given(S.Float, numbers), low, high, to) == want
-
-
-def test_bfloat16_is_rounded_to_even() -> None:
-    def bits(*numbers: float) -> list[int]:
-        found = items(
-            "dim_order_ops::_to_dim_order_copy.out",
-            *(given(S.Float, [*numbers]), False, None, out(S.BFloat16, len(numbers))),
-        )
-        assert found is not None
-        return found
-
-    half = 2.0**-8  # half of the last place of 1
-    assert bits(1.0, 1 + half, 1 + 3 * half, 1 + half + 2**-20) == [
-        *(0x3F80, 0x3F80, 0x3F82, 0x3F81),
-    ]
-    assert bits(3.4e38, -INF) == [0x7F80, 0xFF80]
+def test_numbers_become_items(number: float, dtype: ScalarType, want: Any) -> None:
+    found = items("aten::scalar_tensor.out", number, out(dtype))
+    assert found == (None if want is None else [want])
 
 
 def test_sums_are_made_one_after_the_other() -> None:
     """In another order the small ones would add up."""
     numbers = [16777216.0, *[1.0] * 8]
-    args = (given(S.Float, numbers), None, False, None, out(S.Float))
-    assert items("aten::sum.IntList_out", *args) == [16777216.0]
-    args = (given(S.Float, numbers[::-1]), None, False, None, out(S.Float))
-    assert items("aten::sum.IntList_out", *args) == [16777224.0]
-    row, column = given(S.Float, [numbers]), given(S.Float, [[1.0]] * 9)
-    assert items("aten::mm.out", row, column, out(S.Float, 1, 1)) == [16777216.0]
-    zeros = given(S.Float, [-0.0, -0.0])
-    args = (zeros, None, False, None, out(S.Float))
-    assert items("aten::sum.IntList_out", *args) == [0.0]
+    column, to = given(S.Float, [[1.0]] * 9), out(S.Float, 1, 1)
+    row = given(S.Float, [numbers])
+    assert items("aten::mm.out", row, column, to) == [16777216.0]
+    row = given(S.Float, [numbers[::-1]])
+    assert items("aten::mm.out", row, column, to) == [16777224.0]
 
 
 def test_products_are_rounded_before_they_are_added() -> None:
-    """A fused multiply-add would keep what the rounding drops."""
+    """A fused multiply-add would not round the product."""
     x = 1 + 2.0**-12
     rounded = float(np.float32(x) * np.float32(x)) - 1
     assert rounded != x * x - 1
@@ -278,46 +211,32 @@ def test_products_are_rounded_before_they_are_added() -> None:
     ("scale", "zero", "numbers", "want"),
     [
         (1.0, 0, [0.5, 1.5, -0.5, -2.5], [0, 2, 0, -2]),  # ties to even
-        (1.0, 0, [127.4, 128.0, -200.0, INF, -INF, NAN], [127, 127, -128, 127, -128]),
+        (1.0, 0, [128.0, -200.0, INF, -INF, NAN], [127, -128, 127, -128, -128]),
         (0.1, 3, [0.25, -0.05], [5, 3]),
         (0.0, 0, [0.0, 1.0], [-128, 127]),
+        # Quotients are just below the ties, products with 1 / scale are ties.
+        (0.1, 0, [1.5499999523162842, 2.3499999046325684], [16, 24]),
     ],
 )
 def test_quantization(
     scale: float, zero: int, numbers: list[float], want: list[int]
 ) -> None:
-    wanted = [*want, -128] if len(numbers) > len(want) else want
-    for name in ("quantized_decomposed", "cortex_m"):
-        found = items(
-            f"{name}::quantize_per_tensor.out",
-            *(given(S.Float, numbers), scale, zero, -128, 127, int(S.Char)),
-            out(S.Char, len(numbers)),
-        )
-        assert found == wanted
-
-
-def test_an_inverse_is_rounded_before_it_multiplies() -> None:
-    """Quotients are just below the ties, products with 1 / scale are ties."""
     found = items(
         "quantized_decomposed::quantize_per_tensor.out",
-        *(given(S.Float, [1.5499999523162842, 2.3499999046325684]), 0.1, 0),
-        *(-128, 127, int(S.Char), out(S.Char, 2)),
+        *(given(S.Float, numbers), scale, zero, -128, 127, int(S.Char)),
+        out(S.Char, len(numbers)),
     )
-    assert found == [16, 24]
+    assert found == want
 
 
 def test_zero_points_have_32_bits() -> None:
-    """What is above is dropped."""
+    """Higher bits are dropped."""
     found = items(
-        "quantized_decomposed::quantize_per_tensor.Tensor_out",
-        *(
-            given(S.Float, [1.0]),
-            given(S.Double, [0.5]),
-            given(S.Long, [3 + (1 << 32)]),
-        ),
-        *(-128, 127, int(S.Char), out(S.Char, 1)),
+        "quantized_decomposed::dequantize_per_channel.out",
+        *(given(S.Char, [5]), given(S.Double, [0.5]), given(S.Long, [3 + (1 << 32)])),
+        *(0, -128, 127, int(S.Char), None, out(S.Float, 1)),
     )
-    assert found == [5]
+    assert found == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -327,14 +246,10 @@ def test_zero_points_have_32_bits() -> None:
         ("aten::sub.out", ([INF], [INF], 1)),
         ("aten::mul.out", ([0.0], [INF])),
         ("aten::div.out", ([0.0], [0.0])),
-        ("aten::maximum.out", ([NAN], [1.0])),
-        ("aten::relu.out", ([NAN],)),
-        ("aten::fmod.Scalar_out", ([1.0], 0.0)),
-        ("aten::hardtanh.out", ([NAN], -1.0, 1.0)),
     ],
 )
 def test_nan_is_left_to_the_kernel(operator: str, args: tuple[Any, ...]) -> None:
-    """What bits it has depends on the machine."""
+    """Its bits depend on the machine."""
     taken = [given(S.Float, a) if isinstance(a, list) else a for a in args]
     assert items(operator, *taken, out(S.Float, 1)) is None
 
@@ -348,24 +263,19 @@ def test_nan_is_left_to_the_kernel(operator: str, args: tuple[Any, ...]) -> None
         # categories fall
         ("aten::add.out", (given(S.Float, [1.0]), given(S.Double, [1.0]), 1)),
         ("aten::add.out", (given(S.Int, [1]), given(S.Int, [1]), 0.5)),
-        ("aten::remainder.Scalar_out", (given(S.Int, [1]), 0)),
-        ("aten::clamp.out", (given(S.Int, [1]), None, None)),
-        ("aten::clamp.out", (given(S.Char, [1]), 300, None)),
-        ("aten::bitwise_and.Scalar_out", (given(S.Int, [1]), 0.5)),
-        ("aten::bitwise_and.Scalar_out", (given(S.Int, [1]), "1")),
-        ("aten::div.out_mode", (given(S.Int, [1]), given(S.Int, [1]), 1)),
-        ("aten::cat.out", (given(S.Int, [1]), 0)),
-        ("aten::cat.out", ((given(S.Int, 1), given(S.Int, [1])), 0)),
+        ("aten::div.out", (given(S.Int, [1]), given(S.Int, [1]))),
+        # kinds of arguments
+        ("aten::mul.out", (given(S.Int, [1]), 1)),
+        ("aten::add.out", (given(S.Int, [1]), given(S.Int, [1]), "1")),
+        ("aten::index.Tensor_out", (given(S.Int, [1]), 0)),
         ("aten::arange.start_out", (0.0, 1, 1)),
     ],
 )
-def test_what_a_kernel_refuses_is_left_to_it(
-    operator: str, args: tuple[Any, ...]
-) -> None:
+def test_errors_are_left_to_the_kernel(operator: str, args: tuple[Any, ...]) -> None:
     assert items(operator, *args, out(S.Int, 1)) is None
 
 
-def test_what_does_not_fit_together_is_left_to_the_kernel() -> None:
+def test_sizes_that_do_not_fit_are_left_to_the_kernel() -> None:
     a, b = given(S.Float, [[1.0, 2.0]]), given(S.Float, [[1.0], [2.0]])
     to = out(S.Float, 1, 1)
     three = given(S.Float, [1.0, 2.0, 3.0])
@@ -374,15 +284,14 @@ def test_what_does_not_fit_together_is_left_to_the_kernel() -> None:
     assert items("aten::mul.out", three, a, to) is None
 
 
-def test_what_a_list_of_tensors_has_must_be_constant() -> None:
-    """Other kinds of values in a list, and tensors that something writes, are not."""
-    one = given(S.Int, [1])
-    method = method_of([Call("aten::cat.out", ((one, one), 0, out(S.Int, 2)))])
+def test_tensors_in_a_list_must_be_constant() -> None:
+    args = (given(S.Int, [7]), (given(S.Int, [0]),), out(S.Int, 1))
+    method = method_of([Call("aten::index.Tensor_out", args)])
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
     assert results_of(method, call, frozenset()) is not None
-    assert results_of(method, call, {0}) is None
-    values = (IntValue(3), *method.values[1:])
+    assert results_of(method, call, {1}) is None
+    values = (method.values[0], IntValue(3), *method.values[2:])
     assert results_of(replace(method, values=values), call, frozenset()) is None
     assert results_of(replace(method, data=()), call, frozenset()) is None
 
@@ -405,7 +314,7 @@ def test_an_index_may_count_from_the_end_but_not_a_row() -> None:
 
 
 def test_dim_orders_are_followed() -> None:
-    """Items come in the order of memory, which is the output's."""
+    """Items are in the order of the output's memory."""
     a = replace(given(S.Int, [[1, 2, 3], [4, 5, 6]]), sizes=(3, 2), order=(1, 0))
     b = given(S.Int, [[10, 10], [20, 20], [30, 30]])
     to = replace(out(S.Int, 3, 2), order=(1, 0))
@@ -414,22 +323,22 @@ def test_dim_orders_are_followed() -> None:
     assert items("aten::add.out", a, b, 1, to) == [11, 14, 22, 25, 33, 36]
 
 
-def test_a_truth_value_that_is_none_is_left_to_the_kernel() -> None:
+def test_bytes_that_are_no_truth_value_are_left_to_the_kernel() -> None:
     odd = Tensor(S.Bool, (1,), (0,), b"\x02")
-    assert items("aten::logical_not.out", odd, out(S.Bool, 1)) is None
+    assert items("aten::mul.out", odd, odd, out(S.Bool, 1)) is None
 
 
 def test_kernels_of_others_are_not_computed() -> None:
-    call = Call("aten::relu.out", (given(S.Int, [1]), out(S.Int, 1)))
+    call = Call("aten::neg.out", (given(S.Int, [1]), out(S.Int, 1)))
     method = method_of([call])
     (linked,) = method.instructions
     assert isinstance(linked, LinkedCall)
-    assert results_of(method, linked, frozenset()) == {1: struct.pack("<i", 1)}
-    for function in ("mine::relu_out", "orch::portable::relu"):
+    assert results_of(method, linked, frozenset()) == {1: struct.pack("<i", -1)}
+    for function in ("mine::neg_out", "orch::portable::neg"):
         assert results_of(method, replace(linked, function=function), ()) is None
 
 
-def test_what_something_writes_is_not_constant() -> None:
+def test_values_that_a_run_writes_are_not_constant() -> None:
     number = Call("aten::full.out", ((1,), 3, out(S.Int, 1)))
     method = method_of([number])
     (linked,) = method.instructions
@@ -440,6 +349,14 @@ def test_what_something_writes_is_not_constant() -> None:
             assert results_of(method, linked, {index}) is None
 
 
+def test_the_page_names_the_operators_with_an_evaluator() -> None:
+    page = (ROOT / "docs" / "constants.md").read_text(encoding="utf-8")
+    rows = page.partition("## Computed")[2].partition("\n## ")[0]
+    found = re.findall(r"`(\w+::[\w.]+)`", rows)
+    assert len(found) == len({*found})
+    assert {kernel_names()[name] for name in found} == evaluated_kernels()
+
+
 def test_numpy_is_not_imported_before_something_is_computed() -> None:
     code = (
         "import sys\n"
@@ -448,8 +365,7 @@ def test_numpy_is_not_imported_before_something_is_computed() -> None:
         "from tests.unit.method.methods import Builder\n"
         "b = Builder()\n"
         "x, out, one = b.tensor((4,), 0), b.tensor((4,), 4), b.tensor((4,), None)\n"
-        "name = 'bitwise_and_Tensor_out'\n"
-        "b.call(f'aten::{name}', x, one, out, function=f'orch::portable::{name}')\n"
+        "b.call('aten::mul.out', x, one, out, function='orch::portable::mul_out')\n"
         "run_passes(b.method((x,), (out,)), PASSES)\n"
         "print('numpy' in sys.modules)"
     )

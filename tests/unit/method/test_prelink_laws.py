@@ -138,9 +138,9 @@ def _ands(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
     if outs:
         other = draw(st.sampled_from([one] * len(same) + same))
         b.call(
-            "aten::bitwise_and.Tensor_out",
+            "aten::mul.out",
             *(one, other, draw(st.sampled_from(outs))),
-            function="orch::portable::bitwise_and_Tensor_out",
+            function="orch::portable::mul_out",
         )
 
 

@@ -1,4 +1,4 @@
-"""Arguments of a call that is given constants only."""
+"""Arguments of a call whose inputs are all constant."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from orchestrator.method.passes.evaluate.numbers import (
 )
 from orchestrator.program.values import (
     BoolValue,
-    DoubleListValue,
     DoubleValue,
     IntValue,
     NoneValue,
     OptionalTensorListValue,
-    StringValue,
     TensorListValue,
     TensorValue,
 )
@@ -32,14 +30,15 @@ if TYPE_CHECKING:
 
 
 class ConstantCall(Arguments):
-    """Arguments of a call; positions count as the kernel counts them.
+    """Arguments of a call, by their positions in the op schema.
 
-    Everything raises UnknownCallError where an argument is of another kind.
+    Every method raises UnknownCallError if the argument is of another kind, or may
+    differ from run to run.
 
     Args:
         method: Has the call.
         call: The call.
-        unknown: Values that something writes or moves.
+        unknown: Values that an instruction writes or moves.
         data: By value index: bytes of constants.
         moved: Values that moves read or write.
     """
@@ -57,36 +56,29 @@ class ConstantCall(Arguments):
         self._data = data
         self._unknown = unknown
         self._moved = moved
-        self._scratch: set[int] = set()
-
-    def items_at(self, index: int) -> Items:
-        """Items of a value that is a constant tensor."""
-        tensor = self.tensor_at(index)
-        need(index in self._data and tensor.allocation is None)
-        return read_items(self._data[index], tensor)
 
     def items(self, position: int) -> Items:
-        """Items of an argument."""
-        return self.items_at(self.index(position))
+        """Items of a constant tensor."""
+        return self._items_at(self.index(position))
 
     def optional_items(self, position: int) -> Items | None:
-        """Items of an argument that may be None."""
+        """Items of a constant tensor, or None."""
         return None if self.is_none(position) else self.items(position)
 
-    def lists(self, position: int) -> tuple[Items | None, ...]:
-        """Items of every tensor in a list, whose tensors may be None."""
+    def optional_tensors(self, position: int) -> tuple[Items | None, ...]:
+        """Items of the constant tensors in a list that may hold None."""
         value = self._values[self.index(position)]
         if not isinstance(value, (TensorListValue, OptionalTensorListValue)):
             raise UnknownCallError
         return tuple(
             None
             if index < 0 or isinstance(self._values[index], NoneValue)
-            else self.items_at(index)
+            else self._items_at(index)
             for index in value.items
         )
 
     def scalar(self, position: int) -> Scalar:
-        """A number or truth value that nobody writes."""
+        """A number or truth value that no instruction writes."""
         index = self.index(position)
         value = self._values[index]
         if (
@@ -96,69 +88,30 @@ class ConstantCall(Arguments):
             raise UnknownCallError
         return value.value
 
-    def optional_scalar(self, position: int) -> Scalar | None:
-        """A number that may be None."""
-        return None if self.is_none(position) else self.scalar(position)
-
     def truth(self, position: int) -> bool:
-        """A truth value that nobody writes."""
+        """A truth value that no instruction writes."""
         value = self.scalar(position)
         if not isinstance(value, bool):
             raise UnknownCallError
         return value
 
-    def text(self, position: int) -> str:
-        """A string."""
-        value = self._values[self.index(position)]
-        if not isinstance(value, StringValue):
-            raise UnknownCallError
-        return value.value
-
-    def reals(self, position: int) -> tuple[float, ...]:
-        """A list of doubles."""
-        value = self._values[self.index(position)]
-        if not isinstance(value, DoubleListValue):
-            raise UnknownCallError
-        return value.items
-
-    def out(self, position: int) -> TensorValue:
-        """The tensor that the call writes."""
-        return self.tensor(position)
-
-    def steady_tensor(self, position: int) -> TensorValue:
-        """A tensor of which the sizes stay, whatever its items are."""
+    def static_tensor(self, position: int) -> TensorValue:
+        """A tensor whose sizes stay; its items may change."""
         need(self.index(position) not in self._moved)
         return self.tensor(position)
 
-    def is_contiguous(self, position: int) -> bool:
-        """Whether the memory of a tensor is in the order of its dimensions."""
-        tensor = self.tensor(position)
-        return tensor.dim_order == tuple(range(len(tensor.sizes)))
+    def computed(self, evaluator: Callable[[ConstantCall], Items]) -> dict[int, bytes]:
+        """By value index: the memory of the output, from an evaluator's items."""
+        need(len(self._outs) == 1)
+        # Overflow and division by 0 give what they give on the device.
+        with np.errstate(all="ignore"):
+            items = evaluator(self)
+        (out,) = self._outs
+        tensor = self.tensor_at(out)
+        need(items.dtype is tensor.dtype)
+        return {out: write_items(items.numbers, tensor)}
 
-    def scratch(self, position: int) -> None:
-        """Say that an argument is scratch: the call leaves no result there."""
-        self._scratch.add(self.index(position))
-
-    def stored(self, results: tuple[Items, ...]) -> dict[int, bytes]:
-        """By value index: the memory of the outputs, in schema order."""
-        outs = [out for out in self._outs if out not in self._scratch]
-        need(len(results) == len(outs))
-        found = {}
-        for index, items in zip(outs, results, strict=True):
-            tensor = self.tensor_at(index)
-            need(items.dtype is tensor.dtype)
-            found[index] = write_items(np.asarray(items.numbers), tensor)
-        return found
-
-
-def evaluated(
-    evaluator: Callable[[ConstantCall], tuple[Items, ...]], call: ConstantCall
-) -> dict[int, bytes]:
-    """By value index: the memory of the outputs.
-
-    Raises:
-        UnknownCallError: The evaluator declines.
-    """
-    # What overflows or is divided by 0 does so on the device as well.
-    with np.errstate(all="ignore"):
-        return call.stored(evaluator(call))
+    def _items_at(self, index: int) -> Items:
+        tensor = self.tensor_at(index)
+        need(index in self._data and tensor.allocation is None)
+        return read_items(self._data[index], tensor)

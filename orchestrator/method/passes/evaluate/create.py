@@ -1,4 +1,4 @@
-"""Tensors made of numbers alone.
+"""Tensors made from numbers alone.
 
 Source: kernels/portable/op_full.cpp, op_scalar_tensor.cpp and op_arange.cpp.
 """
@@ -6,8 +6,7 @@ Source: kernels/portable/op_full.cpp, op_scalar_tensor.cpp and op_arange.cpp.
 from __future__ import annotations
 
 from math import isfinite
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from orchestrator.method.passes.evaluate.numbers import (
     Items,
     Scalar,
     converted,
-    number_of,
+    item_of,
 )
 
 if TYPE_CHECKING:
@@ -25,27 +24,25 @@ if TYPE_CHECKING:
     from orchestrator.program.values import TensorValue
 
 
-def _filled(number: Scalar, out: TensorValue) -> tuple[Items, ...]:
-    item = number_of(number, out.dtype)
-    return (Items(out.dtype, np.broadcast_to(item, out.sizes)),)
+def full(call: ConstantCall) -> Items:
+    """One number in every item."""
+    need(call.numbers(0) == call.tensor(2).sizes)
+    return _filled(call.scalar(1), call.tensor(2))
 
 
-def _full(call: ConstantCall) -> tuple[Items, ...]:
-    need(call.numbers(0) == call.out(2).sizes)
-    return _filled(call.scalar(1), call.out(2))
+def scalar_tensor(call: ConstantCall) -> Items:
+    """One number, without dimensions."""
+    need(call.tensor(1).sizes == ())
+    return _filled(call.scalar(0), call.tensor(1))
 
 
-def _scalar_tensor(call: ConstantCall) -> tuple[Items, ...]:
-    need(call.out(1).sizes == ())
-    return _filled(call.scalar(0), call.out(1))
-
-
-def _arange(call: ConstantCall) -> tuple[Items, ...]:
+def arange(call: ConstantCall) -> Items:
+    """Numbers from start on, up to but without end."""
     start, end, step = (call.scalar(i) for i in range(3))
-    out = call.out(3)
+    out = call.tensor(3)
     need(len(out.sizes) == 1)
     if out.dtype in FLOATING:
-        return _steps(float(start), float(end), float(step), out)
+        return _float_range(float(start), float(end), float(step), out)
     need(out.dtype in INTEGRAL)
     if isinstance(start, float) or isinstance(end, float) or isinstance(step, float):
         raise UnknownCallError
@@ -55,25 +52,19 @@ def _arange(call: ConstantCall) -> tuple[Items, ...]:
     # Modulo 2^64, as the kernel counts.
     steps = np.arange(count, dtype=np.uint64) * np.uint64(int(step) % (1 << 64))
     numbers = steps + np.uint64(int(start) % (1 << 64))
-    return (Items(out.dtype, converted(numbers, out.dtype)),)
+    return Items(out.dtype, converted(numbers, out.dtype))
 
 
-def _steps(
-    start: float, end: float, step: float, out: TensorValue
-) -> tuple[Items, ...]:
-    """Floats: start + i * step in double, rounded once."""
+def _filled(number: Scalar, out: TensorValue) -> Items:
+    item = item_of(number, out.dtype)
+    return Items(out.dtype, np.broadcast_to(item, out.sizes))
+
+
+def _float_range(start: float, end: float, step: float, out: TensorValue) -> Items:
+    """`start + i * step` in double, rounded once."""
     need(isfinite(start) and isfinite(end) and isfinite(step) and step != 0)
     size = (end - start) / step
     need(size >= 0 and size <= out.sizes[0])
     need(int(size) + (int(size) < size) == out.sizes[0])
     numbers = start + np.arange(out.sizes[0], dtype=np.float64) * step
-    return (Items(out.dtype, converted(numbers, out.dtype)),)
-
-
-EVALUATORS: Final = MappingProxyType(
-    {
-        "orch::portable::arange_start_out": _arange,
-        "orch::portable::full_out": _full,
-        "orch::portable::scalar_tensor_out": _scalar_tensor,
-    }
-)
+    return Items(out.dtype, converted(numbers, out.dtype))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,36 +24,19 @@ _MATRIX: Final = 2
 _BATCH: Final = 3
 
 
-def _product(a: Items, b: Items, out: TensorValue) -> Array:
-    """Products [..., M, K] x [..., K, N] in the type they are computed in.
-
-    One addition after the other over K, from 0 on; outputs side by side.
-    """
-    need(out.dtype in REAL and a.dtype is b.dtype is out.dtype)
-    need(a.numbers.shape[-1] == b.numbers.shape[-2])
-    x, y = (computed(t.numbers, out.dtype) for t in (a, b))
-    total = np.zeros((*x.shape[:-1], y.shape[-1]), x.dtype)
-    for k in range(x.shape[-1]):
-        total += x[..., :, k, None] * y[..., None, k, :]
-    return total
-
-
-def _mm(call: ConstantCall) -> tuple[Items, ...]:
+def mm(call: ConstantCall) -> Items:
+    """`self @ mat2`."""
     return _multiplied(call, _MATRIX)
 
 
-def _bmm(call: ConstantCall) -> tuple[Items, ...]:
+def bmm(call: ConstantCall) -> Items:
+    """`self @ mat2`, matrix by matrix."""
     return _multiplied(call, _BATCH)
 
 
-def _multiplied(call: ConstantCall, rank: int) -> tuple[Items, ...]:
-    a, b, out = call.items(0), call.items(1), call.out(2)
-    need(a.rank == b.rank == rank and a.numbers.shape[:-2] == b.numbers.shape[:-2])
-    return (Items(out.dtype, converted(_product(a, b, out), out.dtype)),)
-
-
-def _addmm(call: ConstantCall) -> tuple[Items, ...]:
-    added, a, b, out = call.items(0), call.items(1), call.items(2), call.out(5)
+def addmm(call: ConstantCall) -> Items:
+    """`beta * self + alpha * (mat1 @ mat2)`."""
+    added, a, b, out = call.items(0), call.items(1), call.items(2), call.tensor(5)
     dtype = out.dtype
     need(a.rank == b.rank == _MATRIX and added.dtype is dtype)
     beta, alpha = (computed_number(call.scalar(i), dtype) for i in (3, 4))
@@ -63,16 +45,27 @@ def _addmm(call: ConstantCall) -> tuple[Items, ...]:
         start = np.broadcast_to(computed(added.numbers, dtype), total.shape)
     except ValueError:
         raise UnknownCallError from None
-    # With beta 0, NaN and infinity in what is added do not count.
+    # With beta 0 the kernel ignores NaN and infinity in `self`.
     if beta != 0:
         total = beta * start + total
-    return (Items(dtype, converted(total, dtype)),)
+    return Items(dtype, converted(total, dtype))
 
 
-EVALUATORS: Final = MappingProxyType(
-    {
-        "orch::portable::addmm_out": _addmm,
-        "orch::portable::bmm_out": _bmm,
-        "orch::portable::mm_out": _mm,
-    }
-)
+def _multiplied(call: ConstantCall, rank: int) -> Items:
+    a, b, out = call.items(0), call.items(1), call.tensor(2)
+    need(a.rank == b.rank == rank and a.numbers.shape[:-2] == b.numbers.shape[:-2])
+    return Items(out.dtype, converted(_product(a, b, out), out.dtype))
+
+
+def _product(a: Items, b: Items, out: TensorValue) -> Array:
+    """[..., M, K] @ [..., K, N], in the type in which the kernel computes.
+
+    Never `numpy.matmul`, which sums in an order of its own: K additions, from 0 on.
+    """
+    need(out.dtype in REAL and a.dtype is b.dtype is out.dtype)
+    need(a.numbers.shape[-1] == b.numbers.shape[-2])
+    x, y = (computed(t.numbers, out.dtype) for t in (a, b))
+    total = np.zeros((*x.shape[:-1], y.shape[-1]), x.dtype)
+    for k in range(x.shape[-1]):
+        total += x[..., :, k, None] * y[..., None, k, :]
+    return total

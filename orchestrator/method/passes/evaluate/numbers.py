@@ -1,13 +1,14 @@
 """Items of tensors as NumPy arrays, and conversions that round as kernels do.
 
-Half and BFloat16 are held as float32, which they are computed in; Bool as bool.
+Half and BFloat16 become float32, in which kernels compute; Bool becomes bool.
 
-Source: runtime/include/orch/half.h, kernels/util/types.h and kernels/util/truncate.h.
+Source: runtime/include/orch/half.h, kernels/util/types.h and kernels/util/scalar.h.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -42,7 +43,7 @@ _MEMORY: Final[Mapping[ScalarType, str]] = {
 }
 _HALVES: Final = frozenset({_S.Half, _S.BFloat16})
 _WIDE: Final = 8
-_INT32: Final = 1 << 31
+"""Bytes of integers that need 64 bits to compute in."""
 _INT64: Final = 1 << 63
 
 
@@ -52,7 +53,7 @@ class Items:
 
     Args:
         dtype: Of the tensor.
-        numbers: With the sizes of the tensor, whatever its dim order.
+        numbers: An array with the sizes of the tensor, in any dim order.
     """
 
     dtype: ScalarType
@@ -84,7 +85,11 @@ def read_items(data: bytes, tensor: TensorValue) -> Items:
 
 
 def write_items(numbers: Array, tensor: TensorValue) -> bytes:
-    """The memory of a tensor with these items, which are of its dtype."""
+    """The memory of a tensor with these items, which have its dtype.
+
+    Raises:
+        UnknownCallError: An item is NaN, whose bits depend on the machine.
+    """
     need(numbers.shape == tensor.sizes)
     if tensor.dtype in FLOATING:
         need(not np.isnan(numbers).any())
@@ -96,10 +101,10 @@ def write_items(numbers: Array, tensor: TensorValue) -> bytes:
 
 
 def converted(numbers: Array, dtype: ScalarType) -> Array:
-    """Items of another dtype: rounded, wrapped around, or whether they are not 0.
+    """Items of another dtype: floats are rounded, integers wrap around.
 
     Raises:
-        UnknownCallError: Floats would become integers: operators differ in that.
+        UnknownCallError: Floats would become integers, which operators do differently.
     """
     if dtype is _S.Bool:
         return np.asarray(numbers != 0)
@@ -117,28 +122,10 @@ def converted(numbers: Array, dtype: ScalarType) -> Array:
     return np.where(np.isnan(single), single, rounded.view(np.float32))
 
 
-def truncated(numbers: Array, dtype: ScalarType) -> Array:
-    """As `converted`; floats become integers by dropping the fraction.
-
-    Those out of range become the nearest limit of 32 bits, or of 64 for items of 8
-    bytes; what is narrower wraps around from there. NaN becomes 0.
-    """
-    if numbers.dtype.kind != "f" or dtype in FLOATING or dtype is _S.Bool:
-        return converted(numbers, dtype)
-    wide = dtype.item_bytes == _WIDE
-    limit, integer = (_INT64, np.int64) if wide else (_INT32, np.int32)
-    whole = np.trunc(numbers.astype(np.float64))
-    inside = (whole >= -float(limit)) & (whole < float(limit))
-    kept = np.where(inside, whole, 0.0).astype(integer)
-    ends = np.where(whole > 0, integer(limit - 1), integer(-limit))
-    found = np.where(inside | np.isnan(whole), kept, ends)
-    return found.astype(_MEMORY[dtype])
-
-
 def computed(numbers: Array, dtype: ScalarType) -> Array:
-    """Items in the type that sums and products of them are computed in.
+    """Items in the type in which kernels add and multiply them.
 
-    Integers become unsigned: they wrap around, as `converted` makes them again.
+    Integers become unsigned, so that they wrap around; `converted` reverses it.
     """
     if dtype in FLOATING:
         return numbers.astype(np.float64 if dtype is _S.Double else np.float32)
@@ -146,7 +133,7 @@ def computed(numbers: Array, dtype: ScalarType) -> Array:
 
 
 def computed_number(value: Scalar, dtype: ScalarType) -> Array:
-    """A number among the arguments, in the type that items are computed in.
+    """A number among the arguments, in the type in which kernels compute.
 
     Source: scalar_as in kernels/util/scalar.h.
     """
@@ -156,9 +143,16 @@ def computed_number(value: Scalar, dtype: ScalarType) -> Array:
         whole = not isinstance(value, float)
         exact = np.asarray(value, dtype=np.int64 if whole else np.float64)
         return exact.astype(np.float64 if dtype is _S.Double else np.float32)
-    return computed(truncated(np.asarray(value), _S.Long), dtype)
+    return computed(np.asarray(_whole(value), np.int64), dtype)
 
 
-def number_of(value: Scalar, dtype: ScalarType) -> Array:
+def _whole(value: Scalar) -> int:
+    """An integer of 64 bits: floats lose their fraction, NaN is 0, others saturate."""
+    if isnan(value):
+        return 0
+    return int(max(-_INT64, min(value, _INT64 - 1)))
+
+
+def item_of(value: Scalar, dtype: ScalarType) -> Array:
     """A number among the arguments as an item: an array without dimensions."""
     return converted(computed_number(value, dtype), dtype)

@@ -1,20 +1,20 @@
 """Numbers from numbers, and from sizes and items of tensors.
 
-Ints have 64 bits: what does not fit is refused, as by the kernels. Python's numbers
-compare, divide and round as the kernels have it from there.
+Integers have 64 bits; a kernel reports an error if a result does not fit. Otherwise
+Python's numbers compare, divide and round as the kernels' do.
 
 Source: kernels/prim_ops/op_scalar_*.cpp and op_sizes.cpp.
 """
 
 from __future__ import annotations
 
-from math import ceil, copysign, inf, isinf, nan, prod, trunc
-from operator import eq, ge, gt, le, lt
-from types import MappingProxyType
+import math
+import operator
+from math import copysign, inf, isinf, nan, prod
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.dtype import REAL, ScalarType
 from orchestrator.method.passes.arguments import dim_of, need
-from orchestrator.method.passes.evaluate.promote import REAL_OR_BOOL
 from orchestrator.program.values import BoolValue, DoubleValue, IntValue
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.evaluate.numbers import Scalar
 
     Number = int | float
-    Evaluate = Callable[[ConstantCall], Scalar]
+    Evaluator = Callable[[ConstantCall], Scalar]
 
 _INT64: Final = 1 << 63
 
@@ -40,18 +40,18 @@ def as_value(number: Scalar) -> BoolValue | IntValue | DoubleValue:
     if isinstance(number, int):
         need(-_INT64 <= number < _INT64)
         return IntValue(number)
-    need(number == number)  # noqa: PLR0124  # NaN
+    need(not math.isnan(number))
     return DoubleValue(number)
 
 
 def _number(call: ConstantCall, position: int) -> Number:
     """An int or double, no truth value."""
-    found = call.scalar(position)
-    need(not isinstance(found, bool))
-    return found
+    number = call.scalar(position)
+    need(not isinstance(number, bool))
+    return number
 
 
-def _of_two(fn: Callable[[Number, Number], Number]) -> Evaluate:
+def _binary(fn: Callable[[Number, Number], Number]) -> Evaluator:
     """fn(a, b): both ints, or both doubles if one of them is."""
 
     def evaluate(call: ConstantCall) -> Scalar:
@@ -63,40 +63,8 @@ def _of_two(fn: Callable[[Number, Number], Number]) -> Evaluate:
     return evaluate
 
 
-def _add(a: Number, b: Number) -> Number:
-    return a + b
-
-
-def _sub(a: Number, b: Number) -> Number:
-    return a - b
-
-
-def _mul(a: Number, b: Number) -> Number:
-    return a * b
-
-
-def _floordiv(a: Number, b: Number) -> Number:
-    if not isinstance(a, float):
-        need(b != 0)
-        return a // b
-    if b == 0:
-        return nan if a != a else copysign(inf, a)  # noqa: PLR0124  # NaN
-    return nan if isinf(a) else a // b
-
-
-def _neg(call: ConstantCall) -> Scalar:
-    return -_number(call, 0)
-
-
-def _truediv(call: ConstantCall) -> Scalar:
-    a, b = float(_number(call, 0)), float(_number(call, 1))
-    if b != 0:
-        return a / b
-    return nan if a == 0 or a != a else copysign(inf, a) * copysign(1, b)  # noqa: PLR0124  # NaN
-
-
-def _compared(fn: Callable[[Scalar, Scalar], bool]) -> Evaluate:
-    """By exact values; truth values with each other only."""
+def _comparison(fn: Callable[[Scalar, Scalar], bool]) -> Evaluator:
+    """By exact values; truth values compare with each other only."""
 
     def evaluate(call: ConstantCall) -> Scalar:
         a, b = call.scalar(0), call.scalar(1)
@@ -106,7 +74,7 @@ def _compared(fn: Callable[[Scalar, Scalar], bool]) -> Evaluate:
     return evaluate
 
 
-def _to_int(fn: Callable[[float], int]) -> Evaluate:
+def _to_int(fn: Callable[[float], int]) -> Evaluator:
     def evaluate(call: ConstantCall) -> Scalar:
         number = call.scalar(0)
         if not isinstance(number, float):
@@ -117,80 +85,93 @@ def _to_int(fn: Callable[[float], int]) -> Evaluate:
     return evaluate
 
 
-def _sym_float(call: ConstantCall) -> Scalar:
-    return float(call.scalar(0))
+def _quotient_down(a: Number, b: Number) -> Number:
+    if not isinstance(a, float):
+        need(b != 0)
+        return a // b
+    if b == 0:
+        return nan if math.isnan(a) else copysign(inf, a)
+    return nan if isinf(a) else a // b
 
 
-def _floordiv_int(call: ConstantCall) -> Scalar:
-    return _floordiv(call.number(0), call.number(1))
+add: Final = _binary(operator.add)
+sub: Final = _binary(operator.sub)
+mul: Final = _binary(operator.mul)
+floordiv: Final = _binary(_quotient_down)
+eq: Final = _comparison(operator.eq)
+ge: Final = _comparison(operator.ge)
+gt: Final = _comparison(operator.gt)
+le: Final = _comparison(operator.le)
+lt: Final = _comparison(operator.lt)
+ceil: Final = _to_int(math.ceil)
+round_even: Final = _to_int(round)
+trunc: Final = _to_int(math.trunc)
 
 
-def _mod(call: ConstantCall) -> Scalar:
+def neg(call: ConstantCall) -> Scalar:
+    """`-a`."""
+    return -_number(call, 0)
+
+
+def truediv(call: ConstantCall) -> Scalar:
+    """`a / b` as doubles."""
+    a, b = float(_number(call, 0)), float(_number(call, 1))
+    if b != 0:
+        return a / b
+    return nan if a == 0 or math.isnan(a) else copysign(inf, a) * copysign(1, b)
+
+
+def floordiv_int(call: ConstantCall) -> Scalar:
+    """`a // b` of integers."""
+    return _quotient_down(call.number(0), call.number(1))
+
+
+def mod(call: ConstantCall) -> Scalar:
+    """`a % b` of integers, with the sign of `b`."""
     need(call.number(1) != 0)
     return call.number(0) % call.number(1)
 
 
-def _sym_max(call: ConstantCall) -> Scalar:
+def sym_float(call: ConstantCall) -> Scalar:
+    """A number as a double."""
+    return float(call.scalar(0))
+
+
+def sym_max(call: ConstantCall) -> Scalar:
+    """The larger integer."""
     return max(call.number(0), call.number(1))
 
 
-def _sym_min(call: ConstantCall) -> Scalar:
+def sym_min(call: ConstantCall) -> Scalar:
+    """The smaller integer."""
     return min(call.number(0), call.number(1))
 
 
-def _sym_not(call: ConstantCall) -> Scalar:
+def sym_not(call: ConstantCall) -> Scalar:
+    """The other truth value."""
     return not call.truth(0)
 
 
-def _sym_ite(call: ConstantCall) -> Scalar:
-    """The one that is not chosen may be any number."""
+def sym_ite(call: ConstantCall) -> Scalar:
+    """One of two numbers; the other one may be unknown."""
     return call.scalar(1 if call.truth(0) else 2)
 
 
-def _sym_size(call: ConstantCall) -> Scalar:
-    sizes = call.steady_tensor(0).sizes
+def sym_size(call: ConstantCall) -> Scalar:
+    """Size of a dimension."""
+    sizes = call.static_tensor(0).sizes
     need(sizes)
     return sizes[dim_of(call.number(1), len(sizes))]
 
 
-def _sym_numel(call: ConstantCall) -> Scalar:
-    return prod(call.steady_tensor(0).sizes)
+def sym_numel(call: ConstantCall) -> Scalar:
+    """Count of items."""
+    return prod(call.static_tensor(0).sizes)
 
 
-def _local_scalar_dense(call: ConstantCall) -> Scalar:
+def local_scalar_dense(call: ConstantCall) -> Scalar:
     """The first item."""
     items = call.items(0)
-    need(items.dtype in REAL_OR_BOOL and items.numbers.size > 0)
-    found: Scalar = items.numbers.reshape(-1)[0].item()
-    return found
-
-
-EVALUATORS: Final = MappingProxyType(
-    {
-        "orch::prim_ops::_local_scalar_dense": _local_scalar_dense,
-        "orch::prim_ops::add_Scalar": _of_two(_add),
-        "orch::prim_ops::ceil_Scalar": _to_int(ceil),
-        "orch::prim_ops::eq_Scalar": _compared(eq),
-        "orch::prim_ops::floordiv_Scalar": _of_two(_floordiv),
-        "orch::prim_ops::floordiv_int": _floordiv_int,
-        "orch::prim_ops::ge_Scalar": _compared(ge),
-        "orch::prim_ops::gt_Scalar": _compared(gt),
-        "orch::prim_ops::le_Scalar": _compared(le),
-        "orch::prim_ops::lt_Scalar": _compared(lt),
-        "orch::prim_ops::mod_int": _mod,
-        "orch::prim_ops::mul_Scalar": _of_two(_mul),
-        "orch::prim_ops::neg_Scalar": _neg,
-        "orch::prim_ops::round_Scalar": _to_int(round),
-        "orch::prim_ops::sub_Scalar": _of_two(_sub),
-        "orch::prim_ops::sym_float_Scalar": _sym_float,
-        "orch::prim_ops::sym_int_Scalar": _to_int(trunc),
-        "orch::prim_ops::sym_ite_Scalar": _sym_ite,
-        "orch::prim_ops::sym_max_Scalar": _sym_max,
-        "orch::prim_ops::sym_min_Scalar": _sym_min,
-        "orch::prim_ops::sym_not_Scalar": _sym_not,
-        "orch::prim_ops::sym_numel": _sym_numel,
-        "orch::prim_ops::sym_size_int": _sym_size,
-        "orch::prim_ops::truediv_Scalar": _truediv,
-    }
-)
-"""By kernel: gives the number that a call returns."""
+    need(items.dtype in REAL | {ScalarType.Bool} and items.numbers.size > 0)
+    number: Scalar = items.numbers.reshape(-1)[0].item()
+    return number
