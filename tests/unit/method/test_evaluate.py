@@ -47,6 +47,7 @@ FORMATS: Final = {
     S.UInt32: "u4",
     S.UInt64: "u8",
 }
+INT8: Final = ROOT / "tests" / "data" / "cortex_m" / "calls.bin"
 INF = math.inf
 NAN = math.nan
 
@@ -93,10 +94,13 @@ def numbers_of(dtype: ScalarType, data: bytes) -> np.ndarray[Any, Any]:
 
 
 def test_recorded_calls_match_pytorch() -> None:
-    """Within the error that kernels may have; NaN is the only reason to decline."""
+    """Within the error that kernels may have; NaN is the only reason to decline.
+
+    Calls of `cortex_m` have the results of `tests/data/cortex_m/semantics.py`.
+    """
     seen: Counter[str] = Counter()
     declined = 0
-    for call in read_calls():
+    for call in (*read_calls(), *read_calls(INT8)):
         name = kernel_names().get(call.operator)
         if name not in evaluated_kernels():
             continue

@@ -61,6 +61,14 @@ def dequantize_per_tensor(call: ConstantCall) -> Items:
     return _dequantized(call.items(0), *_numbers(call), call.tensor(7))
 
 
+def dequantize_int8(call: ConstantCall) -> Items:
+    """`cortex_m::dequantize_per_tensor`: checks limits, names no output dtype."""
+    items, out = call.items(0), call.tensor(6)
+    need(items.dtype in _QUANTIZED and call.number(5) == items.dtype)
+    _check_limits(call.number(3), call.number(4), items.dtype)
+    return _dequantized(items, *_numbers(call), out)
+
+
 def dequantize_per_channel(call: ConstantCall) -> Items:
     """Integers to floats, with a scale and a zero point per index of a dimension."""
     _check_dtypes(call, 6, call.tensor(8))

@@ -30,6 +30,8 @@ _PACKAGE: Final = __name__.rpartition(".")[0]
 
 _TENSORS: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "orch::cortex_m::dequantize_per_tensor_out": "affine.dequantize_int8",
+        "orch::cortex_m::quantize_per_tensor_out": "affine.quantize_per_tensor",
         "orch::portable::add_out": "arithmetic.add",
         "orch::portable::addmm_out": "matrix.addmm",
         "orch::portable::arange_start_out": "create.arange",
