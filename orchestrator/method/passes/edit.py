@@ -1,4 +1,4 @@
-"""Changes of a linked method: instructions left out, values in other slots."""
+"""Edits of a linked method: leave out instructions, replace and renumber values."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LISTS = (IntListValue, TensorListValue, OptionalTensorListValue)
 
 
 def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
-    """The method without some instructions; jumps to one go to what follows it.
+    """The method without some instructions; jumps to one go to the next one that stays.
 
-    What stays as it is stays the same object, the method if nothing is left out.
+    Unchanged instructions stay the same objects, and so does an unchanged method.
     """
     if not dropped:
         return method
@@ -51,7 +51,7 @@ def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
 
 
 def with_values(method: LinkedMethod, changed: Mapping[int, Value]) -> LinkedMethod:
-    """The method with other values in some of its slots; others stay the objects."""
+    """The method with other values in some slots; the rest stay the same objects."""
     values = list(method.values)
     for index, value in changed.items():
         if value != values[index]:
@@ -60,9 +60,10 @@ def with_values(method: LinkedMethod, changed: Mapping[int, Value]) -> LinkedMet
 
 
 def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMethod:
-    """The method with other numbers for its values; the slots stay where they are.
+    """The method with other value indices in use; the slots stay where they are.
 
-    What names none of these values stays the same object, the method if none does.
+    Unchanged values and instructions stay the same objects, and so does an unchanged
+    method.
     """
     if all(old == new for old, new in new_index.items()):
         return method

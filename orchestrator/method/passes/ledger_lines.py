@@ -1,4 +1,4 @@
-"""The ledger of passes: counts, and a table for people."""
+"""The ledger of passes: what each pass left of a method, as records and as a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_OPERATOR: Final = "no call of its operators"
 
 
 def counts_of(method: LinkedMethod) -> PassCounts:
-    """What a method is made of."""
+    """Calls, values and bytes of constants of a method."""
     return PassCounts(
         calls=sum(isinstance(i, LinkedCall) for i in method.instructions),
         values=len(method.values),
@@ -29,7 +29,7 @@ def counts_of(method: LinkedMethod) -> PassCounts:
 
 
 def ledger_of(methods: Iterable[LinkedMethod]) -> tuple[MethodPasses, ...]:
-    """What passes did to methods, in their order."""
+    """The passes of each method, in the order of methods."""
     return tuple(
         MethodPasses(model=m.model, method=m.name, passes=m.passes) for m in methods
     )
@@ -42,14 +42,14 @@ def not_run(
     wanted: Collection[str],
     reason: str,
 ) -> tuple[MethodPasses, ...]:
-    """The ledger of a program that no pass has looked at.
+    """The ledger of a program over which no pass ran.
 
     Args:
-        model: Its name.
+        model: Name of the model.
         program: The program.
         passes: Names of all passes, in order.
-        wanted: Those that would run.
-        reason: Why they did not.
+        wanted: Passes that the profile does not skip.
+        reason: Why these did not run.
     """
     return tuple(
         MethodPasses(
@@ -72,7 +72,7 @@ def not_run(
 
 
 def _program_counts(program: Program, method: Method) -> PassCounts:
-    """What a method of a program is made of."""
+    """Calls, values and bytes of constants of a method that is not linked."""
     tensors = (v for v in method.values if isinstance(v, TensorValue))
     data = {
         program.data_bytes(t).tobytes()
@@ -87,7 +87,7 @@ def _program_counts(program: Program, method: Method) -> PassCounts:
 
 
 def ledger_lines(ledger: Iterable[MethodPasses]) -> Iterator[str]:
-    """A table for each method: what each pass left of it."""
+    """A table per method: calls, values and constants before and after each pass."""
     for of in ledger:
         title = f"{of.model}.{of.method}"
         yield f"{title:<24} {'calls':>13} {'values':>15} {'constant bytes':>23}"

@@ -1,4 +1,4 @@
-"""What makes a method smaller without changing a bit of its outputs."""
+"""The passes: changes of a linked method that keep every bit of its outputs."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 MAKES_CONSTANTS: Final = ("fold_permutes", "fold_constants", "evaluate_constants")
-"""Passes that put constants in the place of calls."""
+"""Passes that replace calls by constants."""
 
 
 def share_values(method: LinkedMethod) -> LinkedMethod:
-    """Let values that are equal and never change have one slot.
+    """Give values that are equal and never change one slot.
 
     Tensors of the same kind at the same place are equal, whenever they are used.
     """
@@ -68,7 +68,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
 
 
 def drop_values(method: LinkedMethod) -> LinkedMethod:
-    """Leave out slots that nothing names."""
+    """Leave out slots that nothing uses."""
     used: set[int] = set()
 
     def use(indices: Iterable[int]) -> None:
@@ -101,14 +101,13 @@ def drop_values(method: LinkedMethod) -> LinkedMethod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """A change that may be made to every method.
+    """A change of a method.
 
     Args:
-        change: Gives the method after it; the same object if nothing is to be done.
-        calls: Those it looks at, by operator or kernel; None: it looks at slots,
-            whoever names them.
-        planned: It runs when memory is laid out: what it makes of slots would tie
-            lifetimes together.
+        change: Returns the changed method; the same object if there is nothing to do.
+        calls: Whether the pass concerns a call; None if it looks at slots only.
+        planned: Whether it runs after memory is planned. Before, slots that it shares
+            would tie lifetimes together.
     """
 
     change: Callable[[LinkedMethod], LinkedMethod]
@@ -116,7 +115,7 @@ class Pass:
     planned: bool = False
 
     def concerns(self, method: LinkedMethod) -> bool:
-        """Whether there is something in a method that it looks at."""
+        """Whether a method has a call that the pass looks at."""
         calls = self.calls
         return calls is None or any(
             isinstance(i, LinkedCall) and calls(i) for i in method.instructions
@@ -141,7 +140,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "share_values": Pass(change=share_values, planned=True),
     }
 )
-"""By name, in the order they run in."""
+"""By name, in the order in which they run."""
 
 
 def run_passes(
@@ -151,16 +150,16 @@ def run_passes(
     planned: bool | None = None,
     refused: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
-    """A method after the passes of these names; the order is that of `PASSES`.
+    """A method after the named passes, which run in the order of `PASSES`.
 
-    Its ledger (`LinkedMethod.passes`) has every pass, those that did not run as well.
+    Its ledger (`LinkedMethod.passes`) lists every pass, also those that did not run.
 
     Args:
         method: Before.
         names: Passes to run.
-        planned: Only those that run when memory is laid out, or only those that run
-            before; None for all.
-        refused: Why some of these passes must not run, by name.
+        planned: Run only the passes after memory is planned, or only those before;
+            None for all.
+        refused: By name: why a pass must not run.
     """
     wanted = frozenset(names)
     records = [*method.passes]
