@@ -14,7 +14,7 @@ from orchestrator.measure.budget import check_budget
 from orchestrator.measure.call_graph import read_calls
 from orchestrator.measure.demangle import demangle
 from orchestrator.measure.dtypes import compare_dtypes, dtype_notice
-from orchestrator.measure.elf import read_elf
+from orchestrator.measure.elf import read_firmware
 from orchestrator.measure.group_table import (
     diff_document,
     diff_table,
@@ -96,16 +96,16 @@ def measure(  # what a build leaves behind
             `map-unreadable`, `object-unreadable`), ELF and map do not belong together
             (`map-mismatch`), or the ELF does not fit the board (`no-region`).
     """
-    image = read_elf(elf)
-    map_sections = read_map(map_text, image.sections)
+    firmware = read_firmware(elf)
+    map_sections = read_map(map_text, firmware.sections)
     operators = size_operators(resolution)
     owners = Owners(profile, stack_usage, memory)
     users = users_of(map_sections.values(), objects, operators, owners)
     owners = Owners(profile, stack_usage, memory, users)
-    accounts = account(map_sections, image.symbols, owners, target.board)
+    accounts = account(map_sections, firmware.symbols, owners, target.board)
     parts = tuple(accounts.parts())
     contributors = _contributors(parts)
-    symbols = _symbols(image.symbols, accounts)
+    symbols = _symbols(firmware.symbols, accounts)
     totals = _totals(contributors)
     graph = read_calls(objects, stack_usage, elf) if target.board and objects else None
     return SizeReport(

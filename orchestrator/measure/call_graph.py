@@ -11,7 +11,6 @@ those of the loader to what makes delegates ready.
 from __future__ import annotations
 
 import re
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -72,7 +71,7 @@ def read_calls(
             stack_usage,
             firmware,
         )
-    except (struct.error, LookupError, ValueError) as error:
+    except (LookupError, ValueError) as error:
         raise CompileError(
             Diagnostic(
                 code="object-unreadable",
@@ -95,8 +94,7 @@ class CallGraph:
         firmware: Bytes of the linked firmware.
 
     Raises:
-        ValueError: One of the files is none for Arm, or damaged; also struct.error,
-            LookupError.
+        ValueError: One of the files is none for Arm, or damaged; also LookupError.
     """
 
     def __init__(

@@ -1,24 +1,229 @@
-"""What an ELF says of itself: sections that occupy memory, and symbols."""
+"""Reads ELF files: objects, and the firmware that is linked out of them.
+
+One reader for all that sizes and stacks need of them, of 32 and 64 bits, little-endian.
+It unpacks tables whole: a wide product has hundreds of objects.
+
+Source: ELF gABI, chapters 4 (object files) and 5 (program headers).
+"""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.errors import CompileError, Diagnostic
 
 if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
+    from collections.abc import Iterator
 
-_WRITE = 1
-_ALLOC = 2
-"""Section flags. Source: ELF gABI, chapter 4, sh_flags."""
+ARM: Final = 40
+"""Machine: Arm, 32 bits."""
+OBJECT: Final = 1
+"""Kind of file: an object, not linked yet."""
+UNDEFINED: Final = 0
+"""Section index of a symbol that another file defines."""
+LAST_INDEX: Final = 0xFF00
+"""Section indices from here on mean something else (absolute, common)."""
+NOTYPE, VARIABLE, FUNCTION, SECTION = 0, 1, 2, 3
+"""Types of symbols."""
+LOCAL: Final = 0
+"""Binding of a symbol that other files do not know."""
+_SYMBOLS, _RELA, _NO_CONTENTS, _REL = 2, 4, 8, 9
+_LOAD: Final = 1
+_WRITE, _ALLOCATE = 1, 2
+
+
+class Section(NamedTuple):
+    """A section, in the order of the header's fields."""
+
+    name: str
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size_bytes: int
+    link: int
+    info: int
+    align_bytes: int
+
+
+class Symbol(NamedTuple):
+    """An entry of the symbol table.
+
+    Args:
+        name: "" for sections.
+        value: In objects the offset in its section, else the address. On Arm, bit 0 of
+            a function's value says that it is Thumb code.
+        size_bytes: 0 if the compiler does not say.
+        kind: `FUNCTION`, `VARIABLE`, `SECTION` or another type.
+        binding: `LOCAL` or another one.
+        visibility: 0 is the default.
+        section: Index of the section that defines it.
+    """
+
+    name: str
+    value: int
+    size_bytes: int
+    kind: int
+    binding: int
+    visibility: int
+    section: int
+
+    @property
+    def is_defined(self) -> bool:
+        """It is in a section of this file."""
+        return UNDEFINED < self.section < LAST_INDEX
+
+
+class Segment(NamedTuple):
+    """What a loader places in memory: bytes of the file, and where they go."""
+
+    address: int
+    load_address: int
+    file_bytes: int
+
+
+class Relocation(NamedTuple):
+    """A place that linkers fill in.
+
+    Args:
+        section: Index of the section that the place is in.
+        offset: In that section.
+        kind: Type; its meaning depends on the machine.
+        symbol: What it refers to.
+    """
+
+    section: int
+    offset: int
+    kind: int
+    symbol: Symbol
+
+
+class _Form(NamedTuple):
+    """Layouts of one class of ELF, and where the header has offsets and counts."""
+
+    offsets: str
+    offsets_at: int
+    counts_at: int
+    section: str
+    segment: str
+    symbol: str
+    rel: str
+    rela: str
+    symbol_shift: int
+
+
+_FORMS: Final = {
+    1: _Form("<II", 28, 42, "<10I", "<8I", "<IIIBBH", "<II", "<IIi", 8),
+    2: _Form("<QQ", 32, 54, "<IIQQQQIIQQ", "<II6Q", "<IBBHQQ", "<QQ", "<QQq", 32),
+}
+
+
+class ElfFile:
+    """Sections, symbols, segments and relocations of one file.
+
+    Args:
+        data: Its bytes.
+
+    Raises:
+        ValueError: It is no little-endian ELF file, or a damaged one.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        if data[:4] != b"\x7fELF" or data[4:6] not in (b"\1\1", b"\2\1"):
+            raise ValueError("another kind of file")
+        self._data = data
+        self._form = _FORMS[data[4]]
+        try:
+            self.kind, self.machine = struct.unpack_from("<HH", data, 16)
+            self.segments, self.sections = self._headers()
+            self.symbols = tuple(self._symbols())
+        except (struct.error, IndexError) as error:
+            raise ValueError(str(error)) from error
+
+    def contents(self, section: Section) -> bytes:
+        """Bytes of a section; none if it is only memory."""
+        if section.kind == _NO_CONTENTS:
+            return b""
+        return self._data[section.offset : section.offset + section.size_bytes]
+
+    def relocations(self) -> Iterator[Relocation]:
+        """All places that linkers fill in.
+
+        Raises:
+            ValueError: The file is damaged.
+        """
+        try:
+            yield from self._relocations()
+        except (struct.error, IndexError) as error:
+            raise ValueError(str(error)) from error
+
+    def _headers(self) -> tuple[tuple[Segment, ...], tuple[Section, ...]]:
+        data, form = self._data, self._form
+        segments_at, sections_at = struct.unpack_from(
+            form.offsets, data, form.offsets_at
+        )
+        segment_size, segment_count, size, count, names_at = struct.unpack_from(
+            "<5H", data, form.counts_at
+        )
+        segments = []
+        for at in range(segment_count):
+            # The flags are the second field with 64 bits, and the seventh with 32.
+            header = struct.unpack_from(
+                form.segment, data, segments_at + at * segment_size
+            )
+            first = 1 if form is _FORMS[1] else 2
+            _, address, load_address, file_bytes = header[first : first + 4]
+            if header[0] == _LOAD:
+                segments.append(Segment(address, load_address, file_bytes))
+        headers = [
+            struct.unpack_from(form.section, data, sections_at + at * size)
+            for at in range(count)
+        ]
+        # Without a table of names, sections have none.
+        table = Section("", *headers[names_at][1:9]) if names_at else None
+        names = self.contents(table) if table else b""
+        sections = tuple(
+            Section(_text(names, header[0]) if table else "", *header[1:9])
+            for header in headers
+        )
+        return tuple(segments), sections
+
+    def _symbols(self) -> Iterator[Symbol]:
+        is_32_bit = self._form is _FORMS[1]
+        for section in self.sections:
+            if section.kind != _SYMBOLS:
+                continue
+            texts = self.contents(self.sections[section.link])
+            for entry in struct.iter_unpack(self._form.symbol, self.contents(section)):
+                if is_32_bit:
+                    name, value, size, info, other, index = entry
+                else:
+                    name, info, other, index, value, size = entry
+                yield Symbol(
+                    _text(texts, name),
+                    *(value, size, info & 15, info >> 4, other & 3, index),
+                )
+
+    def _relocations(self) -> Iterator[Relocation]:
+        shift = self._form.symbol_shift
+        for section in self.sections:
+            if section.kind not in (_REL, _RELA):
+                continue
+            layout = self._form.rel if section.kind == _REL else self._form.rela
+            for offset, info, *_ in struct.iter_unpack(layout, self.contents(section)):
+                kind, symbol = info & (1 << shift) - 1, self.symbols[info >> shift]
+                yield Relocation(section.info, offset, kind, symbol)
+
+
+def _text(table: bytes, offset: int) -> str:
+    return table[offset : table.index(b"\0", offset)].decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElfSection:
-    """An output section that occupies memory when the program runs.
+    """An output section that occupies memory when the firmware runs.
 
     Args:
         name: Of the section.
@@ -26,7 +231,7 @@ class ElfSection:
         size_bytes: More than 0.
         align_bytes: Of the address.
         load_address: Where its contents are stored; None if it has no contents.
-        writable: The program may change it.
+        writable: The firmware may change it.
     """
 
     name: str
@@ -44,7 +249,7 @@ class ElfSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElfSymbol:
-    """A function or object with an address and a size."""
+    """A function or variable with an address and a size."""
 
     name: str
     address: int
@@ -54,97 +259,81 @@ class ElfSymbol:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Elf:
+class Firmware:
     """Sections by address; symbols by address, size, then name."""
 
     sections: tuple[ElfSection, ...]
     symbols: tuple[ElfSymbol, ...]
 
 
-def read_elf(data: bytes) -> Elf:
-    """Sections and symbols of an executable.
+def read_firmware(data: bytes) -> Firmware:
+    """What is in memory when a linked firmware runs.
 
     Raises:
         CompileError: The bytes are no ELF, or a damaged one (`elf-unreadable`).
     """
-    # Slow to import, and only builds that measure need it.
-    from elftools.common.exceptions import ELFError  # noqa: PLC0415
-    from elftools.elf.elffile import ELFFile  # noqa: PLC0415
-
-    # pyelftools checks little: damage shows as errors of many kinds.
-    damage = (ELFError, ArithmeticError, AttributeError, LookupError, ValueError)
     try:
-        elf = ELFFile(BytesIO(data))
-        return Elf(sections=_sections(elf), symbols=_symbols(elf))
-    except damage as error:
+        elf = ElfFile(data)
+    except ValueError as error:
         raise CompileError(
             Diagnostic(
                 code="elf-unreadable",
                 message="the linked firmware cannot be read",
                 notes=(
-                    ("found", f"{len(data)} bytes, {error or type(error).__name__}"),
-                    ("expected", "an ELF executable"),
+                    ("found", f"{len(data)} bytes, {error}"),
+                    ("expected", "a little-endian ELF executable"),
                 ),
                 hint="delete the build folder and build again",
             )
         ) from error
-
-
-def _sections(elf: ELFFile) -> tuple[ElfSection, ...]:
-    segments = [s.header for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
-    found = []
-    for section in elf.iter_sections():
-        header = section.header
-        if not header["sh_flags"] & _ALLOC or header["sh_size"] == 0:
-            continue
-        found.append(
-            ElfSection(
-                name=section.name,
-                address=header["sh_addr"],
-                size_bytes=header["sh_size"],
-                align_bytes=max(header["sh_addralign"], 1),
-                load_address=None
-                if header["sh_type"] == "SHT_NOBITS"
-                else _load_address(header, segments),
-                writable=bool(header["sh_flags"] & _WRITE),
+    return Firmware(
+        sections=tuple(
+            sorted(_memory_sections(elf), key=lambda s: (s.address, s.name))
+        ),
+        symbols=tuple(
+            sorted(
+                _memory_symbols(elf), key=lambda s: (s.address, s.size_bytes, s.name)
             )
+        ),
+    )
+
+
+def _memory_sections(elf: ElfFile) -> Iterator[ElfSection]:
+    for section in elf.sections:
+        if not section.flags & _ALLOCATE or section.size_bytes == 0:
+            continue
+        yield ElfSection(
+            name=section.name,
+            address=section.address,
+            size_bytes=section.size_bytes,
+            align_bytes=max(section.align_bytes, 1),
+            load_address=None
+            if section.kind == _NO_CONTENTS
+            else _load_address(section.address, elf),
+            writable=bool(section.flags & _WRITE),
         )
-    return tuple(sorted(found, key=lambda s: (s.address, s.name)))
 
 
-def _load_address(section: Any, segments: list[Any]) -> int:  # noqa: ANN401  # pyelftools' containers
-    address: int = section["sh_addr"]
-    for segment in segments:
-        offset: int = address - segment["p_vaddr"]
-        if 0 <= offset < segment["p_filesz"]:
-            load_address: int = segment["p_paddr"] + offset
-            return load_address
+def _load_address(address: int, elf: ElfFile) -> int:
+    for segment in elf.segments:
+        offset = address - segment.address
+        if 0 <= offset < segment.file_bytes:
+            return segment.load_address + offset
     return address
 
 
-def _symbols(elf: ELFFile) -> tuple[ElfSymbol, ...]:
-    from elftools.elf.sections import SymbolTableSection  # noqa: PLC0415
-
-    table = elf.get_section_by_name(".symtab")
-    if not isinstance(table, SymbolTableSection):
-        return ()  # stripped
-    # On Arm, bit 0 of a function's value says that it is Thumb code.
-    thumb = 1 if elf["e_machine"] == "EM_ARM" else 0
-    found = []
-    for symbol in table.iter_symbols():
-        kind = symbol["st_info"]["type"]
-        is_defined = symbol["st_size"] and symbol["st_shndx"] != "SHN_UNDEF"
-        if kind not in ("STT_FUNC", "STT_OBJECT") or not is_defined:
+def _memory_symbols(elf: ElfFile) -> Iterator[ElfSymbol]:
+    thumb = 1 if elf.machine == ARM else 0
+    for symbol in elf.symbols:
+        is_function = symbol.kind == FUNCTION
+        if symbol.kind not in (FUNCTION, VARIABLE) or not symbol.size_bytes:
             continue
-        is_function = kind == "STT_FUNC"
-        value = symbol["st_value"]
-        found.append(
-            ElfSymbol(
-                name=symbol.name,
-                address=value & ~thumb if is_function else value,
-                size_bytes=symbol["st_size"],
-                is_function=is_function,
-                is_local=symbol["st_info"]["bind"] == "STB_LOCAL",
-            )
+        if symbol.section == UNDEFINED:
+            continue
+        yield ElfSymbol(
+            name=symbol.name,
+            address=symbol.value & ~thumb if is_function else symbol.value,
+            size_bytes=symbol.size_bytes,
+            is_function=is_function,
+            is_local=symbol.binding == LOCAL,
         )
-    return tuple(sorted(found, key=lambda s: (s.address, s.size_bytes, s.name)))

@@ -6,22 +6,26 @@ mapping symbols.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from orchestrator.measure.elf import (
+    ARM,
+    FUNCTION,
+    LAST_INDEX,
+    LOCAL,
+    OBJECT,
+    UNDEFINED,
+    ElfFile,
+)
 from orchestrator.measure.thumb import Kind, Span, Step, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_ARM: Final = 40
-_SYMTAB, _NOBITS, _REL = 2, 8, 9
-_FUNCTION: Final = 2
-_LOCAL: Final = 0
-_LAST_INDEX: Final = 0xFF00
-"""Section indices from here on mean something else (absolute, common)."""
+    from orchestrator.measure.elf import Symbol
+
 _BRANCHES: Final = frozenset({10, 30, 51, 102, 103})
 """R_ARM_THM_CALL, _JUMP24, _JUMP19, _JUMP11, _JUMP8."""
 
@@ -57,23 +61,6 @@ def plain(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-class _Symbol(NamedTuple):
-    name: str
-    offset: int
-    size: int
-    kind: int
-    is_local: bool
-    section: int
-
-
-class _Section(NamedTuple):
-    kind: int
-    address: int
-    contents: bytes
-    link: int
-    info: int
-
-
 class _Link(NamedTuple):
     """What a relocation makes of a place."""
 
@@ -89,19 +76,14 @@ class ArmFile:
         path: Makes the names of what is local to the file unique.
 
     Raises:
-        ValueError: Not such a file, or a damaged one; also struct.error, LookupError.
+        ValueError: Not such a file, or a damaged one; also LookupError.
     """
 
     def __init__(self, data: bytes, path: str) -> None:
-        if data[:6] != b"\x7fELF\x01\x01":
-            raise ValueError("another kind of file")
-        kind, machine = struct.unpack_from("<HH", data, 16)
-        if machine != _ARM:
+        self._elf = ElfFile(data)
+        if self._elf.machine != ARM:
             raise ValueError("a file for another machine")
         self._path = path
-        self._is_object = kind == 1
-        self._sections = _sections(data)
-        self._symbols = self._read_symbols()
         self._functions: dict[int, dict[int, tuple[str, ...]]] = {}
         self._sizes: dict[tuple[int, int], int] = {}
         self._data: dict[int, tuple[str, ...]] = {}
@@ -132,7 +114,7 @@ class ArmFile:
         def at(offset: int) -> Function:
             return found[number(offset)]
 
-        for step in steps(self._sections[index].contents, self._spans(index)):
+        for step in steps(self._code_bytes(index), self._spans(index)):
             start = starts[number(step.offset)]
             size = self._sizes[index, start]
             if 0 < size <= step.offset - start:
@@ -156,12 +138,12 @@ class ArmFile:
     def _spans(self, index: int) -> list[Span]:
         """Where instructions are: mapping symbols say `$t` code, `$d` data."""
         marks = sorted(
-            (s.offset, s.name[1])
-            for s in self._symbols
+            (self._offset(s), s.name[1])
+            for s in self._elf.symbols
             if s.section == index and s.name[:2] in ("$t", "$d")
         )
         ends = [offset for offset, _ in marks[1:]]
-        ends.append(len(self._sections[index].contents))
+        ends.append(len(self._code_bytes(index)))
         return [
             Span(begin, end)
             for (begin, what), end in zip(marks, ends, strict=False)
@@ -171,70 +153,63 @@ class ArmFile:
     def _links(self) -> dict[int, dict[int, _Link]]:
         """Relocations by section and offset."""
         found: dict[int, dict[int, _Link]] = {}
-        if not self._is_object:
+        if self._elf.kind != OBJECT:
             return found
-        for section in self._sections:
-            if section.kind != _REL:
-                continue
-            links = found.setdefault(section.info, {})
-            for offset, info in struct.iter_unpack("<II", section.contents):
-                names = self._targets(self._symbols[info >> 8])
-                links[offset] = _Link(names, info & 0xFF in _BRANCHES)
+        for place in self._elf.relocations():
+            link = _Link(self._targets(place.symbol), place.kind in _BRANCHES)
+            found.setdefault(place.section, {})[place.offset] = link
         return found
 
-    def _targets(self, symbol: _Symbol) -> tuple[str, ...]:
+    def _targets(self, symbol: Symbol) -> tuple[str, ...]:
         """Names of what a symbol stands for."""
-        if symbol.section >= _LAST_INDEX:
+        if symbol.section >= LAST_INDEX:
             return ()
-        if symbol.section == 0:
+        if symbol.section == UNDEFINED:
             return (symbol.name,)
         places = self._functions.get(symbol.section)
         if places is None:
             return self._data_names(symbol.section)[:1]
-        if symbol.kind == _FUNCTION:
-            return places[symbol.offset][:1]
+        if symbol.kind == FUNCTION:
+            return places[self._offset(symbol)][:1]
         # A section or a label in it: with a function per section it is that one.
         return tuple(names[0] for _, names in sorted(places.items()))
 
     def _data_names(self, index: int) -> tuple[str, ...]:
         return (f"{self._path}#{index}", *self._data.get(index, ()))
 
-    def _read_symbols(self) -> list[_Symbol]:
-        found = []
-        for section in self._sections:
-            if section.kind != _SYMTAB:
-                continue
-            texts = self._sections[section.link].contents
-            for name, value, size, info, other, index in struct.iter_unpack(
-                "<IIIBBH", section.contents
-            ):
-                text = texts[name : texts.index(b"\0", name)].decode()
-                is_here = 0 < index < _LAST_INDEX
-                base = self._sections[index].address if is_here else 0
-                # Bit 0 of a function's value says that it is Thumb code.
-                offset = value - base & (~1 if info & 15 == _FUNCTION else ~0)
-                # Linkers make local what other objects, but no other file, may know.
-                is_local = info >> 4 == _LOCAL and other & 3 == 0
-                found.append(_Symbol(text, offset, size, info & 15, is_local, index))
-        return found
+    def _code_bytes(self, index: int) -> bytes:
+        return self._elf.contents(self._elf.sections[index])
+
+    def _offset(self, symbol: Symbol) -> int:
+        """Where a symbol is in its section, without the mark of Thumb code."""
+        value = symbol.value & ~1 if symbol.kind == FUNCTION else symbol.value
+        return value - self._elf.sections[symbol.section].address
 
     def _name(self) -> None:
         """Collect the names of functions and data; those that others know first."""
-        for symbol in sorted(self._symbols, key=lambda s: (s.is_local, s.name)):
-            if not 0 < symbol.section < _LAST_INDEX:
+        for symbol in sorted(self._elf.symbols, key=lambda s: (_is_local(s), s.name)):
+            if not symbol.is_defined:
                 continue
-            if symbol.kind == _FUNCTION:
+            if symbol.kind == FUNCTION:
                 places = self._functions.setdefault(symbol.section, {})
-                place = symbol.section, symbol.offset
-                self._sizes[place] = max(symbol.size, self._sizes.get(place, 0))
+                offset = self._offset(symbol)
+                place = symbol.section, offset
+                self._sizes[place] = max(symbol.size_bytes, self._sizes.get(place, 0))
                 name = symbol.name
-                if symbol.is_local:
-                    name = f"{self._path}:{symbol.section}.{symbol.offset}:{name}"
-                known = places.get(symbol.offset, ())
-                places[symbol.offset] = (*known, name)
-            elif not symbol.is_local:
+                if _is_local(symbol):
+                    name = f"{self._path}:{symbol.section}.{offset}:{name}"
+                places[offset] = (*places.get(offset, ()), name)
+            elif not _is_local(symbol):
                 known = self._data.get(symbol.section, ())
                 self._data[symbol.section] = (*known, symbol.name)
+
+
+def _is_local(symbol: Symbol) -> bool:
+    """No other file knows it.
+
+    Linkers make local what other objects, but no other file, may know: that is hidden.
+    """
+    return symbol.binding == LOCAL and symbol.visibility == 0
 
 
 def _note(step: Step, here: Function, there: Function) -> None:
@@ -250,16 +225,3 @@ def _note(step: Step, here: Function, there: Function) -> None:
             here.calls.add(there.names[0])
         case Kind.BRANCH if there is not here:
             here.tails.add(there.names[0])
-
-
-def _sections(data: bytes) -> list[_Section]:
-    (start,) = struct.unpack_from("<I", data, 32)
-    size, count = struct.unpack_from("<HH", data, 46)
-    found = []
-    for at in range(start, start + size * count, size):
-        _, kind, _, address, offset, length, link, info, _, _ = struct.unpack_from(
-            "<10I", data, at
-        )
-        contents = b"" if kind == _NOBITS else data[offset : offset + length]
-        found.append(_Section(kind, address, contents, link, info))
-    return found

@@ -11,19 +11,21 @@ bytes shared, never an operator's own.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.measure.elf import LOCAL, SECTION, ElfFile
 from orchestrator.measure.owner import is_merged
-from orchestrator.measure.relocations import read_object
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.measure.size import SizeOperator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from orchestrator.measure.elf import Symbol
     from orchestrator.measure.map_types import MapSection
     from orchestrator.measure.owner import Owners
-    from orchestrator.measure.relocations import ObjectFile
     from orchestrator.selection.resolution import Resolution
 
 Node = tuple[str, str]
@@ -149,3 +151,75 @@ class _Graph:
                         ends |= self._by_symbol.get(reference.symbol, set())
                         ends.update(self._by_section.get(reference.section, ()))
         return edges
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a relocation refers to.
+
+    Args:
+        section: Of the same object; "" if it is defined elsewhere.
+        symbol: Name that other objects know it by; "" for what is local.
+    """
+
+    section: str
+    symbol: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectFile:
+    """Which sections of an object refer to which.
+
+    Args:
+        defined: Section of each symbol that other objects know.
+        references: By section. Sections of one name count as one.
+    """
+
+    defined: dict[str, str]
+    references: dict[str, set[Reference]]
+
+
+def read_object(data: bytes, *, path: str) -> ObjectFile:
+    """Symbols and references of an object file.
+
+    Raises:
+        CompileError: It is no little-endian ELF object, or damaged
+            (`object-unreadable`).
+    """
+    try:
+        return _read(ElfFile(data))
+    except (LookupError, ValueError) as error:
+        raise CompileError(
+            Diagnostic(
+                code="object-unreadable",
+                message=f"{path} cannot be read",
+                notes=(
+                    ("found", f"{len(data)} bytes, {error or type(error).__name__}"),
+                    ("expected", "a little-endian ELF object"),
+                ),
+                hint="delete the build folder and build again",
+            )
+        ) from error
+
+
+def _read(elf: ElfFile) -> ObjectFile:
+    found = ObjectFile(defined={}, references={})
+    ends = {symbol: _reference(symbol, elf) for symbol in elf.symbols}
+    for end in ends.values():
+        if end.symbol and end.section:
+            found.defined[end.symbol] = end.section
+    for place in elf.relocations():
+        # Several sections may have one name.
+        references = found.references.setdefault(
+            elf.sections[place.section].name, set()
+        )
+        references.add(ends[place.symbol])
+    return found
+
+
+def _reference(symbol: Symbol, elf: ElfFile) -> Reference:
+    is_known = symbol.binding != LOCAL and symbol.kind != SECTION
+    return Reference(
+        section=elf.sections[symbol.section].name if symbol.is_defined else "",
+        symbol=symbol.name if is_known else "",
+    )

@@ -160,7 +160,7 @@ def _loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-THIRD_PARTY = {"pydantic", "pydantic_core", "yaml", "rich", "elftools", "ninja"}
+THIRD_PARTY = {"pydantic", "pydantic_core", "yaml", "rich", "pycxxfilt", "ninja"}
 THIRD_PARTY |= {"tomli", "numpy", "flatbuffers"}
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.measure.account import Account, Extent, account
-from orchestrator.measure.elf import ElfSection, ElfSymbol, read_elf
+from orchestrator.measure.elf import ElfSection, ElfSymbol
 from orchestrator.measure.map_types import MapPiece, MapSection
 from orchestrator.measure.owner import Owner, Owners
 from orchestrator.measure.size import ContributorKind as Kind
@@ -224,62 +223,6 @@ def test_state_is_cut_out_of_what_it_lies_in() -> None:
     assert found.extent_at(0x2037) == found.extents[2]
     assert found.extent_at(0x2038) is None, "padding"
     assert found.extent_at(0x2040) is found.extent_at(0x1FFF) is None
-
-
-def small_elf() -> bytes:
-    """An Arm executable with .data that is stored in flash, .bss, and no symbols."""
-    names = b"\0.data\0.bss\0.names\0"
-    # type, offset, address when running, when stored, bytes in the file, in memory
-    segments = [
-        (0, 0, 0x2000, 0x9000, 8, 8, 0, 4),  # no PT_LOAD: says nothing
-        (1, 0, 0x2000, 0x100, 8, 16, 6, 4),
-    ]
-    start = 52 + 32 * len(segments)
-    # name, type, flags, address, offset, size, link, info, alignment, item size
-    sections = [
-        (0,) * 10,
-        (1, 1, 3, 0x2000, 0, 8, 0, 0, 4, 0),
-        (7, 8, 3, 0x2008, 0, 8, 0, 0, 0, 0),
-        (12, 3, 0, 0, start, len(names), 0, 0, 1, 0),
-    ]
-    ident = b"\x7fELF\x01\x01\x01".ljust(16, b"\0")
-    header = struct.pack(
-        "<HHIIIIIHHHHHH",
-        *(2, 40, 1, 0, 52, start + len(names), 0, 52, 32, len(segments), 40),
-        *(len(sections), 3),
-    )
-    return b"".join(
-        (
-            ident,
-            header,
-            *(struct.pack("<IIIIIIII", *s) for s in segments),
-            names,
-            *(struct.pack("<IIIIIIIIII", *s) for s in sections),
-        )
-    )
-
-
-def test_the_elf_says_where_contents_are_stored() -> None:
-    found = read_elf(small_elf())
-    assert found.symbols == ()
-    assert found.sections == (
-        ElfSection(
-            name=".data",
-            address=0x2000,
-            size_bytes=8,
-            align_bytes=4,
-            load_address=0x100,
-            writable=True,
-        ),
-        ElfSection(
-            name=".bss",
-            address=0x2008,
-            size_bytes=8,
-            align_bytes=1,
-            load_address=None,
-            writable=True,
-        ),
-    )
 
 
 def test_code_of_operators_is_counted_apart() -> None:

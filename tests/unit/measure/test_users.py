@@ -14,9 +14,13 @@ from orchestrator.core.operator import parse_schema
 from orchestrator.errors import CompileError
 from orchestrator.measure.map_types import MapPiece, MapSection
 from orchestrator.measure.owner import Owners
-from orchestrator.measure.relocations import Reference, read_object
 from orchestrator.measure.size import SizeOperator
-from orchestrator.measure.users import size_operators, users_of
+from orchestrator.measure.users import (
+    Reference,
+    read_object,
+    size_operators,
+    users_of,
+)
 from orchestrator.memory.plan import MemoryPlan
 from orchestrator.selection.op_info import Origin
 from orchestrator.selection.resolution import Binding, Resolution, ResolvedOperator
