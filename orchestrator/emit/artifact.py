@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from textwrap import wrap
+from typing import Final
+
+_WIDTH: Final = 80
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -23,6 +27,19 @@ def comment_text(text: str) -> str:
     """A text in one line that neither ends a comment of C or C++ nor looks like one."""
     plain = text.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *")
     return " ".join(plain.split())
+
+
+def row_comment(text: str) -> str:
+    """A comment before a row of a table; lines end in newlines, 80 columns at most."""
+    lines = wrap(
+        comment_text(text),
+        _WIDTH,
+        initial_indent="    // ",
+        subsequent_indent="    //   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "".join(f"{line}\n" for line in lines)
 
 
 @dataclass(frozen=True, slots=True, order=True)

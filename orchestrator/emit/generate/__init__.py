@@ -89,6 +89,7 @@ def generate(
             delegates=resolution.delegate_states,
             integrity=integrity,
             limits=limits,
+            schemas={o.name: o.schema for o in resolution.operators},
         ),
         cmake_config(profile, head, target),
         registered_kernels(head, resolution),

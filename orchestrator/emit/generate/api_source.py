@@ -39,6 +39,7 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.memory.plan import MemoryPlan, MethodMemory
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.program import Method, Program
@@ -54,6 +55,7 @@ def api_source(
     delegates: Mapping[str, int] = MappingProxyType({}),
     integrity: CheckImage = CheckImage.NEVER,
     limits: Mapping[str, int] = MappingProxyType({}),
+    schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
 ) -> GeneratedFile:
     """Memory of every method, the method table, and the functions of the header.
 
@@ -66,6 +68,7 @@ def api_source(
         delegates: State bytes of the delegates of the product, by backend.
         integrity: When flash is compared with what was linked.
         limits: By model, how many instructions a run executes; 0: any number.
+        schemas: Of the operators that prelinked methods call, for comments.
     """
     checked = integrity is not CheckImage.NEVER
     methods = api_methods(profile, programs, checked=checked)
@@ -96,6 +99,7 @@ def api_source(
             m.base,
             constants[m.model],
             index_bytes=layout.index_bytes,
+            schemas=schemas,
         )
         for m in methods
         if m.model in linked

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import inf, isinf, isnan, nan
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from orchestrator.emit.artifact import row_comment
 from orchestrator.memory.plan import model_section
 from orchestrator.method.compact import WIDE
 from orchestrator.method.linked import LinkedCall
@@ -26,8 +29,9 @@ from orchestrator.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.values import Value
 
@@ -50,6 +54,8 @@ _CODES = {
 }
 _INDEX_TYPES = {1: "uint8_t", 2: "uint16_t", WIDE: "int32_t"}
 _ORDER_WORD = 4  # dimensions of a dim order in a 32-bit word
+_USES: Final = 3
+"""Uses of a value that its comment names; constants may have hundreds."""
 
 
 def constants_of(methods: Iterable[LinkedMethod]) -> tuple[bytes, ...]:
@@ -109,6 +115,7 @@ def prelinked_block(
     constants: Sequence[bytes],
     *,
     index_bytes: int = WIDE,
+    schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
 ) -> PrelinkedText:
     """Everything of a prelinked method but its arenas, in the namespace orch.
 
@@ -117,8 +124,11 @@ def prelinked_block(
         base: What its names begin with.
         constants: Those of its model, in the order of their symbols.
         index_bytes: Of a value index in its tables; all but `WIDE` are compact.
+        schemas: Of its operators; their arguments are named in comments.
     """
-    return _Writer(method, base, constants, index_bytes).block()
+    return _Writer(
+        method, base, constants, index_bytes, _Comments(method, schemas)
+    ).block()
 
 
 def argument_table(
@@ -134,6 +144,71 @@ def argument_table(
     return tuple(table), starts
 
 
+class _Comments:
+    """Says in comments what the rows of a method's tables are for."""
+
+    def __init__(
+        self, method: LinkedMethod, schemas: Mapping[OperatorName, OpSchema]
+    ) -> None:
+        self._schemas = schemas
+        self._instructions = method.instructions
+        self._uses: list[list[str]] = [[] for _ in method.values]
+        for place, index in enumerate(method.inputs):
+            self._uses[index].append(f"input {place}")
+        for number, instruction in enumerate(method.instructions):
+            for name, index in self._arguments(instruction):
+                self._uses[index].append(f"{name} of {_name(instruction)} [{number}]")
+        for place, index in enumerate(method.outputs):
+            self._uses[index].append(f"output {place}")
+        for index, value in enumerate(method.values):
+            if isinstance(value, TensorListValue | OptionalTensorListValue):
+                for place, item in enumerate(value.items):
+                    if item >= 0:
+                        self._uses[item].append(f"item {place} of value {index}")
+
+    def value(self, index: int) -> str:
+        """What a value is: an argument of these operators, an input, an output."""
+        uses = self._uses[index]
+        more = [f"{len(uses) - _USES} more"] if len(uses) > _USES else []
+        return row_comment(f"{index}: {', '.join(uses[:_USES] + more) or 'not used'}")
+
+    def instruction(self, number: int) -> str:
+        """Operator and arguments, each with the index of its value."""
+        instruction = self._instructions[number]
+        if isinstance(instruction, JumpFalseCall):
+            text = f"jump to {instruction.destination} unless {instruction.condition}"
+        else:
+            arguments = self._arguments(instruction)
+            listed = ", ".join(f"{name}={index}" for name, index in arguments)
+            text = f"{_name(instruction)}({listed})"
+        return row_comment(f"{number}: {text}")
+
+    def _arguments(self, instruction: LinkedInstruction) -> Iterator[tuple[str, int]]:
+        """Names of the arguments, and the values they are."""
+        match instruction:
+            case LinkedCall(operator=operator, args=args):
+                schema = self._schemas.get(operator)
+                names = [a.name for a in schema.arguments] if schema else []
+                # What follows the arguments of the schema is what the operator returns.
+                beyond = "result" if schema else "argument"
+                for index, name in zip_longest(args, names[: len(args)]):
+                    yield name or beyond, index
+            case MoveCall(source=source, target=target):
+                yield from (("source", source), ("target", target))
+            case JumpFalseCall(condition=condition):
+                yield "condition", condition
+
+
+def _name(instruction: LinkedInstruction) -> str:
+    match instruction:
+        case LinkedCall(operator=operator):
+            return str(operator)
+        case MoveCall():
+            return "move"
+        case JumpFalseCall():
+            return "jump"
+
+
 class _Writer:
     """Writes the tables of one method; equal lists and sizes are written once."""
 
@@ -143,8 +218,10 @@ class _Writer:
         base: str,
         constants: Sequence[bytes],
         index_bytes: int,
+        comments: _Comments,
     ) -> None:
         self._method = method
+        self._comments = comments
         self._base = base
         self._data = dict(method.data)
         self._symbol = {
@@ -181,7 +258,9 @@ class _Writer:
         if values:
             constant = method.has_constant_slots
             name = f"{base}_values" if constant else f"{base}_values_first"
-            table = ",\n".join(f"    {v}" for v in values)
+            table = ",\n".join(
+                f"{self._comments.value(i)}    {v}" for i, v in enumerate(values)
+            )
             lines.append(f"const Value {name}[{len(values)}] = {{\n{table}}};")
             if not constant:
                 lines.append(f"Value {base}_values[{len(values)}];")
@@ -218,7 +297,11 @@ class _Writer:
         """Name of the table of instructions, "" if there are none, and its text."""
         if not instructions:
             return "", []
-        count, rows = len(instructions), ",\n".join(f"    {i}" for i in instructions)
+        count = len(instructions)
+        rows = ",\n".join(
+            f"{self._comments.instruction(number)}    {instruction}"
+            for number, instruction in enumerate(instructions)
+        )
         if not self._compact:
             name = f"{self._base}_instructions"
             return name, [f"constexpr Instruction {name}[{count}] = {{\n{rows}}};"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from orchestrator.emit.artifact import GeneratedFile, comment_text
+from orchestrator.emit.artifact import GeneratedFile, comment_text, row_comment
 from orchestrator.memory.plan import model_section
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
     """The kernel table: constant, sorted, exactly as long as what is linked."""
     functions = sorted({e.function for e in resolution.table_entries})
     declarations = "\n".join(kernel_declaration(f) for f in functions)
+    schemas = {o.name: o.schema.text for o in resolution.operators}
+    first = {e.operator: e for e in reversed(resolution.table_entries)}
     entries = "\n".join(
+        f"{row_comment(schemas[e.operator]) if first[e.operator] is e else ''}"
         f'    {{"{e.operator}", "{e.signature}",\n'
         f"     {_string(e.key)}, {e.function},\n"
         f"     {dtype_set(e.dtypes)}}},"

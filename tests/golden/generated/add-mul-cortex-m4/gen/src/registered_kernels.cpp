@@ -14,9 +14,12 @@ namespace orch {
 
 /// Entry by entry what the models need; in flash, no start-up code.
 extern constexpr Kernel kKernelTable[2] = {
+    // aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!)
+    //   out) -> Tensor(a!)
     {"aten::add.out", "TTSt",
      nullptr, orch::portable::add_out,
      dtype_set(ScalarType::Float)},
+    // aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)
     {"aten::mm.out", "TTt",
      nullptr, orch::portable::mm_out,
      dtype_set(ScalarType::Float)},
