@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, asdict, fields, is_dataclass
-from enum import StrEnum
-from types import NoneType, UnionType
-from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
+from dataclasses import asdict
+from functools import cache
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.errors import Diagnostic, UsageError
 from orchestrator.measure.size import SizeReport
 
 SCHEMA: Final = 1
 """Version of the form; rises when readers would misunderstand another one."""
-
-_T = TypeVar("_T")
 
 
 def report_json(report: SizeReport) -> str:
@@ -48,16 +47,19 @@ def read_report(text: str, *, file: str = "report.json") -> SizeReport:
     if document["schema"] != SCHEMA:
         raise _bad(file, f"schema version {document['schema']}", f"version {SCHEMA}")
     try:
-        return _build(SizeReport, document, "report")
-    except _WrongValueError as error:
-        raise _bad(file, f"{error.place} is wrong or missing", error.expected) from None
+        # Keys that a report has besides are derived values.
+        return _adapter().validate_json(text, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(
+            f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"]
+        )
+        raise _bad(file, f"report{place}: {first['msg']}", "a size report") from None
 
 
-class _WrongValueError(Exception):
-    def __init__(self, place: str, expected: str) -> None:
-        super().__init__(place)
-        self.place = place
-        self.expected = expected
+@cache
+def _adapter() -> TypeAdapter[SizeReport]:
+    return TypeAdapter(SizeReport)
 
 
 def _bad(file: str, found: str, expected: str) -> UsageError:
@@ -69,40 +71,3 @@ def _bad(file: str, found: str, expected: str) -> UsageError:
             hint="build the product again with this version of Orchestrator",
         )
     )
-
-
-def _build(kind: type[_T], document: object, place: str) -> _T:
-    """A dataclass out of its JSON form; further keys are derived values."""
-    if not isinstance(document, dict):
-        raise _WrongValueError(place, "an object")
-    hints = get_type_hints(kind)
-    values = {}
-    for field in fields(kind):  # type: ignore[arg-type]  # every caller passes a dataclass
-        if field.name not in document:
-            if field.default is not MISSING:
-                continue  # a report of a version that did not know it
-            raise _WrongValueError(f"{place}.{field.name}", "a value")
-        where = f"{place}.{field.name}"
-        values[field.name] = _value(hints[field.name], document[field.name], where)
-    return kind(**values)
-
-
-def _value(kind: Any, value: object, place: str) -> object:  # noqa: ANN401  # a type hint
-    if isinstance(kind, UnionType):  # only `... | None` occurs
-        (kind,) = (k for k in get_args(kind) if k is not NoneType)
-        if value is None:
-            return None
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _build(kind, value, place)
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list):
-            raise _WrongValueError(place, "a list")
-        item = get_args(kind)[0]
-        return tuple(_value(item, v, f"{place}[{i}]") for i, v in enumerate(value))
-    if issubclass(kind, StrEnum):
-        if value not in [str(member) for member in kind]:
-            raise _WrongValueError(place, f"one of {', '.join(kind)}")
-        return kind(value)
-    if type(value) is not kind:
-        raise _WrongValueError(place, f"a value of type {kind.__name__}")
-    return value

@@ -201,29 +201,37 @@ def test_json_holds_no_path_of_the_machine(name: str) -> None:
     assert "/opt" not in text
 
 
+REPORT = "a size report"
+_KINDS = " or ".join((", ".join(f"'{kind}'" for kind in Kind)).rsplit(", ", 1))
+
+
 @pytest.mark.parametrize(
     ("change", "found", "expected"),
     [
         ("", "no JSON", "Expecting value: line 1 column 1 (char 0)"),
-        ("[]", "no schema version", "a size report"),
+        ("[]", "no schema version", REPORT),
         ({"schema": 2}, "schema version 2", "version 1"),
-        ({"profile": 3}, "report.profile is wrong or missing", "a value of type str"),
-        ({"totals": 3}, "report.totals is wrong or missing", "an object"),
-        ({"regions": {}}, "report.regions is wrong or missing", "a list"),
+        ({"profile": 3}, "report.profile: Input should be a valid string", REPORT),
+        (
+            {"totals": 3},
+            "report.totals: Input should be an object",
+            REPORT,
+        ),
+        ({"regions": {}}, "report.regions: Input should be a valid array", REPORT),
         (
             {"contributors": [{"kind": "magic"}]},
-            "report.contributors[0].kind is wrong or missing",
-            f"one of {', '.join(Kind)}",
+            f"report.contributors[0].kind: Input should be {_KINDS}",
+            REPORT,
         ),
         (
             {"contributors": [{"kind": "api", "name": "api"}]},
-            "report.contributors[0].flash_bytes is wrong or missing",
-            "a value",
+            "report.contributors[0].flash_bytes: Field required",
+            REPORT,
         ),
         (
             {"regions": [{"name": "x", "kind": "ram", "size_bytes": True}]},
-            "report.regions[0].size_bytes is wrong or missing",
-            "a value of type int",
+            "report.regions[0].size_bytes: Input should be a valid integer",
+            REPORT,
         ),
     ],
 )
