@@ -23,7 +23,6 @@ from orchestrator.measure.group_table import (
 )
 from orchestrator.measure.groups import By
 from orchestrator.measure.link_map import read_map
-from orchestrator.measure.method_stacks import firmware_stack, size_methods
 from orchestrator.measure.owner import Owners, source_of
 from orchestrator.measure.report import read_report, report_json
 from orchestrator.measure.size import (
@@ -35,7 +34,7 @@ from orchestrator.measure.size import (
     SizeTarget,
     SizeTotals,
 )
-from orchestrator.measure.stack import estimate_stack
+from orchestrator.measure.stack import estimate_stack, firmware_stack, size_methods
 from orchestrator.measure.table import size_table
 from orchestrator.measure.users import size_operators, users_of
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from orchestrator.measure.elf import ElfSection, ElfSymbol
-    from orchestrator.measure.map_types import MapPiece, MapSection
+    from orchestrator.measure.link_map import MapPiece, MapSection
     from orchestrator.measure.size import ContributorKind
     from orchestrator.targets.cores import Board, Region
 

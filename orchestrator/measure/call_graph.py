@@ -10,11 +10,11 @@ those of the loader to what makes delegates ready.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.measure.frames import read_frames
 from orchestrator.measure.functions import ArmFile, Function, plain
 
 if TYPE_CHECKING:
@@ -22,16 +22,11 @@ if TYPE_CHECKING:
 
 EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
-_PLACE: Final = re.compile(r"^.*?:\d+(?::\d+)?:")
 _STARTER: Final = "_ZN4orch12MethodLoader15start_delegatesE"
 """What the symbol of the function that makes delegates ready begins with."""
 _TABLES: Final = frozenset(
     f"obj/gen/src/registered_{what}.cpp.o" for what in ("kernels", "delegates")
 )
-_COLUMNS: Final = 3
-"""Of a line of a `.su` file: place and function, bytes, qualifiers."""
-
-
 _Way = tuple[int, tuple[tuple[str, int], ...]]
 """Bytes, and (function, bytes of its frame) of everything on the way."""
 
@@ -256,29 +251,25 @@ class _Walk:
 
 
 def _apply(text: str, functions: list[Function]) -> None:
-    """Set the frames that a `.su` file tells.
+    """Set the frames that a `.su` file has.
 
     clang names symbols. gcc writes declarations, in the order of the code: what it cut
     out of a function (`.cold`) has no line, and the frame of that function.
     """
-    lines = [line.split("\t") for line in text.splitlines()]
-    found = [
-        (_PLACE.sub("", c[0]), int(c[1]), c[2])
-        for c in lines
-        if len(c) == _COLUMNS and c[1].isdigit()
-    ]
+    frames = list(read_frames(text))
     code = [f for f in functions if not f.is_data]
     symbols = {plain(name): f for f in code for name in f.names}
     whole = [f for f in code if ".cold" not in f.names[0]]
-    in_order = whole if len(whole) == len(found) else []
-    for place, (name, frame_bytes, kind) in enumerate(found):
-        function = symbols.get(name) or (in_order[place] if in_order else None)
+    in_order = whole if len(whole) == len(frames) else []
+    for place, frame in enumerate(frames):
+        function = symbols.get(frame.function) or (
+            in_order[place] if in_order else None
+        )
         if function is not None:
             # gcc leaves out what a function makes room for in front of an argument
-            # that came half in registers; its instructions tell.
-            function.frame_bytes = max(function.frame_bytes, frame_bytes)
-            # "dynamic,bounded": the number is the bound.
-            function.is_bounded = kind != "dynamic"
+            # that came half in registers; its instructions have it.
+            function.frame_bytes = max(function.frame_bytes, frame.size_bytes)
+            function.is_bounded = not frame.is_dynamic
     for name, function in symbols.items():
         whole_name, cut, _ = name.partition(".cold")
         if cut and whole_name in symbols:

@@ -1,17 +1,50 @@
-"""Linker maps: which input file each byte of an output section came from."""
+"""Linker maps: which input file each byte of an output section came from.
+
+Source: what GNU ld 2.40 and lld 22 write.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import CompileError, Diagnostic
-from orchestrator.measure import gnu_map, lld_map
 
 if TYPE_CHECKING:
     from orchestrator.measure.elf import ElfSection
-    from orchestrator.measure.map_types import MapSection
+
+
+@dataclass(frozen=True, slots=True)
+class MapPiece:
+    """An input section that was linked.
+
+    Args:
+        section: Its name, `.text._ZN4orch7executeE`.
+        address: When running.
+        size_bytes: More than 0.
+        file: Object, or `archive(member)`; for what the linker made, its own name.
+    """
+
+    section: str
+    address: int
+    size_bytes: int
+    file: str
+
+    @property
+    def end(self) -> int:
+        """First address after it."""
+        return self.address + self.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MapSection:
+    """An output section and its input sections, in the order of the map."""
+
+    name: str
+    address: int
+    size_bytes: int
+    pieces: tuple[MapPiece, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +57,7 @@ class _Problem:
 def read_map(
     text: str, sections: tuple[ElfSection, ...]
 ) -> dict[ElfSection, MapSection]:
-    """What the map says of every section of the ELF.
+    """The part of the map for each section of the ELF.
 
     Args:
         text: Map of GNU ld or lld.
@@ -34,17 +67,17 @@ def read_map(
         CompileError: It is no map of these linkers (`map-unreadable`), or not that of
             this ELF (`map-mismatch`): all differences.
     """
-    if gnu_map.is_map(text):
-        parsed = gnu_map.parse(text)
-    elif lld_map.is_map(text):
-        parsed = lld_map.parse(text)
+    if text.startswith(_GNU_HEADING) or f"\n{_GNU_HEADING}" in text:
+        parsed = parse_gnu(text)
+    elif _LLD_HEADING.match(text.partition("\n")[0]):
+        parsed = parse_lld(text)
     else:
         first = text.lstrip().partition("\n")[0][:60]
         raise CompileError(
             _diagnostic(
                 "map-unreadable",
                 _Problem(
-                    "the linker's map cannot be understood",
+                    "cannot read the linker's map",
                     f'"{first}" in the first line' if first else "an empty file",
                     "a map of GNU ld or lld",
                 ),
@@ -123,3 +156,77 @@ def _diagnostic(code: str, problem: _Problem) -> Diagnostic:
         hint="delete the build folder and build again; if that does not help, report"
         " it with firmware.map",
     )
+
+
+_GNU_HEADING: Final = "Linker script and memory map"
+_GNU_END: Final = "Cross Reference Table"
+_HEX: Final = r"0x([0-9a-f]+)"
+_GNU_NAME: Final = re.compile(r"^( ?)([^\s*]\S*)(?:\s+(\S.*))?$")
+_GNU_OUTPUT: Final = re.compile(rf"^{_HEX}\s+{_HEX}(?:\s+load address {_HEX})?$")
+_GNU_INPUT: Final = re.compile(rf"^{_HEX}\s+{_HEX}\s+(\S.*)$")
+
+
+def parse_gnu(text: str) -> tuple[MapSection, ...]:
+    """Sections in a map of GNU ld, in its order.
+
+    Output sections start in column 0, input sections in column 1; a name that is too
+    long stands on a line of its own. Discarded sections come before the heading.
+    """
+    sections: list[tuple[str, int, int, list[MapPiece]]] = []
+    pending: tuple[str, str] | None = None
+    for line in text.partition(_GNU_HEADING)[2].splitlines():
+        if line.startswith(_GNU_END):
+            break
+        named = _GNU_NAME.match(line)
+        if named:
+            column, name, rest = named.groups()
+            pending = (column, name) if rest is None else None
+        elif pending and line.startswith("  "):
+            (column, name), rest, pending = pending, line.strip(), None
+        else:
+            pending = None
+            continue
+        if rest is None:
+            continue
+        if column:
+            if (found := _GNU_INPUT.match(rest)) and sections:
+                address, size = int(found[1], 16), int(found[2], 16)
+                if size:
+                    piece = MapPiece(name, address, size, found[3])
+                    sections[-1][3].append(piece)
+        elif found := _GNU_OUTPUT.match(rest):
+            sections.append((name, int(found[1], 16), int(found[2], 16), []))
+    return tuple(MapSection(n, a, s, tuple(pieces)) for n, a, s, pieces in sections)
+
+
+_LLD_HEADING: Final = re.compile(r"^ *VMA +LMA +Size Align Out +In +Symbol *$")
+_LLD_LINE: Final = re.compile(
+    r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ ( *)(\S.*)$"
+)
+_LLD_INPUT: Final = re.compile(r"^(.+):\((.+)\)$")
+_OUTPUT_INDENT: Final = 0
+_INPUT_INDENT: Final = 8
+
+
+def parse_lld(text: str) -> tuple[MapSection, ...]:
+    """Sections in a map of lld, in its order.
+
+    Columns are VMA, LMA, size and alignment; then, by indent, an output section (0), an
+    input section (8) or a symbol (16). Assignments of the linker script stand between.
+    """
+    sections: list[tuple[str, int, int, list[MapPiece]]] = []
+    for line in text.splitlines()[1:]:
+        found = _LLD_LINE.match(line)
+        if not found:
+            continue
+        address, size = int(found[1], 16), int(found[2], 16)
+        indent, what = len(found[3]), found[4]
+        if indent == _OUTPUT_INDENT:
+            if " " not in what:  # `symbol = expression`
+                sections.append((what, address, size, []))
+        elif indent == _INPUT_INDENT and size and sections:
+            source = _LLD_INPUT.match(what)
+            if source:
+                piece = MapPiece(source[2], address, size, source[1])
+                sections[-1][3].append(piece)
+    return tuple(MapSection(n, a, s, tuple(pieces)) for n, a, s, pieces in sections)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from orchestrator.measure.elf import Symbol
-    from orchestrator.measure.map_types import MapSection
+    from orchestrator.measure.link_map import MapSection
     from orchestrator.measure.owner import Owners
     from orchestrator.selection.resolution import Resolution
 

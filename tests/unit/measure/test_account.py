@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.measure.account import Account, Extent, account
 from orchestrator.measure.elf import ElfSection, ElfSymbol
-from orchestrator.measure.map_types import MapPiece, MapSection
+from orchestrator.measure.link_map import MapPiece, MapSection
 from orchestrator.measure.owner import Owner, Owners
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.measure.size import RegionUse, SizeSection

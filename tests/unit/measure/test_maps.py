@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from orchestrator.measure import gnu_map, lld_map
-from orchestrator.measure.map_types import MapPiece, MapSection
+import pytest
+
+from orchestrator.errors import CompileError
+from orchestrator.measure.link_map import (
+    MapPiece,
+    MapSection,
+    parse_gnu,
+    parse_lld,
+    read_map,
+)
 
 GNU = """\
 Archive member included to satisfy reference by file (symbol)
@@ -104,11 +112,9 @@ LLD = """\
 
 
 def test_gnu() -> None:
-    assert gnu_map.is_map(GNU)
-    assert not lld_map.is_map(GNU)
     runner = "obj/runtime/app/runner.cpp.o"
     execute = ".text._ZN4orch7executeERKNS_11MethodImageEm"
-    sections = [s for s in gnu_map.parse(GNU) if s.size_bytes]
+    sections = [s for s in parse_gnu(GNU) if s.size_bytes]
     assert sections == [
         MapSection(
             ".text",
@@ -159,9 +165,7 @@ def test_gnu() -> None:
 
 
 def test_lld() -> None:
-    assert lld_map.is_map(LLD)
-    assert not gnu_map.is_map(LLD)
-    assert lld_map.parse(LLD) == (
+    assert parse_lld(LLD) == (
         MapSection(
             ".vectors", 0, 0x40, (MapPiece(".vectors", 0, 0x40, "obj/startup.cpp.o"),)
         ),
@@ -197,14 +201,24 @@ def test_lld() -> None:
 
 
 def test_a_heading_alone_is_an_empty_map() -> None:
-    assert gnu_map.parse("Linker script and memory map\n") == ()
-    assert lld_map.parse(LLD.splitlines()[0]) == ()
-    assert not lld_map.is_map("")
-    assert not gnu_map.is_map("a Linker script and memory map")
+    assert parse_gnu("Linker script and memory map\n") == ()
+    assert parse_lld(LLD.splitlines()[0]) == ()
 
 
 def test_input_sections_without_output_section_are_ignored() -> None:
     text = "Linker script and memory map\n .text 0x0 0x8 a.o\n"
-    assert gnu_map.parse(text) == ()
+    assert parse_gnu(text) == ()
     lines = LLD.splitlines()
-    assert lld_map.parse("\n".join((lines[0], lines[2], lines[3]))) == ()
+    assert parse_lld("\n".join((lines[0], lines[2], lines[3]))) == ()
+
+
+@pytest.mark.parametrize("text", ["", "a Linker script and memory map\n"])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        read_map(text, ())
+    assert caught.value.diagnostics[0].code == "map-unreadable"
+
+
+@pytest.mark.parametrize("text", [GNU, LLD])
+def test_the_linker_is_recognized(text: str) -> None:
+    assert read_map(text, ()) == {}

@@ -308,7 +308,7 @@ def test_a_map_that_is_none(text: str, found: str) -> None:
     assert diagnostics("m4-gnu", map_text=text) == (
         Diagnostic(
             code="map-unreadable",
-            message="the linker's map cannot be understood",
+            message="cannot read the linker's map",
             notes=(("found", found), ("expected", "a map of GNU ld or lld")),
             hint=HINT + REPORT_IT,
         ),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orchestrator.core.kernel import Kernel
 from orchestrator.core.operator import parse_schema
 from orchestrator.errors import CompileError
-from orchestrator.measure.map_types import MapPiece, MapSection
+from orchestrator.measure.link_map import MapPiece, MapSection
 from orchestrator.measure.owner import Owners
 from orchestrator.measure.size import SizeOperator
 from orchestrator.measure.users import (
