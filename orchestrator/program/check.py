@@ -1,20 +1,45 @@
-"""Checks what a decoded program says as a whole: segments, data, method names.
+"""Checks a decoded program: segments, data, methods, and every index, size and place.
 
-What is checked here and in `check_method.py` is what later stages, and the tables
-they generate, trust without looking again.
+Later stages, and the tables they generate, trust what is checked here without looking
+again.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.program.check_method import check_method
+from orchestrator.core.dtype import ScalarType
+from orchestrator.program.problems import method_place
+from orchestrator.program.program import (
+    DelegateCall,
+    FreeCall,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+)
+from orchestrator.program.values import (
+    BoolValue,
+    IntListValue,
+    IntValue,
+    NoneValue,
+    OptionalTensorListValue,
+    TensorListValue,
+    TensorValue,
+    kind_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from orchestrator.program.problems import Problems
-    from orchestrator.program.program import Program, SubsegmentOffsets
+    from orchestrator.program.program import (
+        Instruction,
+        Method,
+        Program,
+        SubsegmentOffsets,
+    )
+    from orchestrator.program.values import Value
 
 
 def check_program(program: Program, problems: Problems) -> None:
@@ -103,3 +128,489 @@ def _check_segment_index(
                 found=f"segment {table.segment_index}",
                 expected=f"below {len(program.segments)}",
             )
+
+
+_ITEMS_PER_BYTE: Final = 2
+"""Of the flatbuffer, that calls and lists of a method may have together.
+
+Calls may share one list of arguments, and without a bound a small file would keep the
+device busy for as long as the square of its size. What each has for itself takes four
+bytes or more. `MethodLoader::spend` of the runtime counts the same.
+"""
+_MOST_ARGS: Final = 65535
+"""Of an instruction; the runtime counts them in 16 bits."""
+
+
+_LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
+"""Whose items name values."""
+
+
+def check_method(program: Program, method: Method, problems: Problems) -> None:
+    """Note in `problems` everything in a method that cannot be."""
+    _Check(program, method, problems).run()
+
+
+class _Check:
+    def __init__(self, program: Program, method: Method, problems: Problems) -> None:
+        self._program = program
+        self._method = method
+        self._problems = problems
+        self._count = len(method.values)
+        self._place = method_place(method.name)
+
+    def run(self) -> None:
+        if not self._check_items_in_all():
+            return  # what follows goes through every item
+        self._check_arenas()
+        for index, value in enumerate(self._method.values):
+            self._check_value(index, value)
+        self._check_ends()
+        for index in range(len(self._method.delegates)):
+            self._check_delegate(index)
+        for index, instruction in enumerate(self._method.instructions):
+            self._check_instruction(f"instruction {index}", instruction)
+
+    def _damaged(
+        self, message: str, place: str, found: str = "", expected: str = ""
+    ) -> None:
+        self._problems.damaged(
+            message,
+            place=f"{self._place}, {place}",
+            found=found,
+            expected=expected,
+        )
+
+    def _check_items_in_all(self) -> bool:
+        method = self._method
+        calls = [
+            i.args
+            for i in method.instructions
+            if isinstance(i, KernelCall | DelegateCall)
+        ]
+        lists = {
+            index: len(value.items)
+            for index, value in enumerate(method.values)
+            if isinstance(value, _LISTS)
+        }
+        most = _ITEMS_PER_BYTE * self._program.flatbuffer_bytes
+        count = sum(map(len, calls)) + sum(lists.values())
+        count += sum(len(delegate.compile_specs) for delegate in method.delegates)
+        if count <= most:  # the kernel of a call depends on the tensors in its lists
+            count += sum(
+                lists[arg]
+                for i in method.instructions
+                if isinstance(i, KernelCall)
+                for arg in i.args
+                if arg in lists and not isinstance(method.values[arg], IntListValue)
+            )
+        if count > most:
+            self._problems.damaged(
+                "calls and lists share their items too often",
+                place=self._place,
+                found=f"{count} items or more",
+                expected=f"at most {most}, {_ITEMS_PER_BYTE} per byte of the program",
+            )
+        return count <= most
+
+    def _check_arenas(self) -> None:
+        sizes = self._method.arena_bytes
+        for index, size in enumerate(sizes[1:], start=1):
+            if not 0 <= size <= MAX_BYTES:
+                self._damaged(
+                    "an arena has an impossible size",
+                    f"arena {index}",
+                    f"{size} bytes",
+                    f"0 to {MAX_BYTES}",
+                )
+        for index, device in enumerate(self._method.arena_devices):
+            if device.device_type != 0 or not 0 <= device.buffer_index < len(sizes):
+                self._problems.unsupported(
+                    "an arena lies on another device than the CPU",
+                    place=f"{self._place}, arena device {index}",
+                    found=f"arena {device.buffer_index} on device type "
+                    f"{device.device_type}",
+                    expected=f"an arena below {len(sizes)} on device type 0 (CPU)",
+                    hint="export the model for the CPU",
+                )
+
+    def _check_value(self, index: int, value: Value) -> None:
+        match value:
+            case TensorValue():
+                place = f"{self._place}, value {index}"
+                arenas = self._method.arena_bytes
+                check_tensor(self._program, arenas, value, place, self._problems)
+            case IntListValue():
+                self._check_items(index, value.items, 0, (IntValue,))
+            case TensorListValue():
+                self._check_items(index, value.items, 0, (TensorValue,))
+            case OptionalTensorListValue():
+                self._check_items(index, value.items, -1, (TensorValue, NoneValue))
+            case _:
+                pass
+
+    def _check_items(
+        self,
+        index: int,
+        items: tuple[int, ...],
+        least: int,
+        kinds: tuple[type[Value], ...],
+    ) -> None:
+        values, count = self._method.values, self._count
+        for item in items:
+            # -1, where allowed, stands for None and names no value.
+            if least <= item < count and (item < 0 or isinstance(values[item], kinds)):
+                continue
+            found = f"item {item}"
+            if 0 <= item < count:
+                found += f", {kind_name(type(values[item]))}"
+            self._damaged(
+                "a list has an item that it cannot have",
+                f"value {index}",
+                found,
+                f"a value below {count}, {_names(kinds)}",
+            )
+            return  # one is enough, a list can be long
+
+    def _check_ends(self) -> None:
+        values = self._method.values
+        for name, indices in (
+            ("input", self._method.inputs),
+            ("output", self._method.outputs),
+        ):
+            for position, index in enumerate(indices):
+                self._check_index(index, f"{name} {position}")
+        moved = {i.target for i in self._method.instructions if isinstance(i, MoveCall)}
+        for position, index in enumerate(self._method.inputs):
+            value = values[index] if 0 <= index < self._count else None
+            if not isinstance(value, TensorValue):
+                continue
+            # The device writes an input where it lies.
+            if value.is_constant or index in moved:
+                self._damaged(
+                    "an input is a constant of the program"
+                    if value.is_constant
+                    else "an input is replaced by a move",
+                    f"input {position}",
+                    f"value {index}",
+                    "a tensor that can be written",
+                )
+
+    def _check_index(self, index: int, place: str) -> bool:
+        if 0 <= index < self._count:
+            return True
+        self._damaged(
+            "a value is named that does not exist",
+            place,
+            f"value {index}",
+            f"0 to {self._count - 1}" if self._count else "no value at all",
+        )
+        return False
+
+    def _check_delegate(self, index: int) -> None:
+        delegate = self._method.delegates[index]
+        blocks = (
+            len(self._program.inline_data)
+            if delegate.is_inline
+            else len(self._program.segments)
+        )
+        if not delegate.backend or delegate.data_index >= blocks:
+            where = "inline data" if delegate.is_inline else "segment"
+            self._damaged(
+                "a delegate has no backend or no data",
+                f"delegate {index}",
+                f'backend "{delegate.backend}", {where} {delegate.data_index}',
+                f"a name, {where} below {blocks}",
+            )
+
+    def _check_instruction(self, place: str, instruction: Instruction) -> None:
+        match instruction:
+            case KernelCall(operator=operator, args=args):
+                self._check_callee(operator, len(self._method.operators), place)
+                self._check_args(args, place)
+            case DelegateCall(delegate=delegate, args=args):
+                self._check_callee(delegate, len(self._method.delegates), place)
+                self._check_args(args, place)
+            case MoveCall(source=source, target=target):
+                self._check_move(source, target, place)
+            case JumpFalseCall(condition=condition, destination=destination):
+                self._check_jump(condition, destination, place)
+            case FreeCall(value=value):
+                if self._check_index(value, place):
+                    self._check_kind(value, place, (TensorValue,))
+
+    def _check_callee(self, index: int, count: int, place: str) -> None:
+        if not 0 <= index < count:
+            self._damaged(
+                "an instruction calls an operator or delegate that is not listed",
+                place,
+                f"index {index}",
+                f"0 to {count - 1}" if count else "no call at all",
+            )
+
+    def _check_args(self, args: tuple[int, ...], place: str) -> None:
+        if not 1 <= len(args) <= _MOST_ARGS:
+            # At the least, a call has the value it gives back.
+            self._damaged(
+                "a call has an impossible number of arguments",
+                place,
+                f"{len(args)} arguments",
+                f"1 to {_MOST_ARGS}",
+            )
+        for arg in args:
+            if not 0 <= arg < self._count:
+                self._check_index(arg, place)
+                return
+
+    def _check_kind(
+        self, index: int, place: str, kinds: tuple[type[Value], ...]
+    ) -> bool:
+        value = self._method.values[index]
+        if isinstance(value, kinds):
+            return True
+        self._damaged(
+            "an instruction is given a value of the wrong kind",
+            place,
+            f"value {index}, {kind_name(type(value))}",
+            _names(kinds),
+        )
+        return False
+
+    def _check_move(self, source: int, target: int, place: str) -> None:
+        # Kernels are chosen for the kind, dtype and dim order a value has at load.
+        if not (self._check_index(source, place) and self._check_index(target, place)):
+            return
+        values = self._method.values
+        if not self._check_kind(source, place, (type(values[target]),)):
+            return
+        a, b = values[source], values[target]
+        if isinstance(a, TensorListValue | OptionalTensorListValue):
+            self._damaged(
+                "a move would change the tensors of a list",
+                place,
+                f"value {source}, {kind_name(type(a))}",
+                "a tensor, a number or another list",
+            )
+        if isinstance(a, TensorValue) and isinstance(b, TensorValue):
+            if (a.dtype, a.dim_order) == (b.dtype, b.dim_order):
+                return
+            self._damaged(
+                "a move would change the dtype or dim order of a tensor",
+                place,
+                f"{a.dtype.name} {list(a.dim_order)}",
+                f"{b.dtype.name} {list(b.dim_order)}",
+            )
+
+    def _check_jump(self, condition: int, destination: int, place: str) -> None:
+        last = len(self._method.instructions)  # one past the last ends the method
+        if not 0 <= destination <= last:
+            self._damaged(
+                "a jump leads out of the method",
+                place,
+                f"to instruction {destination}",
+                f"0 to {last}",
+            )
+        if not self._check_index(condition, place):
+            return
+        if not self._check_kind(condition, place, (BoolValue, TensorValue)):
+            return
+        value = self._method.values[condition]
+        if isinstance(value, TensorValue) and (
+            value.dtype is not ScalarType.Bool or any(s != 1 for s in value.sizes)
+        ):
+            self._damaged(
+                "the condition of a jump is no single truth value",
+                place,
+                f"value {condition}: {value.dtype.name} {list(value.sizes)}",
+                "a Bool tensor of one element",
+            )
+
+
+def _names(kinds: tuple[type[Value], ...]) -> str:
+    return " or ".join(kind_name(kind) for kind in kinds)
+
+
+MAX_DIM: Final = 8
+"""Most dimensions of a tensor; `kMaxDim` of the runtime."""
+
+MAX_BYTES: Final = 2**31 - 1
+"""Of a tensor or an arena; the runtime counts in signed 32 bits."""
+
+
+def check_tensor(
+    program: Program,
+    arena_bytes: tuple[int, ...],
+    tensor: TensorValue,
+    place: str,
+    problems: Problems,
+) -> None:
+    """Note in `problems` everything about a tensor that cannot be.
+
+    Args:
+        program: The program, for constants and initial state.
+        arena_bytes: Sizes of the method's arenas by memory id.
+        tensor: Any tensor of the method.
+        place: Names the value in messages.
+        problems: Gets what is found.
+    """
+    if not _check_shape(tensor, place, problems):
+        return  # what follows needs a size in bytes
+    _check_place(arena_bytes, tensor, place, problems)
+    if tensor.is_constant or tensor.is_mutable_state:
+        _check_data(program, tensor, place, problems)
+    extra = tensor.extra
+    if extra is None:
+        return
+    if extra.is_external and not extra.qualified_name:
+        problems.damaged("an external tensor has no name", place=place)
+    if extra.device_type != 0:
+        problems.unsupported(
+            "a tensor lies on another device than the CPU",
+            place=place,
+            found=f"device type {extra.device_type}",
+            expected="device type 0 (CPU)",
+            hint="export the model for the CPU",
+        )
+
+
+def _check_shape(tensor: TensorValue, place: str, problems: Problems) -> bool:
+    sizes, dim_order = tensor.sizes, tensor.dim_order
+    rank = len(sizes)
+    if len(dim_order) == rank > MAX_DIM:
+        problems.unsupported(
+            "a tensor has too many dimensions",
+            place=place,
+            found=f"{rank} dimensions",
+            expected=f"at most {MAX_DIM}",
+            hint="merge dimensions of the tensor before exporting the model",
+        )
+        return False
+    if len(dim_order) != rank or sorted(dim_order) != list(range(rank)):
+        problems.damaged(
+            "the dim order of a tensor is no permutation of its dimensions",
+            place=place,
+            found=str(list(dim_order[: MAX_DIM + 1])),
+            expected=f"0 to {rank - 1} in some order" if rank else "[]",
+        )
+        return False
+    if rank and min(sizes) < 0:
+        problems.damaged(
+            "a tensor has a negative size", place=place, found=str(list(sizes))
+        )
+        return False
+    # A size of 0 counts as 1: the device multiplies one by one, and the product must
+    # not overflow on the way.
+    largest = prod(max(size, 1) for size in sizes) * tensor.dtype.item_bytes
+    if largest > MAX_BYTES:
+        problems.damaged(
+            "a tensor is impossibly large",
+            place=place,
+            found=f"{list(sizes)} of {tensor.dtype.name}, {largest} bytes",
+            expected=f"at most {MAX_BYTES} bytes",
+        )
+        return False
+    return True
+
+
+def _check_place(
+    arena_bytes: tuple[int, ...], tensor: TensorValue, place: str, problems: Problems
+) -> None:
+    allocation = tensor.allocation
+    if allocation is None:
+        return
+    if not 1 <= allocation.memory_id < len(arena_bytes):
+        problems.damaged(
+            "a tensor is planned into an arena that is not there",
+            place=place,
+            found=f"memory id {allocation.memory_id}",
+            expected=f"1 to {len(arena_bytes) - 1}"
+            if len(arena_bytes) > 1
+            else "no planned tensor, the method has no arena",
+        )
+        return
+    size = arena_bytes[allocation.memory_id]
+    if allocation.offset_bytes + tensor.size_bytes > size:
+        problems.damaged(
+            "a tensor is planned past the end of its arena",
+            place=place,
+            found=f"offset {allocation.offset_bytes}, {tensor.size_bytes} bytes",
+            expected=f"to end at most at {size}",
+        )
+    _check_alignment(tensor, allocation.offset_bytes, "planned", place, problems)
+
+
+def _check_data(
+    program: Program, tensor: TensorValue, place: str, problems: Problems
+) -> None:
+    if tensor.is_constant and program.has_inline_constants:
+        _check_inline(program, tensor, place, problems)
+        return
+    index = tensor.data_buffer_index
+    tables: tuple[SubsegmentOffsets, ...]
+    if tensor.is_constant:
+        constants = program.constants
+        tables = () if constants is None else (constants,)
+        number = 0
+    else:
+        tables = program.mutable_segments
+        number = tensor.extra.mutable_segment_index if tensor.extra else 0
+    if number >= len(tables) or index >= len(tables[number].offsets):
+        problems.damaged(
+            "a tensor has data that is not in the program",
+            place=place,
+            found=f"data buffer {index} of table {number}",
+            expected=f"below {len(tables[number].offsets)}"
+            if number < len(tables)
+            else f"a table below {len(tables)}",
+        )
+        return
+    table = tables[number]
+    if table.segment_index >= len(program.segments):
+        return  # noted once, with the table
+    segment = program.segments[table.segment_index]
+    offset = table.offsets[index]
+    if offset + tensor.size_bytes > segment.size_bytes:
+        problems.damaged(
+            "the data of a tensor leaves its segment",
+            place=place,
+            found=f"offset {offset}, {tensor.size_bytes} bytes",
+            expected=f"to end at most at {segment.size_bytes}",
+        )
+    elif tensor.is_constant:  # used where it lies; initial state is copied
+        start = program.data_offset(tensor)
+        _check_alignment(tensor, start, "stored", place, problems)
+
+
+def _check_inline(
+    program: Program, tensor: TensorValue, place: str, problems: Problems
+) -> None:
+    index, constants = tensor.data_buffer_index, program.inline_constants
+    if index >= len(constants):
+        problems.damaged(
+            "a tensor has data that is not in the program",
+            place=place,
+            found=f"constant {index} of the flatbuffer",
+            expected=f"below {len(constants)}",
+        )
+        return
+    start, size_bytes = constants[index]
+    if tensor.size_bytes > size_bytes:
+        problems.damaged(
+            "a tensor has less data than it is large",
+            place=place,
+            found=f"{size_bytes} bytes",
+            expected=f"{tensor.size_bytes}",
+        )
+        return
+    _check_alignment(tensor, start, "stored", place, problems)
+
+
+def _check_alignment(
+    tensor: TensorValue, offset: int, what: str, place: str, problems: Problems
+) -> None:
+    if offset % tensor.dtype.item_bytes:
+        problems.damaged(
+            f"a tensor is {what} at an offset that its dtype cannot have",
+            place=place,
+            found=f"offset {offset} for {tensor.dtype.name}",
+            expected=f"a multiple of {tensor.dtype.item_bytes}",
+        )

@@ -42,7 +42,7 @@ _MOST_READS: Final = 40
 
 Offsets may share what they point to, so that a small file could otherwise describe
 more tables and lists than memory can hold. Of values and instructions the device has a
-bound of its own, which is reached first: `check_method.py`.
+bound of its own, which is reached first: `check.py`.
 """
 
 

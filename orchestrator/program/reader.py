@@ -37,7 +37,7 @@ def read_program(data: bytes, *, file: str) -> Program:
     result all of them are in range. The data of segments is neither copied nor read.
 
     Scratch memory of delegates, which ExecuTorch 1.6 plans beside the values, becomes
-    values, and the program is written anew with them: see `delegate_scratch.py`.
+    values, and the program is written anew with them: see `decode.py`.
 
     Args:
         data: The whole file. Bytes after the last segment do not matter.

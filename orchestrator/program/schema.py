@@ -109,7 +109,7 @@ PROGRAM: Final = _kinds("""
 """)
 """Tables of programs, by name.
 
-Of the two fields of `DelegateScratch` either may come first, see `delegate_scratch.py`.
+Of the two fields of `DelegateScratch` either may come first, see `decode.py`.
 """
 
 DATA_FILE: Final = _kinds("""
