@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from orchestrator.program.caller import is_homeless
+from orchestrator.program.caller import lacks_memory
 from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import BoolValue, DoubleValue, IntValue, TensorValue
@@ -98,7 +98,7 @@ class LinkedMethod:
         """Inputs and outputs in memory of the caller: its pointers go into slots."""
         data = {index for index, _ in self.data}
         ends = {*self.inputs, *self.outputs} - data
-        return frozenset(i for i in ends if is_homeless(self.values[i]))
+        return frozenset(i for i in ends if lacks_memory(self.values[i]))
 
     @property
     def has_constant_slots(self) -> bool:

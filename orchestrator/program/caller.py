@@ -20,7 +20,7 @@ ALIGNMENT = 16
 """Of each tensor in the block that the application of `run` has for them."""
 
 
-def is_homeless(value: object) -> bool:
+def lacks_memory(value: object) -> bool:
     """Whether it is a tensor that has neither a place in an arena nor data."""
     if not isinstance(value, TensorValue) or value.is_external:
         return False
@@ -31,7 +31,7 @@ def is_homeless(value: object) -> bool:
 def caller_values(method: Method) -> frozenset[int]:
     """Values in memory of the caller: inputs and outputs without a place."""
     ends = {*method.inputs, *method.outputs}
-    return frozenset(index for index in ends if is_homeless(method.values[index]))
+    return frozenset(index for index in ends if lacks_memory(method.values[index]))
 
 
 def caller_outputs(method: Method) -> frozenset[int]:
@@ -68,8 +68,8 @@ def caller_problems(method: Method) -> Iterable[tuple[str, str, list[int]]]:
         What is wrong, what to do about it, and the values.
     """
     given = caller_values(method)
-    homeless = {i for i, value in enumerate(method.values) if is_homeless(value)}
-    if others := sorted(homeless - given):
+    without = {i for i, value in enumerate(method.values) if lacks_memory(value)}
+    if others := sorted(without - given):
         yield (
             "tensors have no memory in the program's plan, and are neither inputs nor"
             " outputs",

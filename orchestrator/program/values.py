@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.core.dtype import ScalarType
 
 
@@ -211,21 +214,53 @@ Value = (
 )
 
 
+class ValueKind(IntEnum):
+    """What a value holds; the codes are those of `orch::Tag`."""
+
+    NONE = 0
+    TENSOR = 1
+    INT = 2
+    DOUBLE = 3
+    BOOL = 4
+    STRING = 5
+    INT_LIST = 6
+    DOUBLE_LIST = 7
+    BOOL_LIST = 8
+    TENSOR_LIST = 9
+
+    @property
+    def label(self) -> str:
+        """As files name it: `tensor`, `int_list`."""
+        return self.name.lower()
+
+    @property
+    def tag(self) -> str:
+        """As C++ names it: `orch::Tag::IntList`."""
+        return f"orch::Tag::{self.name.title().replace('_', '')}"
+
+
+VALUE_KINDS: Final[Mapping[type[Value], ValueKind]] = MappingProxyType(
+    {
+        NoneValue: ValueKind.NONE,
+        TensorValue: ValueKind.TENSOR,
+        IntValue: ValueKind.INT,
+        DoubleValue: ValueKind.DOUBLE,
+        BoolValue: ValueKind.BOOL,
+        StringValue: ValueKind.STRING,
+        IntListValue: ValueKind.INT_LIST,
+        DoubleListValue: ValueKind.DOUBLE_LIST,
+        BoolListValue: ValueKind.BOOL_LIST,
+        TensorListValue: ValueKind.TENSOR_LIST,
+        OptionalTensorListValue: ValueKind.TENSOR_LIST,
+    }
+)
+"""By kind of value in the program."""
+
+
 def kind_name(kind: type[Value]) -> str:
     """A kind of value as messages name it: `tensor`, `int list`."""
-    return _KIND_NAMES[kind]
-
-
-_KIND_NAMES: dict[type[Value], str] = {
-    NoneValue: "None",
-    IntValue: "int",
-    BoolValue: "bool",
-    DoubleValue: "double",
-    TensorValue: "tensor",
-    StringValue: "string",
-    IntListValue: "int list",
-    DoubleListValue: "double list",
-    BoolListValue: "bool list",
-    TensorListValue: "tensor list",
-    OptionalTensorListValue: "list of optional tensors",
-}
+    if kind is NoneValue:
+        return "None"
+    if kind is OptionalTensorListValue:
+        return "list of optional tensors"
+    return VALUE_KINDS[kind].label.replace("_", " ")

@@ -10,7 +10,7 @@ from operator import sub
 from typing import TYPE_CHECKING, Final, cast
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.values import ListValue, describe
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy
 from orchestrator.running.product import Port

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import did_you_mean
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, write_npy
 from orchestrator.running.values import ListValue, kind_of
 

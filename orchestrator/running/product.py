@@ -23,14 +23,15 @@ from pydantic import (
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.program.interface import TENSOR_LISTS, can_be_given
-from orchestrator.program.value_kind import VALUE_KINDS, ValueKind
 from orchestrator.program.values import (
+    VALUE_KINDS,
     BoolListValue,
     DoubleListValue,
     IntListValue,
     NoneValue,
     TensorValue,
     Value,
+    ValueKind,
 )
 from orchestrator.running.invalid import sentence_of
 

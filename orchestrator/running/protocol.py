@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, MismatchError, UsageError
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.layout import to_logical_order, to_memory_order
 from orchestrator.running.npy import Array
 from orchestrator.running.values import (

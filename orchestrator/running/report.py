@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic
 from orchestrator.printable import table_lines
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.protocol import DeviceError
 from orchestrator.running.values import ListValue, OtherValue, describe, kind_of

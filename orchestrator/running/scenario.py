@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, asser
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.inputs import (
     Problems,

@@ -24,8 +24,7 @@ from orchestrator.errors import ModelError, OrchestratorError
 from orchestrator.memory.product import method_state_bytes, plan_memory
 from orchestrator.program.caller import caller_values, own_outputs
 from orchestrator.program.reader import read_program
-from orchestrator.program.value_kind import ValueKind
-from orchestrator.program.values import TensorValue, kind_name
+from orchestrator.program.values import TensorValue, ValueKind, kind_name
 from orchestrator.selection.aggregate import aggregate
 from orchestrator.selection.extract import extract
 from orchestrator.selection.resolve import resolve

@@ -18,8 +18,8 @@ from orchestrator.emit.generate.prelinked import argument_table
 from orchestrator.emit.generate.tables import model_symbol
 from orchestrator.memory.plan import identifier
 from orchestrator.program.program import JumpFalseCall, MoveCall
-from orchestrator.program.value_kind import VALUE_KINDS
 from orchestrator.program.values import (
+    VALUE_KINDS,
     BoolValue,
     DoubleValue,
     IntValue,

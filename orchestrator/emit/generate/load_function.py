@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.program.interface import TENSOR_LISTS
-from orchestrator.program.value_kind import VALUE_KINDS
-from orchestrator.program.values import NoneValue, TensorValue, Value
+from orchestrator.program.values import VALUE_KINDS, NoneValue, TensorValue, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

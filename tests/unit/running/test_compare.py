@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import (
     Comparison,
     Element,

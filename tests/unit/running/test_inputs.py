@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, UsageError
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.inputs import command_line_call
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, Product, ProductMethod

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import MismatchError, UsageError
 from orchestrator.program.reader import read_program
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Comparison, Element, Tolerance, compare_output
 from orchestrator.running.inputs import command_line_call
 from orchestrator.running.npy import Array, write_npy

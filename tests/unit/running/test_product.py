@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ExitCode, UsageError
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.product import Port, read_product
 from orchestrator.targets.cores import resolve_target
 from tests.conftest import CASES

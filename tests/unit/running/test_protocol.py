@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ExitCode, MismatchError, UsageError
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import compare_calls
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, ProductMethod

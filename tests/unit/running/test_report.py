@@ -13,7 +13,7 @@ from orchestrator.cli.render import render_diagnostics
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.program.program import Frame
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance, compare_calls
 from orchestrator.running.npy import Array
 from orchestrator.running.outputs import output_files

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import Tolerance
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Product, read_product

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.program.value_kind import ValueKind
+from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port
 from orchestrator.running.values import (
