@@ -33,7 +33,7 @@ def executorch_headers(
 
     Args:
         head: Who generated them, for which profile, in one line.
-        selection: What models and profile ask for.
+        selection: What models and profile need.
         resolution: What is linked.
         max_kernels: Slots of ExecuTorch's registry; None for as many as are linked, or
             with every operator ExecuTorch's default.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _STACK_SECTION: Final = ".stack"
 """In the generated linker script."""
 _LEAST_ALIGNMENT: Final = 16
-"""Scripts align ends of sections to this at most, whatever the section's own is."""
+"""Scripts align ends of sections to this at most, whatever the section itself needs."""
 
 
 _Share: TypeAlias = "tuple[str, ContributorKind, str, tuple[str, ...]]"

@@ -28,9 +28,10 @@ def check_budget(
 
     Args:
         report: What it costs.
-        flash_bytes: Upper bound, inclusive; None is no bound.
-        ram_bytes: Of static RAM with the reserved stack, inclusive; None is no bound.
-        span_of: Where the profile says so: called with "budget", then "flash" or "ram".
+        flash_bytes: Upper bound, inclusive; None: no bound.
+        ram_bytes: Of static RAM with the reserved stack, inclusive; None: no bound.
+        span_of: Line of a bound in the profile, by its key: "budget", then "flash" or
+            "ram".
 
     Raises:
         MemoryPlanError: A bound is exceeded (`over-budget`): numbers and the largest

@@ -38,7 +38,7 @@ class Depth:
     Args:
         stack_bytes: In the worst case.
         path: (function, bytes of its frame) of the worst case, outermost first.
-        unknown: Functions whose frame nobody tells, at 0 bytes here; and functions that
+        unknown: Functions of unknown frame size, at 0 bytes here; and functions that
             call themselves, counted once.
     """
 

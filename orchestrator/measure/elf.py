@@ -127,7 +127,7 @@ class ElfFile:
         data: Its bytes.
 
     Raises:
-        ValueError: It is no little-endian ELF file, or a damaged one.
+        ValueError: Not a little-endian ELF file, or a damaged one.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -270,7 +270,7 @@ def read_firmware(data: bytes) -> Firmware:
     """What is in memory when a linked firmware runs.
 
     Raises:
-        CompileError: The bytes are no ELF, or a damaged one (`elf-unreadable`).
+        CompileError: Not an ELF file, or a damaged one (`elf-unreadable`).
     """
     try:
         elf = ElfFile(data)

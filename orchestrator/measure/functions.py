@@ -37,9 +37,9 @@ class Function:
     Args:
         names: That it is known by. Those of what only its own file knows begin with
             the path of that.
-        is_data: It is no function.
+        is_data: Not a function.
         frame_bytes: It takes on the stack by its instructions: never too few.
-        is_bounded: Whether its instructions tell that.
+        is_bounded: Whether its instructions determine that.
         calls: Names of functions it calls.
         tails: Names of functions it goes to when its own frame is gone.
         takes: Names of functions and data it knows the address of.

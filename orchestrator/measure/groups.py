@@ -185,7 +185,7 @@ _MODEL_ROWS: Final = {
 
 
 def _by_model(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
-    askers = {
+    needed_by_operator = {
         o.name: (*o.models, *((_LISTS,) if o.keys else ())) for o in report.operators
     }
     models: _Places = []
@@ -194,7 +194,9 @@ def _by_model(report: SizeReport, parts: tuple[SizePart, ...]) -> _Places:
     shared: _Places = []
     rest = []
     for part in parts:
-        needed_by = {a for o in part.operators for a in askers.get(o, (_LISTS,))}
+        needed_by = {
+            a for o in part.operators for a in needed_by_operator.get(o, (_LISTS,))
+        }
         if part.kind in _MODEL_ROWS:
             # Names of models have no dot: `kws.forward arena 1`.
             model, dot, _ = part.contributor.partition(".")

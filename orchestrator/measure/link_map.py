@@ -64,7 +64,7 @@ def read_map(
         sections: Sections of the ELF that was linked with it.
 
     Raises:
-        CompileError: It is no map of these linkers (`map-unreadable`), or not that of
+        CompileError: Not a map of these linkers (`map-unreadable`), or not that of
             this ELF (`map-mismatch`): all differences.
     """
     if text.startswith(_GNU_HEADING) or f"\n{_GNU_HEADING}" in text:

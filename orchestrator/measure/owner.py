@@ -47,7 +47,7 @@ _GENERATED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A contributor, and what the bytes were compiled from ("" if nobody knows).
+    """A contributor, and what the bytes were compiled from ("" if unknown).
 
     `operators` are those that need the bytes, if nothing else does.
     """
@@ -155,7 +155,7 @@ class Owners:
         return Owner(Kind.TOOLCHAIN, name.partition(".")[0], name)
 
     def _object(self, file: str) -> str:
-        """Source of an object of ours; a base name for the toolchain's files.
+        """Source of one of our objects; a base name for the toolchain's files.
 
         Paths of the toolchain are the machine's, and do not belong in a report.
         """
@@ -189,5 +189,5 @@ def is_merged(section: str) -> bool:
 
 
 def source_of(path: str) -> str:
-    """Source of an object of ours: objects are named after their sources."""
+    """Source of one of our objects: objects are named after their sources."""
     return path.removeprefix(_OBJECTS).removesuffix(".o")

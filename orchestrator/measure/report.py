@@ -36,7 +36,7 @@ def read_report(text: str, *, file: str = "report.json") -> SizeReport:
         file: Its name, for messages.
 
     Raises:
-        UsageError: It is no report, or one of another version (`bad-report`).
+        UsageError: Not a report, or one of another version (`bad-report`).
     """
     try:
         document = json.loads(text)

@@ -57,7 +57,7 @@ class SizePart:
         kind: Of the contributor.
         contributor: Its name.
         operators: Those that need these bytes, if nothing else does; sorted. Empty
-            where something else needs them, or the objects do not tell.
+            where something else needs them, or the objects are missing.
         flash_bytes: As in `Contributor`.
         ram_bytes: Likewise.
     """
@@ -77,8 +77,8 @@ class SizeOperator:
     Args:
         name: Of the operator.
         functions: Qualified C++ names of its kernels; distinct, sorted.
-        models: That ask for it; sorted.
-        keys: Of the profile that ask for it, `operators.include`; sorted.
+        models: That call it; sorted.
+        keys: Of the profile that request it, `operators.include`; sorted.
     """
 
     name: str
@@ -247,7 +247,7 @@ class StackEstimate:
         parts: Who is on the stack in the worst case, outermost first.
         dynamic: Functions whose frame the compiler cannot bound, as `object: function`;
             hosts only.
-        unknown: Functions whose frame nobody tells, not part of the sum: on hosts all
+        unknown: Functions of unknown frame size, not part of the sum: on hosts all
             of the toolchain's libraries; else also what calls itself, counted once.
         is_computed: By the calls of the firmware.
     """
@@ -270,7 +270,7 @@ class MethodStack:
         load_bytes: Of loading it.
         run_bytes: Of running it once it is loaded.
         entries: Of each function of the API, loading included; in the header's order.
-        unknown: Functions whose frame nobody tells, and those that call themselves. If
+        unknown: Functions of unknown frame size, and those that call themselves. If
             there are any, the true numbers may be larger.
     """
 

@@ -84,7 +84,7 @@ def size_methods(
     Args:
         profile: Name of the profile.
         memory: The plan of the product.
-        graph: Calls of its firmware; None where nobody knows them.
+        graph: Calls of its firmware; None where they are unknown.
         resolution: Names the kernels of each method.
     """
     return tuple(

@@ -1,4 +1,4 @@
-"""What the public header says of the stack: known when the firmware is linked."""
+"""Stack use in the public header: known once the firmware is linked."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _constants(base: str, stack: MethodStack) -> str:
     ]
     if stack.unknown:
         lines.append(
-            "/* Not counted, as nobody tells their frames:\n"
+            "/* Not counted, frame size unknown:\n"
             + "".join(f" *   {comment_text(name)}\n" for name in stack.unknown)
             + " */"
         )

@@ -1,7 +1,7 @@
 """What Thumb code does to the stack and whom it calls: read from its instructions.
 
 Only instructions that change the stack pointer or leave a function count; all others
-are stepped over by their length, which their first halfword tells.
+are stepped over by their length, which is in their first halfword.
 
 Source: Armv7-M and Armv8-M Architecture Reference Manuals, chapters "The Thumb
 instruction set encoding" and "Alphabetical list of Thumb instructions".
@@ -32,7 +32,7 @@ class Kind(Enum):
     GROW = auto()
     """Makes the stack larger by `value` bytes."""
     UNKNOWN_GROW = auto()
-    """Sets the stack pointer to what the instruction does not tell."""
+    """Sets the stack pointer to a value that is not in the instruction."""
     RETURN = auto()
     """Goes back to the caller."""
     TRAP = auto()

@@ -1,12 +1,13 @@
 """Which operators need a piece of code: what their kernels reach, and nothing else.
 
 An input section is an operator's if the relocations of the objects lead to it from the
-operator's kernel, and no way leads to it from what is in the firmware whatever the
-operators are. The kernel table is where the two meet: its references count for
-neither. Sections of one name in one object count as one, also in all objects if the
-linker merges equal items of theirs, and a reference into a section that the linker took
-out of another object (an inline function) leads to that one, so doubt always makes
-bytes shared, never an operator's own.
+operator's kernel, and no way leads to it from what every firmware has. The kernel
+table is where the two meet: its references count for neither.
+
+Sections of one name in one object count as one, also in all objects if the linker
+merges equal items of theirs. A reference into a section that the linker took out of
+another object (an inline function) leads to that one. So doubt always makes bytes
+shared, never an operator's own.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _DIVIDED: Final = frozenset({Kind.KERNEL, Kind.RUNTIME})
 
 
 def size_operators(resolution: Resolution) -> tuple[SizeOperator, ...]:
-    """The operators of a product, and who asks for them."""
+    """The operators of a product, and who needs them."""
     found = []
     for operator in resolution.operators:
         origins = [o for binding in operator.bindings for o in binding.origins]
@@ -183,7 +184,7 @@ def read_object(data: bytes, *, path: str) -> ObjectFile:
     """Symbols and references of an object file.
 
     Raises:
-        CompileError: It is no little-endian ELF object, or damaged
+        CompileError: Not a little-endian ELF object, or a damaged one
             (`object-unreadable`).
     """
     try:

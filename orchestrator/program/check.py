@@ -86,7 +86,7 @@ def _check_segments(program: Program, problems: Problems) -> None:
                 found=f"offset {segment.offset}, {segment.size_bytes} bytes",
                 expected=f"to end at most at {available}"
                 if available
-                else "no segment data, there is no extended header that names any",
+                else "no segment data: the file has no extended header",
             )
 
 
@@ -418,7 +418,7 @@ class _Check:
             value.dtype is not ScalarType.Bool or any(s != 1 for s in value.sizes)
         ):
             self._damaged(
-                "the condition of a jump is no single truth value",
+                "the condition of a jump is not a single truth value",
                 place,
                 f"value {condition}: {value.dtype.name} {list(value.sizes)}",
                 "a Bool tensor of one element",
@@ -486,7 +486,7 @@ def _check_shape(tensor: TensorValue, place: str, problems: Problems) -> bool:
         return False
     if len(dim_order) != rank or sorted(dim_order) != list(range(rank)):
         problems.damaged(
-            "the dim order of a tensor is no permutation of its dimensions",
+            "the dim order of a tensor is not a permutation of its dimensions",
             place=place,
             found=str(list(dim_order[: MAX_DIM + 1])),
             expected=f"0 to {rank - 1} in some order" if rank else "[]",

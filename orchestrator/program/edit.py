@@ -44,11 +44,11 @@ _UINT64: Final = Struct("<Q")
 _WORD: Final = 1 << 32
 _ALIGNMENT: Final = 16
 _MOST_ALIGNMENT: Final = 128
-"""Of segments, unless an exporter is told otherwise."""
+"""Of segments, by default of exporters."""
 
 
 class EditError(Exception):
-    """The file has one table for things that would differ, or is not as it should be.
+    """The file has one table for things that would differ, or is malformed.
 
     No exporter writes such a file.
     """
@@ -81,7 +81,7 @@ def with_methods(program: Program, methods: Sequence[Method]) -> Program:
     if replace(found, header=None) != replace(
         program, methods=tuple(methods), header=None
     ):
-        raise EditError("the new bytes say something else")
+        raise EditError("the new bytes read as another program")
     return found
 
 

@@ -43,7 +43,7 @@ def with_data(
         if _facts(first) != _facts(value):
             problems.append((name, f"is {_facts(first)} and {_facts(value)}"))
         if value.is_planned:
-            problems.append((name, "is no constant: its initial state lies outside"))
+            problems.append((name, "is not a constant: its initial state lies outside"))
     found: dict[str, ExternalData] = {}
     for name, value in sorted(wanted.items()):
         stored = [(f, t) for f, ts in files.items() for t in ts if t.name == name]

@@ -32,7 +32,7 @@ class StoredTensor:
 
     Args:
         name: By which programs name it.
-        dtype: Element type; None for data that is no tensor.
+        dtype: Element type; None for data that is not a tensor.
         sizes: Outermost dimension first.
         dim_order: Dimensions from outermost to innermost in memory.
         data: Its bytes.
@@ -55,7 +55,7 @@ def read_flat_tensors(data: bytes, *, file: str) -> tuple[StoredTensor, ...]:
         file: Its name, for messages.
 
     Raises:
-        ModelError: It is no such file, or damaged (`bad-program`).
+        ModelError: Not such a file, or a damaged one (`bad-program`).
     """
     problems = Problems(file)
     try:

@@ -1,4 +1,4 @@
-"""Bounds-checked access to a flatbuffer that nobody has verified.
+"""Bounds-checked access to an untrusted flatbuffer.
 
 Built on `struct` and not on the `flatbuffers` package: that one trusts every offset,
 and importing it imports numpy where it is installed, which takes longer than reading
@@ -96,10 +96,10 @@ class Buffer:
         self.charge(8)
         found = self._kinds[kind]
         if len(known) > len(found.fields):
-            self._refuse_newer(known, found)
+            self._reject_newer(known, found)
         return Table(self, position, known, found)
 
-    def _refuse_newer(self, slots: tuple[int, ...], kind: Kind) -> None:
+    def _reject_newer(self, slots: tuple[int, ...], kind: Kind) -> None:
         """Refuse fields behind those of a kind.
 
         Writers leave out what is at its default, so what is there means something. Of

@@ -1,4 +1,4 @@
-"""What a file is that is not what it was taken for.
+"""Recognizes files of other formats, for better messages.
 
 Sources: the first bytes that each format has by its specification; ExecuTorch
 `devtools/bundled_program/schema`, `exir/_serialize/_ptn.py`.
@@ -125,7 +125,7 @@ _TEXT_BYTES: Final = 512
 
 
 def foreign_error(data: bytes, kind: str, identifier: bytes) -> DecodeError:
-    """The error that a file is another one than it should be.
+    """The error for a file of another format.
 
     Args:
         data: The whole file.
@@ -133,7 +133,7 @@ def foreign_error(data: bytes, kind: str, identifier: bytes) -> DecodeError:
         identifier: Of such files.
     """
     message, expected = (
-        f"the file is no ExecuTorch {kind}",
+        f"not an ExecuTorch {kind}",
         f"identifier {identifier!r}",
     )
     found = foreign(data)
@@ -144,7 +144,7 @@ def foreign_error(data: bytes, kind: str, identifier: bytes) -> DecodeError:
 
 
 def foreign(data: bytes) -> Foreign | None:
-    """What a file is; None if nobody knows.
+    """What a file is; None if unknown.
 
     Only its beginning is looked at, and of a zip archive its end.
     """

@@ -51,7 +51,7 @@ class DecodeError(ValueError):
 
 
 class UnsupportedError(DecodeError):
-    """A part of the file is valid, but the runtime cannot do what it asks for.
+    """A part of the file is valid, but the runtime does not support it.
 
     Args:
         message: What the program needs.
@@ -67,7 +67,7 @@ class UnsupportedError(DecodeError):
 
 
 class NewerError(DecodeError):
-    """A part of the file is nothing that this version knows.
+    """A part of the file is unknown to this version.
 
     Args:
         message: What it is.

@@ -27,9 +27,9 @@ class KernelCall:
 class DelegateCall:
     """Calls a delegate; the arguments are value indices.
 
-    The last `scratch_count` of them are memory for the call alone: it finds nothing
-    there, and nobody looks at what it leaves. That the file told so is not a fact of
-    the program: it means the same without.
+    The last `scratch_count` of them are scratch memory of the call: nothing reads it
+    before or after. The count does not take part in comparisons: a program means the
+    same without it.
     """
 
     delegate: int
@@ -128,7 +128,7 @@ class Method:
         inputs: Value indices.
         outputs: Value indices.
         instructions: In the order they run in. The format groups them into chains;
-            every known exporter writes one, and the reader refuses programs with
+            every known exporter writes one, and the reader rejects programs with
             more, as the runtime does.
         operators: Named by the index in `KernelCall`; not all need be called.
         delegates: Named by the index in `DelegateCall`.

@@ -44,9 +44,9 @@ def read_program(data: bytes, *, file: str) -> Program:
         file: Its name, for messages.
 
     Raises:
-        ModelError: The file is no program, is damaged (`bad-program`), or needs what
-            the runtime has not (`unsupported-program`), or has a field that is newer
-            than this version (`newer-program`).
+        ModelError: Not a program, or a damaged one (`bad-program`); it needs what
+            the runtime does not support (`unsupported-program`), or has a field that
+            is newer than this version (`newer-program`).
     """
     problems = Problems(file)
     try:
@@ -72,7 +72,7 @@ def _read_header(data: bytes) -> ExtendedHeader | None:
     """The extended header; None if there is none.
 
     Raises:
-        DecodeError: The file is no program, or the header does not fit the file.
+        DecodeError: Not a program, or the header does not fit the file.
     """
     identifier = data[4:8]
     if identifier != _IDENTIFIER:

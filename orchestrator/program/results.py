@@ -1,4 +1,4 @@
-"""What the numbers are that calls return.
+"""Kinds of the numbers that calls return.
 
 A program declares each of them as an int, because the exporter leaves it to the kernel
 what it writes there. Everything else is checked against what the kernel does write.

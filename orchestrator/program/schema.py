@@ -1,4 +1,4 @@
-"""Fields that this version knows of each table: the one list of them.
+"""Known fields of each table: the one list of them.
 
 What a newer ExecuTorch adds is appended to a table, under the same file identifier; a
 reader that ignores it may run a program that means something else. So every table is

@@ -1,4 +1,4 @@
-"""What a method needs that the runtime does not offer."""
+"""What a method needs that the runtime does not support."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unsupported(
 
     Args:
         model: Name of the model.
-        program: It is of.
+        program: That has the method.
         method: Of the program.
         span: The profile line that names the model.
     """
@@ -42,7 +42,7 @@ def unsupported(
 
     if not _IDENTIFIER.fullmatch(method.name):
         yield problem(
-            "its name cannot be part of a C function's",
+            "its name cannot be part of the name of a C function",
             "export it under a name of letters, digits and _",
         )
     tensors = [

@@ -24,7 +24,7 @@ _HEADER: Final = Struct("<4sIQQQ")
 _ROOT: Final = Struct("<I")
 _ALIGNMENT: Final = 16
 _MOST_ALIGNMENT: Final = 128
-"""Of segments, unless an exporter is told otherwise."""
+"""Of segments, by default of exporters."""
 
 
 def write_program(

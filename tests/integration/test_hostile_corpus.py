@@ -41,11 +41,11 @@ INDEX: Final[dict[str, dict[str, Any]]] = {
 }
 
 VERDICTS: Final = {
-    "empty": ("bad-program", "the file is no ExecuTorch program", "InvalidProgram"),
-    "one_byte": ("bad-program", "the file is no ExecuTorch program", "InvalidProgram"),
+    "empty": ("bad-program", "not an ExecuTorch program", "InvalidProgram"),
+    "one_byte": ("bad-program", "not an ExecuTorch program", "InvalidProgram"),
     "seven_bytes": (
         "bad-program",
-        "the file is no ExecuTorch program",
+        "not an ExecuTorch program",
         "InvalidProgram",
     ),
     "cut_header": ("bad-program", "the extended header is cut off", "InvalidProgram"),
@@ -71,7 +71,7 @@ VERDICTS: Final = {
     ),
     "random_bytes": (
         "bad-program",
-        "the file is no ExecuTorch program",
+        "not an ExecuTorch program",
         "UnsupportedProgram",
     ),
     "random_with_identifier": (
@@ -86,7 +86,7 @@ VERDICTS: Final = {
     ),
     "identifier": (
         "bad-program",
-        "the file is no ExecuTorch program",
+        "not an ExecuTorch program",
         "UnsupportedProgram",
     ),
     "root_offset": (
@@ -246,12 +246,12 @@ VERDICTS: Final = {
     ),
     "dim_order_repeat": (
         "bad-program",
-        "the dim order of a tensor is no permutation of its dimensions",
+        "the dim order of a tensor is not a permutation of its dimensions",
         "InvalidProgram",
     ),
     "dim_order_range": (
         "bad-program",
-        "the dim order of a tensor is no permutation of its dimensions",
+        "the dim order of a tensor is not a permutation of its dimensions",
         "InvalidProgram",
     ),
     "planned_offset": (
@@ -504,7 +504,7 @@ def test_a_dim_order_of_another_length_is_damage_for_both(
     tensor = program["execution_plan"][0]["values"][0]["val"]
     tensor["sizes"] = [1] * 9
     assert _answers(load_file, tmp_path, program) == (
-        "bad-program: the dim order of a tensor is no permutation of its dimensions",
+        "bad-program: the dim order of a tensor is not a permutation of its dimensions",
         "InvalidProgram",
     )
     tensor["dim_order"] = list(range(9))

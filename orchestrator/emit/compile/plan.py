@@ -119,7 +119,7 @@ def plan_compile(
         traced: The product has hooks around every instruction.
         checked: The product can compare what flash holds with what was linked.
         scratch_checks: Kernels compare their scratch memory with what they need.
-        programs: By model name: tell whether an input or output is a list.
+        programs: By model name: show whether an input or output is a list.
         caller_bytes: Inputs and outputs in memory of the caller, of one method at
             most: what the application of `run` has for them.
         external: Programs leave constants outside, which the loader finds by name.

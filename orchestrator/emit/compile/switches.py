@@ -31,7 +31,7 @@ BESIDE_MODELS = ("runtime/app/", "runtime/platform/")
 def smallest(flags: tuple[str, ...]) -> tuple[str, ...]:
     """Flags of clang for fewer bytes than with -Os, if they have that.
 
-    Functions share no code: nobody could tell the stack of that.
+    Functions share no code: its stack use would be unknown.
     """
     if "-Os" not in flags:
         return flags

@@ -117,7 +117,7 @@ def _prepared(entry: str, inputs: list[Port]) -> list[str]:
 
 
 def _resized(port: Port) -> list[str]:
-    """Gives an input whose sizes change those that the caller told."""
+    """Sets the sizes of a dynamic input to those that the caller gave."""
     if not (isinstance(port.value, TensorValue) and port.value.is_dynamic):
         return []
     return [

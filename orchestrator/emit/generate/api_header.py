@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 END: Final = "#undef ORCH_AT_LEAST"
-"""What the header ends with; what is known after linking goes before it."""
+"""End of the header; constants known after linking go before it."""
 
 
 def api_header(

@@ -91,7 +91,7 @@ class Port:
         index: Of the input or output.
         value: What it holds.
         is_input: Else it is an output.
-        item: Position in the list; None if it is no item of a list.
+        item: Position in the list; None if it is not in a list.
         most_items: Of a list of numbers.
         is_given: The caller gives the memory for it.
     """
@@ -143,7 +143,7 @@ class ApiMethod:
 
     @property
     def ports(self) -> list[Port]:
-        """What a caller gives, then what it gets; None is no port."""
+        """What a caller gives, then what it gets; None: no port."""
         m = self.method
         given = [(i, v) for i, v in enumerate(m.inputs) if can_be_given(m, v)]
         return [

@@ -131,7 +131,7 @@ def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
             lines.append(
                 f"static_assert(sizeof {method.base}_arena{arena.memory_id}\n"
                 f"                  == {constant},\n"
-                '              "the header tells the size of the arena");'
+                '              "the header has the size of the arena");'
             )
     return lines
 
@@ -144,7 +144,7 @@ def common_blocks(profile: str, memory: MemoryPlan) -> str:
         f"uint8_t {common_symbol(common.name)}[{common.size_bytes}];\n"
         f"static_assert(sizeof {common_symbol(common.name)}\n"
         f"                  == {common_constant(profile, common.name)},\n"
-        '              "the header tells the size of the arena");\n\n'
+        '              "the header has the size of the arena");\n\n'
         for common in memory.common
     )
 
@@ -164,7 +164,7 @@ def common_table(memory: MemoryPlan) -> str:
 
 
 def common_constant(profile: str, name: str) -> str:
-    """The constant of the header that tells the size of a block."""
+    """The constant of the header with the size of a block."""
     return f"{identifier(profile)}_{common_symbol(name)}_BYTES".upper()
 
 

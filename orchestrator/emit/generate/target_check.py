@@ -1,7 +1,7 @@
 """What the public header asks of the program that includes it.
 
 Linkers take objects of a core that has more instructions without a word, and the
-program then hangs or faults. What its compiler predefines tells earlier, and says what
+program then hangs or faults. The macros of its compiler show that earlier, and say what
 to do. Programs for a core with everything that the library's has are fine.
 
 Source: Arm C Language Extensions, 5 "Feature test macros".
@@ -38,7 +38,7 @@ _SINGLE, _DOUBLE = 4, 8  # bits of __ARM_FP
 
 
 def target_check(profile: str, target: Target) -> str:
-    """Directives that refuse to compile for a core that cannot run the library."""
+    """Directives that stop a compilation for a core that cannot run the library."""
     isa = f" (isa {target.isa.name})" if len(target.cpu.isas) > 1 else ""
     flags = " ".join(target.isa.machine_flags)
     does = f"; compile with {flags}" if flags else ""
@@ -46,7 +46,7 @@ def target_check(profile: str, target: Target) -> str:
     cases = "".join(
         f"{'#elif' if number else '#if'} {condition}\n"
         f'#error "{head}, but this program is compiled {what}{does}"\n'
-        for number, (condition, what) in enumerate(_refused(target))
+        for number, (condition, what) in enumerate(_incompatible(target))
     )
     return (
         "/* What the library needs of the program's core. ORCH_ANY_TARGET leaves the\n"
@@ -56,7 +56,7 @@ def target_check(profile: str, target: Target) -> str:
     )
 
 
-def _refused(target: Target) -> Iterator[tuple[str, str]]:
+def _incompatible(target: Target) -> Iterator[tuple[str, str]]:
     """Conditions under which the library cannot run, each with what is wrong."""
     cpu = target.cpu
     if not cpu.is_arm:
@@ -65,13 +65,13 @@ def _refused(target: Target) -> Iterator[tuple[str, str]]:
         return
     yield "!defined(__arm__) || __ARM_ARCH_PROFILE != 'M'", "for another architecture"
     yield "defined(__ARM_BIG_ENDIAN)", "big-endian"
-    refused = dict(_OTHER_INSTRUCTIONS[cpu.clang_triple.partition("-")[0]])
+    incompatible = dict(_OTHER_INSTRUCTIONS[cpu.clang_triple.partition("-")[0]])
     if target.isa.name != "scalar":
-        refused["!defined(__ARM_FEATURE_DSP)"] = "without the DSP instructions"
+        incompatible["!defined(__ARM_FEATURE_DSP)"] = "without the DSP instructions"
     if target.isa.name == "mve":
         has_none = "!defined(__ARM_FEATURE_MVE) || (__ARM_FEATURE_MVE & 3) != 3"
-        refused[has_none] = "without MVE"
-    yield from refused.items()
+        incompatible[has_none] = "without MVE"
+    yield from incompatible.items()
     if cpu.float_abi == "hard":
         yield "!defined(__ARM_PCS_VFP)", "without -mfloat-abi=hard"
         single = any("-sp-" in flag for flag in target.isa.machine_flags)

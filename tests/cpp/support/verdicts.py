@@ -43,7 +43,7 @@ ERRORS: Final = {
 _SAID_OTHERWISE: Final = {
     # The device tells no other file from another version of the format, and no dtype
     # that nobody has from one that it does not have.
-    "the file is no ExecuTorch program": "UnsupportedProgram",
+    "not an ExecuTorch program": "UnsupportedProgram",
     "a tensor has an unknown dtype": "UnsupportedProgram",
 }
 """Messages of `bad-program` with another error besides."""

@@ -375,8 +375,8 @@ def test_a_method_name_that_is_no_identifier_is_refused(name: str) -> None:
     assert caught.value.diagnostics == (
         Diagnostic(
             code="unsupported-program",
-            message=f'model "m", method {name}: its name cannot be part of a C'
-            " function's",
+            message=f'model "m", method {name}: its name cannot be part of the'
+            " name of a C function",
             hint="export it under a name of letters, digits and _",
         ),
     )

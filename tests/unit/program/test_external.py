@@ -113,7 +113,7 @@ def test_one_name_is_one_constant() -> None:
     assert text.startswith("is Float ")
     place = Allocation(memory_id=1, offset_bytes=0)
     ((_, text),) = _notes(*STORED, program=_changed(allocation=place))
-    assert text == "is no constant: its initial state lies outside"
+    assert text == "is not a constant: its initial state lies outside"
 
 
 def test_without_data_files_that_is_said() -> None:
@@ -130,7 +130,7 @@ def test_without_data_files_that_is_said() -> None:
 @pytest.mark.parametrize(
     ("at", "byte", "message"),
     [
-        (4, 0, "the file is no ExecuTorch data file"),
+        (4, 0, "not an ExecuTorch data file"),
         (8, 0, "the header is none"),
         (12, 0, "the header is none"),
         (27, 1, "the flatbuffer does not lie inside the file"),

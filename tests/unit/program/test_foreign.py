@@ -88,7 +88,7 @@ def test_a_file_is_called_what_it_is(what: str) -> None:
         read_program(FILES[what], file="m.pte")
     (problem,) = caught.value.diagnostics
     assert problem.code == "bad-program"
-    assert problem.message == "the file is no ExecuTorch program"
+    assert problem.message == "not an ExecuTorch program"
     assert dict(problem.notes)["found"] == what
     assert problem.hint
     assert "damaged" not in problem.hint
@@ -110,7 +110,7 @@ def test_programs_and_data_files_are_told_apart() -> None:
     with pytest.raises(ModelError) as caught:
         read_flat_tensors(model_bytes("add_mul"), file="m.pte")
     (problem,) = caught.value.diagnostics
-    assert problem.message == "the file is no ExecuTorch data file"
+    assert problem.message == "not an ExecuTorch data file"
     assert dict(problem.notes)["found"] == "an ExecuTorch program"
 
 

@@ -194,13 +194,13 @@ _TENSORS = {"val": {"items": []}, "val_type": "TensorList"}
         ),
         (
             _program(_tensor(dim_order=[0])),
-            "the dim order of a tensor is no permutation of its dimensions",
+            "the dim order of a tensor is not a permutation of its dimensions",
             "value 0",
             "[0]",
         ),
         (
             _program(_tensor(dim_order=[1, 1])),
-            "the dim order of a tensor is no permutation of its dimensions",
+            "the dim order of a tensor is not a permutation of its dimensions",
             "value 0",
             "[1, 1]",
         ),
@@ -432,7 +432,7 @@ _TENSORS = {"val": {"items": []}, "val_type": "TensorList"}
         ),
         (
             _program(_tensor(), chains=_calls("JumpFalseCall", cond_value_index=0)),
-            "the condition of a jump is no single truth value",
+            "the condition of a jump is not a single truth value",
             "instruction 0",
             "value 0: Float [2, 2]",
         ),
@@ -615,8 +615,8 @@ def test_a_short_header_leaves_the_segments_the_rest_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("data", "code", "message"),
     [
-        (b"", "bad-program", "the file is no ExecuTorch program"),
-        (b"\0\0\0\0FT01", "bad-program", "the file is no ExecuTorch program"),
+        (b"", "bad-program", "not an ExecuTorch program"),
+        (b"\0\0\0\0FT01", "bad-program", "not an ExecuTorch program"),
         (
             b"\0\0\0\0ET11",
             "unsupported-program",

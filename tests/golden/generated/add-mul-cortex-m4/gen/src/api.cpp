@@ -25,7 +25,7 @@ __attribute__((section(".bss.orch_arena_add_forward_1")))
 uint8_t test_add_forward_arena1[64];
 static_assert(sizeof test_add_forward_arena1
                   == TEST_ADD_FORWARD_ARENA1_BYTES,
-              "the header tells the size of the arena");
+              "the header has the size of the arena");
 constexpr Span<uint8_t> test_add_forward_arenas[] = {Span<uint8_t>(test_add_forward_arena1)};
 
 constexpr ModelMethod test_add_forward_method = {
