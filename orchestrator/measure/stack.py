@@ -161,7 +161,9 @@ def _starts(graph: CallGraph, resolution: Resolution) -> set[str]:
 
 
 def _unknown(*depths: Depth) -> tuple[str, ...]:
-    return tuple(sorted({_shown(name) for depth in depths for name in depth.unknown}))
+    # Distinct functions may be shown alike.
+    names = {name for depth in depths for name in depth.unknown}
+    return tuple(sorted(map(_shown, names)))
 
 
 def _shown(name: str) -> str:
