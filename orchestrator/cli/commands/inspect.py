@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from orchestrator.cli.commands.reading import read_model
 from orchestrator.errors import ExitCode
@@ -20,6 +20,52 @@ if TYPE_CHECKING:
     from orchestrator.cli.console import Console
     from orchestrator.program.program import Method, Program
     from orchestrator.selection.op_info import OpInfo
+
+
+class _Value(TypedDict):
+    """An input or output; only tensors have more than their kind."""
+
+    kind: str
+    dtype: NotRequired[str]
+    sizes: NotRequired[list[int]]
+    dim_order: NotRequired[list[int]]
+    dynamic: NotRequired[bool]
+    caller: NotRequired[bool]
+
+
+class _Operator(TypedDict):
+    name: str
+    calls: int
+    kernel_keys: list[str]
+
+
+class _Delegate(TypedDict):
+    backend: str
+    size_bytes: int
+
+
+class _Arena(TypedDict):
+    memory_id: int
+    size_bytes: int
+    shared: bool
+    lower_bound_bytes: int
+
+
+class _Method(TypedDict):
+    """A method, as `--json` has it."""
+
+    name: str
+    inputs: list[_Value]
+    outputs: list[_Value]
+    values: int
+    instructions: int
+    operators: list[_Operator]
+    delegates: list[_Delegate]
+    arenas: list[_Arena]
+    planned: list[dict[str, Any]]
+    external: list[str]
+    constant_bytes: int
+    mutable_state_bytes: int
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -44,7 +90,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]:
+def _method(method: Method, info: OpInfo, program: Program) -> _Method:
     calls = [c for c in info.calls if c.method == method.name]
     counts = Counter(str(c.operator) for c in calls)
     keys: dict[str, set[str]] = {}
@@ -94,7 +140,7 @@ def _method(method: Method, info: OpInfo, program: Program) -> dict[str, object]
     }
 
 
-def _value(method: Method, index: int) -> dict[str, object]:
+def _value(method: Method, index: int) -> _Value:
     value = method.values[index]
     if not isinstance(value, TensorValue):
         return {"kind": kind_name(type(value))}
@@ -108,47 +154,40 @@ def _value(method: Method, index: int) -> dict[str, object]:
     }
 
 
-def _text(program: Program, name: str, methods: list[dict[str, object]]) -> str:
+def _text(program: Program, name: str, methods: list[_Method]) -> str:
     lines = [f"{name}: {len(program.file):,} bytes, sha256 {program.sha256}"]
     for method in methods:
-        lines += ["", f"method {printable(str(method['name']))}"]
-        for side in ("inputs", "outputs"):
-            values = method[side]
-            assert isinstance(values, list)  # noqa: S101  # built above
-            lines += [
-                f"  {side[:-1]} {i}   {_describe(v)}" for i, v in enumerate(values)
-            ]
+        lines += ["", f"method {printable(method['name'])}"]
+        lines += [
+            f"  input {i}   {_text_of(v)}" for i, v in enumerate(method["inputs"])
+        ]
+        lines += [
+            f"  output {i}   {_text_of(v)}" for i, v in enumerate(method["outputs"])
+        ]
         lines.append(
             f"  {method['values']} values, {method['instructions']} instructions,"
             f" {method['constant_bytes']:,} bytes of constants"
         )
-        arenas, operators = method["arenas"], method["operators"]
-        external = method["external"]
-        assert isinstance(external, list)  # noqa: S101  # built above
-        lines += [f"  in a data file: {printable(name)}" for name in external]
-        delegates = method["delegates"]
-        assert isinstance(arenas, list)  # noqa: S101  # built above
-        assert isinstance(operators, list)  # noqa: S101  # built above
-        assert isinstance(delegates, list)  # noqa: S101  # built above
+        lines += [f"  in a data file: {printable(name)}" for name in method["external"]]
         lines += [
             f"  arena {a['memory_id']}   {a['size_bytes']:,} bytes,"
             f" at least {a['lower_bound_bytes']:,} are live at once"
             f"{', shared by all methods' if a['shared'] else ''}"
-            for a in arenas
+            for a in method["arenas"]
         ]
-        for operator in operators:
+        for operator in method["operators"]:
             lines.append(f"  {printable(operator['name'])}, {operator['calls']} calls")
             lines += [f"    {key}" for key in operator["kernel_keys"]]
         lines += [
             f"  delegate {printable(d['backend'])}, {d['size_bytes']:,} bytes"
-            for d in delegates
+            for d in method["delegates"]
         ]
     return "\n".join(lines)
 
 
-def _describe(value: dict[str, object]) -> str:
+def _text_of(value: _Value) -> str:
     if value["kind"] != "tensor":
-        return str(value["kind"])
+        return value["kind"]
     text = f"{value['dtype']} {value['sizes']}"
     if value["dynamic"]:
         text += ", sizes are upper bounds"
