@@ -64,7 +64,7 @@ def executorch_headers(
 def check_max_kernels(
     resolution: Resolution, max_kernels: int | None, *, where: SourceSpan
 ) -> None:
-    """Refuse a number of slots in which the linked kernels have no room.
+    """Check that the linked kernels have room in the slots.
 
     Args:
         resolution: What is linked.
@@ -102,7 +102,7 @@ def oplist_headers(
     Args:
         head: Who generated them, from what, in one line.
         selection: The list.
-        prim_ops: Kernels that ExecuTorch registers whatever is selected; None if it is
+        prim_ops: Kernels that ExecuTorch always registers; None if it is
             built to register only the prim ops listed.
     """
     registered = sum(

@@ -1,8 +1,8 @@
-"""Stage `measure`: what a built firmware costs, and whose bytes they are.
+"""What a built firmware costs: flash, RAM and stack, and what each byte is for.
 
-From the ELF come sections and symbols, from the linker's map which input file each
-byte of a section came from, from the compiler's `.su` files the stack frames, from the
-objects which code an operator needs.
+In: the ELF with sections and symbols, the linker's map with the input file of each
+byte, the compiler's `.su` files with frame sizes, and the objects, whose relocations
+show which code an operator needs. Out: a `SizeReport`, as JSON, tables and differences.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ __all__ = [
 _KINDS = {kind: place for place, kind in enumerate(ContributorKind)}
 
 
-def measure(  # what a build leaves behind
+def measure(
     *,
     profile: str,
     target: Target,

@@ -21,7 +21,7 @@ ALIGNMENT = 16
 
 
 def lacks_memory(value: object) -> bool:
-    """Whether it is a tensor that has neither a place in an arena nor data."""
+    """Whether it is a tensor with neither a place in an arena nor data."""
     if not isinstance(value, TensorValue) or value.is_external:
         return False
     placed = value.is_planned or value.is_constant
@@ -52,7 +52,7 @@ def own_outputs(method: Method) -> tuple[bool, ...]:
 
 
 def caller_bytes(method: Method) -> int:
-    """What an application needs that has all of them in one block."""
+    """Bytes of one block with all of them."""
     sizes = (
         value.size_bytes
         for value in (method.values[index] for index in caller_values(method))
@@ -62,7 +62,7 @@ def caller_bytes(method: Method) -> int:
 
 
 def caller_problems(method: Method) -> Iterable[tuple[str, str, list[int]]]:
-    """What keeps tensors without a place from being given one by the caller.
+    """Why the caller cannot give memory to tensors without a place.
 
     Yields:
         What is wrong, what to do about it, and the values.

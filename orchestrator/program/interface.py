@@ -1,4 +1,4 @@
-"""What goes into a method and comes out of it: lists, and what a program has fixed."""
+"""Inputs and outputs of a method: lists, and values that the program fixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collects what is wrong with a program, to be raised once."""
+"""Collects all problems of a program, to raise them at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_NAME: Final = 100
 
 
 def method_place(name: str) -> str:
-    """What a method is called in messages."""
+    """A method, as messages name it."""
     if len(name) > _LONGEST_NAME:
         name = f"{name[:_LONGEST_NAME]}..."
     return f'method "{name}"'

@@ -1,4 +1,4 @@
-"""Tables, vectors and texts of a flatbuffer on its way.
+"""Writes the tables, vectors and texts of a flatbuffer.
 
 Not built on the `flatbuffers` package: its versions lay tables out differently, and a
 program's bytes are in locks. The tests hold both to the same content.

@@ -21,7 +21,7 @@ def compile_commands(
     sources: str,
     elsewhere: Mapping[str, str],
 ) -> str:
-    """The compilation database for editors, on the sources people edit.
+    """The compilation database for editors, with the sources that users edit.
 
     Args:
         plan: What is compiled.

@@ -92,6 +92,6 @@ def _command(words: tuple[str, ...]) -> str:
 
 
 def toolchain_text(toolchain: Toolchain) -> str:
-    """What tells toolchains apart: with it, what another one compiled is not used."""
+    """Identifies the toolchain: objects of another one are compiled again."""
     lines = (f"{role} {digest}\n" for role, digest in toolchain.programs)
     return f"{toolchain.version}\n{''.join(lines)}"

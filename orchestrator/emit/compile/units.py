@@ -1,4 +1,4 @@
-"""What there is to compile, and where it lies in ninja's folder."""
+"""What to compile, and where it lies in ninja's folder."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def api_header(
     Methods of models in `linked` take no other program: they are prelinked. With
     `traced` it declares the hooks, and numbers the methods as these get them; with
     `checked`, the functions that compare flash with what was linked; with `target`
-    it refuses programs for a core that cannot run the library. `limits`: by model,
+    it does not compile for a core that cannot run the library. `limits`: by model,
     how many instructions a run executes; 0: any number.
     """
     guard = f"{identifier(profile).upper()}_H_"
@@ -118,7 +118,7 @@ def api_header(
             f"\n#define {m.base.upper()}_METHOD {i}" for i, m in enumerate(methods)
         )
         parts.append(
-            f"/* Methods, as orch_trace_record is told of them. */{''.join(numbers)}"
+            f"/* Method numbers that orch_trace_record gets. */{''.join(numbers)}"
         )
     if checked:
         parts.append(check_declaration(profile))
@@ -185,7 +185,7 @@ def _c_method(
     lines.append(
         "\n/* The same without copies: write to the inputs, run, read the outputs.\n"
         " * Inputs have to be written before every run: the run reuses their memory.\n"
-        " * Pointers are null if the method cannot be loaded; run tells why. */"
+        " * Pointers are null if the method cannot be loaded; run returns why. */"
     )
     if any(
         not p.is_input and not isinstance(p.value, TensorValue) for p in method.ports
@@ -196,8 +196,8 @@ def _c_method(
             lines += _accessors(method, port)
     lines.append(f"orch_status {method.base}_run({run_parameters(method)});")
     lines.append(
-        "/* Run, and tell which instruction failed; UINT32_MAX: none did. With it\n"
-        " * `orchestrator decode` explains the status. */\n"
+        "/* As run, and stores which instruction failed; UINT32_MAX if none did. With\n"
+        " * it `orchestrator decode` explains the status. */\n"
         f"orch_status {method.base}_run_at({run_at_parameters(method)});"
     )
     lines.append(_reset_text(method) if is_linked else _load_text(method))
@@ -227,8 +227,8 @@ def _load_text(method: ApiMethod) -> str:
 
 def _reset_text(method: ApiMethod) -> str:
     return (
-        "\n/* Gives the method, and those that share its state, the state of before\n"
-        " * the first call. What was written to inputs is gone. */\n"
+        "\n/* Resets the method, and those that share its state, to the state before\n"
+        " * the first call. What was written to inputs is lost. */\n"
         f"orch_status {method.base}_reset(void);"
     )
 

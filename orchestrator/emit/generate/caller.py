@@ -19,9 +19,9 @@ FORWARD_TEXT: Final = """
  * elements. Arrays must not overlap. The method keeps no pointer to them. */
 """
 SET_TEXT: Final = """
-/* Gives an input or output its memory, at a multiple of the size of its elements, with
- * the bytes that the constants above tell. It keeps it until another is set, null takes
- * it away, or the function above runs. A run without all of them is MemoryNotSet. */
+/* Sets the memory of an input or output: at a multiple of the size of its elements, of
+ * the size in the constants above. It stays set until other memory or null is set, or
+ * the function above runs. A run without all of them returns MemoryNotSet. */
 """
 
 

@@ -1,4 +1,4 @@
-"""What the public header asks of the program that includes it.
+"""What the public header requires of the program that includes it.
 
 Linkers take objects of a core that has more instructions without a word, and the
 program then hangs or faults. The macros of its compiler show that earlier, and say what

@@ -215,7 +215,7 @@ def test_a_product_with_hooks_declares_them_and_numbers_its_methods() -> None:
     added = [line for line in traced.splitlines() if line not in plain.splitlines()]
     assert added == [
         '#include "orch/trace.h"',
-        "/* Methods, as orch_trace_record is told of them. */",
+        "/* Method numbers that orch_trace_record gets. */",
         *(f"#define {name} {index}" for index, name in enumerate(numbered)),
     ]
     # Without methods there is nothing to number.

@@ -64,14 +64,14 @@ orch_status test_add_forward(const float input0[ORCH_AT_LEAST(4)], const float i
 
 /* The same without copies: write to the inputs, run, read the outputs.
  * Inputs have to be written before every run: the run reuses their memory.
- * Pointers are null if the method cannot be loaded; run tells why. */
+ * Pointers are null if the method cannot be loaded; run returns why. */
 float* test_add_forward_input0(void);
 float* test_add_forward_input1(void);
 float* test_add_forward_input2(void);
 const float* test_add_forward_output0(void);
 orch_status test_add_forward_run(void);
-/* Run, and tell which instruction failed; UINT32_MAX: none did. With it
- * `orchestrator decode` explains the status. */
+/* As run, and stores which instruction failed; UINT32_MAX if none did. With
+ * it `orchestrator decode` explains the status. */
 orch_status test_add_forward_run_at(uint32_t* instruction);
 
 /* Loads the method out of another program with the same inputs and
