@@ -33,8 +33,7 @@ class _Parser(argparse.ArgumentParser):
             Diagnostic(
                 code="usage",
                 message=message,
-                hint=_near(message)
-                or f"`{self.prog} --help` shows what can be written",
+                hint=_near(message) or f"run `{self.prog} --help` to see its options",
             )
         )
 
@@ -92,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
         "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
     )
     _add_locking(build)
-    build.add_argument("--explain", action="store_true", help="why each stage ran")
+    build.add_argument("--explain", action="store_true", help="show why each stage ran")
     _add_depfile(build)
 
     command("plan", "show what would be built and why; needs no compiler")
@@ -110,12 +109,12 @@ def parser() -> argparse.ArgumentParser:
     _add_size(command)
     _add_scratch(command)
 
-    why = command("why", "tell why something is in the product and what it costs")
+    why = command("why", "show why something is in the product, and what it costs")
     why.add_argument("name", metavar="NAME", help=_NAME)
-    why_not = command("why-not", "tell why something is not in the product")
+    why_not = command("why-not", "show why something is not in the product")
     why_not.add_argument("name", metavar="NAME", help=_NAME)
     why_not.add_argument(
-        "dtype", nargs="?", metavar="DTYPE", help="dtype of it that is missed"
+        "dtype", nargs="?", metavar="DTYPE", help="a dtype that is missing"
     )
 
     _add_compat(command)
@@ -135,7 +134,9 @@ def _add_locking(command: _Parser) -> None:
     lock.add_argument("--no-lock", action="store_true", help="write no lock")
     lock.add_argument("--locked", action="store_true", help="the lock must not change")
     lock.add_argument(
-        "--frozen", action="store_true", help="as --locked, inputs checked first"
+        "--frozen",
+        action="store_true",
+        help="like --locked, and compare the inputs first",
     )
 
 
@@ -171,16 +172,16 @@ def _add_lock_commands(command: Callable[..., _Parser]) -> None:
         "--artifact",
         type=Path,
         metavar="FILE",
-        help="say which output of the lock this file is; build nothing",
+        help="find this file among the outputs of the lock; build nothing",
     )
     _add_lock_file(verify)
 
 
 def _add_export(command: Callable[..., _Parser]) -> None:
     """Models that are given as Python."""
-    export = command("export", "make programs of models that are given as Python")
+    export = command("export", "export models given as Python to programs")
     export.add_argument(
-        "--again", action="store_true", help="also where nothing changed"
+        "--again", action="store_true", help="export even if nothing changed"
     )
     export.add_argument(
         "--no-accelerate",
@@ -194,7 +195,7 @@ def _add_export(command: Callable[..., _Parser]) -> None:
         help="lower both ways, and compare every graph and the program",
     )
     export.add_argument(
-        "--explain", action="store_true", help="what each pass of lowering did"
+        "--explain", action="store_true", help="show what each pass of lowering did"
     )
 
 
@@ -212,7 +213,12 @@ def _add_run(command: Callable[..., _Parser]) -> None:
         "--rtol", type=finite_number, metavar="X", help="relative tolerance"
     )
     run.add_argument("--output-dir", type=Path, metavar="DIR")
-    run.add_argument("--scenario", type=Path, metavar="FILE", help="calls to compare")
+    run.add_argument(
+        "--scenario",
+        type=Path,
+        metavar="FILE",
+        help="JSON file of calls and expected outputs",
+    )
     run.add_argument(
         "--no-build", action="store_true", help="fail if the build is not current"
     )
@@ -224,7 +230,7 @@ def _add_run(command: Callable[..., _Parser]) -> None:
         "--profile",
         action="store_true",
         dest="costs",
-        help="tell what each operator costs",
+        help="show what each operator costs",
     )
     run.add_argument(
         "--passes",
@@ -233,23 +239,26 @@ def _add_run(command: Callable[..., _Parser]) -> None:
         help="with --profile on a host: runs to take the median of",
     )
 
-    decode = command("decode", "tell what a status of the device means", profile=False)
+    decode = command("decode", "explain a status of the device", profile=False)
     decode.add_argument("code", metavar="CODE", help="number or name of an orch_status")
     decode.add_argument(
         "--profile", type=Path, required=True, metavar="PROFILE", dest="from_profile"
     )
     decode.add_argument(
-        "--instruction", type=instruction_index, metavar="N", help="that failed"
+        "--instruction",
+        type=instruction_index,
+        metavar="N",
+        help="the instruction that failed",
     )
     decode.add_argument("--model", metavar="NAME", help="model, if there are several")
-    decode.add_argument("--method", metavar="NAME", help="method, likewise")
+    decode.add_argument("--method", metavar="NAME", help="method, if there are several")
 
 
 def _add_size(command: Callable[..., _Parser]) -> None:
     """Sizes of a build, of another one, and of what could be."""
     size = command("size", "show flash and RAM of the last build, or what if")
     size.add_argument(
-        "--by", choices=("op", "kernel", "model", "section"), help="what rows are"
+        "--by", choices=("op", "kernel", "model", "section"), help="what each row is"
     )
     size.add_argument(
         "--diff", type=Path, metavar="OTHER", help="report.json, or another profile"
@@ -257,7 +266,7 @@ def _add_size(command: Callable[..., _Parser]) -> None:
     what_if = size.add_argument_group("what if", "build a variant aside, and compare")
     for option, text in (
         ("--without-model", "leave out a model"),
-        ("--without-op", "leave out an operator that only the profile asks for"),
+        ("--without-op", "leave out an operator that only the profile requests"),
     ):
         what_if.add_argument(
             option, action="append", default=[], metavar="NAME", help=text
@@ -283,7 +292,7 @@ def _add_scratch(command: Callable[..., _Parser]) -> None:
         nargs="+",
         default=[],
         metavar="TABLE",
-        help="CSV of sizes of your CMSIS-NN",
+        help="CSV of scratch sizes of your CMSIS-NN",
     )
 
 
@@ -294,7 +303,7 @@ def _add_memory_plan(command: Callable[..., _Parser]) -> None:
     )
     plan.add_argument("file", type=Path, metavar="FILE", help="id,lower,upper,size")
     plan.add_argument(
-        "--capacity", type=byte_count, metavar="N", help="a plan of N bytes is enough"
+        "--capacity", type=byte_count, metavar="N", help="stop at a plan of N bytes"
     )
     plan.add_argument(
         "--output", type=Path, metavar="F.csv", help="write the blocks with offsets"
@@ -305,13 +314,13 @@ def _add_memory_plan(command: Callable[..., _Parser]) -> None:
 def _add_compat(command: Callable[..., _Parser]) -> None:
     """Programs that come after the firmware."""
     compat = command(
-        "compat", "tell whether built firmware can run new programs", profile=False
+        "compat", "check whether built firmware can run new programs", profile=False
     )
     compat.add_argument(
         "firmware", type=Path, metavar="FIRMWARE", help="lock or build folder"
     )
     compat.add_argument("programs", type=Path, nargs="+", metavar="PROGRAM")
-    compat.add_argument("--model", metavar="NAME", help="whose place they take")
+    compat.add_argument("--model", metavar="NAME", help="the model they replace")
 
 
 def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
@@ -343,7 +352,7 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
         help="functions.yaml or selected_operators.yaml",
     )
     oplist.add_argument(
-        "--all", action="store_true", dest="every", help="every operator there is"
+        "--all", action="store_true", dest="every", help="list every operator"
     )
     oplist.add_argument("--output", type=Path, required=True, metavar="FILE")
     _add_depfile(oplist)
@@ -368,8 +377,11 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
 
 def _add_depfile(command: _Parser) -> None:
     command.add_argument(
-        "--depfile", type=Path, metavar="FILE", help="write what was read, for make"
+        "--depfile",
+        type=Path,
+        metavar="FILE",
+        help="write which files were read, for make",
     )
     command.add_argument(
-        "--depfile-target", metavar="NAME", help="output that the depfile is about"
+        "--depfile-target", metavar="NAME", help="name of the target in the depfile"
     )

@@ -1,4 +1,4 @@
-"""What commands say: data on stdout, talk on stderr."""
+"""Output of commands: results on stdout, progress and errors on stderr."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Console:
 
         Raises:
             UsageError: It cannot be written.
-            BrokenPipeError: Nobody reads it any more.
+            BrokenPipeError: The reader has closed the stream.
         """
         try:
             put(text)
@@ -65,7 +65,7 @@ class Console:
             ) from error
 
     def talk(self, text: str) -> None:
-        """Tell what happens."""
+        """Print a line about progress."""
         say(f"{printable_lines(text)}\n")
 
     def failure(self, error: OrchestratorError) -> None:
@@ -108,7 +108,7 @@ class Console:
         self.failure(UsageError(problem))
 
     def bug(self, error: Exception, issues: str) -> None:
-        """Admit a mistake of ours, with the trace in a file."""
+        """Report an internal error, with the traceback in a file."""
         import tempfile  # noqa: PLC0415
         import traceback  # noqa: PLC0415
 
@@ -119,9 +119,9 @@ class Console:
         bug = OrchestratorError(
             Diagnostic(
                 code="internal-error",
-                message=f"this is a bug of ours: {type(error).__name__}: {error}",
+                message=f"internal error: {type(error).__name__}: {error}",
                 notes=(("trace", file.name),),
-                hint=f"please report it with that file: {issues}",
+                hint=f"please report it with that file attached: {issues}",
             )
         )
         self.failure(bug)

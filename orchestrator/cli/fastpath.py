@@ -89,7 +89,7 @@ def _depfile_written(options: dict[str, str], stamp: dict[str, object]) -> bool:
     try:
         write_depfile(options["--depfile"], target=target, inputs=inputs)
     except (OSError, ValueError):
-        return False  # the full program tells what is wrong
+        return False  # the full program reports what is wrong
     return True
 
 

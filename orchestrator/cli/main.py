@@ -34,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
         console.failure(error)
         return int(error.exit_code)
     except BrokenPipeError:
-        raise  # whoever read our output has seen enough: no error
+        raise  # the reader of our output has closed it: no error
     except OSError as error:
         console.refusal(error)
         return int(ExitCode.USAGE)

@@ -32,7 +32,7 @@ class Bar:
             )
 
     def skipped(self, label: str) -> None:
-        """A stage's result is known."""
+        """A stage is up to date."""
         if self._explain:
             self._console.print(printable(f"{label}: known"), markup=False, style="dim")
 

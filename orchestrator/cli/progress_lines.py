@@ -22,7 +22,7 @@ class Lines:
             _say(f"{label}: runs ({reason})")
 
     def skipped(self, label: str) -> None:
-        """A stage's result is known."""
+        """A stage is up to date."""
         if self._explain:
             _say(f"{label}: known")
 

@@ -15,7 +15,7 @@ def open_standard_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # Open for reading only, whatever the mode says.
+            # Open for reading only, even for writing.
             descriptor = os.open(os.devnull, os.O_RDONLY)
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
 
@@ -24,7 +24,7 @@ def say(text: str) -> None:
     """Write to stderr. Text that does not fit on a full disk is lost, nothing else.
 
     Raises:
-        BrokenPipeError: Nobody reads it any more.
+        BrokenPipeError: The reader has closed the stream.
     """
     try:
         sys.stderr.write(_encodable(text, sys.stderr.encoding))

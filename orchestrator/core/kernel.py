@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TensorMeta:
-    """What a kernel key says of one tensor; a 0-d tensor has an empty dim order."""
+    """One tensor of a kernel key; a 0-d tensor has an empty dim order."""
 
     dtype: ScalarType
     dim_order: tuple[int, ...]
@@ -79,7 +79,7 @@ class Kernel:
             (argument name, dtypes the kernel takes there).
         dtype_arguments: Arguments whose dtypes decide which code is instantiated.
         argument_sets: Those of them whose dtypes are given one by one as well.
-        closure: Dtypes it needs inside whatever is selected (compute, index types).
+        closure: Dtypes it always needs inside: compute and index types.
         dim_orders: `any`, `same` (all tensors of equal rank share one dim order),
             or `contiguous`.
         entry: Where it is declared, `kernels/portable/functions.yaml:12`.

@@ -30,7 +30,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of a product.
+    """Facts about a product.
 
     Args:
         profile: Name of the profile.
@@ -97,7 +97,7 @@ class Facts:
             return None
         stems = {PurePosixPath(source).with_suffix("") for source in kernel.sources}
         names = {f"{kernel.library}/{stem}" for stem in stems}
-        # A member whose name two libraries share is known by that name only.
+        # A member whose name two libraries share has only that name.
         names |= {stem.name for stem in stems}
         return tuple(
             c

@@ -88,7 +88,7 @@ def unknown_name(name: str, facts: Facts) -> UsageError:
     return UsageError(
         Diagnostic(
             code="unknown-name",
-            message=f'nothing is known by the name "{name}"',
+            message=f'nothing is named "{name}"',
             notes=(
                 (
                     "searched",

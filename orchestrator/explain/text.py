@@ -113,7 +113,7 @@ def _delegate_lines(use: DelegateUse, file: str) -> list[str]:
 
 def _cost(parts: Sequence[Contributor] | None, file: str) -> str:
     if parts is None:
-        return f"not built: `orchestrator build {file}` tells"
+        return f"not built: run `orchestrator build {file}`"
     return _bytes(parts) if parts else "none in the last build"
 
 
@@ -144,7 +144,7 @@ def _absence_lines(absence: Absence) -> list[str]:
     for gap in absence.gaps:
         lines.append(_row("problem", gap.message))
         lines += [_row("", f"{label}: {text}") for label, text in gap.notes]
-    # The hint of a problem tells what to do where there is no remedy of ours.
+    # Without a remedy of its own, the hint of the problem is the remedy.
     hints = dict.fromkeys(gap.hint for gap in absence.gaps if not absence.remedy)
     lines += _rows("remedy", hints)
     if absence.nearest_used is not None:

@@ -26,11 +26,11 @@ REASONS: Final[Mapping[Kind, str]] = MappingProxyType(
     {
         Kind.MODEL: "the program of a model: [[models]] names it",
         Kind.KERNEL: "serves operators that are asked for",
-        Kind.KERNEL_TABLE: "tells the loader which kernel serves which operator",
+        Kind.KERNEL_TABLE: "lists for the loader which kernel serves which operator",
         Kind.DELEGATE: "runs parts of models: [[delegates]] names it",
         Kind.RUNTIME: "part of the runtime: something that is linked calls it",
         Kind.API: "generated: the functions your application calls",
-        Kind.APPLICATION: "what `orchestrator run` talks to; only in firmware.elf",
+        Kind.APPLICATION: "serves `orchestrator run`; only in firmware.elf",
         Kind.PLATFORM: "start-up and input/output for `run`; only in firmware.elf",
         Kind.MEMORY_FUNCTIONS: "functions that compilers call and no C library brings",
         Kind.TOOLCHAIN: "from the toolchain's library: code that it compiled calls it",
@@ -190,7 +190,7 @@ def why(name: str, facts: Facts) -> Why:
             Diagnostic(
                 code="not-in-product",
                 message=f"{name} is not in {facts.profile}",
-                hint=f"`orchestrator why-not {facts.file} {name}` tells why",
+                hint=f"run `orchestrator why-not {facts.file} {name}`",
             )
         )
     return Why(
@@ -254,7 +254,7 @@ def _use(operator: OperatorName, binding: Binding, facts: Facts) -> KernelUse:
 def _dtypes_of_calls(
     operator: OperatorName, binding: Binding, facts: Facts
 ) -> set[ScalarType]:
-    """Dtypes that decide about the kernel's code and that somebody asks for."""
+    """Dtypes that the kernel's code depends on and that are requested."""
     kernel, deciding = binding.kernel, set(binding.kernel.dtype_arguments)
     found: set[ScalarType] = set()
     if binding.every_dtype:

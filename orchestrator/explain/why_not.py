@@ -78,7 +78,7 @@ def why_not(name: str, facts: Facts, *, dtype: str | None = None) -> WhyNot:
     """Why an operator, a kernel, or a dtype of one is not in the product.
 
     Args:
-        name: As in `meaning_of`; an operator in full may be one nobody knows.
+        name: As in `meaning_of`; a full operator name may be unknown.
         facts: Of the product.
         dtype: Name of a dtype whose code is missed.
 
@@ -115,7 +115,7 @@ def _of_backends(backends: tuple[str, ...], facts: Facts) -> list[Absence]:
         Absence(
             operator=backend,
             reason=Reason.GAP,
-            message=f"{backend} is asked for and has no delegate: [[delegates]] does"
+            message=f"{backend} is requested and has no delegate: [[delegates]] does"
             " not name one",
             listed_by=asked_by(origins),
             remedy="link one with [[delegates]], or export without its partitioner",
@@ -131,7 +131,7 @@ def _is_in(name: str, facts: Facts, *, dtype: ScalarType | None) -> UsageError:
         Diagnostic(
             code="in-product",
             message=f"{what} is in {facts.profile}",
-            hint=f"`orchestrator why {facts.file} {name}` tells why",
+            hint=f"run `orchestrator why {facts.file} {name}`",
         )
     )
 
@@ -217,7 +217,7 @@ def _of_operator(
         return Absence(
             operator=name,
             reason=Reason.GAP,
-            message=f"{name} is asked for and has no kernel: {_then(name, facts)}",
+            message=f"{name} is requested and has no kernel: {_then(name, facts)}",
             gaps=gaps,
         )
     in_product = [o.name for o in facts.resolution.operators]
@@ -242,7 +242,7 @@ def _of_operator(
         absence = replace(
             absence,
             reason=Reason.LEFT_OUT,
-            message=f"{name} is not in {facts.profile}: passes left all its calls out",
+            message=f"{name} is not in {facts.profile}: passes removed all its calls",
         )
     include = SelectedOperator(
         name=name, every_dtype=True, origins=(Origin("operators.include"),)
@@ -269,7 +269,7 @@ def _of_operator(
         reason=Reason.NO_KERNEL,
         message=f"{absence.message}; no kernel library has it",
         nearest_known=nearest_operator(name, facts.elsewhere.operators),
-        remedy="docs/kernels.md tells how to add a kernel",
+        remedy="docs/kernels.md shows how to add a kernel",
     )
 
 
@@ -315,5 +315,5 @@ def _of_dtype(
         " takes it in all arguments",
         gaps=outcome.gaps,
         remedy=f"to have it, add {dtype.name} to {kernel.function} and to"
-        f" {kernel.entry}; docs/kernels.md tells how",
+        f" {kernel.entry}; see docs/kernels.md",
     )

@@ -45,7 +45,7 @@ class ExportError(Exception):
     @classmethod
     @contextmanager
     def around(cls, code: str, message: str, hint: str = "") -> Iterator[None]:
-        """Turn whatever is raised inside into this error.
+        """Turn any exception inside into this error.
 
         Its notes begin with what a user looks for: the lines of their own code, and
         the first error, before what others made of it.

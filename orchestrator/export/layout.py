@@ -87,7 +87,7 @@ def with_one_layout(source: Source) -> Source:
 def check_views(program: Any) -> None:
     """Refuse a program that reads a tensor in another order than it was written.
 
-    Views share the bytes of their base, whatever its dim order is.
+    Views share the bytes of their base, with any dim order.
 
     Args:
         program: ExecuTorch's program manager.
@@ -187,7 +187,7 @@ def _is_saved(source: Source, copied: list[int]) -> bool:
     images = [leaf for leaf in _pytree.tree_leaves(source.inputs) if _is_image(leaf)]
     if copied or not images:
         return False
-    # Images of one channel or one pixel do not tell; the module does.
+    # For images of one channel or one pixel only the module shows the layout.
     images = [image for image in images if not _has_one_layout(image)]
     weights = [weight for weight in source.module.parameters() if _is_image(weight)]
     return bool(images) or any(w.dim_order() == _CHANNELS_LAST for w in weights)

@@ -50,7 +50,7 @@ def quantized(source: Source, request: Request) -> tuple[Any, list[str]]:
     """The module that is lowered, quantized if the request says so; warnings.
 
     Raises:
-        ExportError: PyTorch refuses to export or to quantize it.
+        ExportError: PyTorch cannot export or quantize it.
     """
     if request.quantize is None:
         if request.lowering == CORTEX_M and is_quantized(source.module):
@@ -102,7 +102,7 @@ def _computes_the_same(graph: Any, source: Source) -> bool:
 
 
 def _exported(module: Any, source: Source) -> Any:
-    with ExportError.around("cannot-export", "torch.export refuses the model"):
+    with ExportError.around("cannot-export", "torch.export failed"):
         return export(
             module,
             copy.deepcopy(source.inputs),
@@ -115,7 +115,7 @@ def lowered(module: Any, source: Source, request: Request) -> Any:
     """ExecuTorch's program manager, in whose `buffer` the program is.
 
     Raises:
-        ExportError: PyTorch refuses to export, or ExecuTorch to lower it.
+        ExportError: PyTorch cannot export it, or ExecuTorch cannot lower it.
     """
     program = _exported(module, source)
     with ExportError.around(

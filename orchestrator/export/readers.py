@@ -40,14 +40,14 @@ class Readers:
 
     @property
     def unused(self) -> set[str]:
-        """Packages that only this has imported, and whose reader nobody called."""
+        """Packages that only this has imported, and whose reader was never called."""
         return self._added - {name.partition(".")[0] for name in self._used}
 
     def _telling(
         self, reader: Callable[..., Any], module: str, position: int
     ) -> Callable[..., Any]:
         @wraps(reader, updated=())
-        def told(*args: Any, **kwargs: Any) -> Any:
+        def recording(*args: Any, **kwargs: Any) -> Any:
             self._used.add(module)
             values = [*args, *kwargs.values()]
             path = values[position] if position < len(values) else None
@@ -55,4 +55,4 @@ class Readers:
                 sys.audit("open", os.fspath(path), "r", os.O_RDONLY)
             return reader(*args, **kwargs)
 
-        return told
+        return recording

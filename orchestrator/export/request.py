@@ -21,7 +21,7 @@ class Request:
         cpu: Key of `targets.CPUS`.
         isa: Of that cpu.
         quantize: How; None leaves the model as it is.
-        vela: What Vela is told; its file relative to `folder`.
+        vela: Options of Vela; its file relative to `folder`.
         accelerate: Use `orchestrator.lowering.accelerated`.
         verify: Lower both with and without it, and compare.
     """

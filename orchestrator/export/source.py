@@ -18,7 +18,7 @@ _EXPECTED = (
     "(module, inputs), (module, inputs, calibration),"
     " (module, inputs, calibration, dynamic_shapes), or a dict with these keys"
 )
-_HINT = "docs/export.md tells what the callable gives"
+_HINT = "see docs/export.md for what the callable returns"
 
 
 @dataclass(frozen=True)

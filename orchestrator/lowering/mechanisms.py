@@ -11,7 +11,7 @@ class Mechanism(StrEnum):
     PROVENANCE = "provenance"
     """Records of where nodes come from are shared, not copied deeply for each node."""
     RECOMPILE = "recompile"
-    """Python code of a graph is generated when somebody reads or runs it."""
+    """Python code of a graph is generated when it is read or run."""
     MEMO = "memo"
     """An operator whose arguments have metadata that was seen before is not dispatched
     again, if its node has the metadata that came of it then."""
@@ -30,6 +30,6 @@ class Mechanism(StrEnum):
     OPERATORS = "operators"
     """Operators that can be taken apart are not looked up again for each library."""
     TEXTS = "texts"
-    """The text that describes a node is made when somebody reads it."""
+    """The text that describes a node is made when it is read."""
     COLLECTOR = "collector"
     """The garbage collector runs rarely."""

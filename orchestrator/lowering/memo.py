@@ -51,7 +51,7 @@ class Memo:
         self._results: dict[Any, Any] = {}
         self._pure: dict[Any, bool] = {}
         self.stamp: Callable[[Any, Any, Any], None] | None = None
-        """Is told of nodes whose value depends on metadata alone."""
+        """Called with nodes whose value depends on metadata alone."""
 
     def install(self, patches: Patches) -> None:
         """Use the memo from now on, until the patches are taken back."""

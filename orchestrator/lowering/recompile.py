@@ -1,4 +1,4 @@
-"""Python code of graphs, generated when somebody wants it.
+"""Python code of graphs, generated on demand.
 
 Passes make a graph module for each step and generate its code again after each change,
 though hardly any of them is ever run. Here `recompile` only notes that there is code to

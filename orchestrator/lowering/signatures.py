@@ -29,7 +29,7 @@ _OF_OUTPUTS: Final = (
     *("user_outputs", "buffers_to_mutate", "parameters_to_mutate"),
     "user_inputs_to_mutate",
 )
-"""Properties whose values nobody can change."""
+"""Properties whose values never change."""
 _ENTRIES: Final = (
     *("InputSpec", "OutputSpec", "TensorArgument", "TokenArgument", "SymIntArgument"),
     *("SymFloatArgument", "SymBoolArgument", "CustomObjArgument", "ConstantArgument"),

@@ -42,7 +42,7 @@ class Skips:
     """Drops replays.
 
     Args:
-        passes: Know the run of a pass manager, and are told what is skipped.
+        passes: Know the run of a pass manager, and record what is skipped.
         copies: Know what values came of.
         mechanisms: `SHOULD_RUN` for passes that look at operators, `NO_OP` for those
             that only replay.
@@ -105,7 +105,7 @@ class Skips:
         return _WHY[kind]
 
     def _is_ours(self, stamps: Stamps) -> bool:
-        """Whether a graph was made in this run, and shown to nobody."""
+        """Whether a graph was made in this run, and has not left it."""
         return stamps.run is not None and stamps.run is self._passes.manager_run
 
     def _is_fixed(

@@ -74,7 +74,7 @@ class Targets:
         }
 
     def _questions(self) -> list[Question] | None:
-        """What to ask of an operator; None if nothing is known of the pass."""
+        """The test for an operator; None if the pass is not in the registry."""
         found: list[Question] = []
         if "call_operator" in vars(self._own):
             return None

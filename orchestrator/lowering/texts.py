@@ -1,4 +1,4 @@
-"""Nodes are described when somebody asks.
+"""Nodes are described on demand.
 
 For every node that is replayed, a text for error messages is made, which hardly any
 pass reads.

@@ -13,7 +13,7 @@ class UnknownValueError(Exception):
 
 
 def token_of(value: Any) -> Any:
-    """Something that is equal for values that an operator cannot tell apart.
+    """A token that is equal for values that an operator cannot distinguish.
 
     Raises:
         UnknownValueError: There is no such thing.

@@ -1,4 +1,4 @@
-"""What is known of the arguments of a call before the program runs."""
+"""Facts about the arguments of a call that hold before the program runs."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def argument_facts(
 
 
 class _ValueFacts:
-    """What is known of the values of a method."""
+    """Facts about the values of a method."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _ValueFacts:
         self._constant = constant
 
     def of(self, index: int) -> Value:  # noqa: PLR0911  # one kind each
-        """What is known of a value."""
+        """Facts about one value."""
         changes = index in self._facts.changing
         match self._values[index]:
             case TensorValue() as tensor:

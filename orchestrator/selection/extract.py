@@ -95,7 +95,7 @@ def _use(method: Method, delegate: int, instruction: int) -> DelegateUse:
 
 
 def call_pattern(values: tuple[Value, ...], args: tuple[int, ...]) -> CallPattern:
-    """What a call with these arguments says of kernels, values given by index."""
+    """The kernel key of a call with these arguments, values given by index."""
     return _Shapes(values).pattern(args)
 
 

@@ -101,7 +101,7 @@ class SelectedOperator:
         name: The operator.
         patterns: Every distinct call of it, with who makes it; both sorted.
         keys: Kernel keys asked for outside models; sorted.
-        dtypes: Dtypes asked for outside models, whatever the dim orders; sorted.
+        dtypes: Dtypes requested outside models, with any dim order; sorted.
         every_dtype: Asked for without a key: all dtypes the kernel has.
         origins: Who lists it; sorted.
     """

@@ -71,7 +71,7 @@ def read_dictionary(text: str, *, source: str) -> Selection:
             problems.append(
                 Diagnostic(
                     code="bad-ops-dict",
-                    message=f"{source}: {operator} has no list of texts",
+                    message=f"{source}: {operator} has no list of strings",
                     notes=(("found", _shown(items)),),
                     hint='write a list such as ["Float", "Int"]; [] is every dtype',
                 )
@@ -150,7 +150,7 @@ def _json_pairs(text: str, source: str) -> list[tuple[str, object]]:
     raise UsageError(
         Diagnostic(
             code="bad-ops-dict",
-            message=f"{source} is no JSON object",
+            message=f"{source} is not a JSON object",
             notes=(("found", problem),),
             hint='write {"aten::add.out": ["Float"]}, in quotes for the shell',
         )

@@ -1,4 +1,4 @@
-"""Operators that several models or libraries bring, where the profile refuses them."""
+"""Operators of several models or libraries, where the profile forbids overlaps."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
-    """Refuse every operator that two models list or call, whatever the kernel keys.
+    """Refuse every operator that two models list or call, with any kernel keys.
 
     Args:
         infos: Operators each model uses, in any order.
-        where: The profile line that refuses them.
+        where: The profile line that forbids overlaps.
 
     Raises:
         KernelError: One `overlap` per operator, with all of its models.
@@ -33,7 +33,7 @@ def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
     problems = [
         Diagnostic(
             code="overlap",
-            message=f"{len(names)} models bring {operator}",
+            message=f"{len(names)} models use {operator}",
             where=where,
             notes=(
                 ("found", ", ".join(sorted(names))),
@@ -56,7 +56,7 @@ def check_library_overlap(
     Args:
         selection: What is asked for.
         catalog: Kernels on offer.
-        where: The profile line that refuses them.
+        where: The profile line that forbids overlaps.
 
     Raises:
         KernelError: One `overlap` per operator, with all of its libraries.
@@ -76,7 +76,7 @@ def check_library_overlap(
                     message=f"{len(offers)} kernel libraries have {operator}",
                     where=where,
                     notes=tuple(("found", f"{k.library}, {k.entry}") for k in first),
-                    hint=f"say which is meant: {choice} in [kernels.operators]",
+                    hint=f"choose one: {choice} in [kernels.operators]",
                 )
             )
     if problems:

@@ -12,7 +12,7 @@ class Reporter(Protocol):
         """A stage begins; `reason` says why."""
 
     def skipped(self, label: str) -> None:
-        """A stage's result is known."""
+        """A stage is up to date."""
 
     def explained(self, text: str) -> None:
         """What a stage did, for those who asked why."""

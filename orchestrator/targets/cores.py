@@ -34,7 +34,7 @@ __all__ = [
 TOOLCHAINS = ("gnu", "zig")
 
 ISA_LEVELS: Mapping[str, int] = MappingProxyType({"scalar": 0, "dsp": 1, "mve": 2})
-"""Instruction set variants, each with those before it, as `ORCH_ISA` tells kernels."""
+"""Instruction set variants, each with those before it; `ORCH_ISA` in kernels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Cpu:
 
     @property
     def is_arm(self) -> bool:
-        """Whether its code is of the 32-bit Arm architecture."""
+        """Whether it runs 32-bit Arm code."""
         return self.clang_triple.startswith("thumb")
 
     @property

@@ -566,7 +566,7 @@ def test_a_bug_of_ours_is_admitted_with_the_trace_in_a_file(
     said = capsys.readouterr()
     (problem,) = json.loads(said.out)["diagnostics"]
     assert problem["code"] == "internal-error"
-    assert problem["message"] == "this is a bug of ours: KeyError: 'lost'"
+    assert problem["message"] == "internal error: KeyError: 'lost'"
     assert "Traceback" not in said.err
     (file,) = tmp_path.iterdir()
     assert notes_of(problem) == [("trace", str(file))]

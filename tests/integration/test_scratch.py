@@ -203,5 +203,5 @@ def test_either_a_profile_or_tables(
     assert run(["scratch", *words]) == 2
     assert capsys.readouterr().err == (
         "error[usage]: scratch needs either a profile or --check with tables\n"
-        "   hint: `orchestrator scratch --help` shows what can be written\n"
+        "   hint: run `orchestrator scratch --help` to see its options\n"
     )

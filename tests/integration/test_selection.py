@@ -154,8 +154,8 @@ def test_models_may_be_refused_to_share_operators(
         return
     assert code == document["exit_code"] == 5
     assert [d["message"] for d in document["diagnostics"]] == [
-        "2 models bring aten::add.out",
-        "2 models bring aten::mm.out",
+        "2 models use aten::add.out",
+        "2 models use aten::mm.out",
     ]
     for problem in document["diagnostics"]:
         assert problem["code"] == "overlap"

@@ -24,7 +24,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             Diagnostic(
                 code="usage",
                 message="scratch needs either a profile or --check with tables",
-                hint="`orchestrator scratch --help` shows what can be written",
+                hint="run `orchestrator scratch --help` to see its options",
             )
         )
     if args.check:

@@ -40,7 +40,7 @@ def _check(args: Namespace) -> None:
         hint = "two builds are compared with each other, without a lock"
     elif args.profile is None and args.lock_file is None:
         message = "verify needs a profile, or a lock with --artefact"
-        hint = "`orchestrator verify --help` shows what can be written"
+        hint = "run `orchestrator verify --help` to see its options"
     else:
         return
     raise UsageError(Diagnostic(code="usage", message=message, hint=hint))

@@ -51,7 +51,7 @@ def lowered(program: Any, request: Request) -> Any:
 
 @contextmanager
 def _refusals(request: Request) -> Iterator[None]:
-    """Tell what Vela says when it refuses; options, it tells the terminal alone."""
+    """Add what Vela prints to its error: some reasons go only to the terminal."""
     said = StringIO()
     try:
         with redirect_stderr(said):

@@ -22,7 +22,7 @@ _MOST_GROWTH_BYTES = 64
 
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program."""
-    # Quantized graphs mix dtypes, which validation refuses.
+    # Quantized graphs mix dtypes, which validation rejects.
     is_valid = request.quantize is None
     config = EdgeCompileConfig(_check_ir_validity=is_valid)
     edge = to_edge(program, compile_config=config)

@@ -127,7 +127,7 @@ class Gaps:
         asked = tuple(origins)
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
         notes = [("known", f"no kernel in {libraries or 'any library: none is named'}")]
-        hint = "export the model without it; docs/kernels.md tells how to add a kernel"
+        hint = "export the model without it; docs/kernels.md shows how to add a kernel"
         if near := nearest_operator(name, self._catalog.operators):
             notes.append(("nearest", str(near)))
             if not any(origin.method for origin in asked):
@@ -168,7 +168,7 @@ class Gaps:
             name,
             "ambiguous-kernel",
             f"calls of {name} with kernel key {key} need different kernels",
-            (("known", "the device tells calls apart by their kernel key only"),),
+            (("known", "the device selects kernels by kernel key only"),),
             "name a library first that has one kernel for all of them",
             origins=[origin for request in requests for origin in request.origins],
         )
@@ -176,7 +176,7 @@ class Gaps:
     def refused(
         self, kernel: Kernel, refusal: Refusal, found: str, origin: Origin
     ) -> None:
-        """A kernel would refuse a call for what is known of its arguments."""
+        """A kernel would refuse a call because of its arguments."""
         reason = f": {refusal.reason}" if refusal.reason else ""
         hint = next(
             (hint for name, hint in _HINTS.items() if name in refusal.condition),
@@ -216,7 +216,7 @@ class Gaps:
     def unserved(
         self, name: OperatorName, kernels: Sequence[Kernel], request: Request
     ) -> None:
-        """The operator is known, but no kernel takes this call."""
+        """The operator has kernels, but none takes this call."""
         fallbacks = [kernel for kernel in kernels if not kernel.keys]
         if not fallbacks:
             self._no_key(name, kernels, request)

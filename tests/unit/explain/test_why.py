@@ -192,14 +192,14 @@ def test_what_is_not_in() -> None:
     assert refusal("sub", facts(ADD)) == Diagnostic(
         code="not-in-product",
         message="sub is not in doorbell",
-        hint="`orchestrator why-not doorbell.toml sub` tells why",
+        hint="run `orchestrator why-not doorbell.toml sub`",
     )
 
 
 def test_names_nobody_has() -> None:
     assert refusal("aten::ad.out", facts(ADD)) == Diagnostic(
         code="unknown-name",
-        message='nothing is known by the name "aten::ad.out"',
+        message='nothing is named "aten::ad.out"',
         notes=(("searched", "operators, kernels, sources"),),
         hint='did you mean "aten::add.out"?',
     )
@@ -330,7 +330,7 @@ def test_a_delegate_and_who_asks_for_it() -> None:
         '  asked by   model "person", method "forward": 2 calls, instructions 2, 7\n'
         "  delegate   mine, 12 bytes of state each\n"
         "  source     delegates/Mine/run.cpp\n"
-        "  cost       not built: `orchestrator build doorbell.toml` tells\n"
+        "  cost       not built: run `orchestrator build doorbell.toml`\n"
     )
     part = Contributor(
         kind=ContributorKind.DELEGATE, name="Mine/run", flash_bytes=676, ram_bytes=4
@@ -366,7 +366,7 @@ def test_a_backend_without_a_delegate() -> None:
     assert refusal("Mines", of).hint == 'did you mean "Mine"?'
     answer = why_not("Mine", of)
     assert why_not_text(answer) == (
-        "Mine is asked for and has no delegate: [[delegates]] does not name one\n"
+        "Mine is requested and has no delegate: [[delegates]] does not name one\n"
         '  listed by  model "person", method "forward": 2 calls, instructions 2, 7\n'
         "  remedy     link one with [[delegates]], or export without its partitioner\n"
     )

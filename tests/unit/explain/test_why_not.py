@@ -205,7 +205,7 @@ def test_what_is_in() -> None:
     expected = Diagnostic(
         code="in-product",
         message="add.out is in doorbell",
-        hint="`orchestrator why doorbell.toml add.out` tells why",
+        hint="run `orchestrator why doorbell.toml add.out`",
     )
     assert refusal("add.out", built) == expected
     found = refusal("add.out", built, "Float")

@@ -82,7 +82,7 @@ def test_everything_wrong_with_a_dictionary() -> None:
         'error[bad-operator]: --ops-dict: "a b" is not an operator name'
         " like aten::add.out\n"
         "   hint: write it with its overload, such as aten::add.out\n\n"
-        "error[bad-ops-dict]: --ops-dict: p::f has no list of texts\n"
+        "error[bad-ops-dict]: --ops-dict: p::f has no list of strings\n"
         "   = found: an object\n"
         '   hint: write a list such as ["Float", "Int"]; [] is every dtype\n\n'
         'error[bad-dtype]: --ops-dict: p::g has "Flaot", neither a dtype'
@@ -94,7 +94,7 @@ def test_everything_wrong_with_a_dictionary() -> None:
         "   = expected: a dtype such as Float, or a key such as v1/6;0,1|6;0,1\n"
         "   hint: write Float, Half, Char, Int, Long, Bool or another name of"
         " ScalarType\n\n"
-        "error[bad-ops-dict]: --ops-dict: p::h has no list of texts\n"
+        "error[bad-ops-dict]: --ops-dict: p::h has no list of strings\n"
         "   = found: [1]\n"
         '   hint: write a list such as ["Float", "Int"]; [] is every dtype\n'
     )

@@ -52,9 +52,9 @@ def test_every_operator_and_all_of_its_models_are_named() -> None:
     first, second = caught.value.diagnostics
     assert first.code == second.code == "overlap"
     assert first.where == second.where == WHERE
-    assert first.message == "3 models bring aten::add.out"
+    assert first.message == "3 models use aten::add.out"
     assert first.notes[0] == ("found", "a, c, d")
-    assert second.message == "2 models bring aten::mul.out"
+    assert second.message == "2 models use aten::mul.out"
     assert second.notes[0] == ("found", "b, c")
     assert first.hint == 'write overlap = "allow" to let models share kernels'
 
@@ -77,7 +77,7 @@ def test_refused_is_what_two_models_share(infos: list[OpInfo]) -> None:
         check_overlap(infos[::-1], where=WHERE)
     except KernelError as error:
         found = [d.message for d in error.diagnostics]
-    assert found == [f"2 models bring {name}" for name in sorted(shared)]
+    assert found == [f"2 models use {name}" for name in sorted(shared)]
 
 
 def _library(name: str, *operators: str) -> LibraryText:

@@ -331,7 +331,7 @@ def test_unknown_operator() -> None:
     asked = ("asked by", 'model "m", method "forward", instruction 0')
     key = ("key", "v1/6;0,1|6;0,1|6;0,1|6;0,1")
     known = ("known", "no kernel in fast, portable")
-    hint = "export the model without it; docs/kernels.md tells how to add a kernel"
+    hint = "export the model without it; docs/kernels.md shows how to add a kernel"
     assert caught.value.diagnostics == (
         Diagnostic(
             code="no-kernel",
@@ -532,7 +532,7 @@ def test_calls_with_one_key_that_need_two_kernels() -> None:
         where=SourceSpan(file="p.toml", line=14),
         notes=(
             ("asked by", 'model "m", method "forward", instructions 0, 1'),
-            ("known", "the device tells calls apart by their kernel key only"),
+            ("known", "the device selects kernels by kernel key only"),
         ),
         hint="name a library first that has one kernel for all of them",
     )

@@ -291,7 +291,7 @@ def test_a_capacity_is_a_number_of_bytes(capsys: pytest.CaptureFixture[str]) -> 
     assert failure(capsys, 2, "small.csv", "--capacity", "1k") == (
         "error[usage]: argument --capacity: 1k is not a number of bytes from 0 to"
         f" {1 << 48}\n"
-        "   hint: `orchestrator memory-plan --help` shows what can be written\n"
+        "   hint: run `orchestrator memory-plan --help` to see its options\n"
     )
 
 
