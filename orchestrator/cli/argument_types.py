@@ -11,7 +11,7 @@ def finite_number(text: str) -> float:
     with suppress(ValueError):
         if 0 <= (number := float(text)) < float("inf"):
             return number
-    raise argparse.ArgumentTypeError(f"{text} is not a finite number from 0 on")
+    raise argparse.ArgumentTypeError(f"{text} is not a finite number of at least 0")
 
 
 def job_count(text: str) -> int:

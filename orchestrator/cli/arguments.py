@@ -78,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
         sub: _Parser = commands.add_parser(
             name, help=text, description=text, allow_abbrev=False
         )
-        sub.add_argument("--json", action="store_true", help="print data as JSON")
+        sub.add_argument("--json", action="store_true", help="print results as JSON")
         if profile:
             sub.add_argument("profile", type=Path, metavar="PROFILE")
             sub.add_argument("--out", type=Path, metavar="DIR", help="build folder")
@@ -121,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_lock_commands(command)
     command("clean", "remove the build folder")
-    command("targets", "list what can be built for", profile=False)
+    command("targets", "list cores, toolchains and boards", profile=False)
     command("doctor", "list compilers and emulators, found and missing", profile=False)
     command("schema", "print the JSON Schema of profiles", profile=False)
     return top
@@ -132,7 +132,9 @@ def _add_locking(command: _Parser) -> None:
     _add_lock_file(command)
     lock = command.add_mutually_exclusive_group()
     lock.add_argument("--no-lock", action="store_true", help="write no lock")
-    lock.add_argument("--locked", action="store_true", help="the lock must not change")
+    lock.add_argument(
+        "--locked", action="store_true", help="fail if the lock would change"
+    )
     lock.add_argument(
         "--frozen",
         action="store_true",
@@ -172,7 +174,7 @@ def _add_lock_commands(command: Callable[..., _Parser]) -> None:
         "--artifact",
         type=Path,
         metavar="FILE",
-        help="find this file among the outputs of the lock; build nothing",
+        help="identify this file as an output of the lock; build nothing",
     )
     _add_lock_file(verify)
 
@@ -187,7 +189,7 @@ def _add_export(command: Callable[..., _Parser]) -> None:
         "--no-accelerate",
         action="store_false",
         dest="accelerate",
-        help="lower as ExecuTorch does by itself",
+        help="use ExecuTorch's lowering unchanged",
     )
     export.add_argument(
         "--verify",
@@ -256,14 +258,14 @@ def _add_run(command: Callable[..., _Parser]) -> None:
 
 def _add_size(command: Callable[..., _Parser]) -> None:
     """Sizes of a build, of another one, and of what could be."""
-    size = command("size", "show flash and RAM of the last build, or what if")
+    size = command("size", "show flash and RAM of the last build, or of a variant")
     size.add_argument(
         "--by", choices=("op", "kernel", "model", "section"), help="what each row is"
     )
     size.add_argument(
         "--diff", type=Path, metavar="OTHER", help="report.json, or another profile"
     )
-    what_if = size.add_argument_group("what if", "build a variant aside, and compare")
+    what_if = size.add_argument_group("what if", "build a variant and compare")
     for option, text in (
         ("--without-model", "leave out a model"),
         ("--without-op", "leave out an operator that only the profile requests"),
@@ -303,7 +305,10 @@ def _add_memory_plan(command: Callable[..., _Parser]) -> None:
     )
     plan.add_argument("file", type=Path, metavar="FILE", help="id,lower,upper,size")
     plan.add_argument(
-        "--capacity", type=byte_count, metavar="N", help="stop at a plan of N bytes"
+        "--capacity",
+        type=byte_count,
+        metavar="N",
+        help="accept any plan of at most N bytes",
     )
     plan.add_argument(
         "--output", type=Path, metavar="F.csv", help="write the blocks with offsets"
@@ -380,7 +385,7 @@ def _add_depfile(command: _Parser) -> None:
         "--depfile",
         type=Path,
         metavar="FILE",
-        help="write which files were read, for make",
+        help="write the files that were read, as a rule for make",
     )
     command.add_argument(
         "--depfile-target", metavar="NAME", help="name of the target in the depfile"

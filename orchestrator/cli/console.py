@@ -103,7 +103,7 @@ class Console:
             message=str(error)
             if isinstance(error, WriteError)
             else f"{name}{reason_of(error)}",
-            hint="check that the path is right, may be written, and has space left",
+            hint="check path, permissions and free space",
         )
         self.failure(UsageError(problem))
 

@@ -89,12 +89,12 @@ def _kernel_lines(use: KernelUse, file: str) -> list[str]:
     if use.shared_with:
         cost += f"; shared with {_several(use.shared_with)}"
     return [
-        *_rows("asked by", map(_asked, use.asked_by)),
+        *_rows("needed by", map(_asked, use.asked_by)),
         _row("kernel", f"{kernel.function} of library {kernel.library}"),
         _row("", kernel.entry),
         *_rows("source", (f"kernels/{kernel.library}/{s}" for s in kernel.sources)),
         *([_row("calls", _several(binding.keys, "  "))] if binding.keys else []),
-        *([_row("found by", ", ".join(found_by))] if found_by else []),
+        *([_row("matches", ", ".join(found_by))] if found_by else []),
         _row("dtypes", dtypes),
         _row("cost", cost),
     ]
@@ -104,7 +104,7 @@ def _delegate_lines(use: DelegateUse, file: str) -> list[str]:
     code = use.code
     return [
         f"{code.backend}",
-        *_rows("asked by", map(_asked, use.asked_by)),
+        *_rows("needed by", map(_asked, use.asked_by)),
         _row("delegate", f"{code.namespace}, {code.state_bytes:,} bytes of state each"),
         *_rows("source", (f"delegates/{code.backend}/{s}" for s in code.sources)),
         _row("cost", _cost(use.parts, file)),
@@ -122,7 +122,7 @@ def _part_lines(use: PartUse) -> list[str]:
     shown = use.symbols[:_SHOWN]
     lines = [
         f"{part.name} ({part.kind.replace('_', ' ')})",
-        _row("in because", use.reason),
+        _row("reason", use.reason),
         *_rows("serves", map(str, use.operators)),
         _row("cost", _bytes([part])),
         *_rows("symbol", (f"{s.name}, {s.size_bytes:,} bytes" for s in shown)),

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 REASONS: Final[Mapping[Kind, str]] = MappingProxyType(
     {
         Kind.MODEL: "the program of a model: [[models]] names it",
-        Kind.KERNEL: "serves operators that are asked for",
-        Kind.KERNEL_TABLE: "lists for the loader which kernel serves which operator",
+        Kind.KERNEL: "serves requested operators",
+        Kind.KERNEL_TABLE: "the kernel table: where the loader finds kernels",
         Kind.DELEGATE: "runs parts of models: [[delegates]] names it",
-        Kind.RUNTIME: "part of the runtime: something that is linked calls it",
+        Kind.RUNTIME: "part of the runtime: linked code calls it",
         Kind.API: "generated: the functions your application calls",
         Kind.APPLICATION: "serves `orchestrator run`; only in firmware.elf",
         Kind.PLATFORM: "start-up and input/output for `run`; only in firmware.elf",
-        Kind.MEMORY_FUNCTIONS: "functions that compilers call and no C library brings",
+        Kind.MEMORY_FUNCTIONS: "functions that compilers call, in place of a C library",
         Kind.TOOLCHAIN: "from the toolchain's library: code that it compiled calls it",
         Kind.CONSTANTS: "equal constants of several objects, merged by the linker",
-        Kind.ARENA: "planned tensors of a method: its memory plan asks for them",
-        Kind.METHOD_STATE: "what a loaded method keeps between calls",
+        Kind.ARENA: "planned tensors of a method, as its memory plan places them",
+        Kind.METHOD_STATE: "state of a loaded method",
         Kind.STACK: "reserved by the linker script",
-        Kind.OTHER: "the linker's map does not say what brought it",
+        Kind.OTHER: "origin unknown: the linker's map does not name it",
         Kind.PADDING: "alignment between the other parts",
     }
 )
@@ -48,8 +48,8 @@ RUNTIME_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "load_method": "the loader: methods are loaded from their programs",
         "load_values": "the loader: values and tensors are read from programs",
-        "load_delegates": "the loader: makes delegates ready, and finds their bytes",
-        "find_kernel": "the loader: looks for each instruction's kernel in the table",
+        "load_delegates": "the loader: initialises delegates and finds their bytes",
+        "find_kernel": "the loader: looks up each instruction's kernel in the table",
         "program": "the loader: programs are checked before they are used",
         "model": "always: the generated API loads and runs methods through it",
         "executor": "always: runs the instructions of loaded methods",

@@ -203,7 +203,7 @@ def _then(name: OperatorName, facts: Facts) -> str:
     """What a build does about a gap."""
     if any(missing.name == str(name) for missing in facts.resolution.missing):
         return "the profile allows that"
-    return "a build stops there"
+    return "the build fails"
 
 
 def _of_operator(
@@ -227,7 +227,7 @@ def _of_operator(
         operator=name,
         reason=Reason.NOT_ASKED,
         message=f"{name} is not in {facts.profile}: no model uses it and the profile"
-        " does not ask for it",
+        " does not request it",
         listed_by=listed_by,
         nearest_used=nearest_operator(name, in_product),
     )

@@ -114,7 +114,7 @@ def check_views(program: Any) -> None:
         if not torch.equal(read, torch.arange(read.numel())):
             raise ExportError(
                 "cannot-lower",
-                "ExecuTorch would mix up the items of a view",
+                "ExecuTorch would reorder the items of a view",
                 notes=(
                     (
                         "found",
@@ -269,6 +269,6 @@ def _border_note(copied: list[int]) -> str:
 def _inside_note(copied: Counter[str]) -> str:
     names = ", ".join(f"{name} ({count})" for name, count in sorted(copied.items()))
     return (
-        f"each run copies to channels-last before {names}; to save the copies, keep"
+        f"each run copies to channels-last before {names}; to avoid the copies, keep"
         " what the model computes there in channels-last layout"
     )

@@ -78,7 +78,7 @@ def _captured(source: Source, request: Request) -> tuple[Any, list[str]]:
             graph = _graph(source)
         if _computes_the_same(graph, source):
             return graph, notes
-    note = "its images stay as they are: in channels-last layout it does not work"
+    note = "its images keep their layout: it does not work in channels-last"
     return _graph(source), [note]
 
 
@@ -121,8 +121,8 @@ def lowered(module: Any, source: Source, request: Request) -> Any:
     with ExportError.around(
         "cannot-lower",
         f"ExecuTorch cannot lower the model for {request.lowering}",
-        "leave the operator out of the model, choose another lowering, or register the"
-        " out variant of an operator of your own",
+        "remove the operator from the model, choose another lowering, or register the"
+        " out variant of your custom operator",
     ):
         edge = lowering_module(request.lowering).lowered(program, request)
         program = edge.to_executorch()
@@ -152,7 +152,7 @@ def left_over(program: Any, request: Request) -> list[str]:
         return []
     plan = program.executorch_program.execution_plan[0]
     if request.lowering != CORTEX_M and not plan.delegates:
-        return [f"nothing of the model was lowered for {request.lowering}"]
+        return [f"no part of the model was lowered for {request.lowering}"]
     names = [f"{o.name}.{o.overload}".removesuffix(".") for o in plan.operators]
     calls = Counter(
         names[instruction.instr_args.op_index]

@@ -49,12 +49,12 @@ def load_source(file: str, function: str) -> Source:
         ExportError: The code raises, or gives something else.
     """
     user = _root_of(Path(file))
-    hint = "make it run by itself first: python -c"
+    hint = "run it by itself first: python -c"
     hint = f'{hint} "import {Path(file).stem}; {Path(file).stem}.{function}()"'
-    with ExportError.around("failed-callable", "the code of the model fails", hint):
+    with ExportError.around("failed-callable", "the model's code failed", hint):
         module = _import(Path(file), user)
     build = _callable(module, file, function)
-    with ExportError.around("failed-callable", "the code of the model fails", hint):
+    with ExportError.around("failed-callable", "the model's code failed", hint):
         result = build()
         return _checked(result)
 
@@ -75,7 +75,7 @@ def _import(file: Path, root: Path) -> Any:
     # A name that a package has taken, such as torch, must not hide the file.
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file.name} is no Python file")
+        raise ImportError(f"{file.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(name, module)
     spec.loader.exec_module(module)
@@ -95,7 +95,7 @@ def _callable(module: Any, file: str, function: str) -> Any:
     raise ExportError(
         "bad-callable",
         f'{Path(file).name} has no callable "{function}"',
-        notes=(("found", ", ".join(own) or "no callable at all"),),
+        notes=(("found", ", ".join(own) or "no callable"),),
         hint=f'did you mean "{near[0]}"?' if near else "name one of them",
     )
 
@@ -160,7 +160,7 @@ def _kind(value: Any) -> str:
 def _bad(found: str, expected: str = _EXPECTED) -> ExportError:
     return ExportError(
         "bad-callable",
-        "the callable of the model gives something else",
+        "invalid result of the model's callable",
         notes=(("found", found), ("expected", expected)),
         hint=_HINT,
     )

@@ -154,7 +154,7 @@ def _verified(request: Request) -> dict[str, Any]:
     if found is not None:
         raise ExportError(
             "export-differs",
-            "accelerated lowering makes another graph",
+            "accelerated lowering gives a different graph",
             notes=(
                 ("found", f"stage {found.stage}, after {found.step}"),
                 ("without", found.one),
@@ -165,7 +165,7 @@ def _verified(request: Request) -> dict[str, Any]:
     if before["program"] != after["program"]:
         raise ExportError(
             "export-differs",
-            "accelerated lowering makes another program of equal graphs",
+            "accelerated lowering gives a different program from equal graphs",
             hint="export with --no-accelerate, and report it",
         )
     flatbuffers = sum(stage.step == TOSA for stage in plain.stages)

@@ -82,7 +82,7 @@ class Missing:
     origins: tuple[Origin, ...]
 
     def __str__(self) -> str:
-        return f"{self.reason}, asked by {'; '.join(map(str, self.origins))}"
+        return f"{self.reason}, needed by {'; '.join(map(str, self.origins))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -212,10 +212,10 @@ class _Reader:
             ):
                 self.file.problem(
                     "bad-oplist",
-                    f'"{text}" asks for all overloads of an operator',
+                    f'"{text}" requests all overloads of an operator',
                     overloads,
                     notes=(("expected", "include_all_overloads: false"),),
-                    hint="list each overload as an operator of its own",
+                    hint="list each overload as a separate operator",
                 )
             sources = self._sources(fields.get("debug_info"))
             if wanted is not None and self.keep_sources:
@@ -258,7 +258,7 @@ class _Reader:
         for key in asked:
             self.file.problem(
                 "bad-oplist",
-                f"`{key}` means nothing to ExecuTorch and would be lost",
+                f"`{key}` has no meaning for ExecuTorch and would be lost",
                 fields[key],
                 hint="this list seems to be PyTorch Mobile's: list operators instead",
             )

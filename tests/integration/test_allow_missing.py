@@ -15,7 +15,7 @@ from tests.tools import need_toolchain
 if TYPE_CHECKING:
     from pathlib import Path
 
-WARNING = "no kernel for aten::sigmoid.out with dtype Float, asked by"
+WARNING = "no kernel for aten::sigmoid.out with dtype Float, needed by"
 
 
 @pytest.mark.toolchain

@@ -97,7 +97,7 @@ def test_a_kernel_that_is_gone_is_found_before_any_compiling(
         assert problem["where"]["file"] == str(w.profile)
         assert problem["where"]["text"] == 'path = "model.pte"'
         assert problem["hint"]
-        asked_by = dict(notes_of(problem))["asked by"]
+        asked_by = dict(notes_of(problem))["needed by"]
         assert asked_by.startswith('model "model", method "forward", instruction')
     assert w.state() == before
     assert not (w.out / ".work/obj").exists()
@@ -605,7 +605,7 @@ def test_what_the_system_says_is_told_with_the_file(
     assert run(["check", "a.toml"]) == 2
     assert capsys.readouterr().err == (
         f"error[system-error]: {message}\n"
-        "   hint: check that the path is right, may be written, and has space left\n"
+        "   hint: check path, permissions and free space\n"
     )
 
 

@@ -109,7 +109,7 @@ def test_what_a_product_with_a_delegate_says(product: Product) -> None:
     assert '"delegates/Elementwise/elementwise.cpp" = ' in lock
     assert '"delegate Elementwise" = "12 bytes"' in lock
     why = product.run("why", "Elementwise")
-    assert '  asked by   model "net", method "forward": 2 calls, instructions 0, 2' in (
+    assert '  needed by  model "net", method "forward": 2 calls, instructions 0, 2' in (
         why.splitlines()
     )
     (use,) = json.loads(product.run("why", "Elementwise", "--json"))["delegates"]

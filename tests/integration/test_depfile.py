@@ -159,7 +159,7 @@ def test_a_target_needs_a_depfile(
 ) -> None:
     assert run([*words, "--depfile-target", "x.a", "--json"]) == 2
     (problem,) = problems(capsys)
-    assert problem["message"] == "--depfile-target needs --depfile"
+    assert problem["message"] == "--depfile-target requires --depfile"
 
 
 def test_an_operator_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,7 @@ def test_the_warning_names_model_and_remedy(
     assert run(["export", str(profile)]) == 0
     assert (
         "warning[default-layout]: model basic: input 0 is in PyTorch's default layout,"
-        " and each run copies to channels-last; to save the copy, write"
+        " and each run copies to channels-last; to avoid the copy, write"
         " .to(memory_format=torch.channels_last) after the module and its example"
         " inputs\n"
     ) in capsys.readouterr().err

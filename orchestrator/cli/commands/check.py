@@ -39,7 +39,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     )
     console.data(
         f"{pipeline.profile.name}:"
-        f" {'all but what is missing' if missing else 'everything'} fits:"
+        f" {'everything but missing operators' if missing else 'everything'} fits:"
         f" {kernels} kernels,"
         f" {ram:,} bytes of RAM for arenas and states"
         + "".join(f"\n  {line}" for line in arena_lines(memory))

@@ -22,11 +22,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
     removed = existed and not folder.exists()
     console.document({"folder": str(folder), "removed": removed, "left": list(left)})
     if not existed:
-        console.data(f"{folder}: was not there")
+        console.data(f"{folder}: nothing to remove")
     elif removed:
         console.data(f"{folder}: removed")
     elif left:
-        console.data(f"{folder}: removed what builds made; left {', '.join(left)}")
+        console.data(f"{folder}: removed build outputs; kept {', '.join(left)}")
     else:
-        console.data(f"{folder}: is empty now")
+        console.data(f"{folder}: removed build outputs")
     return ExitCode.OK

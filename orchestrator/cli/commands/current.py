@@ -94,7 +94,7 @@ def note_if_stale(pipeline: Pipeline, console: Console, what: str) -> None:
     if _stamp(pipeline) is None:
         console.talk(
             f"{pipeline.profile.file}: something changed since the last build;"
-            f" {what} are those of that build"
+            f" {what} are from that build"
         )
 
 

@@ -20,7 +20,7 @@ def depfile_problems(args: Namespace) -> list[Diagnostic]:
     return [
         Diagnostic(
             code="usage",
-            message="--depfile-target needs --depfile",
+            message="--depfile-target requires --depfile",
             notes=(("found", f"--depfile-target {args.depfile_target}"),),
             hint="name the file to write with --depfile FILE",
         )

@@ -26,17 +26,17 @@ def run(args: Namespace, console: Console) -> ExitCode:
         raise UsageError(
             Diagnostic(
                 code="nothing-to-export",
-                message=f"{profile.name} has no model that is given as Python",
+                message=f"{profile.name} has no models given as Python",
                 where=SourceSpan(file=str(args.profile)),
                 notes=(("expected", "[[models]] with `source`"),),
-                hint="docs/export.md tells how to write one",
+                hint="see docs/export.md",
             )
         )
     if args.verify and not args.accelerate:
         raise UsageError(
             Diagnostic(
                 code="usage",
-                message="--verify compares with what --no-accelerate does",
+                message="--verify cannot be used with --no-accelerate",
                 hint="leave one of them out",
             )
         )
@@ -118,7 +118,7 @@ def _ledger_lines(ledger: Mapping[str, Any] | None) -> Iterator[str]:
     """One line for each pass, the runs of one together, in the order of the first."""
     passes = ledger.get("passes") if ledger else None
     if not isinstance(passes, list):
-        yield "  lowered without acceleration: nothing is known of its passes"
+        yield "  lowered without acceleration: no information on passes"
         return
     heads = ("copied", "known", "dispatched", "ms")
     yield f"  {'pass':44} {'runs':>5}" + "".join(f" {head:>10}" for head in heads)

@@ -121,7 +121,7 @@ def need_runnable(product: Product) -> None:
 _MEANINGS = {
     process.TIMED_OUT: "it did not end within the time limit",
     process.NOT_STARTED: "it could not be started",
-    3: "it refused the request",
+    3: "it rejected the request",
     4: "it could not write its response",
     99: "a hardware fault",
 }
@@ -151,8 +151,8 @@ def _failed(done: process.Finished, command: tuple[str, ...]) -> MismatchError:
             code="firmware-failed",
             message="the firmware did not finish",
             notes=tuple(notes),
-            hint="give a longer --timeout, or see whether a loop in the model ends"
+            hint="use a longer --timeout, or look for an endless loop in the model"
             if done.status == process.TIMED_OUT
-            else "see what it printed",
+            else "see its output",
         )
     )

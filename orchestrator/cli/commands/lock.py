@@ -31,7 +31,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         console.document(
             {"lock": str(pipeline.lock_file), "changed": False, "outputs": count}
         )
-        console.data(f"{pipeline.lock_file}: current, {count} outputs are as it names")
+        console.data(f"{pipeline.lock_file}: current, {count} outputs match it")
         return ExitCode.OK
     changed = False
     reporter = console.reporter(explain=False)

@@ -37,6 +37,6 @@ def duplicate_functions(
                         ("first", f"{other.operator} in {other.entry}"),
                         ("again", f"{kernel.operator} in {kernel.entry}"),
                     ),
-                    hint=f"give {library} a namespace of its own",
+                    hint=f"give {library} its own namespace",
                 )
     return list(problems.values())

@@ -169,7 +169,7 @@ class Gaps:
             "ambiguous-kernel",
             f"calls of {name} with kernel key {key} need different kernels",
             (("known", "the device selects kernels by kernel key only"),),
-            "name a library first that has one kernel for all of them",
+            "list a library first that has one kernel for all of them",
             origins=[origin for request in requests for origin in request.origins],
         )
 
@@ -180,7 +180,7 @@ class Gaps:
         reason = f": {refusal.reason}" if refusal.reason else ""
         hint = next(
             (hint for name, hint in _HINTS.items() if name in refusal.condition),
-            "change the model so that this call meets the condition, or leave it out",
+            "change the model so that this call meets the condition, or remove it",
         )
         self._add(
             kernel.operator,
@@ -322,10 +322,10 @@ def _asked_by(origins: Sequence[Origin]) -> Notes:
         if instructions:
             word = "instruction" if len(instructions) == 1 else "instructions"
             text += f", {word} {_several(instructions)}"
-        notes.append(("asked by", text))
+        notes.append(("needed by", text))
     more = len(notes) - _SHOWN
     if more > 0:
-        notes[_SHOWN:] = [("asked by", f"{more} more")]
+        notes[_SHOWN:] = [("needed by", f"{more} more")]
     return tuple(notes)
 
 

@@ -269,7 +269,7 @@ def test_document() -> None:
             {
                 "kind": "kernel",
                 "name": "portable/op_add",
-                "reason": "serves operators that are asked for",
+                "reason": "serves requested operators",
                 "flash_bytes": 300,
                 "ram_bytes": 8,
                 "operators": ["aten::add.out"],
@@ -286,7 +286,7 @@ def test_document() -> None:
             {
                 "kind": "kernel",
                 "name": "portable/op_mul",
-                "reason": "serves operators that are asked for",
+                "reason": "serves requested operators",
                 "flash_bytes": 200,
                 "ram_bytes": 0,
                 "operators": [],
@@ -327,7 +327,7 @@ def test_a_delegate_and_who_asks_for_it() -> None:
     assert answer.kernels == ()
     assert why_text(answer) == (
         "Mine\n"
-        '  asked by   model "person", method "forward": 2 calls, instructions 2, 7\n'
+        '  needed by  model "person", method "forward": 2 calls, instructions 2, 7\n'
         "  delegate   mine, 12 bytes of state each\n"
         "  source     delegates/Mine/run.cpp\n"
         "  cost       not built: run `orchestrator build doorbell.toml`\n"

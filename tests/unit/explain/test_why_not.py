@@ -40,7 +40,7 @@ def test_what_nobody_asks_for(name: str) -> None:
     assert absence.reason is Reason.NOT_ASKED
     assert absence.message == (
         "aten::sub.out is not in doorbell: no model uses it and the profile does not"
-        " ask for it"
+        " request it"
     )
     (brought,) = absence.adds
     assert brought.kernel.function == "k::portable::sub_out"

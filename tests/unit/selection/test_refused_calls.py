@@ -83,7 +83,7 @@ def test_images_that_are_not_channels_last() -> None:
     operator = "cortex_m::quantized_conv2d.out"
     *asked, place, required, by = first.notes
     assert asked[0] == (
-        "asked by",
+        "needed by",
         'model "m", method "forward", instructions 3, 5, 7, 9',
     )
     assert place[0] == "found"

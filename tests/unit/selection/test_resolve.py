@@ -328,7 +328,7 @@ def test_unknown_operator() -> None:
         )
     assert caught.value.exit_code is ExitCode.KERNEL
     place = SourceSpan(file="p.toml", line=14)
-    asked = ("asked by", 'model "m", method "forward", instruction 0')
+    asked = ("needed by", 'model "m", method "forward", instruction 0')
     key = ("key", "v1/6;0,1|6;0,1|6;0,1|6;0,1")
     known = ("known", "no kernel in fast, portable")
     hint = "export the model without it; docs/kernels.md shows how to add a kernel"
@@ -345,7 +345,7 @@ def test_unknown_operator() -> None:
             message="no kernel for aten::cta.out",
             where=SourceSpan(file="p.toml", line=20),
             notes=(
-                ("asked by", "operators.include"),
+                ("needed by", "operators.include"),
                 known,
                 ("nearest", "aten::cat.out"),
             ),
@@ -381,7 +381,7 @@ def test_unknown_dtype_names_argument_and_nearest_kernel() -> None:
         message="no kernel for aten::add.out with dtype Half",
         where=SourceSpan(file="p.toml", line=14),
         notes=(
-            ("asked by", 'model "m", method "forward", instruction 0'),
+            ("needed by", 'model "m", method "forward", instruction 0'),
             ("key", "v1/6;0,1|5;0,1|5;0,1|5;0,1"),
             ("found", "other Half, out Half"),
             ("known", "narrow takes Int for other and out"),
@@ -445,7 +445,7 @@ def test_unknown_dim_order() -> None:
         message="no kernel for aten::add.out with dim order 0,1 and 1,0",
         where=SourceSpan(file="p.toml", line=14),
         notes=(
-            ("asked by", 'model "m", method "forward", instruction 0'),
+            ("needed by", 'model "m", method "forward", instruction 0'),
             ("key", "v1/6;0,1|6;|6;1,0|6;1,0"),
             ("found", "self 0,1; other 0-d; out 1,0"),
             ("known", "flat takes tensors in order 0, 1, 2, ..."),
@@ -484,7 +484,7 @@ def test_call_that_does_not_fit_the_schema() -> None:
         message="a call of aten::add.out does not fit its op schema",
         where=SourceSpan(file="p.toml", line=14),
         notes=(
-            ("asked by", 'model "m", method "forward", instruction 0'),
+            ("needed by", 'model "m", method "forward", instruction 0'),
             ("found", 'argument 2 "other" is a string, not a tensor'),
             ("expected", ADD.text),
         ),
@@ -531,10 +531,10 @@ def test_calls_with_one_key_that_need_two_kernels() -> None:
         " different kernels",
         where=SourceSpan(file="p.toml", line=14),
         notes=(
-            ("asked by", 'model "m", method "forward", instructions 0, 1'),
+            ("needed by", 'model "m", method "forward", instructions 0, 1'),
             ("known", "the device selects kernels by kernel key only"),
         ),
-        hint="name a library first that has one kernel for all of them",
+        hint="list a library first that has one kernel for all of them",
     )
     assert run([selected(CLAMP, *calls)], catalog(only("a", "min"), kernel(CLAMP)))
 
@@ -549,8 +549,8 @@ def test_delegates_are_gaps() -> None:
             message="no delegate for backend XnnpackBackend",
             where=SourceSpan(file="p.toml", line=14),
             notes=(
-                ("asked by", 'model "m", method "forward", instruction 2'),
-                ("asked by", 'model "x", method "forward"'),
+                ("needed by", 'model "m", method "forward", instruction 2'),
+                ("needed by", 'model "x", method "forward"'),
                 ("known", "no [[delegates]]"),
             ),
             hint="link one with [[delegates]], see docs/delegates.md, or export the"
@@ -612,10 +612,10 @@ def test_equal_gaps_of_many_calls_are_one_diagnostic() -> None:
     )
     assert found.where is None
     assert found.notes[0] == (
-        "asked by",
+        "needed by",
         'model "m0", method "forward", instructions 0, 10, 20, 30 and 2 more',
     )
-    asked = [text for label, text in found.notes if label == "asked by"]
+    asked = [text for label, text in found.notes if label == "needed by"]
     assert len(asked) == 5
     assert asked[-1] == "3 more"
 

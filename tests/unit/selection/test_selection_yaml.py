@@ -207,7 +207,7 @@ def test_the_order_of_sources_does_not_matter(
             "operators:\n  a:\n    include_all_overloads: true",
             3,
             "bad-oplist",
-            '"a" asks for all overloads of an operator',
+            '"a" requests all overloads of an operator',
         ),
         ("include_all_operators: 1", 1, "wrong-type", "include_all_operators must be"),
         ("et_kernel_metadata: 7", 1, "wrong-type", "et_kernel_metadata must be a"),
