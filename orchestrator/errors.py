@@ -84,13 +84,13 @@ class OrchestratorError(Exception):
 
 
 class UsageError(OrchestratorError):
-    """The command line cannot be carried out as written."""
+    """The command line, or a file that it names, is invalid."""
 
     exit_code = ExitCode.USAGE
 
 
 class ProfileError(OrchestratorError):
-    """The profile, or a file it names, is wrong."""
+    """The profile, or a file that it names, is invalid."""
 
     exit_code = ExitCode.PROFILE
 
@@ -132,13 +132,13 @@ class CompileError(OrchestratorError):
 
 
 class MismatchError(OrchestratorError):
-    """A run gave other outputs than expected, or failed on the device."""
+    """Outputs of a run differ from those expected, or it failed on the device."""
 
     exit_code = ExitCode.MISMATCH
 
 
 class ReproducibilityError(OrchestratorError):
-    """A second build gave other bytes."""
+    """A second build gave different bytes."""
 
     exit_code = ExitCode.NOT_REPRODUCIBLE
 

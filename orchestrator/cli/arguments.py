@@ -25,7 +25,7 @@ _NAME = "operator, kernel function, source or symbol"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports mistakes like every other error."""
+    """Reports usage errors like all other errors."""
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing and exiting."""
@@ -39,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _CMakeFolder(argparse.Action):
-    """Prints where the CMake package is; argparse's own way would wrap the path."""
+    """Prints the folder of the CMake package; argparse's own action would wrap it."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from orchestrator.shell.sources import native_root  # noqa: PLC0415
@@ -128,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_locking(command: _Parser) -> None:
-    """What a build does with the lock."""
+    """Options of builds about the lock."""
     _add_lock_file(command)
     lock = command.add_mutually_exclusive_group()
     lock.add_argument("--no-lock", action="store_true", help="write no lock")
@@ -153,7 +153,7 @@ def _add_lock_file(command: _Parser) -> None:
 
 
 def _add_lock_commands(command: Callable[..., _Parser]) -> None:
-    """Commands about the lock, and about what it names."""
+    """Commands about the lock and the outputs that it names."""
     lock = command("lock", "write the lock file")
     _add_lock_file(lock)
     lock.add_argument("--check", action="store_true", help="compare, change nothing")
@@ -257,7 +257,7 @@ def _add_run(command: Callable[..., _Parser]) -> None:
 
 
 def _add_size(command: Callable[..., _Parser]) -> None:
-    """Sizes of a build, of another one, and of what could be."""
+    """Sizes of a build, of another one, and of variants."""
     size = command("size", "show flash and RAM of the last build, or of a variant")
     size.add_argument(
         "--by", choices=("op", "kernel", "model", "section"), help="what each row is"
@@ -299,7 +299,7 @@ def _add_scratch(command: Callable[..., _Parser]) -> None:
 
 
 def _add_memory_plan(command: Callable[..., _Parser]) -> None:
-    """Planning of memory by itself."""
+    """The memory planner on its own."""
     plan = command(
         "memory-plan", "give each block of a CSV file an offset", profile=False
     )
@@ -317,7 +317,7 @@ def _add_memory_plan(command: Callable[..., _Parser]) -> None:
 
 
 def _add_compat(command: Callable[..., _Parser]) -> None:
-    """Programs that come after the firmware."""
+    """Programs for existing firmware."""
     compat = command(
         "compat", "check whether built firmware can run new programs", profile=False
     )

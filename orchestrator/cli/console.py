@@ -38,7 +38,8 @@ class Console:
         if self.json:
             import json  # noqa: PLC0415  # only --json needs it
 
-            # JSON escapes all that is not ASCII, and leaves one control character.
+            # JSON escapes everything that is not ASCII, except for one control
+            # character.
             text = json.dumps(document, indent=2).replace("\x7f", "\\u007f")
             self.put(f"{text}\n")
 
@@ -79,7 +80,7 @@ class Console:
             "exit_code": int(error.exit_code),
             "diagnostics": [diagnostic_to_json(d) for d in error.diagnostics],
         }
-        with suppress(UsageError):  # this error matters more than that one
+        with suppress(UsageError):  # the first error matters more
             self.document(document)
         say(render_diagnostics(error.diagnostics, color=self.color))
 
@@ -90,7 +91,7 @@ class Console:
         say(render_diagnostics(diagnostics, color=self.color))
 
     def refusal(self, error: OSError) -> None:
-        """Show a file that cannot be read or written, or what else the system says."""
+        """Show a file that cannot be read or written, or other system errors."""
         from orchestrator.shell.files import (  # noqa: PLC0415  # errors only
             WriteError,
             reason_of,
@@ -127,7 +128,7 @@ class Console:
         self.failure(bug)
 
     def notes(self) -> Reporter:
-        """What takes long, for commands that mostly do not."""
+        """Progress of long steps, for commands that usually have none."""
         from orchestrator.cli.progress_lines import Lines  # noqa: PLC0415
 
         return Lines(explain=False)

@@ -1,4 +1,4 @@
-"""Builds that have nothing to do, recognised by their stamp without slow imports."""
+"""Builds with nothing to do, recognised by their stamp without slow imports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from orchestrator.printable import printable_lines
 from orchestrator.shell.stamp import STAMP_NAME, inputs_of, is_current
 
 _NAME = re.compile(rb'^name\s*=\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
-_MOST_BYTES = 1 << 20  # a larger file is no profile
+_MOST_BYTES = 1 << 20  # a larger file is not a profile
 
 
 def unchanged_build(arguments: list[str]) -> bool:
-    """Whether `build ARGUMENTS` has nothing to do; says so if it has not.
+    """Whether `build ARGUMENTS` has nothing to do; if so, report it.
 
     Only plain profiles, `--out` and the options of locks and depfiles are understood
     here. Anything else, and any doubt, is left to the full program.
@@ -40,7 +40,7 @@ def unchanged_build(arguments: list[str]) -> bool:
 
 
 def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
-    """Profiles and options; None if they are more than is understood here."""
+    """Profiles and options; None if the fast path does not support them."""
     profiles: list[str] = []
     options: dict[str, str] = {}
     rest = iter(arguments)
@@ -62,14 +62,14 @@ def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
 
 
 def _as_asked(profile: str, options: dict[str, str], stamp: dict[str, object]) -> bool:
-    """Whether lock and depfile are what the options ask for."""
+    """Whether lock and depfile are what the options request."""
     return _lock_holds(profile, options, stamp) and _depfile_written(options, stamp)
 
 
 def _lock_holds(
     profile: str, options: dict[str, str], stamp: dict[str, object]
 ) -> bool:
-    """Whether the lock that is asked for, if any, is the one that was written."""
+    """Whether the requested lock, if any, is the one that was written."""
     if "--no-lock" in options:
         return "--lock" not in options
     lock = options.get("--lock") or f"{os.path.splitext(profile)[0]}.lock"  # noqa: PTH122
@@ -77,7 +77,7 @@ def _lock_holds(
 
 
 def _depfile_written(options: dict[str, str], stamp: dict[str, object]) -> bool:
-    """Whether the depfile that is asked for, if any, could be written."""
+    """Whether the requested depfile, if any, could be written."""
     if "--depfile" not in options:
         return "--depfile-target" not in options
     target = options.get("--depfile-target") or stamp.get("library")
@@ -89,12 +89,12 @@ def _depfile_written(options: dict[str, str], stamp: dict[str, object]) -> bool:
     try:
         write_depfile(options["--depfile"], target=target, inputs=inputs)
     except (OSError, ValueError):
-        return False  # the full program reports what is wrong
+        return False  # the full program reports the problem
     return True
 
 
 def up_to_date(profile: str, folder: str) -> str:
-    """What a build without work says."""
+    """The message of a build with nothing to do."""
     return f"{profile}: up to date, outputs in {folder}"
 
 

@@ -11,7 +11,7 @@ def _say(text: str) -> None:
 
 
 class Lines:
-    """Writes a line for each compile step, and for each stage if asked to explain."""
+    """Writes a line for each compile step, and for each stage with `--explain`."""
 
     def __init__(self, *, explain: bool) -> None:
         self._explain = explain

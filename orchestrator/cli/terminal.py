@@ -1,4 +1,4 @@
-"""Standard output and error: written to safely, and what if they cannot be."""
+"""Safe writes to stdout and stderr."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import suppress
 def open_standard_streams() -> None:
     """Give this process the standard streams that it was started without.
 
-    Otherwise the next file that is opened takes their place, and what other programs
-    write to them goes there. Writing to a closed stream fails, as it should.
+    Otherwise the next opened file takes their place and receives what other programs
+    write to them. Writing to a closed stream fails, as it should.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -46,7 +46,7 @@ def put(text: str) -> None:
 
 
 def drop_output() -> None:
-    """Forget what could not be written, or Python complains of it when it ends."""
+    """Discard unwritten output, or Python complains about it at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

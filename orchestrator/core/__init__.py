@@ -1,5 +1,5 @@
-"""Words that every topic uses: element types, operators with their schemas, kernels.
+"""Values that every topic uses: element types, operators with their schemas, kernels.
 
-Values only: frozen, hashable, without effects. Anything that has a topic of its own is
-there, not here.
+Frozen, hashable, without effects. Anything that belongs to one topic is there, not
+here.
 """

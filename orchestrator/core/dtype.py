@@ -62,14 +62,14 @@ INTEGRAL = frozenset({_S.Byte, _S.Char, _S.Short, _S.Int, _S.Long})
 FLOATING = frozenset({_S.Half, _S.BFloat16, _S.Float, _S.Double})
 REAL = INTEGRAL | FLOATING
 ALL = REAL | {_S.Bool, _S.UInt16, _S.UInt32, _S.UInt64}
-"""What a tensor at run time can have: those of runtime/include/orch/scalar_type.h."""
+"""Dtypes of tensors at run time: those of runtime/include/orch/scalar_type.h."""
 
 DTYPE_GROUPS = {"integral": INTEGRAL, "floating": FLOATING, "real": REAL}
 """Names that stand for several dtypes in `functions.yaml`."""
 
 
 def parse_dtypes(names: list[str]) -> frozenset[ScalarType]:
-    """The dtypes that a list of dtype and group names stands for.
+    """The dtypes of a list of dtype and group names.
 
     Raises:
         ValueError: A name is unknown; the message says which.

@@ -78,8 +78,8 @@ class Kernel:
         dtypes: Per argument of `schema.tensor_arguments` that is not a return:
             (argument name, dtypes the kernel takes there).
         dtype_arguments: Arguments whose dtypes decide which code is instantiated.
-        argument_sets: Those of them whose dtypes are given one by one as well.
-        closure: Dtypes it always needs inside: compute and index types.
+        argument_sets: Those of them that get their own set of dtypes as well.
+        closure: Dtypes it always needs internally: compute and index types.
         dim_orders: `any`, `same` (all tensors of equal rank share one dim order),
             or `contiguous`.
         entry: Where it is declared, `kernels/portable/functions.yaml:12`.
@@ -87,8 +87,8 @@ class Kernel:
             size in bytes).
         in_place: Arguments that may be the same memory as the output, if they have its
             dtype, sizes and dim order: the kernel reads each item before it writes it.
-        requires: Conditions that the arguments of a call have to meet besides, in the
-            order in which they are asked.
+        requires: Further conditions on the arguments of a call, in the order in which
+            they are checked.
     """
 
     operator: OperatorName

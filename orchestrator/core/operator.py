@@ -125,7 +125,7 @@ class OpSchema:
 
         One letter of `ArgKind` per argument, small if the kernel writes it, with `?`
         after it if it may be None; `O` is a tensor list whose items may be None.
-        Returns that are no out arguments follow after `>`, tensors small as well. An
+        Returns that are not out arguments follow after `>`, tensors small as well. An
         instruction has these arguments, then `result`.
         """
         text = "".join(_letter(a) for a in self.arguments)
@@ -178,7 +178,8 @@ def parse_schema(text: str) -> OpSchema:
     Source: PyTorch `aten/src/ATen/native/README.md`, the "func" syntax.
 
     Raises:
-        ValueError: The text is no schema, or has a type no kernel argument can have.
+        ValueError: The text is not a schema, or has a type that no kernel argument can
+            have.
     """
     match = re.fullmatch(r"\s*([\w:.]+)\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
     if match is None:

@@ -1,4 +1,4 @@
-"""What answers are made of."""
+"""The facts about a product that answers are built from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What resolving one operator alone gives: kernels, or gaps."""
+    """The result of resolving one operator alone: kernels, or gaps."""
 
     bindings: tuple[Binding, ...] = ()
     gaps: tuple[Diagnostic, ...] = ()
@@ -35,11 +35,11 @@ class Facts:
     Args:
         profile: Name of the profile.
         file: Its file, as the user named it.
-        selection: What is asked for.
+        selection: All requests.
         resolution: Which kernels serve it; operators with gaps are left out.
-        gaps: Operators that are asked for and not served, with their problems.
+        gaps: Requested operators that no kernel serves, with their problems.
         catalog: Kernels of the profile's libraries.
-        elsewhere: Kernels of all libraries there are.
+        elsewhere: Kernels of all libraries.
         resolve: Resolves one operator with the kernels of a catalog.
         report: What the last build costs; None if nothing is built.
         left_out: Operators all of whose calls passes left out.
@@ -64,7 +64,7 @@ class Facts:
 
     @property
     def operators(self) -> tuple[OperatorName, ...]:
-        """Every operator that is asked for or on offer; sorted by its text."""
+        """Every operator that is requested or on offer; sorted by its text."""
         found = {selected.name for selected in self.selection.operators}
         found |= {kernel.operator for kernel in self.kernels}
         return tuple(sorted(found, key=str))

@@ -63,7 +63,7 @@ RUNTIME_REASONS: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Who asks for a kernel: a method of a model, or a key of the profile.
+    """What requests a kernel: a method of a model, or a key of the profile.
 
     Args:
         source: Model, or key such as `operators.include`.
@@ -84,9 +84,9 @@ class KernelUse:
         operator: What it serves.
         binding: The kernel and what it is linked for.
         table_keys: By what the device finds it; None stands for any other key.
-        closure_dtypes: Dtypes that no call has and the kernel needs inside.
-        asked_by: Who needs it, sorted.
-        shared_with: Other operators of the product out of the same sources.
+        closure_dtypes: Dtypes that no call has, but the kernel needs internally.
+        asked_by: What needs it, sorted.
+        shared_with: Other operators of the product from the same sources.
         parts: What its sources cost; None if nothing is built.
     """
 
@@ -121,7 +121,7 @@ class PartUse:
     Args:
         part: What it is and costs.
         reason: Why it is in.
-        symbols: Its symbols of the name that was asked for; the largest first.
+        symbols: Its symbols of the given name; the largest first.
         operators: Of a kernel's source: what it is linked for.
     """
 

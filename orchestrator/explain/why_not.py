@@ -1,4 +1,4 @@
-"""Why something is not in a product, and how it gets there."""
+"""Why something is not in a product, and how to add it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Absence:
         listed_by: Methods that list the operator without calling it.
         serving: Kernels that serve the operator now.
         adds: Kernels, with dtypes, that the remedy would link.
-        gaps: What the build stops with.
+        gaps: Problems that the build fails with.
         nearest_used: Operator of the product with nearly the same name.
         nearest_known: The same among all that libraries have.
-        remedy: What to write where; "" if the gaps say it.
+        remedy: What to write where; "" if the gaps have hints.
     """
 
     operator: OperatorName | str
@@ -80,7 +80,7 @@ def why_not(name: str, facts: Facts, *, dtype: str | None = None) -> WhyNot:
     Args:
         name: As in `meaning_of`; a full operator name may be unknown.
         facts: Of the product.
-        dtype: Name of a dtype whose code is missed.
+        dtype: Name of a dtype that is missing.
 
     Raises:
         UsageError: Nothing has this name (`unknown-name`), or what has it is in the
@@ -188,7 +188,7 @@ def _of_kernels(
 
 
 def _in_place_of(kernel: Kernel, serving: tuple[Binding, ...], facts: Facts) -> str:
-    """How a kernel is taken rather than those that serve its operator now."""
+    """How to use a kernel instead of those that serve its operator now."""
     called = {key for binding in serving for key in binding.keys}
     if kernel.keys and not called & set(kernel.keys):
         return f"it takes calls with kernel key {kernel.keys[0]}: no call has one"
@@ -200,7 +200,7 @@ def _in_place_of(kernel: Kernel, serving: tuple[Binding, ...], facts: Facts) -> 
 
 
 def _then(name: OperatorName, facts: Facts) -> str:
-    """What a build does about a gap."""
+    """The consequence of a gap for a build."""
     if any(missing.name == str(name) for missing in facts.resolution.missing):
         return "the profile allows that"
     return "the build fails"

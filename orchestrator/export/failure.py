@@ -19,7 +19,7 @@ _MOST_LINES = 6
 
 
 class ExportError(Exception):
-    """A problem that the user has to know of, in the parts of a diagnostic.
+    """A problem for the user, in the parts of a diagnostic.
 
     Args:
         code: Of the diagnostic.
@@ -47,8 +47,8 @@ class ExportError(Exception):
     def around(cls, code: str, message: str, hint: str = "") -> Iterator[None]:
         """Turn any exception inside into this error.
 
-        Its notes begin with what a user looks for: the lines of their own code, and
-        the first error, before what others made of it.
+        Its notes begin with what a user looks for: the lines of their own code and the
+        first error, before the errors that followed.
 
         Args:
             code: Of the diagnostic.
@@ -86,7 +86,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _text_of(error: BaseException) -> str:
-    """The error in a few lines, with its type unless that says nothing."""
+    """The error in a few lines, with its type unless that adds nothing."""
     lines = [line.rstrip() for line in str(error).strip().splitlines()]
     lines = [line for line in lines if line][:_MOST_LINES]
     return "\n".join([f"{type(error).__name__}: {''.join(lines[:1])}", *lines[1:]])
@@ -112,7 +112,7 @@ def _places(chain: list[BaseException]) -> list[str]:
 
 
 def _is_own(path: str) -> bool:
-    """Whether a file is the user's: not ours, not installed, and a file."""
+    """Whether a path is a file of the user: not Orchestrator's, not installed."""
     ours = f"{PACKAGE_FOLDER}{os.sep}"
     return os.path.isabs(path) and not path.startswith(ours) and not is_installed(path)  # noqa: PTH117
 

@@ -1,4 +1,4 @@
-"""Images in channels-last layout, as int8 kernels of Cortex-M want. Needs PyTorch."""
+"""Images in channels-last layout, for int8 kernels of Cortex-M. Needs PyTorch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _IMAGE_OPERATORS = frozenset(
         *("avg_pool2d", "max_pool2d", "adaptive_avg_pool2d"),
     }
 )
-"""Operators whose int8 kernels take images in channels-last layout alone."""
+"""Operators whose int8 kernels take images in channels-last layout only."""
 _CONTIGUOUS_OPERATORS = frozenset(
     {
         *("view", "view_as", "reshape", "reshape_as", "flatten", "unflatten"),
@@ -41,8 +41,7 @@ _CONTIGUOUS_OPERATORS = frozenset(
 )
 """Operators that read the items of an image in the order they lie in.
 
-ExecuTorch makes views of bytes of what they become, which is right for contiguous
-tensors alone.
+ExecuTorch turns them into views of bytes, which is correct for contiguous tensors only.
 """
 _VIEWS = frozenset(
     {
@@ -51,12 +50,12 @@ _VIEWS = frozenset(
         *("expand_as", "broadcast_to"),
     }
 )
-"""Operators that give views, which are contiguous copies in ExecuTorch's programs."""
+"""Operators that return views; in ExecuTorch's programs these are contiguous copies."""
 _SAVE = ".to(memory_format=torch.channels_last)"
 
 
 def is_quantized(module: Any) -> bool:
-    """Whether a module has scales already, as `convert_pt2e` leaves them."""
+    """Whether a module already has scales, from `convert_pt2e`."""
     return any(
         getattr(node.target, "namespace", "") == "quantized_decomposed"
         for part in module.modules()
@@ -68,8 +67,8 @@ def is_quantized(module: Any) -> bool:
 def with_one_layout(source: Source) -> Source:
     """The same, example images of one channel or pixel with channels-last strides.
 
-    Their bytes are the same in both layouts, but strides decide about those of what is
-    computed of them.
+    Their bytes are the same in both layouts, but strides determine those of the
+    results.
     """
     return replace(
         source,
@@ -85,7 +84,7 @@ def with_one_layout(source: Source) -> Source:
 
 
 def check_views(program: Any) -> None:
-    """Refuse a program that reads a tensor in another order than it was written.
+    """Reject a program that reads a tensor in another order than it was written.
 
     Views share the bytes of their base, with any dim order.
 
@@ -136,7 +135,7 @@ def _lines_of(node: Any) -> list[tuple[str, str]]:
 
 @contextmanager
 def channels_last(source: Source) -> Iterator[list[str]]:
-    """While a module is captured, give its operators images in channels-last layout.
+    """Give the operators of a module channels-last images while it is captured.
 
     Callers of the program keep the layout of the example inputs: images are copied
     where they enter and leave the module, and inside where the module itself makes
@@ -146,7 +145,8 @@ def channels_last(source: Source) -> Iterator[list[str]]:
         source: A model; the block captures its module.
 
     Yields:
-        What is copied in every run, and how to save that: full after the block.
+        Warnings about copies in every run, with how to avoid them; complete after the
+        block.
     """
     notes: list[str] = []
     leaves = _pytree.tree_leaves(source.inputs)
@@ -183,7 +183,7 @@ def channels_last(source: Source) -> Iterator[list[str]]:
 
 
 def _is_saved(source: Source, copied: list[int]) -> bool:
-    """Whether callers have channels-last images already, and take such."""
+    """Whether inputs and outputs already are channels-last images."""
     images = [leaf for leaf in _pytree.tree_leaves(source.inputs) if _is_image(leaf)]
     if copied or not images:
         return False
@@ -230,13 +230,13 @@ def _is_channels_last(image: Any) -> bool:
 
 
 def _has_one_layout(image: Any) -> bool:
-    """Whether it has one channel or one pixel, and with that the same bytes anyhow."""
+    """Whether it has one channel or pixel: both layouts have the same bytes."""
     _, channels, height, width = image.shape
     return _is_one(channels) or (_is_one(height) and _is_one(width))
 
 
 def _is_one(size: Any) -> bool:
-    # Sizes that change are symbols, which must not be asked: they would be fixed.
+    # Changing sizes are symbols; comparing one here would fix its value.
     return isinstance(size, int) and size == 1
 
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from orchestrator.export.source import Source
 
 _MOST_ERROR = 1e-3
-"""Of the largest result: what other orders of the same sums may bring."""
+"""Tolerance for another order of the same sums, as a part of the largest result."""
 _LOWERINGS = "orchestrator.export.lowerings"
 
 
 def lowering_module(name: str) -> Any:
-    """The module of `lowerings` that knows a lowering."""
+    """The module of `lowerings` for a lowering."""
     own = "ethos_u" if name in ETHOS_U else name.replace("-", "_")
     return import_module(f"{_LOWERINGS}.{own}")
 
@@ -87,7 +87,7 @@ def _graph(source: Source) -> Any:
 
 
 def _computes_the_same(graph: Any, source: Source) -> bool:
-    """Whether a graph gives for the example what its module gives.
+    """Whether a graph and its module give the same outputs for the example.
 
     It does not where the module changes a view of an image in place: there was a copy.
     """
@@ -131,22 +131,22 @@ def lowered(module: Any, source: Source, request: Request) -> Any:
 
 
 def reference(module: Any, source: Source) -> list[Any]:
-    """What PyTorch gives for the example inputs: flat, tensors and numbers."""
+    """PyTorch's outputs for the example inputs: flat, tensors and numbers."""
     with (
         ExportError.around("bad-callable", "the model cannot run its example inputs"),
         torch.no_grad(),
     ):
-        # A copy: what it keeps from call to call must be in the program as it began.
+        # A copy: the program must have the initial state, which a call may change.
         found = copy.deepcopy(module)(*copy.deepcopy(source.inputs))
     return list(_pytree.tree_leaves(found))
 
 
 def left_over(program: Any, request: Request) -> list[str]:
-    """What a user has to know: heavy operators that the lowering did not take.
+    """Warnings about heavy operators that the lowering did not take.
 
     Args:
         program: ExecuTorch's program manager.
-        request: What was asked for.
+        request: The request.
     """
     if request.lowering == PORTABLE:
         return []
@@ -170,4 +170,4 @@ _HEAVY = (
     *("aten::convolution", "aten::linear", "aten::addmm", "aten::mm", "aten::bmm"),
     *("aten::avg_pool2d", "aten::max_pool2d"),
 )
-"""What a backend is chosen for."""
+"""Operators for which users choose a backend."""

@@ -1,4 +1,4 @@
-"""Which files of the user's a process reads: those that it opens, imports and lists."""
+"""Which of the user's files a process reads: those that it opens, imports and lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 
 
 class Observer:
-    """Notes from now on; Python has no way to stop that.
+    """Records from now on; Python cannot remove an audit hook.
 
     Args:
         ignored: Folders whose files do not count, such as that of Orchestrator.
@@ -49,14 +49,14 @@ class Observer:
             self._opened.add(absolute)
 
     def stop(self) -> None:
-        """Note nothing any more."""
+        """Stop recording."""
         self._active = False
 
     def files(self) -> list[str]:
         """Absolute paths of the user's files that were read; sorted.
 
-        Modules count as their source, wherever Python found them compiled. What the
-        process itself wrote is no input.
+        Modules count as their source, wherever Python found them compiled. Files that
+        the process itself wrote are not inputs.
         """
         modules = [
             file

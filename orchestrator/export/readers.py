@@ -1,4 +1,4 @@
-"""Files that are read past Python: readers in C++ and Rust say so from now on."""
+"""Audit events for files that readers in C++ and Rust open without Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _READERS = (
 class Readers:
     """Lets them raise Python's audit event for files that are opened.
 
-    Modules that took them before are not changed: this comes before the user's code.
+    Modules that imported them earlier do not see the change, so this runs before the
+    user's code.
     """
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class Readers:
 
     @property
     def unused(self) -> set[str]:
-        """Packages that only this has imported, and whose reader was never called."""
+        """Packages that only this module imported, with readers never called."""
         return self._added - {name.partition(".")[0] for name in self._used}
 
     def _telling(

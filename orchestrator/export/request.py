@@ -1,4 +1,4 @@
-"""What the process that exports a model is asked for."""
+"""The request to the process that exports a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Request:
         lowering: One of `core.lowering.LOWERINGS`.
         cpu: Key of `targets.CPUS`.
         isa: Of that cpu.
-        quantize: How; None leaves the model as it is.
+        quantize: How; None does not quantize the model.
         vela: Options of Vela; its file relative to `folder`.
         accelerate: Use `orchestrator.lowering.accelerated`.
         verify: Lower both with and without it, and compare.

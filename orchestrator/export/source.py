@@ -23,12 +23,12 @@ _HINT = "see docs/export.md for what the callable returns"
 
 @dataclass(frozen=True)
 class Source:
-    """A model as its code gives it.
+    """A model as its code returns it.
 
     Args:
         module: A `torch.nn.Module` in evaluation mode.
         inputs: Example inputs, the arguments of `forward`.
-        calibration: More of them, by which scales are chosen.
+        calibration: Further inputs, from which scales are chosen.
         dynamic_shapes: As `torch.export.export` takes them.
     """
 
@@ -39,14 +39,14 @@ class Source:
 
 
 def load_source(file: str, function: str) -> Source:
-    """Import the file, call the function, check what it gives.
+    """Import the file, call the function, check its result.
 
     Args:
         file: Absolute path.
         function: Name of a callable in it, which takes no arguments.
 
     Raises:
-        ExportError: The code raises, or gives something else.
+        ExportError: The code raises, or returns something else.
     """
     user = _root_of(Path(file))
     hint = "run it by itself first: python -c"
@@ -72,7 +72,7 @@ def _import(file: Path, root: Path) -> Any:
     name = ".".join(file.relative_to(root).with_suffix("").parts)
     if "." in name:
         return importlib.import_module(name)
-    # A name that a package has taken, such as torch, must not hide the file.
+    # A package of the same name, such as torch, must not hide the file.
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file.name} is not a Python file")
@@ -137,7 +137,7 @@ def _evaluate(module: Any) -> None:
     try:
         module.eval()
     except NotImplementedError:
-        # torch.export's own modules refuse: their mode was chosen when they were made.
+        # Modules from torch.export raise: their mode was fixed when they were made.
         return
 
 

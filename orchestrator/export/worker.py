@@ -35,7 +35,7 @@ SEED = 0
 
 
 def main(request_file: str, folder: str) -> None:
-    """Export what the request asks for; failures are in the result."""
+    """Carry out the request; failures are in the result."""
     request = parse_request(Path(request_file).read_text(encoding="utf-8"))
     result: dict[str, Any]
     try:
@@ -84,7 +84,7 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
 
 
 def _missing(request: Request) -> list[str]:
-    """Distributions of the extra that the lowering needs and that are not there."""
+    """Missing distributions of the extra that the lowering needs."""
     needed = ["torch", "executorch"]
     if request.lowering.startswith("ethos-u"):
         needed += ["tosa-tools", "ethos-u-vela"]
@@ -98,7 +98,7 @@ def _missing(request: Request) -> list[str]:
 
 
 def _once(request: Request) -> dict[str, Any]:
-    """Call the code and lower what it gives."""
+    """Call the code and lower its model."""
     from orchestrator.export import lower  # noqa: PLC0415
     from orchestrator.lowering import accelerated  # noqa: PLC0415
     from orchestrator.lowering.accelerate import unknown_versions  # noqa: PLC0415
@@ -141,10 +141,10 @@ def _source(request: Request) -> Source:
 
 
 def _verified(request: Request) -> dict[str, Any]:
-    """Both with and without acceleration; every graph on the way has to be the same."""
+    """Both with and without acceleration; every intermediate graph must be the same."""
     from orchestrator.lowering.record import TOSA, recorded  # noqa: PLC0415
 
-    # A recording sees the passes that are imported: afterwards all are.
+    # A recording only sees passes that are imported: afterwards all of them are.
     _once(replace(request, accelerate=False))
     with recorded() as plain:
         before = _once(replace(request, accelerate=False))

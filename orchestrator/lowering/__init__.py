@@ -1,7 +1,9 @@
-"""Lowering made faster, provably unchanged: around the unmodified packages.
+"""Make ExecuTorch's lowering faster, with the same results.
+
+Its packages are not modified on disk.
 
 Needs PyTorch and ExecuTorch (the extra `export`); nothing else of the project imports
-this package. `orchestrator.lowering.record` compares what two runs made of a network.
+this package. `orchestrator.lowering.record` compares the graphs of two runs.
 """
 
 from orchestrator.lowering.accelerate import accelerated

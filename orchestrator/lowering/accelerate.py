@@ -1,4 +1,4 @@
-"""The context in which lowering is faster."""
+"""The context manager that makes lowering faster."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class _Running:
 def accelerated(
     mechanisms: Collection[Mechanism] = tuple(Mechanism),
 ) -> Iterator[Ledger]:
-    """Lower faster inside of it; everything is as it was outside.
+    """Lower faster inside the block; its end restores everything.
 
-    Inside of another such context it does nothing of its own. With versions of PyTorch
+    A nested block does nothing. With versions of PyTorch
     or ExecuTorch that it does not know it warns and changes nothing.
 
     Args:
-        mechanisms: What to do; all by default.
+        mechanisms: Those to use; all by default.
 
     Yields:
-        What was done, pass by pass; totals are there at the end.
+        The work done, pass by pass; totals are available at the end.
     """
     with _Running.lock:
         if _Running.depth or unknown_versions():
@@ -64,7 +64,7 @@ def accelerated(
 
 
 def unknown_versions() -> list[str]:
-    """Packages that are missing or of versions that are not known."""
+    """Packages that are missing or have unsupported versions."""
     found = []
     for name, versions in KNOWN.items():
         try:
@@ -73,5 +73,6 @@ def unknown_versions() -> list[str]:
             found.append(f"{name} is not installed")
             continue
         if installed not in versions:
-            found.append(f"{name} is {installed}, known are {', '.join(versions)}")
+            supported = ", ".join(versions)
+            found.append(f"{name} {installed} is not supported, only {supported}")
     return found

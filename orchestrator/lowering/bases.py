@@ -11,7 +11,7 @@ BASES: Final[tuple[Any, ...]] = (
     executorch_base._ExportPassBase,
     torch_base._ExportPassBaseDeprecatedDoNotUse,
 )
-"""Their methods hand on everything."""
+"""Their methods pass on every node unchanged."""
 PROXIES: Final[dict[Any, Any]] = {
     BASES[0]: executorch_base.ProxyValue,
     BASES[1]: torch_base.ProxyValue,

@@ -1,8 +1,8 @@
-"""PyTorch's cache of dispatches serves the quantizer's operators as well.
+"""PyTorch's dispatch cache also serves the quantizer's operators.
 
 It keeps the results of PyTorch's own operators on fake tensors, and dispatches those of
-all other libraries each time. Operators of the libraries below look at nothing but
-metadata and plain arguments either. Their results are dropped at the end.
+all other libraries each time. Operators of the libraries below also read only metadata
+and plain arguments. Their results are dropped at the end.
 
 Source: PyTorch 2.13 `torch/_subclasses/fake_tensor.py`, `FakeTensorMode`.
 """
@@ -33,7 +33,7 @@ class Cache:
         self._before: dict[Any, Any] = {}
 
     def install(self, patches: Patches) -> None:
-        """Let the cache serve them from now on, until the patches are taken back."""
+        """Let the cache serve them until the patches are reverted."""
         self._before = _taken()
         patches.afterwards(self._forget)
         original = FakeTensorMode._validate_cache_key
@@ -48,7 +48,7 @@ class Cache:
         patches.replace(FakeTensorMode, "_validate_cache_key", validate)
 
     def _forget(self) -> None:
-        """Leave what was kept before, and nothing else."""
+        """Restore the earlier entries and drop all others."""
         _taken()
         FakeTensorMode.cache.update(self._before)
 
@@ -70,7 +70,7 @@ def _is_symbolic(value: Any) -> bool:
 
 
 def _taken() -> dict[Any, Any]:
-    """What the cache has for those libraries, taken out of it."""
+    """Remove and return the cache's entries for those libraries."""
     kept = FakeTensorMode.cache
     found = [key for key in kept if getattr(key.key[0], "namespace", "") in LIBRARIES]
     return {key: kept.pop(key) for key in found}

@@ -1,9 +1,9 @@
 """A program is verified once in a run of a pass manager.
 
-A pass manager verifies a program before its passes and after them. What comes out of
-one run goes into the next, so the first time says nothing new. It is verified after
-each pass where a pass manager is told to (`run_checks_after_each_pass`), and everywhere
-with the variable `ORCHESTRATOR_LOWERING_CHECKS=1`.
+A pass manager verifies a program before its passes and after them. The result of one
+run is the input of the next, so the first check adds nothing. It is verified after each
+pass if a pass manager requests it (`run_checks_after_each_pass`), and everywhere with
+the variable `ORCHESTRATOR_LOWERING_CHECKS=1`.
 
 Source: ExecuTorch 1.5 `exir/pass_manager.py`, `ExportedProgramPassManager`.
 """
@@ -23,7 +23,7 @@ VARIABLE: Final = "ORCHESTRATOR_LOWERING_CHECKS"
 
 
 def verify_once(patches: Patches) -> None:
-    """Verify at the end of a run alone, until the patches are taken back."""
+    """Verify only at the end of a run, until the patches are reverted."""
     every = os.environ.get(VARIABLE, "") == "1"
     call = ExportedProgramPassManager.__call__
     check = ExportedProgramPassManager.check

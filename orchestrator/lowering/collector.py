@@ -1,7 +1,7 @@
-"""The garbage collector runs rarely.
+"""Run the garbage collector less often.
 
-Graphs are made of objects that refer to each other, which the collector looks through
-again and again while they are still in use.
+Graphs are made of objects that refer to each other, which the collector scans again and
+again while they are still in use.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from orchestrator.lowering.patches import Patches
 
 RARELY: Final = 50_000
-"""New objects before the youngest are looked through; 700 or 2,000 by default."""
+"""New objects before the youngest generation is scanned; 700 or 2,000 by default."""
 
 
 def collect_rarely(patches: Patches) -> None:
-    """Let the collector run rarely until the patches are taken back, if it runs."""
+    """Run the collector less often until the patches are reverted, if it runs."""
     before = young, middle, old = gc.get_threshold()
     patches.afterwards(lambda: gc.set_threshold(*before))
     if young:

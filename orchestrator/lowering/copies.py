@@ -1,9 +1,9 @@
-"""Nodes that a pass leaves alone are copied.
+"""Copy nodes that a pass does not change.
 
 A pass replays every node of a graph: it shows it to the pass, dispatches its operator
 under fake tensors and traces it into a new graph. A node is copied instead if
 
-- the pass hands it on as it is (`orchestrator.lowering.targets`),
+- the pass passes it on unchanged (`orchestrator.lowering.targets`),
 - it has a `val`, and
 - its operator, arguments, and the metadata of its inputs are those that its `val` came
   of: it was replayed before and nothing of it was exchanged since, or the memo knows
@@ -48,7 +48,7 @@ _OTHER_TRACES: Final = ("in_grad_fn", "autograd_backward")
 
 @dataclass(slots=True)
 class Stamp:
-    """What the value of a node came of.
+    """What the value of a node was computed from.
 
     Args:
         target: Its operator.
@@ -85,7 +85,7 @@ class Stamps(dict[Any, Stamp]):
 
     def __init__(self) -> None:
         self.names: list[tuple[Any, str]] = []
-        """Nodes as the replay that made the graph left them, if one did."""
+        """Nodes after the replay that made the graph, if one did."""
         self.run: object = None
         """The run of a pass manager that it was in."""
 
@@ -109,10 +109,10 @@ class Copies:
         self._graphs: WeakSet[Graph] = WeakSet()
 
     def install(self, patches: Patches, *, copy: bool) -> None:
-        """Stamp nodes from now on, until the patches are taken back.
+        """Stamp nodes until the patches are reverted.
 
         Args:
-            patches: Get what is replaced.
+            patches: Record the replacements.
             copy: Whether nodes are copied as well.
         """
         patches.afterwards(self._forget)
@@ -133,7 +133,7 @@ class Copies:
         patches.replace(interpreter, "run_node", run_node)
 
     def stamps_of(self, graph: Graph) -> Stamps:
-        """Stamps of a graph, which may be filled."""
+        """Stamps of a graph, which the caller may add to."""
         found: Stamps | None = vars(graph).get(_STAMPS)
         if found is None:
             found = vars(graph)[_STAMPS] = Stamps()
@@ -141,7 +141,7 @@ class Copies:
         return found
 
     def stamp(self, node: Node, context: Any, numbers: int = 0) -> None:
-        """Note what the value of a node came of.
+        """Record what the value of a node was computed from.
 
         Args:
             node: It was just dispatched, or its result remembered.
@@ -156,7 +156,7 @@ class Copies:
         )
 
     def _forget(self) -> None:
-        """Take stamps off all graphs."""
+        """Remove the stamps of all graphs."""
         for graph in self._graphs:
             vars(graph).pop(_STAMPS, None)
 
@@ -192,7 +192,7 @@ class _Replay:
             and type(own)._fx is base._fx
             and not self._tracer.record_stack_traces
         )
-        """Whether the pass replays as the base does."""
+        """Whether the pass replays like its base class."""
 
     def copy(self, node: Node) -> Any:
         """The copy of a node; None if it has to be replayed."""
@@ -207,7 +207,7 @@ class _Replay:
         return None
 
     def _call(self, node: Node) -> Any:
-        """A call of an operator, if its value is known to be what it was."""
+        """A copied call of an operator; None unless its value is known."""
         values = self._values(node)
         if values is None:
             return None
@@ -226,7 +226,7 @@ class _Replay:
         return made
 
     def _values(self, node: Node) -> tuple[Any, ...] | None:
-        """Values of a node's inputs; None if one has none of its own."""
+        """Values of a node's inputs; None if one has no value."""
         env, found = self._interpreter.env, []
         for source in node._input_nodes:
             value = env.get(source)
@@ -257,7 +257,7 @@ class _Replay:
         return self._proxy(val, self._tracer.proxy(made))
 
     def _append(self, node: Node, candidate: str) -> Node:
-        """A node like another one in the new graph: what `Graph.create_node` does."""
+        """A copy of a node in the new graph, made as `Graph.create_node` does."""
         graph, env = self._tracer.graph, self._interpreter.env
         name = graph._graph_namespace.create_name(candidate, None)
         args = map_arg(node._args, lambda source: env[source].node)
@@ -270,7 +270,7 @@ class _Replay:
         return made
 
     def _item(self, node: Node) -> Any:
-        """An item of a tuple, which is there already."""
+        """A copied item of a tuple that is already computed."""
         values = self._values(node) if self._targets.items else None
         if values is None or node._kwargs or type(values[0]) is not tuple:
             return None
@@ -292,7 +292,7 @@ class _Replay:
         return self._proxy(val, self._tracer.proxy(made))
 
     def _placeholder(self, node: Node) -> Any:
-        """An input, with the value that the pass is given for it."""
+        """A copied input, with its value in the pass."""
         target = str(node.target)
         if not self._targets.placeholders or node._args or target.startswith("*"):
             return None
@@ -318,7 +318,7 @@ def traced_meta(meta: dict[str, Any], *, keeps: bool) -> dict[str, Any] | None:
         keeps: Whether the tracer writes the values of a node's inputs.
 
     Returns:
-        None if the tracer would write something that the node has not.
+        None if the tracer would write something that the node does not have.
     """
     if "from_node" not in meta or "seq_nr" not in meta:
         return None

@@ -1,4 +1,4 @@
-"""Mechanisms put in place; imports PyTorch and ExecuTorch."""
+"""Installs mechanisms; imports PyTorch and ExecuTorch."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _APART: Final[dict[Mechanism, Callable[[Patches], None]]] = {
     Mechanism.CHECKS: verify_once,
     Mechanism.COLLECTOR: collect_rarely,
 }
-"""Those that need nothing of others."""
+"""Those that are independent of others."""
 _STAMPED: Final = {Mechanism.SHOULD_RUN, Mechanism.NO_OP, Mechanism.COPY}
-"""Those that need to know what values came of."""
+"""Those that need to know how values were computed."""
 
 
 def install(
     mechanisms: AbstractSet[Mechanism], ledger: Ledger, patches: Patches
 ) -> Callable[[], None]:
-    """Put mechanisms in place until the patches are taken back.
+    """Install mechanisms until the patches are reverted.
 
     Args:
         mechanisms: Which ones.

@@ -1,4 +1,4 @@
-"""What accelerated lowering did: in all, and by pass."""
+"""The work of accelerated lowering: in total, and by pass."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class PassLedger:
     Args:
         name: Class of the pass.
         manager: Class of the pass manager that ran it; empty if none did.
-        skipped: Why a replay was dropped, or that it left the graph as it is; empty
+        skipped: Why a replay was skipped, or that it did not change the graph; empty
             otherwise.
-        copied: Nodes that were copied as they are.
+        copied: Nodes that were copied unchanged.
         remembered: Nodes whose result was known from an earlier dispatch.
         dispatched: Nodes that took the full path.
         cpu_s: Processor time in seconds, without passes that ran inside of it.
@@ -44,9 +44,9 @@ class Ledger:
         copied: Nodes that were copied, in all passes.
         remembered: Nodes whose result was known.
         dispatched: Nodes that took the full path.
-        skipped: Replays that were dropped, as they would have changed nothing.
+        skipped: Replays that were skipped, as they would have changed nothing.
         deferred: Modules whose code was to be generated.
-        generated: Those whose code was wanted.
+        generated: Those whose code was generated after all.
         passes: Every run of a pass, in order.
     """
 

@@ -1,9 +1,9 @@
 """Operators that were dispatched with the same arguments before.
 
-An operator on fake tensors looks at nothing but metadata, so what comes of it is known
-once it was dispatched with such arguments. If the node that is replayed has just that
-metadata already, its value stays. Everything whose result could depend on more takes
-the way it always took.
+An operator on fake tensors reads only metadata, so its result is known once it was
+dispatched with such arguments. If the node that is replayed has just that metadata
+already, its value stays. Operators whose results could depend on more take the full
+path.
 
 Source: ExecuTorch 1.5 `exir/pass_base.py`, `_ExportPassBase._fx`.
 """
@@ -38,11 +38,12 @@ _BY_CONTENT = (
 
 
 class Memo:
-    """What operators came to, by what they were given.
+    """Results of operators, by their arguments.
 
     Args:
         passes: Count what is remembered and what is dispatched.
-        remembers: Whether results are kept; otherwise it only says what they depend on.
+        remembers: Whether results are kept; otherwise only their dependencies are
+            computed.
     """
 
     def __init__(self, passes: Passes, *, remembers: bool) -> None:
@@ -51,10 +52,10 @@ class Memo:
         self._results: dict[Any, Any] = {}
         self._pure: dict[Any, bool] = {}
         self.stamp: Callable[[Any, Any, Any], None] | None = None
-        """Called with nodes whose value depends on metadata alone."""
+        """Called with nodes whose value depends only on metadata."""
 
     def install(self, patches: Patches) -> None:
-        """Use the memo from now on, until the patches are taken back."""
+        """Use the memo until the patches are reverted."""
         for base in BASES:
             self._install(base, patches)
 
@@ -124,7 +125,7 @@ class Memo:
             return None
 
     def context(self) -> Any:
-        """What results depend on besides arguments."""
+        """The modes that results depend on, in addition to arguments."""
         return (
             torch.is_grad_enabled(),
             torch.is_inference_mode_enabled(),
@@ -146,7 +147,7 @@ class Memo:
 
 
 def depends_on_metadata(target: Any) -> bool:
-    """Whether an operator changes nothing, and metadata decides what it gives."""
+    """Whether an operator changes nothing, and metadata determines its result."""
     if isinstance(target, EdgeOpOverload):
         target = target._op
     return (
@@ -167,14 +168,14 @@ def _data(value: Any) -> Any:
 
 
 def _has_fresh_symbols(step: Any) -> bool:
-    """Whether tracing a node could name symbols that no node has named."""
+    """Whether tracing a node could introduce new symbols."""
     mode = step.fake_tensor_mode
     shapes = None if mode is None else mode.shape_env
     return shapes is not None and bool(shapes.pending_fresh_unbacked_symbols)
 
 
 def _tosa_specification() -> Any:
-    """What else operators of backends look at: Arm's TOSA specification."""
+    """Further state that backend operators read: Arm's TOSA specification."""
     module = sys.modules.get("executorch.backends.arm.tosa.specification")
     if module is None:
         return None
@@ -183,7 +184,7 @@ def _tosa_specification() -> Any:
 
 
 class _NotPlainError(Exception):
-    """An argument that the tracer has to look at."""
+    """An argument that the tracer must process."""
 
 
 def _nodes(value: Any) -> Any:
@@ -212,7 +213,7 @@ def _replayed(  # noqa: PLR0917  # as `_fx`
     meta: Any,
     value: Any,
 ) -> Any:
-    """A node with the value that it had: what `_fx` does besides dispatching."""
+    """A node with its previous value: what `_fx` does except dispatching."""
     tracer, name = step.tracer, None
     if isinstance(target, OpOverload):
         name = tracer.graph._target_to_str(target.overloadpacket.__name__)

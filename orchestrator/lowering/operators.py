@@ -1,4 +1,4 @@
-"""The operators that PyTorch can take apart are looked up once.
+"""Look up PyTorch's decomposable operators once.
 
 For each decomposition, and in it for each library, PyTorch looks up all operators of
 that kind by name, so that they are there. If the dispatcher lists the same ones as
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def look_up_once(patches: Patches) -> None:
-    """Look operators up once, until the patches are taken back."""
+    """Look operators up once, until the patches are reverted."""
     original, known = utils._materialize_cpp_cia_ops, [""]
 
     def materialize() -> None:

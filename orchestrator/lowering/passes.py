@@ -1,4 +1,4 @@
-"""Which pass runs, for the ledger.
+"""Tracks which pass runs, for the ledger.
 
 Passes and pass managers are classes that define `__call__`, or inherit it; those that
 are imported later are found when they are made.
@@ -42,22 +42,22 @@ class Passes:
         self._since = 0.0
         self._outside = PassLedger("")
         self.now = self._outside
-        """Counts go here."""
+        """The counts of the current run."""
         self.skipped = 0
-        """Replays that were dropped."""
+        """Replays that were skipped."""
 
     @property
     def manager_run(self) -> object:
-        """What is the same during a run of a pass manager; None outside of one."""
+        """Identity of the current run of a pass manager; None outside one."""
         return self._managers[-1][2] if self._managers else None
 
     def total(self, name: str) -> int:
-        """A count over all passes, and outside of them."""
+        """A count over all passes and outside them."""
         runs = (*self._ledger.passes, self._outside)
         return sum(getattr(run, name) for run in runs)
 
     def install(self, patches: Patches) -> None:
-        """Watch passes from now on, until the patches are taken back."""
+        """Watch passes until the patches are reverted."""
         _wrap_calls(PassBase, self._run_pass, patches)
         _wrap_calls(PassManager, self._run_manager, patches)
         self._scope(_program, "_generate_edge_program", "to_edge", patches)
@@ -74,7 +74,7 @@ class Passes:
 
     @contextmanager
     def _managing(self, number: int | None, name: str) -> Iterator[None]:
-        """A run of a pass manager; without a number, of what acts as one."""
+        """A run of a pass manager or, without a number, of a similar function."""
         self._managers.append((number, name, object()))
         try:
             yield
@@ -82,7 +82,7 @@ class Passes:
             self._managers.pop()
 
     def _scope(self, owner: Any, function: str, name: str, patches: Patches) -> None:
-        """Let a function act as a pass manager: it shows its graphs to nobody."""
+        """Let a function act as a pass manager, as it keeps its graphs to itself."""
         call = vars(owner)[function]
 
         def managed(*args: Any, **kwargs: Any) -> Any:
@@ -109,14 +109,14 @@ class Passes:
         return result
 
     def _switch(self, run: PassLedger) -> None:
-        """Let time and counts go to another run."""
+        """Count time and work for another run."""
         now = time.process_time()
         self.now.cpu_s += now - self._since
         self.now, self._since = run, now
 
 
 def classes_of(base: type) -> Iterator[type]:
-    """A class and all that are made from it, each once."""
+    """A class and all its subclasses, each once."""
     found: list[type] = [base]
     for owner in found:
         subclasses: list[type] = owner.__subclasses__()
@@ -127,7 +127,7 @@ def classes_of(base: type) -> Iterator[type]:
 
 
 def _wrap_calls(base: type, run: Callable[..., Any], patches: Patches) -> None:
-    """Let `run` have each call of an instance of a class, and of those made of it."""
+    """Pass each call of an instance of a class, or of a subclass, to `run`."""
 
     def wrap(owner: type) -> None:
         call = vars(owner).get("__call__")

@@ -1,4 +1,4 @@
-"""Attributes of other packages, replaced for a while."""
+"""Attributes of other packages, temporarily replaced."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _ABSENT = object()
 
 
 class Patches:
-    """Replacements that are taken back in the reverse order."""
+    """Replacements that are reverted in reverse order."""
 
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
 
     def replace(self, owner: Any, name: str, new: Any) -> None:
-        """Give an attribute that `owner` itself has another value.
+        """Replace the value of an attribute that `owner` itself has.
 
         Raises:
             KeyError: It has none of that name.
@@ -26,7 +26,7 @@ class Patches:
         setattr(owner, name, new)
 
     def add(self, owner: Any, name: str, new: Any) -> None:
-        """Give `owner` an attribute that it does not have itself.
+        """Add an attribute that `owner` itself does not have.
 
         Raises:
             KeyError: It has one of that name.
@@ -37,11 +37,11 @@ class Patches:
         setattr(owner, name, new)
 
     def afterwards(self, undo: Callable[[], None]) -> None:
-        """Call something when all that was replaced later is taken back."""
+        """Call something once all later replacements are reverted."""
         self._before.append((None, "", undo))
 
     def restore(self) -> None:
-        """Take everything back."""
+        """Revert everything."""
         while self._before:
             owner, name, value = self._before.pop()
             if owner is None:

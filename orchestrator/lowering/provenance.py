@@ -1,8 +1,8 @@
-"""Records of where nodes come from are shared.
+"""Share the records of where nodes come from.
 
 For every node that is replayed, `NodeSource` copies all records of the node it comes
-from, and theirs, deeply; most copies are dropped at once. Nobody changes a record that
-exists: a list of the same records says the same.
+from, and theirs, deeply; most copies are dropped at once. Existing records are never
+changed, so a list of the same records is equivalent.
 
 Source: PyTorch 2.13 `torch/fx/traceback.py`, `NodeSource`.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def share_provenance(patches: Patches) -> None:
-    """Let records be shared until the patches are taken back."""
+    """Share records until the patches are reverted."""
     original = NodeSource.__init__
 
     def record(

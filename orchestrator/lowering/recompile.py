@@ -1,9 +1,9 @@
-"""Python code of graphs, generated on demand.
+"""Generate the Python code of graphs on demand.
 
 Passes make a graph module for each step and generate its code again after each change,
 though hardly any of them is ever run. Here `recompile` only notes that there is code to
-generate: running the module, or reading its code, does it. A module that still waits at
-the end goes on waiting: each has a class of its own, which holds all that is needed.
+generate: running the module, or reading its code, does it. A module without code at the
+end still generates it on demand: each has its own class with everything needed.
 
 Source: PyTorch 2.13 `torch/fx/graph_module.py`, `GraphModule.recompile`.
 """
@@ -28,7 +28,7 @@ _PICKLED: Final = ("__reduce__", "__reduce_package__")
 
 
 class DeferredCode:
-    """Code that is generated when it is wanted."""
+    """Code that is generated on demand."""
 
     def __init__(self) -> None:
         self._recompile = GraphModule.recompile
@@ -36,7 +36,7 @@ class DeferredCode:
         self.generated = 0
 
     def install(self, patches: Patches) -> None:
-        """Defer code from now on, until the patches are taken back."""
+        """Defer code until the patches are reverted."""
         deferred = self
 
         def recompile(self: GraphModule) -> _Code:
@@ -74,7 +74,7 @@ class DeferredCode:
 
 
 class _Wanted:
-    """An attribute of a module's class that is there once code was generated."""
+    """An attribute of a module's class that exists once code was generated."""
 
     def __init__(self, deferred: DeferredCode, module: GraphModule, name: str) -> None:
         self._deferred = deferred

@@ -1,6 +1,6 @@
-"""Graphs as they are after every step, to be compared with those of another run.
+"""Graphs after every step, for comparison with those of another run.
 
-Two runs that end in the same bytes may have differed on the way. A recording has every
+Two runs with the same final bytes may differ in between. A recording has every
 graph after every pass and every run of a pass manager: names, operators, targets,
 arguments and all metadata of the nodes, placeholders and outputs of the signature.
 Numbers that mean an object's place in memory are left out.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _GENERATED = re.compile(r"<eval_with_key>\.\d+")
 """Code that PyTorch generated, counted since the process began."""
 _NUMBERED = "seq_nr"
-"""Counted by PyTorch since the process began: told by the order they are met in."""
+"""Counted by PyTorch since the process began: compared by order of appearance."""
 
 
 TOSA = "TOSA flatbuffer"
@@ -55,7 +55,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two recordings part.
+    """The first difference between two recordings.
 
     Args:
         stage: Which one, from 0 on.
@@ -88,7 +88,7 @@ class Recording:
         return whole.hexdigest()
 
     def difference(self, other: Recording) -> Difference | None:
-        """Where another run was not the same, first; None if it was."""
+        """The first difference from another run; None if there is none."""
         for number in range(max(len(self.stages), len(other.stages))):
             one = self.stages[number] if number < len(self.stages) else _NOTHING
             two = other.stages[number] if number < len(other.stages) else _NOTHING
@@ -111,7 +111,7 @@ _NOTHING = Stage("nothing more", ())
 
 @contextmanager
 def recorded() -> Iterator[Recording]:
-    """Record every graph inside of it."""
+    """Record every graph inside the block."""
     recording, patches = Recording(), Patches()
     for owner in (*classes_of(PassBase), *classes_of(PassManager)):
         if "__call__" in vars(owner):
@@ -156,8 +156,7 @@ def facts_of(value: Any, numbers: dict[int, int]) -> tuple[str, ...]:
 
     Args:
         value: That.
-        numbers: Sequence numbers that were met before, by what they are told as; more
-            are added.
+        numbers: Sequence numbers seen so far, by their replacements; more are added.
     """
     modified = getattr(value, "modified", "")
     value = getattr(value, "exported_program", value)
@@ -186,7 +185,7 @@ def _node_facts(node: Node, numbers: dict[int, int]) -> str:
 
 
 def _text(value: Any) -> str:  # noqa: PLR0911
-    """What a value is, without its place in memory."""
+    """Text of a value, without its address."""
     if isinstance(value, Node):
         return f"%{value.name}"
     if isinstance(value, FakeTensor):

@@ -1,8 +1,8 @@
-"""Passes that do not say which operators they change.
+"""Passes whose source does not show which operators they change.
 
-Each entry says of a method of a pass when it may do something else than hand a node
-on, by the node's operator, or by the node where the operator does not decide. They hold
-for the versions that `orchestrator.lowering.accelerate` knows.
+Each entry states when a method of a pass may do something other than pass a node on, by
+the node's operator, or by the node if the operator does not decide. They apply to the
+versions that `orchestrator.lowering.accelerate` supports.
 
 Source: ExecuTorch 1.5 `exir/passes`, `backends/arm/_passes`,
 `backends/cortex_m/passes`; PyTorch 2.13 `torch/_export/passes`.
@@ -84,7 +84,7 @@ def _has_symbol_for_tensor(_: Any, node: Any) -> bool:
 
 
 def _for_tensors(node: Any) -> list[Any]:
-    """What an operator is given where its schema has a tensor."""
+    """The arguments of an operator for the tensors of its schema."""
     found = []
     for number, argument in enumerate(node.target._schema.arguments):
         if isinstance(argument.type, torch.TensorType):
@@ -119,10 +119,10 @@ BY_OPERATOR: Final[dict[str, Question]] = {
     "torch._export.passes.replace_view_ops_with_view_copy_ops_pass"
     ".ReplaceViewOpsWithViewCopyOpsPass": _views_or_is_unsafe,
 }
-"""Classes whose `call_operator` may do something with an operator: whether it may."""
+"""By class: whether its `call_operator` may change calls of an operator."""
 
 BY_NODE: Final[dict[str, Question]] = {
     f"{_EXIR}.scalar_to_tensor_pass.ScalarToTensorPass": _has_scalar_for_tensor,
     f"{_EXIR}.sym_to_tensor_pass.SymToTensorPass": _has_symbol_for_tensor,
 }
-"""Classes whose `call_operator` looks at arguments: whether it may change a node."""
+"""By class whose `call_operator` reads arguments: whether it may change a node."""

@@ -1,7 +1,7 @@
-"""The number that PyTorch gives to what it records of gradients.
+"""PyTorch's sequence number for gradient records.
 
 Dispatching with gradients counts on, and nodes of graphs are numbered by that
-(`seq_nr`). Where a result is known without dispatching, the number goes on as far.
+(`seq_nr`). If a result is known without dispatching, the number advances by as much.
 
 Source: PyTorch 2.13 `torch/csrc/autograd/function.h`, `Node`: each one that is made
 takes the next number.
@@ -13,11 +13,11 @@ import torch
 
 
 def sequence_number() -> int:
-    """The number that comes next."""
+    """The next number."""
     return int(torch.autograd._get_sequence_nr())
 
 
 def advance(count: int) -> None:
-    """Let `count` numbers be taken."""
+    """Consume `count` numbers."""
     for _ in range(count):
         torch._C._functions.UndefinedGrad()

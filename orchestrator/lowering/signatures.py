@@ -1,8 +1,8 @@
-"""Tables of signatures are made once.
+"""Build the tables of signatures once.
 
 A signature lists a program's inputs and outputs. Passes ask for each node whether it is
-a parameter or a buffer, and every time a table of all inputs is made for it. Here a
-table is kept until the list or an entry of it is changed.
+a parameter or a buffer, and each time a table of all inputs is built. Here a table is
+kept until the list or one of its entries changes.
 
 Source: PyTorch 2.13 `torch/export/graph_signature.py`, `ExportGraphSignature`.
 """
@@ -45,7 +45,7 @@ class Signatures:
         self._owners: dict[int, Any] = {}
 
     def install(self, patches: Patches) -> None:
-        """Keep tables from now on, until the patches are taken back."""
+        """Keep tables until the patches are reverted."""
         for name in _ENTRIES:
             patches.add(getattr(graph_signature, name), "__setattr__", self._noticed())
         owner = graph_signature.ExportGraphSignature
@@ -58,7 +58,7 @@ class Signatures:
                 patches.replace(owner, name, self._kept(name, entries, make))
 
     def _noticed(self) -> Callable[[Any, str, Any], None]:
-        """Sets an attribute, and counts if it had been set before."""
+        """Set an attribute; count it if it was set before."""
 
         def set_attribute(own: Any, name: str, value: Any) -> None:
             if name in vars(own):

@@ -1,12 +1,12 @@
-"""Replays that would change nothing are dropped.
+"""Skip replays that would change nothing.
 
-A replay makes a new graph. It is the same as the old one if that is in the form that
-replays give and the pass leaves every node alone: nodes, their order, names, arguments
-and metadata are as an earlier replay left them, and so are the values that they came
-of. Then the pass is skipped, and the old graph stays.
+A replay makes a new graph. It equals the old one if that has the form that replays give
+and the pass changes no node: nodes, their order, names, arguments and metadata are
+unchanged since an earlier replay, and so are the values that they were computed from.
+Then the pass is skipped, and the old graph stays.
 
-That graph must not be anybody else's: it was made in the same run of a pass manager,
-or of one of the functions below, which show a graph to nobody before they end.
+Nothing else may refer to that graph: it was made in the same run of a pass manager, or
+of one of the functions below, which keep a graph to themselves until they end.
 
 Source: ExecuTorch 1.5 `exir/pass_base.py`, `_ExportPassBase.call_submodule`.
 """
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from orchestrator.lowering.patches import Patches
 
 _WHY: Final = {
-    Mechanism.SHOULD_RUN: "no operator occurs that it changes",
-    Mechanism.NO_OP: "the graph is as a replay leaves it",
+    Mechanism.SHOULD_RUN: "the graph has no operator that it changes",
+    Mechanism.NO_OP: "the graph has not changed since a replay",
 }
 
 
 class Skips:
-    """Drops replays.
+    """Skips replays.
 
     Args:
         passes: Know the run of a pass manager, and record what is skipped.
-        copies: Know what values came of.
+        copies: Know how values were computed.
         mechanisms: `SHOULD_RUN` for passes that look at operators, `NO_OP` for those
             that only replay.
     """
@@ -55,7 +55,7 @@ class Skips:
         self._mechanisms = mechanisms
 
     def install(self, patches: Patches) -> None:
-        """Drop replays from now on, until the patches are taken back."""
+        """Skip replays until the patches are reverted."""
         for base in BASES:
             self._install(base, patches)
 

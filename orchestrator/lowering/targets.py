@@ -1,13 +1,13 @@
 """Which operators a pass may change.
 
 A pass that replays a graph sees every node in a method of its own: `call_operator`,
-`call_getitem`, `placeholder`. A node that this method would hand on as it is need not
-be shown to it. That is known of a pass
+`call_getitem`, `placeholder`. A node that this method would pass on unchanged need not
+be shown to it. This is known for a pass
 
 - that does not override the method;
-- whose method begins with asking whether the operator is one of a collection, in any
+- whose method begins with a test whether the operator is in a collection, in any
   spelling (`target_ops`, `targeted_ops`, `_supported_ops`, a name of the module), and
-  hands on all others: this is read from its source;
+  passes on all others: this is read from its source;
 - that `orchestrator.lowering.registry` describes.
 """
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     Guard = Callable[[Any], Any]
 
 _NOT_UPDATED: Final = frozenset({"updated", "False"})
-"""Of Arm's passes, which note with a node that they changed it; not by default."""
+"""Of Arm's passes, which mark a node that they changed; not by default."""
 _HANDED_ON: Final = ("op", "args", "kwargs", "meta")
-"""What `call_operator` is given."""
+"""The parameters of `call_operator`."""
 
 
 class Targets:
@@ -50,12 +50,12 @@ class Targets:
         self._left: dict[int, bool] = {}
         self._operators = self._questions()
         self.placeholders = self.inherits(own, "placeholder")
-        """Whether placeholders are handed on."""
+        """Whether placeholders are passed on unchanged."""
         self.items = self.inherits(own, "call_getitem")
-        """Whether items of tuples are handed on."""
+        """Whether items of tuples are passed on unchanged."""
 
     def leaves(self, node: Any) -> bool:
-        """Whether the pass hands on a call of an operator as it is."""
+        """Whether the pass passes on a call of an operator unchanged."""
         target = node.target
         left = self._left.get(id(target))
         if left is None:
@@ -104,13 +104,13 @@ def _among(guard: Guard) -> Question:
 
 
 def guard_of(method: Callable[..., Any]) -> Guard | None:
-    """Gives the operators of a `call_operator` that hands on all others.
+    """Find the operators of a `call_operator` that passes on all others.
 
     Args:
         method: Its source is read.
 
     Returns:
-        What gives the operators of a pass; None if the method does not begin so.
+        A function from a pass to its operators; None without such a test.
     """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
@@ -153,7 +153,7 @@ def _hands_all_on(call: ast.Call) -> bool:
 
 
 def _collection(method: Any, test: ast.expr) -> Guard | None:
-    """What `op` is looked for in by `op not in self.a`, or by `op not in A`."""
+    """The collection in `op not in self.a` or `op not in A`."""
     names = vars(sys.modules[method.__module__])
     match test:
         case ast.Compare(

@@ -1,4 +1,4 @@
-"""Nodes are described on demand.
+"""Describe nodes on demand.
 
 For every node that is replayed, a text for error messages is made, which hardly any
 pass reads.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe_on_demand(patches: Patches) -> None:
-    """Make texts on demand until the patches are taken back."""
+    """Make descriptions on demand until the patches are reverted."""
 
     def run_node(self: Any, n: Node) -> Any:
         self.node = n
@@ -32,7 +32,7 @@ def describe_on_demand(patches: Patches) -> None:
 
 
 class _Described:
-    """Stands for the text of a node."""
+    """Placeholder for the description of a node."""
 
     def __init__(self, node: Node) -> None:
         self.node = node

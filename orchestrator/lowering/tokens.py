@@ -1,4 +1,4 @@
-"""What values are to an operator that only looks at metadata."""
+"""Tokens of values for operators that only read metadata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 
 class UnknownValueError(Exception):
-    """Nothing can be said of a value, or only by looking at its content."""
+    """A value has no token, or only its content would give one."""
 
 
 def token_of(value: Any) -> Any:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def aggregate(
     infos: Iterable[OpInfo], extra: Iterable[SelectedOperator] = ()
 ) -> Selection:
-    """The union of everything that models use and that is asked for besides.
+    """The union of everything that models use and that the profile requests.
 
     The order of the arguments does not matter, nor does naming something twice.
 
     Args:
         infos: Operators each model uses.
-        extra: Operators asked for outside models; names may repeat.
+        extra: Operators requested outside models; names may repeat.
 
     Returns:
         Operators by name, each with every call pattern and everyone who asked for
@@ -39,7 +39,7 @@ def aggregate(
 
 
 def union(a: Selection, b: Selection) -> Selection:
-    """What `a` or `b` asks for; commutative, associative and idempotent."""
+    """The requests of `a` and `b`; commutative, associative and idempotent."""
     union_ = _Union()
     for selection in (a, b):
         for operator in selection.operators:

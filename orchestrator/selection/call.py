@@ -88,7 +88,7 @@ def _count(arguments: int) -> str:
 def table_refusal(entry: TableEntry, call: CallPattern, written: frozenset[int]) -> str:
     """Why an entry of the kernel table does not serve a call; "" if it does.
 
-    The rules of the device, which knows nothing of a kernel but its entry.
+    The rules of the device, which sees only the kernel's entry.
 
     Args:
         entry: For the operator that is called.
@@ -139,11 +139,11 @@ def _accepts(letter: str, kind: str) -> bool:
 
 
 def calls_of_key(schema: OpSchema, key: KernelKey) -> tuple[CallPattern, ...]:
-    """Every way to give the entries of a kernel key to the arguments of a schema.
+    """Every way to assign the entries of a kernel key to the arguments of a schema.
 
     A key has no entry for an optional tensor that is None or a tensor list that is
-    empty, so it can stand for several calls. No way at all means that the key is not
-    one of this operator. The `kinds` of the patterns are empty.
+    empty, so it can stand for several calls. Without any way the key does
+    not fit this operator. The `kinds` of the patterns are empty.
     """
     slots = list(enumerate(schema.arguments))
     if schema.result is not None:
@@ -177,7 +177,7 @@ def calls_of_key(schema: OpSchema, key: KernelKey) -> tuple[CallPattern, ...]:
 def tensor_names(
     schema: OpSchema, call: CallPattern
 ) -> Iterator[tuple[str, TensorMeta]]:
-    """(argument name, meta) of the tensors a call hands to a kernel, items included.
+    """(argument name, meta) of the tensors a call passes to a kernel, items included.
 
     The result is left out: it is an out argument once more.
     """

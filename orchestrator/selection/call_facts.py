@@ -46,8 +46,8 @@ class MethodFacts:
 
     Args:
         uses: How often each value is named by instructions, lists, inputs and outputs.
-        changing: Values that are given, moved to or computed when the method runs.
-        moved: Those that are moved to: other tensors take their place.
+        changing: Inputs, targets of moves, and values computed by the method.
+        moved: Targets of moves: other tensors take their place.
     """
 
     uses: Counter[int]
@@ -80,7 +80,7 @@ def call_arguments(
 ) -> dict[str, Value]:
     """Arguments of a call by name, as far as scratch sizes may depend on them.
 
-    Tensors have their upper bounds; what the program computes is left out.
+    Tensors have their upper bounds; values that the program computes are left out.
     """
     found: dict[str, Value] = {}
     for argument, index in zip(schema.arguments, call.args, strict=False):
@@ -207,4 +207,4 @@ _FORMATS = {
     ScalarType.Int: "<i4",
     ScalarType.Long: "<i8",
 }
-"""NumPy's names for the dtypes whose items conditions may ask for."""
+"""NumPy's names for the dtypes whose items conditions may read."""

@@ -37,7 +37,7 @@ class CallPattern:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Origin:
-    """Who asked for an operator.
+    """What requested an operator.
 
     Args:
         source: Model name, or the profile key such as `operators.include`.
@@ -100,10 +100,10 @@ class SelectedOperator:
     Args:
         name: The operator.
         patterns: Every distinct call of it, with who makes it; both sorted.
-        keys: Kernel keys asked for outside models; sorted.
+        keys: Kernel keys requested outside models; sorted.
         dtypes: Dtypes requested outside models, with any dim order; sorted.
-        every_dtype: Asked for without a key: all dtypes the kernel has.
-        origins: Who lists it; sorted.
+        every_dtype: Requested without a key: all dtypes of the kernel.
+        origins: What lists it; sorted.
     """
 
     name: OperatorName
@@ -121,7 +121,7 @@ class SelectedOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Union of everything asked for; operators sorted by name."""
+    """Union of all requests; operators sorted by name."""
 
     operators: tuple[SelectedOperator, ...] = ()
     delegates: tuple[tuple[str, tuple[Origin, ...]], ...] = ()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
-    """Refuse every operator that two models list or call, with any kernel keys.
+    """Reject every operator that two models list or call, with any kernel keys.
 
     Args:
         infos: Operators each model uses, in any order.
@@ -51,10 +51,10 @@ def check_overlap(infos: Iterable[OpInfo], *, where: SourceSpan) -> None:
 def check_library_overlap(
     selection: Selection, catalog: Catalog, *, where: SourceSpan
 ) -> None:
-    """Refuse every selected operator for which two libraries are tried.
+    """Reject every selected operator for which two libraries are tried.
 
     Args:
-        selection: What is asked for.
+        selection: All requests.
         catalog: Kernels on offer.
         where: The profile line that forbids overlaps.
 

@@ -67,14 +67,14 @@ class ResolvedOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Missing:
-    """What is asked for and not served, and the profile allows that.
+    """A request that no kernel or delegate serves, which the profile allows.
 
     Methods that call it do not load.
 
     Args:
         name: Text of the operator's name, or id of the backend.
-        reason: What there is not, one line.
-        origins: Who asks for it; sorted.
+        reason: What is missing, one line.
+        origins: What requests it; sorted.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class DelegateCode:
-    """Code of the user's that runs what programs have for a backend.
+    """User code that runs the parts of programs that are for a backend.
 
     Args:
         backend: Id in the programs.

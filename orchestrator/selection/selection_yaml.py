@@ -49,13 +49,13 @@ _NAME_OF_SCHEMA: Final = re.compile(r"\s*([\w:.]+)\s*\(")
 def read_operator_list(
     text: str, *, file: str, origin: Origin, keep_sources: bool = False
 ) -> Selection:
-    """Read an operator list of either form; an empty file asks for nothing.
+    """Read an operator list of either form; an empty file requests nothing.
 
     - A kernel library (a YAML list): the operators of its `op:` and `func:` entries,
       with every dtype. Which kernels serve them does not come from this file.
     - Selected operators (a YAML mapping): the operators with their kernel keys. The
       key `default` stands for every dtype, and a key of one tensor without dim order,
-      such as `v1/6;`, for a dtype whatever the dim orders; an empty list of keys
+      such as `v1/6;`, for a dtype with any dim orders; an empty list of keys
       stands for every dtype too. An operator that `et_kernel_metadata` does not have
       is only listed, like one that a model lists and never calls; in a file without
       `et_kernel_metadata` all have every dtype.
@@ -63,8 +63,8 @@ def read_operator_list(
     Args:
         text: Of the file.
         file: Its path, for messages.
-        origin: Who asks for the operators.
-        keep_sources: Where a list says itself who asks (`debug_info`), keep that.
+        origin: What requests the operators.
+        keep_sources: Keep the origins that a list has itself (`debug_info`).
 
     Returns:
         Operators sorted by name, which are distinct.
@@ -93,7 +93,7 @@ def read_operator_list(
 
 @dataclass(slots=True)
 class _Wanted:
-    """What is asked for of one operator."""
+    """The requests for one operator."""
 
     keys: set[KernelKey] = field(default_factory=set)
     dtypes: set[ScalarType] = field(default_factory=set)
@@ -131,7 +131,7 @@ class _Reader:
                 )
 
     def _want(self, text: str, node: Node) -> _Wanted | None:
-        """The operator of a name, from now on listed; None if it is no name."""
+        """List the operator of a name and return it; None if it is not a name."""
         try:
             name = OperatorName.parse(text)
         except ValueError:
@@ -184,7 +184,7 @@ class _Reader:
     def _read_selected(self, root: Node) -> None:
         found = self.file.mapping(root, "an operator list", _LIST_KEYS) or {}
         fields = {key: value for key, value in found.items() if not is_null(value)}
-        self._refuse_what_is_lost(fields)
+        self._reject_mobile_keys(fields)
         if node := fields.get("include_all_operators"):
             self.every_operator = self._boolean(node, "include_all_operators")
         if node := fields.get("operators"):
@@ -222,11 +222,11 @@ class _Reader:
                 wanted.sources.update(sources)
 
     def _sources(self, node: Node | None) -> list[str]:
-        """Who asks for an operator, as the list has it."""
+        """What requests an operator, according to the list."""
         if node is None or is_null(node):
             return []
         items = self.file.sequence(node, "`debug_info`") or []
-        # ExecuTorch's tool writes a null for operators that no file asked for.
+        # ExecuTorch's tool writes a null for operators that no file requests.
         texts = [
             self.file.scalar(item, "a source") for item in items if not is_null(item)
         ]
@@ -250,7 +250,7 @@ class _Reader:
         places = {key.value: key for key, _ in node.value}
         return [(name, places[name], value) for name, value in named.items()]
 
-    def _refuse_what_is_lost(self, fields: dict[str, Node]) -> None:
+    def _reject_mobile_keys(self, fields: dict[str, Node]) -> None:
         asked = [key for key in _MOBILE_KEYS if key in fields and fields[key].value]
         flag = fields.get(_MOBILE_FLAG)
         if flag is not None and self._boolean(flag, _MOBILE_FLAG):

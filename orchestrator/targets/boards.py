@@ -1,6 +1,6 @@
 """Boards as data: memory maps, and emulators where there are any.
 
-Adding a board means adding a row here; no code branches on names.
+To add a board, add a row; no code branches on names.
 
 Sources: QEMU `hw/arm/mps2.c`, `mps2-tz.c`, `nrf51_soc.c`; Arm's default memory map.
 """
@@ -38,7 +38,7 @@ class Region:
 
     @property
     def end(self) -> int:
-        """The first address behind it."""
+        """The first address after it."""
         return self.origin + self.size_bytes
 
     def is_within(self, other: Region) -> bool:
@@ -57,7 +57,7 @@ class Board:
         regions: Memories, the preferred one of each kind first.
         stack_bytes: Reserved for the stack.
         emulator: Program and arguments; the firmware's path follows `-kernel`. Empty:
-            firmware is built, and cannot be run here.
+            firmware can be built, but not run.
         is_own: A profile describes its memories.
     """
 
@@ -71,16 +71,16 @@ class Board:
 
     @property
     def cpus(self) -> tuple[str, ...]:
-        """Cores whose firmware it takes, its own first."""
+        """Cores whose firmware it runs, its own first."""
         return (self.cpu, *self.also_runs)
 
 
 def with_regions(board: Board, regions: Sequence[RegionChoice]) -> Board:
     """A board with the memories that a profile describes.
 
-    With an origin in one of them they are the memories of the board, in their order;
-    without, they limit memories that the board has. An emulator stays while it has
-    memory everywhere, and starts where the first flash is.
+    If one of them has an origin, they replace the memories of the board, in their
+    order; otherwise they limit the board's memories. The emulator is kept if it has
+    memory at all these addresses and starts at the first flash.
 
     Args:
         board: What the profile names.
@@ -119,7 +119,7 @@ def _described(choice: RegionChoice, known: Region | None) -> Region:
 
 
 def boards_of(cpu: str, boards: Mapping[str, Board]) -> tuple[str, ...]:
-    """Names of the boards that take firmware of a core, in their order."""
+    """Names of the boards that run firmware of a core, in their order."""
     return tuple(b.name for b in boards.values() if cpu in b.cpus)
 
 
@@ -138,7 +138,7 @@ def _emulated(
     also_runs: tuple[str, ...] = (),
     stack_bytes: int = 4 * KIB,
 ) -> Board:
-    """A board that QEMU knows by this name."""
+    """A board that QEMU emulates under this name."""
     return Board(
         name=name,
         cpu=cpu,
@@ -153,7 +153,7 @@ def _emulated(
 
 
 def _build_only(cpu: str) -> Board:
-    """What a chip with this core could look like; no emulator has the core."""
+    """A board for a core without emulator, with a plausible memory map."""
     return Board(
         name=cpu.replace("cortex", "generic"),
         cpu=cpu,
@@ -167,8 +167,8 @@ BOARDS: Mapping[str, Board] = MappingProxyType(
     {
         board.name: board
         for board in (
-            # Code for Armv6-M runs on an Armv7-M core as it is; start-up makes that
-            # one trap where an Armv6-M core would.
+            # Code for Armv6-M runs unchanged on an Armv7-M core; start-up makes it
+            # fault on unaligned accesses, as an Armv6-M core would.
             _emulated(
                 "mps2-an385",
                 "cortex-m3",

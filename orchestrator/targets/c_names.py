@@ -1,9 +1,9 @@
-"""Names of C libraries, which generated code cannot have as well.
+"""Names of C libraries, which generated code cannot reuse.
 
 In C++ a namespace cannot have the name of a function, type or variable that a header
 declares outside of namespaces, and nothing can have the name of a macro. The tables
-hold what the headers of C (to C23), POSIX and glibc declare and what they are called,
-as far as a profile could name it.
+have the names that the headers of C (to C23), POSIX and glibc declare, and the names of
+these headers, as far as a profile could use them.
 """
 
 from __future__ import annotations

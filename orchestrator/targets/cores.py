@@ -51,12 +51,12 @@ class Isa:
 
     @property
     def level(self) -> int:
-        """Value of the macro ORCH_ISA: what kernels may use at most."""
+        """Value of the macro ORCH_ISA: the most that kernels may use."""
         return ISA_LEVELS[self.name]
 
 
 _ALIGNED_ONLY = ("thumbv6m-", "thumbv8m.base-")
-"""Architectures on which an access that is not aligned is a fault."""
+"""Architectures on which an unaligned access is a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Cpu:
 
     @property
     def has_unaligned(self) -> bool:
-        """Whether words can be loaded from any address, unless that is made a fault."""
+        """Whether words load from any address, unless firmware makes that fault."""
         return self.is_arm and not self.clang_triple.startswith(_ALIGNED_ONLY)
 
 
@@ -170,7 +170,7 @@ def _core(cpu: str, fpu: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _march(extensions: str) -> tuple[str, ...]:
-    """Of a core younger than the compilers that have to build for it."""
+    """Flags for a core that older compilers do not know by name."""
     return (f"-march=armv8.1-m.main{extensions}", *_AUTO_FPU)
 
 
@@ -191,8 +191,8 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
                 isas={"scalar": (_core("cortex-m3", _NO_FPU), "cortex_m3")},
                 board="mps2-an385",
             ),
-            # An Armv7E-M core without its DSP instructions is no target of compilers:
-            # there, `scalar` is which variant of a kernel is taken.
+            # Compilers have no target for an Armv7E-M core without DSP instructions:
+            # there, `scalar` only chooses the variant of a kernel.
             _cortex_m(
                 "cortex-m4",
                 triple="thumbv7em-none-eabihf",
@@ -286,7 +286,7 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a profile's `[target]` comes down to.
+    """A profile's `[target]`, resolved.
 
     Args:
         cpu: The core.

@@ -1,4 +1,4 @@
-"""Memories of a board of the user's, and what is to lie in which."""
+"""Memories of the user's own board, and which arenas and tensors go to each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Concurrency(StrEnum):
 
 
 class TensorKind(StrEnum):
-    """What the number of a pinned tensor counts."""
+    """What the index of a pinned tensor counts."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -40,7 +40,7 @@ class TensorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorPin:
-    """A tensor that has to lie in a memory of its own choice.
+    """A tensor that the profile places in a chosen memory.
 
     Args:
         kind: What `index` counts.
@@ -62,11 +62,11 @@ class TensorPin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pins:
-    """Memories that the arenas of a model have to lie in.
+    """Memories for the arenas of a model.
 
     Args:
-        every: That of all arenas; None leaves it to the build.
-        by_id: (memory id, name), sorted: of these arenas it is another one.
+        every: For all arenas; None leaves it to the build.
+        by_id: (memory id, name), sorted: arenas that go to another one.
         tensors: Tensors that leave their arena for one in another memory, in the
             profile's order.
     """
@@ -95,4 +95,4 @@ class Pins:
 
 
 NO_PINS = Pins()
-"""Everything is left to the build."""
+"""Leaves everything to the build."""

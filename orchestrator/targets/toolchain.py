@@ -16,9 +16,9 @@ class Toolchain:
         archiver: Command that makes static libraries.
         linker: Command that links firmware; the compiler's driver for gnu.
         programs: (role, digest of the program's file) sorted; in the lock file.
-        files: Absolute paths of these programs' files: a build is stale without them.
-        builtins: Object with the compiler's support functions, where the linker does
-            not bring them; absolute, or "".
+        files: Absolute paths of these programs' files; a build depends on them.
+        builtins: Object with the compiler's support functions, if the linker does not
+            bring them; absolute, or "".
     """
 
     name: str

@@ -432,7 +432,7 @@ def test_a_missing_extra_is_told(w: Workspace, monkeypatch: pytest.MonkeyPatch) 
 def test_versions_nobody_compared_are_told(w: Workspace) -> None:
     done = w.run("check")
     assert (
-        "warning[left-over]: model model: lowering is not accelerated: torch is 1.0"
+        "warning[left-over]: model model: lowering is not accelerated: torch 1.0"
         in done.err
     )
 

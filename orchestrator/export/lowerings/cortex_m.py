@@ -24,7 +24,7 @@ def quantizer(request: Request) -> Any:
 
 
 def lowered(program: Any, request: Request) -> Any:
-    """Lower an exported program for the core, or for plain C where it is another's."""
+    """Lower an exported program for the core, or for plain C on other cores."""
     edge = to_edge(program, compile_config=cortex_m_edge_compile_config())
     edge._edge_programs["forward"] = CortexMPassManager(  # noqa: SLF001
         edge.exported_program(), target_config=_config(request.cpu, request.isa)

@@ -75,7 +75,7 @@ def _specification(request: Request) -> Any:
         request.lowering,
         system_config=vela.system_config,
         memory_mode=vela.memory_mode,
-        # Where a name of a folder and one of a file stand alone, Vela takes its own.
+        # Vela looks up a plain `folder/file` among its own configurations.
         config_ini=f"./{vela.config}" if vela.config else None,
         extra_flags=list(vela.flags),
     )

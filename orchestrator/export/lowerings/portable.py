@@ -28,8 +28,8 @@ def lowered(program: Any, request: Request) -> Any:
     edge = to_edge(program, compile_config=config)
     before = edge.exported_program()
     after = constant_prop_pass(copy.deepcopy(before))
-    # Weights that are transposed in each run are the usual case. What is large only
-    # at run time, such as a mask, would be stored.
+    # The usual case is weights that are transposed in each run. A result that is large
+    # only at run time, such as a mask, would have to be stored.
     if _constant_bytes(after) <= _constant_bytes(before) + _MOST_GROWTH_BYTES:
         edge._edge_programs["forward"] = after  # noqa: SLF001
     return edge

@@ -34,6 +34,6 @@ def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program."""
     partitioners: list[Any] = [XnnpackPartitioner()]
     if request.quantize is not None and request.quantize.dynamic:
-        # Its patterns must be found before the layers in them are taken alone.
+        # Its patterns must be matched before their layers are taken one by one.
         partitioners.insert(0, XnnpackDynamicallyQuantizedPartitioner())
     return to_edge_transform_and_lower(program, partitioner=partitioners)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from orchestrator.selection.op_info import Selection
 
 EVERY_OPERATOR = Origin(source="operators.all")
-"""Who asks for kernels that only `Selection.every_operator` selects."""
+"""Origin of kernels that only `Selection.every_operator` selects."""
 
 
 def resolve(
@@ -50,7 +50,7 @@ def resolve(
     A call goes to the first library, in the catalog's order, that has a kernel
     specialised for its kernel key or else a fallback kernel that takes its dtypes and
     dim orders. All calls of one operator with one kernel key share a kernel, because
-    the key is all the device knows of them. An operator that a program lists but
+    the device distinguishes them only by key. An operator that a program lists but
     never calls needs none.
 
     Args:
@@ -58,7 +58,7 @@ def resolve(
         catalog: Kernels on offer.
         every_dtype: Instantiate every dtype a chosen kernel has (`dtypes.select` is
             "all"), not only those of known calls.
-        span_of: Where the profile asks for something.
+        span_of: The profile line of a request.
         elsewhere: Kernels of libraries the profile does not use, for hints; called
             only if an operator is unknown.
         allow_missing: Operators and backends whose gaps are no errors. Of such an
@@ -142,12 +142,12 @@ class _Link:
 def _call_with(
     kernel: Kernel, dtype: ScalarType, listed: tuple[ScalarType, ...]
 ) -> CallPattern:
-    """A call with a dtype wherever it decides and is taken.
+    """A call that has a dtype in every deciding argument that takes it.
 
-    Arguments that decide as well and do not take it, such as the output of an operator
-    that converts, have those of the `listed` dtypes that they take; arguments that do
-    not decide have all of theirs. Where there are none, and where nothing takes it, the
-    call has `dtype`, and the kernel does not take the call.
+    Deciding arguments that do not take it, such as the output of a conversion, have
+    those of the `listed` dtypes that they take; other arguments have all of theirs. If
+    there are none, or if no argument takes it, the call has `dtype` there, and the
+    kernel does not serve the call.
     """
     taken = dict(kernel.dtypes)
     arguments = enumerate(kernel.schema.arguments)
@@ -174,7 +174,7 @@ def _call_with(
 class _Linker:
     """Links kernels of one operator.
 
-    Kernels go by their index in the order in which they are tried.
+    Kernels are named by their index in the order in which they are tried.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class _Linker:
         self.every_kernel = every_kernel or selected.every_dtype
         self.every_dtype = every_dtype or self.every_kernel
         self.links: dict[int, _Link] = {}
-        # What the device finds: kernel by key, by None when no key fits.
+        # The device's table: kernel by key; None for all other keys.
         self.slots: dict[KernelKey | None, int] = {}
         outside = {o for o in selected.origins if not o.method}
         self.outside = outside | ({EVERY_OPERATOR} if every_kernel else set())
@@ -241,7 +241,7 @@ class _Linker:
         return requests
 
     def _bind(self, gaps: Gaps) -> dict[KernelKey, int]:
-        """Kernel of each kernel key that is asked for."""
+        """Kernel of each requested kernel key."""
         claims = {}
         for key, requests in self._requests(gaps).items():
             chosen = self._choose(requests)
@@ -286,10 +286,10 @@ class _Linker:
     def _fill_slots(self, claims: dict[KernelKey, int], *, by_key_only: bool) -> None:
         """Decide by what the device finds each kernel.
 
-        Only the first fallback kernel is found without a key. The calls of another
-        one are found by their keys, since the first might take them as well as far
-        as the device can see. So might it take calls that nothing serves: if there
-        are such, every call is found by its key.
+        Only the first fallback kernel is found without a key. Calls of other ones are
+        found by their keys, since the device cannot tell that the first does not take
+        them. The same holds for calls that no kernel serves: if there are any, every
+        call is found by its key.
         """
         if by_key_only:
             self.slots = dict(claims.items())
@@ -316,7 +316,7 @@ class _Linker:
                 link.origins |= self.outside
 
     def _add(self, index: int, keys: list[KernelKey]) -> None:
-        """Let the device find a kernel by more keys than those of known calls."""
+        """Let the device find a kernel by keys that no call of the product has."""
         for key in keys:
             link = self.links.setdefault(index, _Link())
             link.keys.add(key)

@@ -1,4 +1,4 @@
-"""Calls that their kernel would refuse: conditions, asked before the program runs."""
+"""Calls that their kernel would reject: conditions, checked before the program runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_calls(
 ) -> None:
     """Every call meets the conditions of the kernel it was given.
 
-    What is known only when the program runs is left to the kernel's own checks; sizes
+    Facts that only a run can show are left to the kernel's own checks; sizes
     of dynamic tensors count with their bounds.
 
     Args:
@@ -44,7 +44,7 @@ def check_calls(
         infos: Their calls.
         resolution: Which kernel serves which call.
         catalog: Kernels on offer.
-        span_of: Where the profile asks for something.
+        span_of: The profile line of a request.
         allow_missing: Operators whose gaps are no errors.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What has no kernel, in words; equal gaps of many calls become one diagnostic."""
+"""Diagnostics of gaps; equal gaps of many calls become one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Notes = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class _Found:
-    """Who runs into a gap of an operator or backend, with which kernel keys."""
+    """What a gap of an operator or backend affects, with which kernel keys."""
 
     subject: str
     origins: set[Origin] = field(default_factory=set)
@@ -46,11 +46,11 @@ class _Found:
 
 
 class Gaps:
-    """Collects gaps while the stage goes on.
+    """Collects gaps while the stage runs.
 
     Args:
         catalog: Kernels on offer.
-        span_of: Where the profile asks for something.
+        span_of: The profile line of a request.
         elsewhere: Kernels of libraries the profile does not use.
         allowed: Operators and backends that may have gaps.
     """
@@ -64,7 +64,7 @@ class Gaps:
     ) -> None:
         self._catalog = catalog
         self._span_of = span_of
-        # Reading all lists takes longer than anything else here.
+        # Cached: reading all lists takes longer than anything else here.
         self._elsewhere = elsewhere and cache(elsewhere)
         self._allowed = allowed
         self._found: dict[Diagnostic, _Found] = {}
@@ -90,7 +90,7 @@ class Gaps:
         return any(found.subject == str(name) for found in self._found.values())
 
     def diagnostics(self) -> list[Diagnostic]:
-        """Every gap that is not allowed, with place, key and names of who asked."""
+        """Every gap that is not allowed, with place, key and origins."""
         result = []
         for gap, found in self._found.items():
             if found.subject in self._allowed:
@@ -176,7 +176,7 @@ class Gaps:
     def refused(
         self, kernel: Kernel, refusal: Refusal, found: str, origin: Origin
     ) -> None:
-        """A kernel would refuse a call because of its arguments."""
+        """A kernel would reject a call because of its arguments."""
         reason = f": {refusal.reason}" if refusal.reason else ""
         hint = next(
             (hint for name, hint in _HINTS.items() if name in refusal.condition),
@@ -198,7 +198,7 @@ class Gaps:
     def no_delegate(
         self, backend: str, known: Collection[str], origins: Iterable[Origin]
     ) -> None:
-        """A program hands a part of itself to a backend that nothing serves."""
+        """A program delegates a part to a backend that no delegate serves."""
         names = ", ".join(sorted(known))
         found = f"[[delegates]] serve {names}" if names else "no [[delegates]]"
         self._add(

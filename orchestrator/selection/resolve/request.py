@@ -1,4 +1,4 @@
-"""What has to be served: calls of models, and keys and dtypes of the profile."""
+"""Requests for kernels: calls of models, and keys and dtypes of the profile."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call, or one kernel key asked for outside models.
+    """One call, or one kernel key requested outside models.
 
     Args:
         key: Its kernel key.
         calls: The call; for a key, every call it can stand for.
-        origins: Who asks for it.
+        origins: What requests it.
         is_dtype: It is for a dtype in any dim order, and the key made up.
     """
 
