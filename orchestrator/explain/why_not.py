@@ -298,8 +298,8 @@ def _of_dtype(
     absence = Absence(
         operator=name,
         reason=Reason.NOT_INSTANTIATED,
-        message=f"{name} is in {facts.profile}, but without {dtype.name}: nothing asks"
-        " for it",
+        message=f"{name} is in {facts.profile}, but without {dtype.name}: nothing"
+        " requests it",
         serving=serving,
         adds=outcome.bindings,
         remedy=f'to have it, add "{dtype.name}" to the list "{name}" in'
