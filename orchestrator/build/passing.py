@@ -50,7 +50,7 @@ class Adapting:
             program: The same with scratch tensors of the right size.
             methods: Linked from it, after the passes that come before planning.
         """
-        adapted = adapt_linked(original, program, methods, self.schemas, plan=self.plan)
+        adapted = adapt_linked(original, program, methods, plan=self.plan)
         linked = tuple(
             run_passes(method, self.names, planned=True)
             for method in adapted.linked or ()

@@ -151,6 +151,13 @@ class OpSchema:
         return None
 
     @property
+    def positional_count(self) -> int:
+        """How many arguments come before the `*` of the schema."""
+        inner = self.text[self.text.index("(") + 1 : self.text.rindex("->")]
+        arguments = _split(inner.rstrip()[:-1])
+        return arguments.index("*") if "*" in arguments else len(arguments)
+
+    @property
     def tensor_arguments(self) -> tuple[Argument, ...]:
         """Arguments that hold tensors, in order, then the result if it does.
 

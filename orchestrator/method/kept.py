@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.program.interface import TENSOR_LISTS, with_items
-from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
+from orchestrator.method.effects import effects_of_method
+from orchestrator.program.program import DelegateCall
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from orchestrator.program.program import Instruction, Method
+    from orchestrator.program.program import Method
 
 
 def kept_arenas(method: Method) -> frozenset[int]:
@@ -35,33 +35,35 @@ def kept_arenas(method: Method) -> frozenset[int]:
         if isinstance(value, TensorValue) and value.allocation and value.size_bytes
     }
     kept = {p.memory_id for p in places.values() if p.is_state}
-    touches = [_touches(method, i) for i in method.instructions]
-    uses = Counter(
-        i for both in touches for i in {*with_items(method, (*both[0], *both[1]))}
-    )
-    uses.update(dict.fromkeys(with_items(method, method.outputs), 2))  # no scratch
+    effects = effects_of_method(method, {})
+    uses = Counter(i for e in effects.at for i in {*e.touches, *e.replaces})
+    uses.update(dict.fromkeys(effects.outputs, 2))  # no scratch
     ever_written = {
-        places[i] for _, out in touches for i in with_items(method, out) if i in places
+        places[i]
+        for effect in effects.at
+        for i in (*effect.writes, *effect.replaces)
+        if i in places
     }
     written: list[_Bytes] = []
 
     def write(indices: Iterable[int]) -> None:
-        found = with_items(method, indices)
-        written.extend(places[i] for i in found if i in places)
+        written.extend(places[i] for i in indices if i in places)
 
     def read(indices: Iterable[int]) -> None:
-        for index in with_items(method, indices):
+        for index in indices:
             place = places.get(index)
             if place is None or any(map(place.is_within, written)):
                 continue
             if uses[index] > 1 or place in ever_written:
                 kept.add(place.memory_id)
 
-    write(method.inputs)
-    for reads, writes in touches:
-        read(reads)
-        write(writes)
-    read(method.outputs)
+    write(effects.inputs)
+    for instruction, effect in zip(method.instructions, effects.at, strict=True):
+        # What nothing has written before a delegate comes out of it.
+        if not isinstance(instruction, DelegateCall):
+            read(effect.reads)
+        write((*effect.writes, *effect.replaces))
+    read(effects.outputs)
     return frozenset(kept)
 
 
@@ -80,27 +82,3 @@ class _Bytes:
             and other.begin <= self.begin
             and self.end <= other.end
         )
-
-
-def _touches(
-    method: Method, instruction: Instruction
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Values that an instruction may read, and those that it may write."""
-    match instruction:
-        case KernelCall(args=args):
-            results = _results(method, args)
-            # Out variants have their outputs right before what they return.
-            before = args[: len(args) - 1]
-            outs = before[len(before) - len(results) :]
-            return (before[: -len(outs)] if outs == results else before), results
-        case DelegateCall(args=args):
-            return (), args  # what nothing has written comes out of it
-        case MoveCall(source=source, target=target):
-            return (source,), (target,)
-    return (), ()
-
-
-def _results(method: Method, args: tuple[int, ...]) -> tuple[int, ...]:
-    """The values a call returns; of a list, the items."""
-    value = method.values[args[-1]]
-    return tuple(value.items) if isinstance(value, TENSOR_LISTS) else args[-1:]

@@ -8,14 +8,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from orchestrator.program.interface import with_items
-from orchestrator.program.program import DelegateCall, KernelCall, MoveCall
+from orchestrator.method.effects import effects_of_method
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Iterable
 
-    from orchestrator.program.program import Instruction, Method
+    from orchestrator.program.program import Method
 
 
 def peak_live_bytes(method: Method, memory_id: int) -> int:
@@ -40,33 +39,17 @@ def peak_live_bytes(method: Method, memory_id: int) -> int:
     return peak
 
 
-def _touches(
-    instruction: Instruction, written: Container[int]
-) -> tuple[tuple[int, ...], set[int]]:
-    """Values that an instruction names, and those of them that it writes."""
-    match instruction:
-        case KernelCall(args=args):
-            return args, {a for a in args if args.count(a) > 1} | set(args[-1:])
-        case DelegateCall(args=args):  # what nothing has written comes out of it
-            return args, {a for a in args if a not in written}
-        case MoveCall(source=source, target=target):
-            return (source, target), {target}
-    return (), set()
-
-
 def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]]:
     """(first, last instruction, begin, end in the arena) of every planned value."""
     end_of_time = len(method.instructions)
     touched: dict[int, list[int]] = {}
     written: dict[int, int] = {}
-    for time, instruction in enumerate(method.instructions):
-        args, outs = _touches(instruction, written)
-        for index in with_items(method, args):
+    effects = effects_of_method(method, {})
+    for time, effect in enumerate(effects.at):
+        for index in (*effect.touches, *effect.replaces):
             touched.setdefault(index, []).append(time)
-        for index in with_items(method, outs):
+        for index in (*effect.writes, *effect.replaces):
             written.setdefault(index, time)
-    inputs = frozenset(with_items(method, method.inputs))
-    outputs = frozenset(with_items(method, method.outputs))
     owners: list[tuple[int, int, int, int]] = []
     views: list[tuple[int, int, int, int]] = []
     for index, value in enumerate(method.values):
@@ -76,11 +59,11 @@ def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]
         if place.memory_id != memory_id or value.size_bytes == 0:
             continue
         times = touched.get(index, [end_of_time])
-        starts_live = index in inputs or value.is_mutable_state
+        starts_live = index in effects.inputs or value.is_mutable_state
         is_view = not starts_live and index not in written
         first = -1 if starts_live else written.get(index, times[0])
         last = max(times[-1], first) if index in touched else first
-        if index in outputs or value.is_mutable_state:
+        if index in effects.outputs or value.is_mutable_state:
             last = end_of_time
         begin = place.offset_bytes
         life = (first, last, begin, begin + value.size_bytes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.catalog.scratch_arguments import is_scratch
 from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.method.access import Access, accesses, written_positions
 from orchestrator.method.linked import Linkage, LinkedCall, LinkedMethod
 from orchestrator.program.program import (
     DelegateCall,
@@ -166,20 +166,18 @@ class _Linker:
                 " no kernel"
             )
             return None
-        outs = [a for a, x in zip(args, schema.arguments, strict=False) if x.is_out]
-        count = len(schema.arguments)
-        # Out arguments follow once more as the result, which kernels do not read.
-        taken = args[:count] if outs else args
-        outs = outs or [*args[count:]]
-        # Kernels write these whatever the schema says.
-        outs += [
-            a for a, x in zip(args, schema.arguments, strict=False) if is_scratch(x)
-        ]
+        how = accesses(schema)
+        # Out arguments follow once more as the result, which kernels do not see.
+        taken = args[: len(how)]
+        outs = [args[position] for position in written_positions(schema)]
+        pairs = zip(taken, how, strict=True)
+        outs += [index for index, access in pairs if access is Access.SCRATCH]
         in_place = self._in_place.get(function, ())
         return LinkedCall(
             operator=name,
             function=function,
             args=taken,
+            accesses=how,
             outs=tuple(dict.fromkeys(_items(method.values, outs))),
             in_place=tuple(
                 i for i, x in enumerate(schema.arguments) if x.name in in_place

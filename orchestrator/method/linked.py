@@ -13,6 +13,7 @@ from orchestrator.program.values import BoolValue, DoubleValue, IntValue, Tensor
 
 if TYPE_CHECKING:
     from orchestrator.core.operator import OperatorName
+    from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
     from orchestrator.program.values import Value
 
@@ -25,7 +26,8 @@ class LinkedCall:
         operator: What it computes.
         function: Qualified C++ name of the kernel.
         args: Value indices, as the kernel counts them.
-        outs: Values that it writes: arguments, and the items of lists.
+        accesses: How the kernel uses each of them.
+        outs: Values that it writes: arguments, and the items of lists; scratch last.
         in_place: Positions of arguments that may be the same memory as the output, if
             they have its dtype, sizes and dim order.
     """
@@ -33,6 +35,7 @@ class LinkedCall:
     operator: OperatorName
     function: str
     args: tuple[int, ...]
+    accesses: tuple[Access, ...]
     outs: tuple[int, ...]
     in_place: tuple[int, ...] = ()
 

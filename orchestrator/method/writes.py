@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError, SourceSpan
+from orchestrator.method.access import written_positions
 from orchestrator.program.caller import caller_outputs, caller_values
 from orchestrator.program.interface import with_items
 from orchestrator.program.program import KernelCall, MoveCall
@@ -74,7 +75,12 @@ def _writes(method: Method, schemas: Mapping[OperatorName, OpSchema]) -> Iterato
         if not isinstance(call, KernelCall):
             continue
         schema = schemas.get(method.operators[call.operator])
-        for position, what in _written(schema) if schema else ():
+        if schema is None:
+            continue
+        for position in written_positions(schema):
+            what = "the result"
+            if position < len(schema.arguments):
+                what = f'argument "{schema.arguments[position].name}"'
             for index in fixed([call.args[position]]):
                 yield f"instruction {number}, {what} (value {index})"
 
@@ -89,11 +95,3 @@ def _fixed_inputs(method: Method, moved: set[int]) -> Iterator[str]:
                 (item in moved and item not in given) or value.is_constant
             ):
                 yield f"input {position} (value {item})"
-
-
-def _written(schema: OpSchema) -> Iterator[tuple[int, str]]:
-    """Position and name of what a call writes: out arguments, or else the result."""
-    outs = [(n, a) for n, a in enumerate(schema.arguments) if a.is_out]
-    yield from ((n, f'argument "{a.name}"') for n, a in outs)
-    if not outs and schema.result is not None:
-        yield len(schema.arguments), "the result"

@@ -1,56 +1,19 @@
-"""What the instructions of a method read and write, and where a run can go on."""
+"""Where what the instructions of a linked method write is looked at."""
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.effects import Effect, effects_of_linked
 from orchestrator.method.passes.spans import places_of
 from orchestrator.program.program import MoveCall
-from orchestrator.program.values import (
-    OptionalTensorListValue,
-    TensorListValue,
-    TensorValue,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.spans import Place
-    from orchestrator.program.values import Value
-
-_LISTS = (TensorListValue, OptionalTensorListValue)
-_KNOWN: Final = ("aten", "dim_order_ops", "quantized_decomposed")
-"""Namespaces whose out variants are known to write every item of what they give.
-
-Of others nothing is taken for granted: a call may leave items as they were.
-"""
-_INT8: Final = "orch::cortex_m::"
-"""Kernels of ours that write every item of their first output."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """What an instruction does with memory.
-
-    Args:
-        reads: Tensors whose items it looks at.
-        writes: Tensors it writes, those of `fills` included.
-        fills: Tensors of which it writes every item, whatever they held; of those
-            that change their sizes, every item they then have.
-        touches: Every tensor argument, in order.
-        next: Indices of the instructions that can come after it; their count is the
-            end of the run.
-    """
-
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
-    fills: frozenset[int]
-    touches: tuple[int, ...]
-    next: tuple[int, ...]
 
 
 class Effects:
@@ -69,14 +32,10 @@ class Effects:
 
     def __init__(self, method: LinkedMethod) -> None:
         moves = [i for i in method.instructions if isinstance(i, MoveCall)]
+        effects = effects_of_linked(method)
+        self.at = [*effects.at]
+        self.outputs = (*effects.outputs, *effects.moved)
         self.moved = {v for move in moves for v in (move.source, move.target)}
-        self._sources = _sources(moves)
-        self._values = method.values
-        self.at = [
-            self._effect(instruction, index)
-            for index, instruction in enumerate(method.instructions)
-        ]
-        self.outputs = tuple(self._tensors(method.outputs))
         places = places_of(method)
         self.overlaps = frozenset(
             (o, i)
@@ -84,9 +43,7 @@ class Effects:
             for i in method.received
             if o in places and i in places and places[o].overlaps(places[i])
         )
-        self.is_open = any(
-            index in self._sources for effect in self.at for index in effect.writes
-        )
+        self.is_open = not effects.is_known
 
     def copy(self) -> Self:
         """The same effects; what is dropped from one stays in the other."""
@@ -96,9 +53,7 @@ class Effects:
 
     def drop(self, index: int) -> None:
         """Take an instruction for one that does nothing."""
-        self.at[index] = Effect(
-            reads=(), writes=(), fills=frozenset(), touches=(), next=(index + 1,)
-        )
+        self.at[index] = Effect(next=(index + 1,))
 
     def followers(
         self, start: int, where: Place, places: Mapping[int, Place]
@@ -127,13 +82,15 @@ class Effects:
             if index in seen:
                 continue
             seen.add(index)
-            is_end = index == len(self.at)
-            touched = self.outputs if is_end else self.at[index].touches
-            fills: frozenset[int] = frozenset() if is_end else self.at[index].fills
-            near = {v for v in touched if v in places and places[v].overlaps(where)}
-            yield near - fills
-            if not is_end and near.isdisjoint(fills):
-                ahead += self.at[index].next
+            if index == len(self.at):
+                yield _near(self.outputs, where, places)
+                continue
+            effect = self.at[index]
+            # What writes a part leaves the rest of what was written.
+            shown = (*effect.reads, *effect.updates, *effect.moved)
+            yield _near(shown, where, places)
+            if not _near(effect.fills, where, places):
+                ahead += effect.next
 
     def writers(
         self, start: int, where: Place, places: Mapping[int, Place]
@@ -161,84 +118,15 @@ class Effects:
                 return None
             for last in before.get(index, ()):
                 effect = self.at[last]
-                near = {
-                    w
-                    for w in effect.writes
-                    if w in places and places[w].overlaps(where)
-                }
-                found |= {(last, w) for w in near}
-                if near.isdisjoint(effect.fills) and last not in seen:
+                found |= {(last, w) for w in _near(effect.writes, where, places)}
+                if not _near(effect.fills, where, places) and last not in seen:
                     seen.add(last)
                     behind.append(last)
         return found
 
-    def _effect(self, instruction: LinkedInstruction, index: int) -> Effect:
-        touches: tuple[int, ...] = ()
-        writes: tuple[int, ...] = ()
-        fills: frozenset[int] = frozenset()
-        following: tuple[int, ...] = (index + 1,)
-        if isinstance(instruction, LinkedCall):
-            args = instruction.args
-            named = [v for a in args for v in items_of(self._values, a)]
-            touches = tuple(self._tensors(args))
-            writes = tuple(
-                out
-                for out in instruction.outs
-                if isinstance(self._values[out], TensorValue)
-            )
-            fills = frozenset(
-                out
-                for out in writes
-                if _fills(instruction, out) and named.count(out) == 1
-            )
-        elif not isinstance(instruction, MoveCall):
-            touches = tuple(self._tensors((instruction.condition,)))
-            following = (index + 1, instruction.destination)
-        return Effect(
-            reads=tuple(v for v in touches if v not in fills),
-            writes=writes,
-            fills=fills,
-            touches=touches,
-            next=following,
-        )
 
-    def _tensors(self, indices: Iterable[int]) -> Iterable[int]:
-        """Tensors of arguments: items of lists, and those that moves put there."""
-        for argument in indices:
-            for index in items_of(self._values, argument):
-                if isinstance(self._values[index], TensorValue):
-                    yield index
-                    yield from sorted(self._sources.get(index, ()))
-
-
-def items_of(values: Sequence[Value], index: int) -> tuple[int, ...]:
-    """The tensors in a list of tensors; a value that is no such list itself."""
-    value = values[index]
-    if isinstance(value, _LISTS):
-        return tuple(item for item in value.items if item >= 0)
-    return (index,)
-
-
-def _fills(call: LinkedCall, out: int) -> bool:
-    """Whether a call writes all of an output and reads nothing of it."""
-    name = call.operator
-    if call.function.startswith(_INT8):
-        return out == call.outs[0]  # what follows is scratch
-    if name.namespace in _KNOWN:
-        return "out" in name.overload and "empty" not in name.base
-    return str(name) == "executorch_prim::et_view.default"
-
-
-def _sources(moves: Iterable[MoveCall]) -> dict[int, set[int]]:
-    """By value that is moved to: all that may have come there."""
-    found: dict[int, set[int]] = {}
-    for move in moves:
-        found.setdefault(move.target, set()).add(move.source)
-    grown = True
-    while grown:
-        grown = False
-        for sources in found.values():
-            count = len(sources)
-            sources.update({s for x in sources for s in found.get(x, ())})
-            grown = grown or len(sources) > count
-    return found
+def _near(
+    tensors: Iterable[int], where: Place, places: Mapping[int, Place]
+) -> set[int]:
+    """Tensors that have a byte there."""
+    return {v for v in tensors if v in places and places[v].overlaps(where)}

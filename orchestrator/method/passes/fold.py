@@ -124,7 +124,7 @@ class _Folding:
         """Bytes of the constants in use; equal ones count once."""
         used = {*self._effects.outputs}
         for effect in self._effects.at:
-            used.update(effect.touches, effect.writes)
+            used.update(effect.touches)
         return sum(map(len, {d for v, d in self.method.data if v in used}))
 
     def fold(self, index: int, outputs: Contents) -> Contents:

@@ -28,8 +28,9 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from orchestrator.method.effects import Effect
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.passes.effects import Effect, Effects
+    from orchestrator.method.passes.effects import Effects
     from orchestrator.program.values import Value
 
 State: TypeAlias = "dict[tuple[Space, Space, int], Spans]"
@@ -97,7 +98,7 @@ class _Proof:
         self._after = self._before | {i: p for i, p in moved if p is not None}
         self._near = self._touched()
         self._near_instructions = [
-            not self._near.isdisjoint((*e.touches, *e.writes)) for e in effects.at
+            not self._near.isdisjoint(e.touches) for e in effects.at
         ]
         self._writers = {
             index: outs
@@ -306,7 +307,7 @@ class _Proof:
         for index, effect in enumerate(self._effects.at):
             if index in self._dropped:
                 continue
-            if not self._holds_all(effect.reads, states[index]):
+            if not self._holds_all((*effect.reads, *effect.moved), states[index]):
                 return False
         return self._holds_all(self._effects.outputs, states[-1])
 

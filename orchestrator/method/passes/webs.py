@@ -108,8 +108,8 @@ class _Webs:
         self._touch(-1, self._method.received)
         self._fixed |= self._method.received
         for index, effect in enumerate(self._effects.at):
-            self._touch(index, (*effect.touches, *effect.writes))
-            self._join(index, effect.reads)
+            self._touch(index, effect.touches)
+            self._join(index, (*effect.reads, *effect.updates, *effect.moved))
         self._touch(end, self._effects.outputs)
         self._join(end, self._effects.outputs)
         members: dict[int, list[int]] = {}

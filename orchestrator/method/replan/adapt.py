@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from orchestrator.method.effects import effects_of_linked, effects_of_method
 from orchestrator.method.replan.layout import replan
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.method.replan.resize_scratch import resize_scratch
-from orchestrator.method.replan.steps import linked_subject, method_subject
 from orchestrator.program.edit import EditError, with_methods
 from orchestrator.program.shared import SHARED_ID, shares_state
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.method.effects import MethodEffects
     from orchestrator.method.ledger import MethodPasses
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan.layout import Replanned
-    from orchestrator.method.replan.steps import Subject
     from orchestrator.planner.blocks import ArenaFacts, Block, BlockPlan
     from orchestrator.program.program import Method, Program
     from orchestrator.scratch.needs import ScratchNeed
@@ -85,7 +85,7 @@ def adapt_program(
     """
     if plan is not None:
         found = [
-            _replanned(method_subject(m, schemas), m, of, program, plan)
+            _replanned(effects_of_method(m, schemas), m, of, program, plan)
             for m, of in zip(program.methods, original.methods, strict=True)
         ]
         methods = [
@@ -108,7 +108,6 @@ def adapt_linked(
     original: Program,
     program: Program,
     linked: Sequence[LinkedMethod],
-    schemas: Schemas,
     *,
     plan: Planner | None,
 ) -> Adapted:
@@ -118,7 +117,6 @@ def adapt_linked(
         original: As it was read.
         program: That they were linked from: with scratch tensors of the right size.
         linked: Its methods, in order.
-        schemas: Of the operators that have a kernel.
         plan: The planner; None keeps the offsets.
 
     Raises:
@@ -130,7 +128,7 @@ def adapt_linked(
             program=program, linked=tuple(linked), arenas=(none,) * len(linked)
         )
     found = [
-        _replanned(linked_subject(m, schemas), sized, of, program, plan)
+        _replanned(effects_of_linked(m), sized, of, program, plan)
         for m, sized, of in zip(linked, program.methods, original.methods, strict=True)
     ]
     methods = tuple(
@@ -147,16 +145,20 @@ def adapt_linked(
 
 
 def _replanned(
-    subject: Subject, method: Method, original: Method, program: Program, plan: Planner
+    effects: MethodEffects,
+    method: Method,
+    original: Method,
+    program: Program,
+    plan: Planner,
 ) -> Replanned:
     fixed = {SHARED_ID} if shares_state(program) else set[int]()
     found = replan(
-        subject,
+        effects,
         method.arena_bytes,
         file_bytes=original.arena_bytes,
         fixed=fixed,
         plan=plan,
     )
-    if problems := problems_of(subject, found.values, found.arena_bytes):
+    if problems := problems_of(effects, found.values, found.arena_bytes):
         raise PlanProofError("; ".join(problems))
     return found

@@ -16,14 +16,12 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.method.replan.graph import runs_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from orchestrator.method.replan.graph import Run
-    from orchestrator.method.replan.steps import Step, Subject
+    from orchestrator.method.effects import Effect, MethodEffects
 
 _BEFORE: Final = -1
 """Stands for what lay there before the run."""
@@ -31,7 +29,7 @@ _BEFORE: Final = -1
 _Note: TypeAlias = "Callable[[int, str, Iterable[int]], None]"
 
 _MOST_WORK: Final = 5_000_000
-"""Pieces times runs of instructions; a method with more keeps its plan."""
+"""Pieces times basic blocks; a method with more keeps its plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +67,29 @@ class Flow:
     is_clear: bool
 
 
-def flow_of(subject: Subject, memory_id: int) -> Flow:
+def flow_of(effects: MethodEffects, memory_id: int) -> Flow:
     """Groups and lifetimes of the tensors in one arena.
 
     Args:
-        subject: The method.
+        effects: Of the method.
         memory_id: Of the arena.
     """
-    return _Analysis(subject, memory_id).flow()
+    return _Analysis(effects, memory_id).flow()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BasicBlock:
+    """Moments that always follow one another.
+
+    Args:
+        first: First moment: -1 is before the run, the count of instructions after it.
+        last: Last one, inclusive.
+        next: Indices of the blocks that can follow.
+    """
+
+    first: int
+    last: int
+    next: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +102,38 @@ class _Event:
 
 
 class _Analysis:
-    def __init__(self, subject: Subject, memory_id: int) -> None:
-        self._subject = subject
+    def __init__(self, effects: MethodEffects, memory_id: int) -> None:
+        self._effects = effects
         self._places: dict[int, tuple[int, int]] = {}
-        for index, value in enumerate(subject.values):
+        for index, value in enumerate(effects.values):
             if not isinstance(value, TensorValue) or value.allocation is None:
                 continue
             if value.allocation.memory_id == memory_id and value.size_bytes:
                 begin = value.allocation.offset_bytes
                 self._places[index] = (begin, begin + value.size_bytes)
-        self._end = len(subject.steps)
+        self._end = len(effects.at)
         self._groups = _Sets(self._places)
         self._kin = _Sets(self._places)
         self._spans: dict[int, list[int]] = {}
         self._whole: set[int] = set()
-        self._written: set[int] = set(subject.replaced)
-        self._is_clear = subject.is_known
+        self._written: set[int] = set(effects.replaced)
+        # A move may put another tensor in the place of an input, between two runs.
+        self._is_clear = effects.is_known and effects.replaced.isdisjoint(
+            effects.inputs
+        )
 
     def flow(self) -> Flow:
-        runs = runs_of(self._subject.steps)
+        blocks = _basic_blocks(self._effects.at)
         events = self._events()
         pieces = self._pieces(events)
-        if len(pieces) * len(runs) > _MOST_WORK:
+        if len(pieces) * len(blocks) > _MOST_WORK:
             self._is_clear = False
         if self._is_clear:
-            states = [_states(piece, runs) for piece in pieces]
+            states = [_states(piece, blocks) for piece in pieces]
             for piece, state in zip(pieces, states, strict=True):
-                self._relate(piece, runs, state)
+                self._relate(piece, blocks, state)
             for piece, state in zip(pieces, states, strict=True):
-                self._follow(piece, runs, state)
+                self._follow(piece, blocks, state)
         touched = {event.value for event in events}
         idle = tuple(sorted(self._places.keys() - touched))
         members: dict[int, list[int]] = {}
@@ -142,11 +158,11 @@ class _Analysis:
 
     def _events(self) -> list[_Event]:
         """All that happens, in order; overlaps at one moment are noted on the way."""
-        subject, places = self._subject, self._places
+        effects, places = self._effects, self._places
         state = [
             v
             for v in places
-            if isinstance(t := subject.values[v], TensorValue) and t.is_mutable_state
+            if isinstance(t := effects.values[v], TensorValue) and t.is_mutable_state
         ]
         self._whole.update(state)
         events: list[_Event] = []
@@ -156,28 +172,29 @@ class _Analysis:
                 if value in places:
                     events.append(_Event(time, kind, value))
                     self._spans.setdefault(value, [time, time])[1] = time
-                    if kind in ("fill", "grow", "change"):
+                    if kind in ("fill", "write", "update"):
                         self._written.add(value)
 
-        note(-1, "fill", dict.fromkeys((*subject.inputs, *state)))
-        self._beside(dict.fromkeys((*subject.inputs, *state)))
-        for time, step in enumerate(subject.steps):
-            self._step(time, step, note)
-        note(self._end, "read", dict.fromkeys((*subject.outputs, *state)))
-        note(self._end, "own", subject.kept)
-        self._beside((*subject.outputs, *subject.kept, *state))
+        note(-1, "fill", dict.fromkeys((*effects.inputs, *state)))
+        self._beside(dict.fromkeys((*effects.inputs, *state)))
+        for time, effect in enumerate(effects.at):
+            self._instruction(time, effect, note)
+        note(self._end, "read", dict.fromkeys((*effects.outputs, *state)))
+        note(self._end, "own", effects.moved)
+        self._beside((*effects.outputs, *effects.moved, *state))
         return events
 
-    def _step(self, time: int, step: Step, note: _Note) -> None:
-        note(time, "read", (*step.reads, *step.changes))
-        note(time, "own", step.moved)
-        note(time, "same", step.same)
-        note(time, "change", step.changes)
-        note(time, "grow", step.grows)
-        note(time, "fill", step.fills)
-        self._beside(step.touches)
-        for value in (v for v in step.same if v in self._places):
-            for base in (v for v in step.reads if v in self._places):
+    def _instruction(self, time: int, effect: Effect, note: _Note) -> None:
+        note(time, "read", effect.reads)
+        note(time, "own", effect.moved)
+        note(time, "view", effect.views)
+        note(time, "update", (v for v in effect.updates if v in effect.reads))
+        note(time, "write", (v for v in effect.updates if v not in effect.reads))
+        fills = (*effect.fills, *effect.scratch)
+        note(time, "fill", (v for v in fills if v not in effect.views))
+        self._beside(effect.touches)
+        for value in (v for v in effect.views if v in self._places):
+            for base in (v for v in effect.reads if v in self._places):
                 self._groups.join(value, base)
                 self._kin.join(value, base)
             self._written.add(value)
@@ -205,11 +222,11 @@ class _Analysis:
     def _relate(
         self,
         piece: list[_Event],
-        runs: Sequence[Run],
+        blocks: Sequence[_BasicBlock],
         states: Mapping[int, frozenset[int]],
     ) -> None:
         """Join what reads with what wrote."""
-        for number, events in _by_run(piece, runs).items():
+        for number, events in _by_block(piece, blocks).items():
             state = states.get(number, frozenset())
             for event in events:
                 value = event.value
@@ -222,7 +239,7 @@ class _Analysis:
             self._is_clear = False
         for writer in state - {_BEFORE, value}:
             self._groups.join(value, writer)
-            tensor = self._subject.values[writer]
+            tensor = self._effects.values[writer]
             if (
                 isinstance(tensor, TensorValue)
                 and tensor.is_dynamic
@@ -234,21 +251,21 @@ class _Analysis:
     def _follow(
         self,
         piece: list[_Event],
-        runs: Sequence[Run],
+        blocks: Sequence[_BasicBlock],
         states: Mapping[int, frozenset[int]],
     ) -> None:
         """Stretch the lives of groups over the moments between write and read."""
-        by_run = _by_run(piece, runs)
-        wanted = self._wanted(by_run, runs)
-        for number, run in enumerate(runs):
+        by_block = _by_block(piece, blocks)
+        wanted = self._wanted(by_block, blocks)
+        for number, block in enumerate(blocks):
             if number not in states:
                 continue
-            want = frozenset().union(*(wanted[n] for n in run.next))
-            events = by_run.get(number, [])
+            want = frozenset().union(*(wanted[n] for n in block.next))
+            events = by_block.get(number, [])
             before: list[frozenset[int]] = [states[number]]
             for event in events:
                 before.append(_after(event, before[-1]))
-            moments = [run.first, *(e.time for e in events), run.last]
+            moments = [block.first, *(e.time for e in events), block.last]
             for at in range(len(events), -1, -1):
                 for writer in before[at] - {_BEFORE}:
                     if self._groups.of(writer) in want:
@@ -259,16 +276,16 @@ class _Analysis:
                     want = self._ahead(events[at - 1], want)
 
     def _wanted(
-        self, by_run: Mapping[int, Sequence[_Event]], runs: Sequence[Run]
+        self, by_block: Mapping[int, Sequence[_Event]], blocks: Sequence[_BasicBlock]
     ) -> list[frozenset[int]]:
-        """By run: groups whose bytes are looked at from its beginning on."""
-        wanted: list[frozenset[int]] = [frozenset()] * len(runs)
+        """By block: groups whose bytes are looked at from its beginning on."""
+        wanted: list[frozenset[int]] = [frozenset()] * len(blocks)
         changed = True
         while changed:
             changed = False
-            for number in range(len(runs) - 1, -1, -1):
-                want = frozenset().union(*(wanted[n] for n in runs[number].next))
-                for event in reversed(by_run.get(number, [])):
+            for number in range(len(blocks) - 1, -1, -1):
+                want = frozenset().union(*(wanted[n] for n in blocks[number].next))
+                for event in reversed(by_block.get(number, [])):
                     want = self._ahead(event, want)
                 if want != wanted[number]:
                     wanted[number] = want
@@ -282,17 +299,45 @@ class _Analysis:
         return want | {self._groups.of(event.value)}
 
 
-def _states(piece: list[_Event], runs: Sequence[Run]) -> dict[int, frozenset[int]]:
-    """By run that can be reached: what may have written the piece before it."""
-    by_run = _by_run(piece, runs)
+def _basic_blocks(effects: Sequence[Effect]) -> tuple[_BasicBlock, ...]:
+    """The basic blocks of a method, in order.
+
+    The first one begins before the first instruction, the last one is what comes after
+    the last.
+    """
+    count = len(effects)
+    starts = {-1, count}
+    for index, effect in enumerate(effects):
+        if effect.next != (index + 1,):
+            starts.update((index + 1, *effect.next))
+    order = sorted(starts)
+    number = {first: n for n, first in enumerate(order)}
+    blocks = []
+    for n, first in enumerate(order):
+        last = order[n + 1] - 1 if n + 1 < len(order) else count
+        if first == count:
+            following: tuple[int, ...] = ()
+        elif last == -1:
+            following = (number[0],)
+        else:
+            following = tuple(number[i] for i in effects[last].next)
+        blocks.append(_BasicBlock(first=first, last=last, next=following))
+    return tuple(blocks)
+
+
+def _states(
+    piece: list[_Event], blocks: Sequence[_BasicBlock]
+) -> dict[int, frozenset[int]]:
+    """By basic block that can be reached: what may have written the piece before it."""
+    by_block = _by_block(piece, blocks)
     states: dict[int, frozenset[int]] = {0: frozenset({_BEFORE})}
     ahead = [0]
     while ahead:
         number = ahead.pop()
         state = states[number]
-        for event in by_run.get(number, ()):
+        for event in by_block.get(number, ()):
             state = _after(event, state)
-        for following in runs[number].next:
+        for following in blocks[number].next:
             known = states.get(following)
             joined = state if known is None else known | state
             if joined != known:
@@ -304,15 +349,17 @@ def _states(piece: list[_Event], runs: Sequence[Run]) -> dict[int, frozenset[int
 def _after(event: _Event, state: frozenset[int]) -> frozenset[int]:
     """What may have written a piece after an event."""
     match event.kind:
-        case "fill" | "grow":
+        case "fill" | "write":
             return frozenset({event.value})
-        case "change":
+        case "update":
             return state | {event.value}
     return state
 
 
-def _by_run(piece: list[_Event], runs: Sequence[Run]) -> dict[int, list[_Event]]:
-    starts = [run.first for run in runs]
+def _by_block(
+    piece: list[_Event], blocks: Sequence[_BasicBlock]
+) -> dict[int, list[_Event]]:
+    starts = [block.first for block in blocks]
     found: dict[int, list[_Event]] = {}
     for event in piece:
         number = bisect_left(starts, event.time + 1) - 1

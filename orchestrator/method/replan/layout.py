@@ -12,8 +12,8 @@ from orchestrator.program.values import Allocation, TensorValue
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from orchestrator.method.effects import MethodEffects
     from orchestrator.method.replan.flow import Flow, Group
-    from orchestrator.method.replan.steps import Subject
     from orchestrator.planner.blocks import BlockPlan
     from orchestrator.program.values import Value
 
@@ -37,7 +37,7 @@ class Replanned:
 
 
 def replan(
-    subject: Subject,
+    effects: MethodEffects,
     arena_bytes: Sequence[int],
     *,
     file_bytes: Sequence[int],
@@ -47,22 +47,22 @@ def replan(
     """Lay out the arenas of a method; one that gets no smaller stays as it is.
 
     Args:
-        subject: The method, with the places that the program gives.
+        effects: Of the method, with the places that the program gives.
         arena_bytes: Size of the arenas with these places, by memory id.
         file_bytes: What the program asked for, for the record; it may lack arenas.
         fixed: Memory ids that must stay as they are.
         plan: The planner.
     """
-    values = list(subject.values)
+    values = list(effects.values)
     sizes = list(arena_bytes)
     found = []
     for memory_id in range(1, len(sizes)):
         if memory_id in fixed:
             continue
-        flow = flow_of(subject, memory_id)
+        flow = flow_of(effects, memory_id)
         if not flow.is_clear:
             continue
-        blocks = tuple(_blocks(subject, flow))
+        blocks = tuple(_blocks(effects, flow))
         planned = plan(blocks)
         name = planned.planner
         if planned.size_bytes >= sizes[memory_id]:
@@ -84,7 +84,7 @@ def replan(
     )
 
 
-def _blocks(subject: Subject, flow: Flow) -> Iterable[Block]:
+def _blocks(effects: MethodEffects, flow: Flow) -> Iterable[Block]:
     for group in flow.groups:
         alignment, pad = _alignment(group)
         yield Block(
@@ -95,8 +95,8 @@ def _blocks(subject: Subject, flow: Flow) -> Iterable[Block]:
             alignment=alignment,
         )
     # What nothing touches shares its bytes with anything: it has a moment of its own.
-    for moment, index in enumerate(flow.idle, len(subject.steps) + 1):
-        value = subject.values[index]
+    for moment, index in enumerate(flow.idle, len(effects.at) + 1):
+        value = effects.values[index]
         assert isinstance(value, TensorValue)  # noqa: S101  # has a place
         yield Block(
             name=f"value {index}",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orchestrator.method.effects import effects_of_method
 from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.layout import ALIGNMENT
 from orchestrator.method.replan.proof import PlanProofError, problems_of
-from orchestrator.method.replan.steps import method_subject
 from orchestrator.planner.blocks import aligned
 from orchestrator.program.shared import SHARED_ID, shares_state
 from orchestrator.program.values import Allocation, TensorValue
@@ -96,7 +96,7 @@ class _Mover:
         is_shared: bool,
     ) -> None:
         self._method = method
-        self._subject = method_subject(method, schemas)
+        self._effects = effects_of_method(method, schemas)
         self._is_shared = is_shared
         self._flows: dict[int, Flow] = {}
         self._taken: dict[int, int] = {}
@@ -132,7 +132,7 @@ class _Mover:
 
     def _flow(self, memory_id: int) -> Flow:
         if memory_id not in self._flows:
-            self._flows[memory_id] = flow_of(self._subject, memory_id)
+            self._flows[memory_id] = flow_of(self._effects, memory_id)
         return self._flows[memory_id]
 
     def _place(self, members: Sequence[int], memory_id: int) -> None:
@@ -160,6 +160,6 @@ class _Mover:
         if not self._taken:
             return self._method
         values, sizes = tuple(self._values), tuple(self._sizes)
-        if problems := problems_of(self._subject, values, sizes):
+        if problems := problems_of(self._effects, values, sizes):
             raise PlanProofError("; ".join(problems))
         return replace(self._method, values=values, arena_bytes=sizes)

@@ -17,7 +17,7 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from orchestrator.method.replan.steps import Step, Subject
+    from orchestrator.method.effects import Effect, MethodEffects
     from orchestrator.program.values import Value
 
 _Tag: TypeAlias = tuple[int, int]
@@ -40,19 +40,19 @@ class PlanProofError(Exception):
 
 
 def problems_of(
-    subject: Subject, values: Sequence[Value], arena_bytes: Sequence[int]
+    effects: MethodEffects, values: Sequence[Value], arena_bytes: Sequence[int]
 ) -> tuple[str, ...]:
     """What is wrong with new places of a method's tensors; nothing, if they are right.
 
     Args:
-        subject: The method with places that are right.
+        effects: Of the method with places that are right.
         values: Every slot, with the new places.
         arena_bytes: New size of each arena, by memory id.
     """
-    before, after = _Layout(subject.values), _Layout(values)
+    before, after = _Layout(effects.values), _Layout(values)
     found = [*_misplaced(before, after, arena_bytes)]
     if not found:
-        found = _Comparison(subject, before, after).problems()
+        found = _Comparison(effects, before, after).problems()
     return tuple(dict.fromkeys(found))
 
 
@@ -125,21 +125,21 @@ class _Layout:
 
 
 class _Comparison:
-    def __init__(self, subject: Subject, before: _Layout, after: _Layout) -> None:
-        self._subject = subject
+    def __init__(self, effects: MethodEffects, before: _Layout, after: _Layout) -> None:
+        self._effects = effects
         self._layouts = (before, after)
         self._planned = before.places.keys()
         self._state = [
             v
             for v in before.places
-            if isinstance(t := subject.values[v], TensorValue) and t.is_mutable_state
+            if isinstance(t := effects.values[v], TensorValue) and t.is_mutable_state
         ]
         self._found: list[str] = []
 
     def problems(self) -> list[str]:
-        steps, layouts = self._subject.steps, self._layouts
+        steps, layouts = self._effects.at, self._layouts
         starts = (layouts[0].empty(), layouts[1].empty())
-        given = self._here((*self._subject.inputs, *self._state))
+        given = self._here((*self._effects.inputs, *self._state))
         self._apart(-1, given)
         for layout, memory in zip(layouts, starts, strict=True):
             for value in given:
@@ -187,24 +187,26 @@ class _Comparison:
     def _here(self, values: Iterable[int]) -> list[int]:
         return [v for v in dict.fromkeys(values) if v in self._planned]
 
-    def _run(self, time: int, step: Step, memories: tuple[_Memory, _Memory]) -> None:
-        self._apart(time, self._here(step.touches))
-        for value in self._here((*step.reads, *step.changes)):
+    def _run(
+        self, time: int, effect: Effect, memories: tuple[_Memory, _Memory]
+    ) -> None:
+        self._apart(time, self._here(effect.touches))
+        for value in self._here(effect.reads):
             self._same(time, value, memories, own=False)
-        for value in self._here(step.moved):
+        for value in self._here(effect.moved):
             self._same(time, value, memories, own=True)
         for layout, memory in zip(self._layouts, memories, strict=True):
-            for value in self._here(step.changes):
-                layout.write(memory, value, time, over=False)
-            for value in self._here((*step.grows, *step.fills)):
-                layout.write(memory, value, time, over=True)
+            for value in self._here(effect.writes):
+                if value not in effect.views:
+                    over = value not in effect.updates or value not in effect.reads
+                    layout.write(memory, value, time, over=over)
 
     def _end(self, memories: tuple[_Memory, _Memory]) -> None:
-        subject, end = self._subject, len(self._subject.steps)
-        self._apart(end, self._here((*subject.outputs, *subject.kept, *self._state)))
-        for value in self._here((*subject.outputs, *self._state)):
+        effects, end = self._effects, len(self._effects.at)
+        self._apart(end, self._here((*effects.outputs, *effects.moved, *self._state)))
+        for value in self._here((*effects.outputs, *self._state)):
             self._same(end, value, memories, own=False)
-        for value in self._here(subject.kept):
+        for value in self._here(effects.moved):
             self._same(end, value, memories, own=True)
 
     def _same(

@@ -203,6 +203,7 @@ def test_three_words_stand_for_a_value_or_an_instruction() -> None:
         operator=OperatorName.parse("aten::add.out"),
         function="k::add",
         args=(1, 2, 3),
+        accesses=(),
         outs=(3,),
     )
     instructions = {

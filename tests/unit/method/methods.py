@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
+from orchestrator.method.access import Access, accesses, written_positions
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.values import (
     Allocation,
     Dynamism,
     IntListValue,
     IntValue,
+    TensorListValue,
     TensorValue,
 )
+from tests.unit.schemas import schemas
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedInstruction
@@ -87,15 +90,39 @@ class Builder:
         Its kernel is nobody's, unless a C++ name is given.
         """
         operator = OperatorName.parse(name)
+        outs = args[-1:] if outs is None else outs
         self.code.append(
             LinkedCall(
                 operator=operator,
                 function=function or operator.identifier,
                 args=args,
-                outs=args[-1:] if outs is None else outs,
+                accesses=self._accesses(operator, args, outs),
+                outs=outs,
                 in_place=in_place,
             )
         )
+
+    def _accesses(
+        self, operator: OperatorName, args: tuple[int, ...], outs: tuple[int, ...]
+    ) -> tuple[Access, ...]:
+        """As the schema has it, if there is one; other kernels may do anything."""
+        schema = schemas().get(operator)
+        written = written_positions(schema) if schema else ()
+        found = [Access.READS] * len(args)
+        for position, arg in enumerate(args):
+            value = self.values[arg]
+            items = value.items if isinstance(value, TensorListValue) else (arg,)
+            # A tensor may be input and output of a call.
+            is_input = position if 0 in written else arg in args[position + 1 :]
+            if not {*outs}.issuperset(items) or (schema and is_input):
+                continue
+            if schema is None:
+                found[position] = Access.UPDATES
+            elif arg in outs[len(written) :]:
+                found[position] = Access.SCRATCH
+            else:
+                found[position] = accesses(schema)[written[0]]
+        return tuple(found)
 
     def method(
         self, inputs: tuple[int, ...] = (), outputs: tuple[int, ...] = ()

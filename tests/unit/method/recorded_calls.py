@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orchestrator.catalog import read_library
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
+from orchestrator.method.access import accesses
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.values import (
     Allocation,
@@ -31,6 +32,7 @@ from orchestrator.program.values import (
     TensorListValue,
     TensorValue,
 )
+from tests.unit.schemas import schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -285,11 +287,13 @@ def method_of(calls: Iterable[Call]) -> LinkedMethod:
     for call in calls:
         first = len(slots.outs)
         args = tuple(slots.slot(argument) for argument in call.args)
+        operator = OperatorName.parse(call.operator)
         code.append(
             LinkedCall(
-                operator=OperatorName.parse(call.operator),
+                operator=operator,
                 function=kernel_names()[call.operator],
                 args=args,
+                accesses=accesses(schemas()[operator]),
                 outs=tuple(slots.outs[first:]),
             )
         )

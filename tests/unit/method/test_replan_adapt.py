@@ -12,6 +12,7 @@ import orchestrator.method.replan.adapt as adapt_module
 from orchestrator.errors import SourceSpan
 from orchestrator.memory.memory_json import memory_plan_json
 from orchestrator.memory.product import plan_memory
+from orchestrator.method.effects import effects_of_method
 from orchestrator.method.linked import LinkedMethod
 from orchestrator.method.replan import (
     Adapted,
@@ -21,7 +22,6 @@ from orchestrator.method.replan import (
     with_scratch,
 )
 from orchestrator.method.replan.proof import problems_of
-from orchestrator.method.replan.steps import method_subject
 from orchestrator.planner import plan_blocks
 from orchestrator.planner.blocks import Block, BlockPlan
 from orchestrator.program.edit import EditError
@@ -95,8 +95,8 @@ def test_no_program_of_the_corpus_gets_worse(case: str) -> None:
             assert arena.lower_bound_bytes <= arena.size_bytes
             if case in INT8:
                 assert arena.size_bytes == arena.lower_bound_bytes
-        subject = method_subject(before, schemas())
-        assert problems_of(subject, after.values, after.arena_bytes) == ()
+        effects = effects_of_method(before, schemas())
+        assert problems_of(effects, after.values, after.arena_bytes) == ()
 
 
 def test_scratch_memory_that_is_not_needed_is_not_there() -> None:
@@ -123,8 +123,8 @@ def test_scratch_memory_grows() -> None:
     kept = adapt_program(program_of(case), sized, schemas(), plan=None)
     assert kept.arenas == ((),)
     assert kept.program.methods[0].arena_bytes[1] >= 16000 + 3000 * len(needs)
-    subject = method_subject(sized.methods[0], schemas())
-    assert problems_of(subject, method.values, method.arena_bytes) == ()
+    effects = effects_of_method(sized.methods[0], schemas())
+    assert problems_of(effects, method.values, method.arena_bytes) == ()
 
 
 def test_a_tensor_of_several_dimensions_has_all_items_in_the_first() -> None:
@@ -180,9 +180,9 @@ def _linked(program: Program) -> tuple[LinkedMethod, ...]:
 def test_linked_methods_are_planned_after_the_passes() -> None:
     program = program_of("add_mul")
     linked = _linked(program)
-    kept = adapt_linked(program, program, linked, schemas(), plan=None)
+    kept = adapt_linked(program, program, linked, plan=None)
     assert kept == Adapted(program=program, linked=linked, arenas=((),))
-    found = adapt_linked(program, program, linked, schemas(), plan=plan_blocks)
+    found = adapt_linked(program, program, linked, plan=plan_blocks)
     assert found.linked is not None
     # Of four tensors of 16 bytes, one is not needed: no instruction is left.
     assert program.methods[0].arena_bytes == (0, 64)

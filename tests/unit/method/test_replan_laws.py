@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.method.effects import Effect, MethodEffects
 from orchestrator.method.replan.proof import problems_of
-from orchestrator.method.replan.steps import Step, Subject
 from orchestrator.program.values import Allocation, TensorValue
-from tests.unit.method.subjects import (
+from tests.unit.method.made_effects import (
     arena_bytes,
+    effects_of,
     offsets,
     replanned,
     run_alike,
-    subject,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @st.composite
-def subjects(draw: st.DrawFn, *, jumps: bool) -> Subject:
+def methods(draw: st.DrawFn, *, jumps: bool) -> MethodEffects:
     """A method whose instructions read what some instruction has written."""
     count = draw(st.integers(3, 8))
     places = [
@@ -39,26 +39,28 @@ def subjects(draw: st.DrawFn, *, jumps: bool) -> Subject:
     some = st.integers(0, count - 1)
     few = st.lists(some, max_size=2).map(lambda v: tuple(dict.fromkeys(v)))
     inputs = draw(few)
-    steps = []
+    code = []
     length = draw(st.integers(1, 8))
     for index in range(length):
         following: tuple[int, ...] = (index + 1,)
         if jumps and draw(st.integers(0, 3)) == 0:
             target = draw(st.integers(0, length))
             following = tuple(dict.fromkeys((index + 1, target)))
-        kind = draw(st.sampled_from(["fills", "fills", "fills", "changes", "none"]))
+        kind = draw(st.sampled_from(["fills", "fills", "fills", "both", "none"]))
         written = draw(few) if kind != "none" else ()
-        steps.append(
-            Step(
-                reads=draw(few),
+        code.append(
+            Effect(
+                reads=tuple(
+                    dict.fromkeys((*draw(few), *(written if kind == "both" else ())))
+                ),
                 fills=written if kind == "fills" else (),
-                changes=written if kind == "changes" else (),
+                updates=written if kind == "both" else (),
                 next=following,
             )
         )
-    return subject(
+    return effects_of(
         places,
-        steps,
+        code,
         inputs=inputs,
         outputs=draw(few),
         state=draw(st.sampled_from([(), (), (count - 1,)])),
@@ -74,8 +76,8 @@ def test_a_random_method_finds_the_same_bytes(jumps: bool) -> None:  # noqa: FBT
     seen: Counter[str] = Counter()
 
     @settings(max_examples=300)
-    @given(method=subjects(jumps=jumps), ways=choices)
-    def check(method: Subject, ways: list[int]) -> None:
+    @given(method=methods(jumps=jumps), ways=choices)
+    def check(method: MethodEffects, ways: list[int]) -> None:
         found = replanned(method, slack=1000)
         for arena in found.arenas:
             seen["planned"] += 1
@@ -97,12 +99,12 @@ def test_a_plan_that_breaks_a_method_is_refused() -> None:
 
     @settings(max_examples=300)
     @given(
-        method=subjects(jumps=True),
+        method=methods(jumps=True),
         ways=choices,
         victim=st.integers(0, 7),
         place=st.integers(0, 6),
     )
-    def check(method: Subject, ways: list[int], victim: int, place: int) -> None:
+    def check(method: MethodEffects, ways: list[int], victim: int, place: int) -> None:
         values: list[Value] = list(method.values)
         victim %= len(values)
         value = values[victim]
@@ -121,8 +123,8 @@ def test_a_plan_that_breaks_a_method_is_refused() -> None:
 
 def test_the_order_of_values_changes_no_size() -> None:
     @settings(max_examples=100)
-    @given(method=subjects(jumps=True), data=st.data())
-    def check(method: Subject, data: st.DataObject) -> None:
+    @given(method=methods(jumps=True), data=st.data())
+    def check(method: MethodEffects, data: st.DataObject) -> None:
         count = len(method.values)
         order = data.draw(st.permutations(range(count)))
         new = {old: at for at, old in enumerate(order)}
@@ -135,14 +137,14 @@ def test_the_order_of_values_changes_no_size() -> None:
             values=tuple(method.values[old] for old in order),
             inputs=moved(method.inputs),
             outputs=moved(method.outputs),
-            steps=tuple(
+            at=tuple(
                 replace(
                     s,
                     reads=moved(s.reads),
                     fills=moved(s.fills),
-                    changes=moved(s.changes),
+                    updates=moved(s.updates),
                 )
-                for s in method.steps
+                for s in method.at
             ),
         )
         assert replanned(other).arena_bytes == replanned(method).arena_bytes

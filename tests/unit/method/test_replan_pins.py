@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import orchestrator.method.replan.pins as pins_module
+from orchestrator.method.effects import effects_of_method
 from orchestrator.method.passes import PASSES, link_program, run_passes
 from orchestrator.method.replan import (
     PlanProofError,
@@ -17,7 +18,6 @@ from orchestrator.method.replan import (
     with_pinned,
 )
 from orchestrator.method.replan.proof import problems_of
-from orchestrator.method.replan.steps import method_subject
 from orchestrator.planner import plan_blocks
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
@@ -64,8 +64,8 @@ def _in(values: Iterable[Value], memory_id: int) -> set[int]:
 
 
 def _is_right(before: Method, after: Method) -> bool:
-    subject = method_subject(before, schemas())
-    return problems_of(subject, after.values, after.arena_bytes) == ()
+    effects = effects_of_method(before, schemas())
+    return problems_of(effects, after.values, after.arena_bytes) == ()
 
 
 def test_an_input_and_an_output_leave_their_arena() -> None:
@@ -146,7 +146,7 @@ def test_passes_leave_pinned_tensors_where_they_are(case: str) -> None:
     info = extract(program, model=case)
     (method,) = link_program(found, info, resolution_of(case), where=None)
     method = run_passes(method, PASSES, planned=False)
-    done = adapt_linked(program, found, (method,), schemas(), plan=plan_blocks)
+    done = adapt_linked(program, found, (method,), plan=plan_blocks)
     assert done.linked is not None
     (method,) = done.linked
     for index in (method.inputs[0], method.outputs[0]):
@@ -217,10 +217,10 @@ def test_a_tensor_outside_of_its_new_arena_is_noticed() -> None:
     (before,) = program.methods
     (after,) = pinned(program, pin("input 0")).methods
     short = (*after.arena_bytes[:3], after.arena_bytes[3] - 1)
-    subject = method_subject(before, schemas())
-    (problem,) = problems_of(subject, after.values, short)
+    effects = effects_of_method(before, schemas())
+    (problem,) = problems_of(effects, after.values, short)
     assert problem.endswith("ends at byte 16 of 15")
-    assert problems_of(subject, after.values, short[:3])
+    assert problems_of(effects, after.values, short[:3])
 
 
 def test_nothing_pinned_changes_nothing() -> None:

@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from orchestrator.method.effects import Effect
 from orchestrator.method.replan.proof import problems_of
-from orchestrator.method.replan.steps import Step
 from orchestrator.program.values import Allocation, TensorValue
+from tests.unit.method.made_effects import effects_of
 from tests.unit.method.methods import tensor
-from tests.unit.method.subjects import subject
 
 if TYPE_CHECKING:
-    from orchestrator.method.replan.steps import Subject
+    from orchestrator.method.effects import MethodEffects
     from orchestrator.program.values import Value
 
-CHAIN = subject(
+CHAIN = effects_of(
     [(0, 16), (16, 16), (32, 16)],
     [
-        Step(reads=(0,), fills=(1,), next=(1,)),
-        Step(reads=(0, 1), fills=(2,), next=(2,)),
+        Effect(reads=(0,), fills=(1,), next=(1,)),
+        Effect(reads=(0, 1), fills=(2,), next=(2,)),
     ],
     inputs=(0,),
     outputs=(2,),
 )
 
 
-def problems(method: Subject, *places: int, size: int = 48) -> tuple[str, ...]:
+def problems(method: MethodEffects, *places: int, size: int = 48) -> tuple[str, ...]:
     """What is wrong with new offsets."""
     values: list[Value] = []
     for value, at in zip(method.values, places, strict=True):
@@ -42,14 +42,14 @@ def test_another_order_is_right() -> None:
 
 
 def test_bytes_that_are_overwritten_too_early() -> None:
-    steps = (
-        Step(fills=(0,), next=(1,)),
-        Step(fills=(1,), next=(2,)),
-        Step(reads=(0,), next=(3,)),
+    code = (
+        Effect(fills=(0,), next=(1,)),
+        Effect(fills=(1,), next=(2,)),
+        Effect(reads=(0,), next=(3,)),
     )
-    method = subject([(0, 16), (16, 16)], steps)
+    method = effects_of([(0, 16), (16, 16)], code)
     assert problems(method, 16, 16) == ("instruction 2 finds other bytes in value 0",)
-    ends = replace(method, outputs=(0,), steps=steps[:2])
+    ends = replace(method, outputs=(0,), at=code[:2])
     assert problems(ends, 0, 0) == ("instruction 2 finds other bytes in value 0",)
 
 
@@ -59,7 +59,7 @@ def test_tensors_of_one_instruction_come_to_overlap() -> None:
         "instruction 1 touches values 0 and 1, which overlap",
         "instruction 1 finds other bytes in value 0",
     )
-    inputs = subject([(0, 16), (16, 16)], [Step(next=(1,))], inputs=(0, 1))
+    inputs = effects_of([(0, 16), (16, 16)], [Effect(next=(1,))], inputs=(0, 1))
     assert problems(inputs, 0, 0) == (
         "instruction -1 touches values 0 and 1, which overlap",
     )
@@ -81,8 +81,8 @@ def test_other_tensors_and_other_sizes() -> None:
 
 
 def test_state_stays_from_run_to_run() -> None:
-    method = subject(
-        [(0, 16), (16, 16)], [Step(fills=(1,), next=(1,))], state=[0], outputs=(1,)
+    method = effects_of(
+        [(0, 16), (16, 16)], [Effect(fills=(1,), next=(1,))], state=[0], outputs=(1,)
     )
     assert problems(method, 16, 0) == ()
     assert problems(method, 0, 0) == (
@@ -92,12 +92,12 @@ def test_state_stays_from_run_to_run() -> None:
 
 
 def test_what_is_behind_a_move_is_looked_at() -> None:
-    steps = [
-        Step(fills=(0,), next=(1,)),
-        Step(fills=(1,), next=(2,)),
-        Step(moved=(0,), changes=(2,), next=(3,)),
+    code = [
+        Effect(fills=(0,), next=(1,)),
+        Effect(fills=(1,), next=(2,)),
+        Effect(reads=(2,), updates=(2,), moved=(0,), next=(3,)),
     ]
-    method = subject([(0, 16), (16, 16), (32, 16)], steps, kept=(0,), replaced=[2])
+    method = effects_of([(0, 16), (16, 16), (32, 16)], code, moved=(0,))
     assert problems(method, 16, 0, 32) == ()
     assert problems(method, 0, 0, 32) == (
         "instruction 2 finds other bytes in value 0",
@@ -106,14 +106,14 @@ def test_what_is_behind_a_move_is_looked_at() -> None:
 
 
 def test_all_ways_of_a_loop_are_looked_at() -> None:
-    steps = [
-        Step(fills=(0,), next=(1,)),
-        Step(reads=(0,), next=(2,)),
-        Step(fills=(1,), next=(3,)),
-        Step(next=(4, 1)),
+    code = [
+        Effect(fills=(0,), next=(1,)),
+        Effect(reads=(0,), next=(2,)),
+        Effect(fills=(1,), next=(3,)),
+        Effect(next=(4, 1)),
     ]
-    method = subject([(0, 16), (16, 16)], steps)
+    method = effects_of([(0, 16), (16, 16)], code)
     assert problems(method, 0, 0) == ("instruction 1 finds other bytes in value 0",)
     # A run that never ends has no outputs.
-    endless = [Step(fills=(0,), next=(1,)), Step(next=(0,))]
-    assert problems(subject([(0, 16)], endless, outputs=(0,)), 16) == ()
+    endless = [Effect(fills=(0,), next=(1,)), Effect(next=(0,))]
+    assert problems(effects_of([(0, 16)], endless, outputs=(0,)), 16) == ()

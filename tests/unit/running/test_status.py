@@ -117,7 +117,11 @@ def test_every_instruction_has_a_sentence(case: str) -> None:
 def test_an_instruction_of_a_prelinked_model_is_one_of_its_own() -> None:
     """Passes take instructions out, so that the program's indices do not hold."""
     call = LinkedCall(
-        operator=ADD_MUL.operators[-1], function="f", args=(0,), outs=(0,)
+        operator=ADD_MUL.operators[-1],
+        function="f",
+        args=(0,),
+        accesses=(),
+        outs=(0,),
     )
     linked = LinkedMethod(
         model="sums",

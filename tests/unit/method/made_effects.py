@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.method.effects import Effect, MethodEffects
 from orchestrator.method.replan.layout import Replanned, replan
-from orchestrator.method.replan.steps import Step, Subject
 from orchestrator.planner import plan_blocks
 from orchestrator.program.values import TensorValue
 from tests.unit.method.methods import tensor
@@ -16,29 +16,27 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 
-def subject(
+def effects_of(
     places: Iterable[tuple[int, int]],
-    steps: Iterable[Step],
+    instructions: Iterable[Effect],
     *,
     inputs: tuple[int, ...] = (),
     outputs: tuple[int, ...] = (),
-    kept: tuple[int, ...] = (),
-    replaced: Collection[int] = (),
+    moved: tuple[int, ...] = (),
     state: Collection[int] = (),
     dynamic: Collection[int] = (),
     is_known: bool = True,
-) -> Subject:
+) -> MethodEffects:
     """A method; each tensor is (offset, bytes) in arena 1."""
-    return Subject(
+    return MethodEffects(
         values=tuple(
             tensor((size,), at, state=n in state, dynamic=n in dynamic)
             for n, (at, size) in enumerate(places)
         ),
-        steps=tuple(steps),
+        at=tuple(instructions),
         inputs=inputs,
         outputs=outputs,
-        kept=kept,
-        replaced=frozenset(replaced),
+        moved=moved,
         is_known=is_known,
     )
 
@@ -53,7 +51,7 @@ def arena_bytes(values: Iterable[Value]) -> tuple[int, int]:
     return 0, max(ends, default=0)
 
 
-def replanned(method: Subject, *, slack: int = 0) -> Replanned:
+def replanned(method: MethodEffects, *, slack: int = 0) -> Replanned:
     """The method replanned; its arena has so many bytes more than it needs."""
     _, size = arena_bytes(method.values)
     sizes = (0, size + slack)
@@ -75,7 +73,7 @@ class Machine:
     It knows nothing of pieces or groups: it is what they are measured by.
     """
 
-    def __init__(self, method: Subject, values: Sequence[Value]) -> None:
+    def __init__(self, method: MethodEffects, values: Sequence[Value]) -> None:
         self._method = method
         self._places = offsets(values)
         self._values = method.values
@@ -113,15 +111,17 @@ class Machine:
             for byte in range(self._size(value))
         ]
 
-    def step(self, moment: int, step: Step) -> list[tuple[int, ...] | None]:
+    def step(self, moment: int, effect: Effect) -> list[tuple[int, ...] | None]:
         """Run an instruction; what it looked at."""
-        found = self.read((*step.reads, *step.changes))
-        self.write(moment, step.changes)
-        self.write(moment, (*step.grows, *step.fills))
+        found = self.read(effect.reads)
+        self.write(moment, effect.updates)
+        self.write(moment, (*effect.fills, *effect.scratch))
         return found
 
 
-def run_alike(method: Subject, values: Sequence[Value], choices: Sequence[int]) -> None:
+def run_alike(
+    method: MethodEffects, values: Sequence[Value], choices: Sequence[int]
+) -> None:
     """Run a method with both plans along one way; what is read must be the same."""
     one, other = Machine(method, method.values), Machine(method, values)
     state = [
@@ -137,13 +137,13 @@ def run_alike(method: Subject, values: Sequence[Value], choices: Sequence[int]) 
             machine.write(-2 - run, method.inputs)
         at, moment = 0, 1000 * run
         ways = iter(choices)
-        while at < len(method.steps) and moment < 1000 * run + 40:
-            step = method.steps[at]
-            _same(one.step(moment, step), other.step(moment, step))
-            following = step.next
+        while at < len(method.at) and moment < 1000 * run + 40:
+            effect = method.at[at]
+            _same(one.step(moment, effect), other.step(moment, effect))
+            following = effect.next
             at = following[next(ways, 0) % len(following)]
             moment += 1
-        if at < len(method.steps):
+        if at < len(method.at):
             return
         ends = (*method.outputs, *state)
         _same(one.read(ends), other.read(ends))

@@ -1,0 +1,264 @@
+"""What instructions read, write, fill and show again, and what can come after them.
+
+The one answer that passes, the planner, lower bounds, checks and proofs go by, for
+methods of programs and for linked ones. `tests/integration/test_effects.py` holds it
+against what kernels touch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.access import Access, accesses
+from orchestrator.method.linked import LinkedCall
+from orchestrator.program.interface import TENSOR_LISTS
+from orchestrator.program.program import (
+    DelegateCall,
+    FreeCall,
+    JumpFalseCall,
+    KernelCall,
+    MoveCall,
+)
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.program.program import Instruction, Method
+    from orchestrator.program.values import Value
+
+_VIEW: Final = "executorch_prim::et_view.default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What an instruction does with memory. All numbers are value indices of tensors.
+
+    Args:
+        reads: Tensors whose items it looks at.
+        fills: Tensors of which it writes every item, whatever they held; of those
+            that change their sizes, every item they then have.
+        updates: Tensors of which it writes items and leaves others as they were. What
+            it looks at as well is in `reads`, too.
+        scratch: Memory for the call alone: nothing is looked for there, and what it
+            holds afterwards means nothing.
+        views: Those of `fills` that lie where the tensor they show does. They have
+            its items; no byte changes.
+        moved: Tensors that a move may have put in the place of one that it reads.
+        replaces: Of a move: the tensor that gets the memory of another one.
+        next: Indices of the instructions that can come after it; their count is the
+            end of the run.
+    """
+
+    reads: tuple[int, ...] = ()
+    fills: tuple[int, ...] = ()
+    updates: tuple[int, ...] = ()
+    scratch: tuple[int, ...] = ()
+    views: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
+    replaces: tuple[int, ...] = ()
+    next: tuple[int, ...]
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """Every tensor that may be written, each once."""
+        return tuple(dict.fromkeys((*self.fills, *self.updates, *self.scratch)))
+
+    @property
+    def touches(self) -> tuple[int, ...]:
+        """Every tensor, each once."""
+        return tuple(dict.fromkeys((*self.reads, *self.writes, *self.moved)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodEffects:
+    """A method as its memory sees it.
+
+    Args:
+        values: Every slot.
+        at: Effects of the instructions, in order.
+        inputs: Tensors that are written before a run.
+        outputs: Tensors that are read after it.
+        moved: Tensors that a move may have put in the place of an output.
+        is_known: Whether it is certain what every instruction writes, and where.
+    """
+
+    values: tuple[Value, ...]
+    at: tuple[Effect, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    moved: tuple[int, ...]
+    is_known: bool
+
+    @property
+    def replaced(self) -> frozenset[int]:
+        """Tensors that moves replace."""
+        return frozenset(v for effect in self.at for v in effect.replaces)
+
+
+def effects_of_method(
+    method: Method, schemas: Mapping[OperatorName, OpSchema]
+) -> MethodEffects:
+    """The effects of a program's method.
+
+    Args:
+        method: The method.
+        schemas: Of the operators that have a kernel. A call of another one is taken
+            to write what comes right before its results, if that is the same.
+    """
+    maker = _Maker(method.values, method.instructions)
+    for instruction in method.instructions:
+        match instruction:
+            case KernelCall(operator=operator, args=args):
+                name = method.operators[operator]
+                schema = schemas.get(name)
+                if schema is None or len(args) < len(schema.arguments):
+                    maker.unknown_call(args)
+                else:
+                    maker.call(name, args, accesses(schema))
+            case DelegateCall(args=args, scratch_count=count):
+                # Which it reads and which it writes, no program says.
+                both = (Access.UPDATES,) * (len(args) - count)
+                maker.add(args, (*both, *(Access.SCRATCH,) * count))
+            case FreeCall():
+                maker.add((), ())
+            case _:
+                maker.control(instruction)
+    return maker.effects(method.inputs, method.outputs)
+
+
+def effects_of_linked(method: LinkedMethod) -> MethodEffects:
+    """The effects of a linked method."""
+    maker = _Maker(method.values, method.instructions)
+    for instruction in method.instructions:
+        match instruction:
+            case LinkedCall(operator=name, args=args, accesses=how):
+                maker.call(name, args, how)
+            case _:
+                maker.control(instruction)
+    return maker.effects(method.inputs, method.outputs)
+
+
+class _Maker:
+    """Makes the effects of a method, one instruction after the other."""
+
+    def __init__(
+        self,
+        values: tuple[Value, ...],
+        instructions: Sequence[Instruction | LinkedInstruction],
+    ) -> None:
+        self._values = values
+        self._sources = _sources(instructions)
+        self._at: list[Effect] = []
+        self._is_known = True
+
+    def effects(self, inputs: Iterable[int], outputs: Iterable[int]) -> MethodEffects:
+        results = self._tensors(outputs)
+        # A write to a value that a move replaces goes where the move decides.
+        decided = any(index in self._sources for e in self._at for index in e.writes)
+        return MethodEffects(
+            values=self._values,
+            at=tuple(self._at),
+            inputs=self._tensors(inputs),
+            outputs=results,
+            moved=self._behind(results),
+            is_known=self._is_known and not decided,
+        )
+
+    def call(
+        self, name: OperatorName, args: tuple[int, ...], how: Sequence[Access]
+    ) -> None:
+        shows = str(name) == _VIEW and self._is_at(args[0], args[-1])
+        self.add(args, how, views=args[-1:] if shows else ())
+
+    def unknown_call(self, args: tuple[int, ...]) -> None:
+        """A call without a schema: outputs come right before what it returns."""
+        self._is_known = False
+        results = self._tensors(args[-1:]) or args[-1:]
+        first = len(args) - 1 - len(results)
+        count = len(results) if args[max(first, 0) : -1] == results else 0
+        reads = (Access.READS,) * (len(args) - 1 - count)
+        self.add(args, (*reads, *(Access.FILLS,) * (count + 1)))
+
+    def control(self, instruction: MoveCall | JumpFalseCall) -> None:
+        if isinstance(instruction, MoveCall):
+            # Memory stays as it is; reads of the target look behind the move.
+            target = (instruction.target,)
+            self.add((instruction.source,), (Access.READS,), replaces=target)
+        else:
+            jump = (instruction.destination,)
+            self.add((instruction.condition,), (Access.READS,), jump=jump)
+
+    def add(
+        self,
+        args: tuple[int, ...],
+        how: Sequence[Access],
+        *,
+        views: tuple[int, ...] = (),
+        replaces: tuple[int, ...] = (),
+        jump: tuple[int, ...] = (),
+    ) -> None:
+        def used(*wanted: Access) -> tuple[int, ...]:
+            pairs = zip(args, how, strict=False)
+            return self._tensors(index for index, access in pairs if access in wanted)
+
+        reads = used(Access.READS, Access.UPDATES)
+        self._at.append(
+            Effect(
+                reads=reads,
+                fills=used(Access.FILLS),
+                updates=used(Access.WRITES, Access.UPDATES),
+                scratch=used(Access.SCRATCH),
+                views=views,
+                moved=self._behind(reads),
+                replaces=self._tensors(replaces),
+                next=tuple(dict.fromkeys((len(self._at) + 1, *jump))),
+            )
+        )
+
+    def _is_at(self, base: int, view: int) -> bool:
+        """Whether a view lies where its base does, which no move replaces."""
+        one, other = self._values[base], self._values[view]
+        return (
+            isinstance(one, TensorValue)
+            and isinstance(other, TensorValue)
+            and one.allocation is not None
+            and one.allocation == other.allocation
+            and base not in self._sources
+        )
+
+    def _tensors(self, indices: Iterable[int]) -> tuple[int, ...]:
+        """Tensors among values and in lists, each once."""
+        found: dict[int, None] = {}
+        for index in indices:
+            value = self._values[index]
+            items = value.items if isinstance(value, TENSOR_LISTS) else (index,)
+            for item in items:
+                if item >= 0 and isinstance(self._values[item], TensorValue):
+                    found[item] = None
+        return tuple(found)
+
+    def _behind(self, indices: Iterable[int]) -> tuple[int, ...]:
+        found = (s for i in indices for s in sorted(self._sources.get(i, ())))
+        return tuple(dict.fromkeys(found))
+
+
+def _sources(
+    instructions: Sequence[Instruction | LinkedInstruction],
+) -> dict[int, set[int]]:
+    """By value that is moved to: all that may have come there."""
+    found: dict[int, set[int]] = {}
+    for move in instructions:
+        if isinstance(move, MoveCall):
+            found.setdefault(move.target, set()).add(move.source)
+    grown = True
+    while grown:
+        grown = False
+        for sources in found.values():
+            count = len(sources)
+            sources.update({s for x in sources for s in found.get(x, ())})
+            grown = grown or len(sources) > count
+    return found
