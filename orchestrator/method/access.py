@@ -1,4 +1,4 @@
-"""How a kernel uses each of its arguments, by the op schema alone."""
+"""How a kernel uses each of its arguments, from the op schema alone."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class Access(StrEnum):
-    """What a kernel does with an argument; of a list of tensors, with each of them.
+    """What a kernel does with an argument, or with each tensor of a list.
 
-    `WRITES` is also the answer for outputs of operators that are not ours to know:
-    their kernels do not look at them, but may leave items as they were.
+    Outputs of unknown operators count as `WRITES`: by the meaning of an out variant its
+    kernel does not read them, but nothing guarantees that it writes every item.
     """
 
     READS = "reads"
-    FILLS = "fills"  # writes every item, whatever it was
-    WRITES = "writes"  # writes items and leaves others as they were
-    UPDATES = "updates"  # reads, writes items and leaves others as they were
-    SCRATCH = "scratch"  # holds nothing before the call and nothing after it
+    FILLS = "fills"  # writes every item without reading any
+    WRITES = "writes"  # writes some items and leaves the others
+    UPDATES = "updates"  # reads, and writes some items
+    SCRATCH = "scratch"  # undefined before the call and after it
 
 
 _FILL_OUTPUTS: Final = frozenset(
@@ -35,13 +35,13 @@ _EXCEPTIONS: Final = {
     "aten::copy_": Access.FILLS,
     "executorch_prim::et_copy_index.tensor": Access.WRITES,  # one row
 }
-"""Operators that use a positional out argument otherwise than by reading it, too."""
+"""Operators that do not read the positional argument they write."""
 
 
 def written_positions(schema: OpSchema) -> tuple[int, ...]:
-    """Positions of the arguments that a call writes; without any, of its result.
+    """Positions of the out arguments; of the result if there are none.
 
-    Out arguments follow once more as the result, which kernels do not see.
+    An instruction repeats its out arguments as results, which kernels do not take.
     """
     outs = tuple(n for n, a in enumerate(schema.arguments) if a.is_out)
     return outs or ((len(schema.arguments),) if schema.result else ())
@@ -49,7 +49,7 @@ def written_positions(schema: OpSchema) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1024)
 def accesses(schema: OpSchema) -> tuple[Access, ...]:
-    """How a call uses its arguments, in order; and its result if it has no out ones."""
+    """How a call uses its arguments, and its result if it has no out arguments."""
     written = written_positions(schema)
     found = [
         Access.SCRATCH if is_scratch(argument) else Access.READS

@@ -1,8 +1,8 @@
-"""What instructions read, write, fill and show again, and what can come after them.
+"""What each instruction reads, writes, fills and aliases, and what can run after it.
 
-The one answer that passes, the planner, lower bounds, checks and proofs go by, for
-methods of programs and for linked ones. `tests/integration/test_effects.py` holds it
-against what kernels touch.
+Passes, the planner, lower bounds and both proofs take their answers from here, for
+methods of programs and for linked methods. `tests/integration/test_effects.py` compares
+the answers with what kernels touch.
 """
 
 from __future__ import annotations
@@ -35,22 +35,20 @@ _VIEW: Final = "executorch_prim::et_view.default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What an instruction does with memory. All numbers are value indices of tensors.
+    """What an instruction does with tensors, which are given by value index.
 
     Args:
-        reads: Tensors whose items it looks at.
-        fills: Tensors of which it writes every item, whatever they held; of those
-            that change their sizes, every item they then have.
-        updates: Tensors of which it writes items and leaves others as they were. What
-            it looks at as well is in `reads`, too.
-        scratch: Memory for the call alone: nothing is looked for there, and what it
-            holds afterwards means nothing.
-        views: Those of `fills` that lie where the tensor they show does. They have
-            its items; no byte changes.
-        moved: Tensors that a move may have put in the place of one that it reads.
-        replaces: Of a move: the tensor that gets the memory of another one.
-        next: Indices of the instructions that can come after it; their count is the
-            end of the run.
+        reads: Tensors whose items it reads.
+        fills: Tensors of which it writes every item; of a dynamic tensor, every item
+            of its new size.
+        updates: Tensors of which it may leave some items as they were. Those that it
+            reads as well are in `reads`, too.
+        scratch: Tensors whose contents are undefined before and after.
+        views: Those of `fills` that lie where their base lies: no byte changes.
+        moved: Tensors that an earlier move may have put in the place of one it reads.
+        replaces: The target of a move, which gets the memory of the source.
+        next: Indices of the instructions that can run next; the number of instructions
+            stands for the end of the run.
     """
 
     reads: tuple[int, ...] = ()
@@ -64,26 +62,26 @@ class Effect:
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """Every tensor that may be written, each once."""
+        """Every tensor that it may write, each once."""
         return tuple(dict.fromkeys((*self.fills, *self.updates, *self.scratch)))
 
     @property
     def touches(self) -> tuple[int, ...]:
-        """Every tensor, each once."""
+        """Every tensor that it reads or may write, each once."""
         return tuple(dict.fromkeys((*self.reads, *self.writes, *self.moved)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodEffects:
-    """A method as its memory sees it.
+    """The effects of a method's instructions, inputs and outputs.
 
     Args:
-        values: Every slot.
-        at: Effects of the instructions, in order.
-        inputs: Tensors that are written before a run.
-        outputs: Tensors that are read after it.
+        values: Of the method.
+        at: By instruction.
+        inputs: Tensors that the caller writes before a run.
+        outputs: Tensors that the caller reads after it.
         moved: Tensors that a move may have put in the place of an output.
-        is_known: Whether it is certain what every instruction writes, and where.
+        is_known: Every call has a schema, and no call writes where a move decides.
     """
 
     values: tuple[Value, ...]
@@ -95,7 +93,7 @@ class MethodEffects:
 
     @property
     def replaced(self) -> frozenset[int]:
-        """Tensors that moves replace."""
+        """Targets of moves."""
         return frozenset(v for effect in self.at for v in effect.replaces)
 
 
@@ -106,8 +104,8 @@ def effects_of_method(
 
     Args:
         method: The method.
-        schemas: Of the operators that have a kernel. A call of another one is taken
-            to write what comes right before its results, if that is the same.
+        schemas: Of the operators that have a kernel. Calls of others are assumed to
+            write their results, and the arguments before them if those are the same.
     """
     maker = _Maker(method.values, method.instructions)
     for instruction in method.instructions:
@@ -120,7 +118,7 @@ def effects_of_method(
                 else:
                     maker.call(name, args, accesses(schema))
             case DelegateCall(args=args, scratch_count=count):
-                # Which it reads and which it writes, no program says.
+                # A program does not say which it reads and which it writes.
                 both = (Access.UPDATES,) * (len(args) - count)
                 maker.add(args, (*both, *(Access.SCRATCH,) * count))
             case FreeCall():
@@ -143,7 +141,7 @@ def effects_of_linked(method: LinkedMethod) -> MethodEffects:
 
 
 class _Maker:
-    """Makes the effects of a method, one instruction after the other."""
+    """Builds the effects of a method, instruction by instruction."""
 
     def __init__(
         self,
@@ -157,7 +155,7 @@ class _Maker:
 
     def effects(self, inputs: Iterable[int], outputs: Iterable[int]) -> MethodEffects:
         results = self._tensors(outputs)
-        # A write to a value that a move replaces goes where the move decides.
+        # A write to the target of a move goes to memory that the move chooses.
         decided = any(index in self._sources for e in self._at for index in e.writes)
         return MethodEffects(
             values=self._values,
@@ -175,7 +173,7 @@ class _Maker:
         self.add(args, how, views=args[-1:] if shows else ())
 
     def unknown_call(self, args: tuple[int, ...]) -> None:
-        """A call without a schema: outputs come right before what it returns."""
+        """A call without schema; an out variant repeats its outputs as results."""
         self._is_known = False
         results = self._tensors(args[-1:]) or args[-1:]
         first = len(args) - 1 - len(results)
@@ -185,7 +183,7 @@ class _Maker:
 
     def control(self, instruction: MoveCall | JumpFalseCall) -> None:
         if isinstance(instruction, MoveCall):
-            # Memory stays as it is; reads of the target look behind the move.
+            # No byte moves: whoever reads the target reads the source (`moved`).
             target = (instruction.target,)
             self.add((instruction.source,), (Access.READS,), replaces=target)
         else:
@@ -220,7 +218,7 @@ class _Maker:
         )
 
     def _is_at(self, base: int, view: int) -> bool:
-        """Whether a view lies where its base does, which no move replaces."""
+        """Whether a view lies where its base does, and no move replaces the base."""
         one, other = self._values[base], self._values[view]
         return (
             isinstance(one, TensorValue)
@@ -249,7 +247,7 @@ class _Maker:
 def _sources(
     instructions: Sequence[Instruction | LinkedInstruction],
 ) -> dict[int, set[int]]:
-    """By value that is moved to: all that may have come there."""
+    """By target of a move: every value that may have been moved there."""
     found: dict[int, set[int]] = {}
     for move in instructions:
         if isinstance(move, MoveCall):

@@ -1,18 +1,18 @@
-"""Arenas in which a method expects to find what an earlier call left."""
+"""Arenas whose contents a method needs from one call to the next."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.method.effects import effects_of_method
+from orchestrator.method.passes.spans import place_of
 from orchestrator.program.program import DelegateCall
-from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from orchestrator.method.passes.spans import Place
     from orchestrator.program.program import Method
 
 
@@ -25,16 +25,15 @@ def kept_arenas(method: Method) -> frozenset[int]:
     not under another index, is scratch memory of that call.
     """
     places = {
-        index: _Bytes(
-            memory_id=value.allocation.memory_id,
-            begin=value.allocation.offset_bytes,
-            end=value.allocation.offset_bytes + value.size_bytes,
-            is_state=value.is_mutable_state,
-        )
+        index: place
         for index, value in enumerate(method.values)
-        if isinstance(value, TensorValue) and value.allocation and value.size_bytes
+        if (place := place_of(value, index)) and place.space[0] == "arena"
     }
-    kept = {p.memory_id for p in places.values() if p.is_state}
+    kept = {
+        place.space[1]
+        for index, place in places.items()
+        if getattr(method.values[index], "is_mutable_state", False)
+    }
     effects = effects_of_method(method, {})
     uses = Counter(i for e in effects.at for i in {*e.touches, *e.replaces})
     uses.update(dict.fromkeys(effects.outputs, 2))  # no scratch
@@ -44,7 +43,7 @@ def kept_arenas(method: Method) -> frozenset[int]:
         for i in (*effect.writes, *effect.replaces)
         if i in places
     }
-    written: list[_Bytes] = []
+    written: list[Place] = []
 
     def write(indices: Iterable[int]) -> None:
         written.extend(places[i] for i in indices if i in places)
@@ -52,10 +51,10 @@ def kept_arenas(method: Method) -> frozenset[int]:
     def read(indices: Iterable[int]) -> None:
         for index in indices:
             place = places.get(index)
-            if place is None or any(map(place.is_within, written)):
+            if place is None or any(w.holds(place) for w in written):
                 continue
             if uses[index] > 1 or place in ever_written:
-                kept.add(place.memory_id)
+                kept.add(place.space[1])
 
     write(effects.inputs)
     for instruction, effect in zip(method.instructions, effects.at, strict=True):
@@ -65,20 +64,3 @@ def kept_arenas(method: Method) -> frozenset[int]:
         write((*effect.writes, *effect.replaces))
     read(effects.outputs)
     return frozenset(kept)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bytes:
-    """Bytes of an arena that a planned tensor has."""
-
-    memory_id: int
-    begin: int
-    end: int
-    is_state: bool
-
-    def is_within(self, other: _Bytes) -> bool:
-        return (
-            self.memory_id == other.memory_id
-            and other.begin <= self.begin
-            and self.end <= other.end
-        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.method.access import Access, accesses, written_positions
 from orchestrator.method.linked import Linkage, LinkedCall, LinkedMethod
+from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import (
     DelegateCall,
     FreeCall,
@@ -14,11 +15,7 @@ from orchestrator.program.program import (
     KernelCall,
     MoveCall,
 )
-from orchestrator.program.values import (
-    OptionalTensorListValue,
-    TensorListValue,
-    TensorValue,
-)
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
     from orchestrator.selection.op_info import OpInfo
     from orchestrator.selection.resolution import Resolution
-
-_LISTS = (TensorListValue, OptionalTensorListValue)
 
 
 def link_program(
@@ -48,14 +43,14 @@ def link_program(
         program: The program.
         info: Its calls.
         resolution: Which kernel serves which call.
-        where: The profile line that asks for it.
+        where: The profile line that requires it.
 
     Returns:
         In the program's order. Calls find the kernels that the device's loader would
         find.
 
     Raises:
-        ModelError: Something the device's loader would refuse (`cannot-prelink`).
+        ModelError: The device's loader would reject the program (`cannot-prelink`).
     """
     linkage = try_link(program, info, resolution)
     if linkage.problems:
@@ -189,7 +184,7 @@ def _items(values: tuple[Value, ...], indices: Iterable[int]) -> Iterable[int]:
     """The values, and for a list those in it: the list itself stays."""
     for index in indices:
         value = values[index]
-        if isinstance(value, _LISTS):
+        if isinstance(value, TENSOR_LISTS):
             yield from (item for item in value.items if item >= 0)
         else:
             yield index
@@ -197,7 +192,7 @@ def _items(values: tuple[Value, ...], indices: Iterable[int]) -> Iterable[int]:
 
 def _may_move(source: Value, target: Value) -> bool:
     """Whether the device's loader accepts a move: what is found for calls stays."""
-    if type(source) is not type(target) or isinstance(source, _LISTS):
+    if type(source) is not type(target) or isinstance(source, TENSOR_LISTS):
         return False
     if not isinstance(source, TensorValue) or not isinstance(target, TensorValue):
         return True

@@ -27,7 +27,7 @@ class LinkedCall:
         function: Qualified C++ name of the kernel.
         args: Value indices, as the kernel counts them.
         accesses: How the kernel uses each of them.
-        outs: Values that it writes: arguments, and the items of lists; scratch last.
+        outs: Values that it writes, with items of lists; scratch comes last.
         in_place: Positions of arguments that may be the same memory as the output, if
             they have its dtype, sizes and dim order.
     """
@@ -57,7 +57,7 @@ class LinkedMethod:
         data: By value index: bytes of constant tensors, and those that tensors of
             mutable state begin with.
         origins: By instruction: index of the program's instruction it comes from.
-        passes: What became of each pass; says nothing of what the method computes.
+        passes: The ledger of passes; no part of what the method computes.
     """
 
     model: str

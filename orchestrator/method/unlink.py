@@ -69,7 +69,7 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
         read_program(data, file=""),
         external=tuple(e for e in program.external if e.name in names),
     )
-    # Texts tell 0.0 from -0.0, and find NaN equal.
+    # As text, 0.0 differs from -0.0, and NaN equals NaN.
     if repr(found.methods) != repr(methods) or any(
         not _has_data(found, method, of)
         for method, of in zip(found.methods, linked, strict=True)
@@ -94,7 +94,7 @@ def _unused_state(method: Method, linked: LinkedMethod) -> Iterator[TensorValue]
 
 
 def _has_data(program: Program, method: Method, linked: LinkedMethod) -> bool:
-    """Whether constants and state begin with the bytes they have to."""
+    """Whether constants and initial state have the bytes of the linked method."""
     values = (method.values[index] for index, _ in linked.data)
     return all(
         isinstance(value, TensorValue) and program.data_bytes(value) == data

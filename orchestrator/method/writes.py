@@ -1,6 +1,6 @@
-"""Check that no kernel call writes where it must not: into a constant.
+"""Check that no kernel call writes into a constant.
 
-The device refuses such programs at load; a profile that builds must not get there.
+The device rejects such programs at load; the build finds them first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check_writes(
     resolution: Resolution,
     spans: Mapping[str, SourceSpan],
 ) -> None:
-    """Refuse programs that write into constants.
+    """Reject programs that write into constants.
 
     A value that a move replaces counts as one: it may come to share the memory of a
     constant. The rule is that of runtime/src/find_kernel.cpp.

@@ -73,18 +73,18 @@ class Arguments:
         return value.value
 
     def number(self, position: int) -> int:
-        """An argument that is an integer nobody writes."""
+        """An argument that is an integer that no call writes."""
         return self._number_at(self.index(position))
 
     def numbers(self, position: int) -> tuple[int, ...]:
-        """An argument that is a list of integers nobody writes."""
+        """An argument that is a list of integers that no call writes."""
         value = self._values[self.index(position)]
         if not isinstance(value, IntListValue):
             raise UnknownCallError
         return tuple(map(self._number_at, value.items))
 
     def number_or(self, position: int, default: int) -> int:
-        """An integer nobody writes, or what stands for None."""
+        """An integer that no call writes, or the default for None."""
         index = self.index(position)
         if isinstance(self._values[index], NoneValue):
             need(index not in self._written)

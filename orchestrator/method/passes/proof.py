@@ -2,10 +2,14 @@
 
 The method before and the method after run side by side; jumps go the same way in both
 as long as what they look at is the same. For every instruction the proof keeps which
-byte of the memory after holds what which byte of the memory before holds, on whatever
-way the run came there. A change is proved if every kernel then reads the same bytes,
-and every output has the same bytes in the end. What one run leaves to the next, state
-for instance, has to be the same as well wherever a run can stop.
+byte of the memory after equals which byte of the memory before, on every path that
+leads there. A change is proved if every kernel then reads the same bytes, and every
+output has the same bytes in the end. What one run leaves to the next, state for
+instance, must be the same as well wherever a run can stop.
+
+`replan/proof.py` proves something else: there, bytes that no instruction of the run has
+written may differ, and every tensor may move. Here nothing may differ that a kernel
+could read, and calls may be gone.
 """
 
 from __future__ import annotations
@@ -130,7 +134,7 @@ class _Proof:
             kept = left
 
     def _may_change(self) -> bool:
-        """Whether nobody else has a say in where the changed tensors lie."""
+        """Whether nothing else decides where the changed tensors lie."""
         written = {
             out
             for index, effect in enumerate(self._effects.at)

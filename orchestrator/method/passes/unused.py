@@ -1,4 +1,4 @@
-"""Calls that write what nobody reads."""
+"""Calls whose outputs are never read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _OURS: Final = ("orch::cortex_m::", "orch::portable::", "orch::quantized::")
 """Kernels of these libraries keep no state and write nothing but their outputs.
 
-What a kernel of somebody else's does besides is not known: it may talk to hardware.
+A kernel of another library may have side effects, such as access to hardware.
 """
 STAY: Final = frozenset(
     {
@@ -32,21 +32,21 @@ STAY: Final = frozenset(
         "orch::quantized::choose_qparams_per_token_asymmetric_out",
     }
 )
-"""Kernels of ours that fail where items are not as they must be.
+"""Kernels of these libraries that fail for some items.
 
-A run that fails for that has to go on failing.
+A run that fails must go on failing.
 """
 
 
 def may_be_unused(call: LinkedCall) -> bool:
-    """Whether nothing but its outputs tells if a call was made."""
+    """Whether a call has no effect but its outputs."""
     return moves_items(call.operator) or _is_pure(call)
 
 
 def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
-    """Leave out calls whose outputs nobody looks at.
+    """Leave out calls whose outputs are never read.
 
-    Only those that cannot fail for what tensors hold, or numbers that a run computes.
+    Only calls that cannot fail, whatever items and computed numbers they get.
     """
     effects, written = Effects(method), method.written
     dropped: set[int] = set()

@@ -99,8 +99,8 @@ def views_of(
         converts: Whether items may become another dtype on their way.
 
     Returns:
-        None for calls that compute, and where it is not certain that the kernel
-        accepts them: whatever depends on sizes or numbers that a run can change.
+        None for calls that compute, and for calls that the kernel might reject as
+        they depend on sizes or numbers that can change from run to run.
     """
     find = _FINDERS.get(str(call.operator))
     if find is None:
@@ -123,7 +123,7 @@ def views_of(
 
 
 def moving_operators() -> frozenset[str]:
-    """Operators whose calls are views, if enough is known of them."""
+    """Operators whose calls are views, given constant sizes and numbers."""
     return frozenset(_FINDERS)
 
 

@@ -39,8 +39,8 @@ class Adapted:
         arenas: By method, of each arena that could be planned.
         passed: Methods of a model that is loaded, where passes changed it: what
             `program` was written from, without data.
-        kept: By method, memory ids of the arenas that it keeps something in, if that
-            was found out before passes; None: `program` tells.
+        kept: By method, memory ids of the arenas that it keeps something in, as
+            determined before passes; None: as determined from `program`.
         ledger: What passes did.
     """
 
@@ -53,7 +53,7 @@ class Adapted:
 
 
 def with_scratch(program: Program, needs: Iterable[ScratchNeed]) -> Program:
-    """The program's facts with scratch tensors as large as they have to be.
+    """The program's facts with scratch tensors of the sizes that calls need.
 
     Its bytes stay those of the file.
     """
@@ -93,7 +93,7 @@ def adapt_program(
             for m, r in zip(program.methods, found, strict=True)
         ]
         arenas = tuple(r.arenas for r in found)
-        # Files that no exporter writes may refuse; they can keep their offsets.
+        # Unusual files cannot be edited in place; they keep their offsets.
         try:
             return Adapted(program=with_methods(original, methods), arenas=arenas)
         except EditError:

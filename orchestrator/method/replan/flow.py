@@ -2,9 +2,8 @@
 
 The bytes of an arena are cut where tensors begin or end. Each piece is followed along
 all ways a run can take: what may have written it (as the program has it now), and who
-looks at it next. A tensor and what wrote the bytes it looks at have to stay where they
-are beside each other: they are one group. A group is needed wherever something it has
-written may still be looked at.
+looks at it next. A tensor and what wrote the bytes it reads keep their distance: they
+are one group. A group is live wherever something it has written may still be read.
 
 What a tensor holds before anything was written to it means nothing, from one run to
 the next, too, unless it is state.
@@ -53,13 +52,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """What is known of one arena.
+    """Groups of one arena.
 
     Args:
         groups: In order of their first members.
         idle: Tensors that nothing touches: they only have to fit.
-        is_clear: It is known who has written what is looked at. If not, nothing may
-            be moved.
+        is_clear: Every byte that is read has known writers. If not, the arena keeps
+            its plan.
     """
 
     groups: tuple[Group, ...]
@@ -117,7 +116,7 @@ class _Analysis:
         self._spans: dict[int, list[int]] = {}
         self._whole: set[int] = set()
         self._written: set[int] = set(effects.replaced)
-        # A move may put another tensor in the place of an input, between two runs.
+        # The caller would write the input where the last run has moved it.
         self._is_clear = effects.is_known and effects.replaced.isdisjoint(
             effects.inputs
         )

@@ -49,7 +49,7 @@ def replan(
     Args:
         effects: Of the method, with the places that the program gives.
         arena_bytes: Size of the arenas with these places, by memory id.
-        file_bytes: What the program asked for, for the record; it may lack arenas.
+        file_bytes: Sizes in the file, for the report; there may be fewer.
         fixed: Memory ids that must stay as they are.
         plan: The planner.
     """

@@ -1,4 +1,4 @@
-"""Tensors that leave their arena for one in a memory of their own choice."""
+"""Tensors that the profile pins to a memory leave their arena."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def with_pinned(
 
 
 def free_memory_id(program: Program) -> int:
-    """Lowest memory id for arenas of ours: no method has it, nor could share it."""
+    """Lowest memory id for new arenas: no method has it, nor could share it."""
     return max(SHARED_ID + 1, *(len(m.arena_bytes) for m in program.methods))
 
 

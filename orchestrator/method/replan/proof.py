@@ -3,8 +3,11 @@
 The method runs twice, side by side, over what its bytes stand for: once with the
 places of the program, once with the new ones. A byte stands for who wrote it, when, and
 how far from where the reader begins. Whatever an instruction or the caller looks at
-must be the same in both, on all ways a run can take. Shares no code with what laid the
-memory out.
+must be the same in both, on every path through the method. Shares no code with the
+planner, which groups and places tensors; both take effects from `method/effects.py`.
+
+`passes/proof.py` proves changes by passes, for which this is too weak: here bytes that
+no instruction has written may become others.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 _Tag: TypeAlias = tuple[int, int]
-"""Who wrote a byte: (moment, value); value -1 is whatever lay there before."""
+"""Who wrote a byte: (moment, value); value -1 stands for bytes from before the run."""
 _Memory: TypeAlias = list[frozenset[_Tag]]
 """By piece: who may have written it."""
 
@@ -36,7 +39,7 @@ _UNKNOWN: frozenset[_Tag] = frozenset({(-1, -1)})
 
 
 class PlanProofError(Exception):
-    """A plan of ours is wrong: nothing may be built with it."""
+    """A memory plan is wrong: an internal error."""
 
 
 def problems_of(

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import run_passes
 from orchestrator.method.passes.effects import Effects
-from orchestrator.method.passes.in_place import _chosen
+from orchestrator.method.passes.in_place import Web, _chosen
 from orchestrator.method.passes.proof import is_same
 from orchestrator.method.passes.spans import places_of
-from orchestrator.method.passes.webs import Web
 from orchestrator.program.program import JumpFalseCall
 from orchestrator.program.values import BoolValue, TensorValue, Value
 from tests.unit.method.machine import behaves_alike
