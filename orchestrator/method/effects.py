@@ -8,6 +8,7 @@ the answers with what kernels touch.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access, accesses
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _VIEW: Final = "executorch_prim::et_view.default"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
 class Effect:
     """What an instruction does with tensors, which are given by value index.
 
@@ -60,12 +61,12 @@ class Effect:
     replaces: tuple[int, ...] = ()
     next: tuple[int, ...]
 
-    @property
+    @cached_property
     def writes(self) -> tuple[int, ...]:
         """Every tensor that it may write, each once."""
         return tuple(dict.fromkeys((*self.fills, *self.updates, *self.scratch)))
 
-    @property
+    @cached_property
     def touches(self) -> tuple[int, ...]:
         """Every tensor that it reads or may write, each once."""
         return tuple(dict.fromkeys((*self.reads, *self.writes, *self.moved)))
