@@ -57,6 +57,7 @@ def test_schema_of_an_out_variant() -> None:
         Argument(name="out", kind=ArgKind.TENSOR, is_out=True),
     )
     assert schema.returns == (Argument(name="", kind=ArgKind.TENSOR, is_out=True),)
+    assert schema.positional_count == 2
     assert schema.result == schema.returns[0]
     assert [a.name for a in schema.tensor_arguments] == ["self", "other", "out", ""]
     assert schema.text == ADD
@@ -189,3 +190,11 @@ def test_nearest_operator(name: str, near: str | None) -> None:
         OperatorName.parse(name), [OperatorName.parse(text) for text in known]
     )
     assert found == (OperatorName.parse(near) if near else None)
+
+
+def test_arguments_before_the_star_are_counted() -> None:
+    text = "a::b(Tensor(a!) self, Scalar value=1) -> Tensor(a!)"
+    assert parse_schema(text).positional_count == 2
+    assert parse_schema("a::c() -> ()").positional_count == 0
+    text = "a::d.out(*, str mode='a, *', Tensor(a!) out) -> Tensor(a!)"
+    assert parse_schema(text).positional_count == 0
