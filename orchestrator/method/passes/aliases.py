@@ -12,8 +12,8 @@ from math import prod
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import with_values, without
-from orchestrator.method.passes.effects import Effects
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.spans import Place, places_of
 from orchestrator.method.passes.views import View, views_of
@@ -34,7 +34,7 @@ def alias_copies(method: LinkedMethod) -> LinkedMethod:
 
     Arenas keep their sizes: what moves goes to a place the plan has already.
     """
-    effects, written = Effects(method), method.written
+    flow, written = Dataflow(method), method.written
     dropped: set[int] = set()
     again = True
     while again:
@@ -45,10 +45,10 @@ def alias_copies(method: LinkedMethod) -> LinkedMethod:
             views = views_of(method, call, written)
             if views is None:
                 continue
-            changed = _Sides(method, effects, index, views).share()
+            changed = _Sides(method, flow, index, views).share()
             if changed is not None:
                 method = with_values(method, changed)
-                effects.drop(index)
+                flow.drop(index)
                 dropped.add(index)
                 again = True
     return without(method, dropped)
@@ -60,12 +60,12 @@ class _Sides:
     def __init__(
         self,
         method: LinkedMethod,
-        effects: Effects,
+        flow: Dataflow,
         index: int,
         views: tuple[View, ...],
     ) -> None:
         self._method = method
-        self._effects = effects
+        self._flow = flow
         self._index = index
         self._views = views
         self._places = places_of(method)
@@ -88,7 +88,7 @@ class _Sides:
         )
         for changed in self._candidates():
             if changed is not None and is_same(
-                self._method, self._effects, changed, {self._index: dropped}
+                self._method, self._flow, changed, {self._index: dropped}
             ):
                 return changed
         return None
@@ -113,7 +113,7 @@ class _Sides:
         """What shows the copies shows what they were copied from."""
         moves = []
         for view, (here, to) in zip(self._views, self._sides, strict=True):
-            shown = self._effects.followers(self._index, to, self._places)
+            shown = self._flow.followers(self._index, to, self._places)
             moves += [(v, to, here) for v in {*shown, view.target}]
         return self._moved(moves)
 
@@ -121,12 +121,12 @@ class _Sides:
         """What is copied is written to the copy's place at once."""
         moves = []
         for here, to in self._sides:
-            writers = self._effects.writers(self._index, here, self._places)
+            writers = self._flow.writers(self._index, here, self._places)
             if writers is None:
                 return None
             for index, tensor in writers:
                 where = self._places[tensor]
-                shown = self._effects.followers(index, where, self._places)
+                shown = self._flow.followers(index, where, self._places)
                 moves += [(v, here, to) for v in {*shown, tensor}]
         return self._moved(moves)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.passes.effects import Effects
+    from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.views import View
     from orchestrator.program.values import Value
 
@@ -48,15 +48,15 @@ def evaluate_constants(method: LinkedMethod) -> LinkedMethod:
 
 
 def _number(
-    method: LinkedMethod, effects: Effects, written: frozenset[int], call: LinkedCall
+    method: LinkedMethod, flow: Dataflow, written: frozenset[int], call: LinkedCall
 ) -> Value | None:
     """The number that a call returns."""
-    return number_of(method, call, written | effects.moved, effects.moved)
+    return number_of(method, call, written | flow.moved, flow.moved)
 
 
 def _computed_outputs(
     method: LinkedMethod,
-    effects: Effects,
+    flow: Dataflow,
     written: frozenset[int],
     call: LinkedCall,
     *,
@@ -68,24 +68,24 @@ def _computed_outputs(
     the other passes: the profile may skip these.
     """
     outs = [method.values[out] for out in call.outs]
-    if not effects.moved.isdisjoint(call.outs) or not all(
+    if not flow.moved.isdisjoint(call.outs) or not all(
         isinstance(out, TensorValue) and (out.allocation or not out.size_bytes)
         for out in outs
     ):
         return None
     if may_be_computed(method, call):
-        results = results_of(method, call, written | effects.moved)
+        results = results_of(method, call, written | flow.moved)
         if results is not None:
             return results
     views = views_of(method, call, written, converts=True)
     if views is None or given.issuperset(view.source for view in views):
         return None
-    return _moved(method, effects, call, views)
+    return _moved(method, flow, call, views)
 
 
 def _moved_outputs(
     method: LinkedMethod,
-    effects: Effects,
+    flow: Dataflow,
     written: frozenset[int],
     call: LinkedCall,
     *,
@@ -98,7 +98,7 @@ def _moved_outputs(
     if views is None:
         return None
     data = dict(method.data)
-    outputs = _moved(method, effects, call, views)
+    outputs = _moved(method, flow, call, views)
     if outputs is None:
         return None
     sources = {view.source for view in views}
@@ -106,11 +106,11 @@ def _moved_outputs(
         len(content) <= SMALL_BYTES or content in data.values()
         for content in outputs.values()
     )
-    return outputs if is_cheap or _replaces(method, effects, sources) else None
+    return outputs if is_cheap or _replaces(method, flow, sources) else None
 
 
 def _moved(
-    method: LinkedMethod, effects: Effects, call: LinkedCall, views: tuple[View, ...]
+    method: LinkedMethod, flow: Dataflow, call: LinkedCall, views: tuple[View, ...]
 ) -> dict[int, bytes] | None:
     """Items of a call's outputs, if all items that it moves are constant."""
     data = dict(method.data)
@@ -124,7 +124,7 @@ def _moved(
             and target.allocation is not None
             and view.source in data
             and target.dtype.item_bytes in ITEM_BYTES
-            and not {view.source, *call.args} & effects.moved
+            and not {view.source, *call.args} & flow.moved
         ):
             return None
         items = converted(data[view.source], source.dtype, target.dtype)
@@ -136,11 +136,11 @@ def _moved(
     return outputs if len(outputs) == len(set(call.outs)) else None
 
 
-def _replaces(method: LinkedMethod, effects: Effects, sources: set[int]) -> bool:
+def _replaces(method: LinkedMethod, flow: Dataflow, sources: set[int]) -> bool:
     """Whether only calls that may be folded as well read some constants."""
-    if not sources.isdisjoint(effects.outputs):
+    if not sources.isdisjoint(flow.outputs):
         return False
-    for index, effect in enumerate(effects.at):
+    for index, effect in enumerate(flow.at):
         call = method.instructions[index]
         if not sources.isdisjoint(effect.reads) and not (
             isinstance(call, LinkedCall) and moves_items(call.operator)

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import LISTS, with_values, without
-from orchestrator.method.passes.effects import Effects
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.spans import Place, places_of
 from orchestrator.program.program import MoveCall
@@ -28,11 +28,11 @@ Contents: TypeAlias = "dict[int, bytes]"
 """By value index: items of tensors, in the order of their memory."""
 
 ComputeOutputs: TypeAlias = (
-    "Callable[[LinkedMethod, Effects, frozenset[int], LinkedCall], Contents | None]"
+    "Callable[[LinkedMethod, Dataflow, frozenset[int], LinkedCall], Contents | None]"
 )
 
 ComputeNumber: TypeAlias = (
-    "Callable[[LinkedMethod, Effects, frozenset[int], LinkedCall], Value | None]"
+    "Callable[[LinkedMethod, Dataflow, frozenset[int], LinkedCall], Value | None]"
 )
 
 SMALL_BYTES: Final = 32
@@ -83,13 +83,13 @@ class _Folding:
         self.method = method
         self.dropped: frozenset[int] = frozenset()
         self._compute = outputs_of
-        self._effects = Effects(method)
+        self._flow = Dataflow(method)
         self._written = method.written
 
     def copy(self) -> Self:
         """A copy to try something on."""
         new = copy(self)
-        new._effects = self._effects.copy()  # noqa: SLF001  # its own
+        new._flow = self._flow.copy()  # noqa: SLF001  # its own
         return new
 
     def outputs_of(self, index: int) -> Contents | None:
@@ -97,7 +97,7 @@ class _Folding:
         call = self.method.instructions[index]
         if not isinstance(call, LinkedCall):
             return None
-        found = self._compute(self.method, self._effects, self._written, call)
+        found = self._compute(self.method, self._flow, self._written, call)
         # Tensors without items have no place in memory.
         return {out: data for out, data in found.items() if data} if found else None
 
@@ -106,24 +106,24 @@ class _Folding:
         call = self.method.instructions[index]
         if not isinstance(call, LinkedCall) or index in self.dropped:
             return
-        number = number_of(self.method, self._effects, self._written, call)
+        number = number_of(self.method, self._flow, self._written, call)
         if number is None or not _is_only_source(
-            self.method, self._effects, self.dropped, index
+            self.method, self._flow, self.dropped, index
         ):
             return
-        self._effects.drop(index)
+        self._flow.drop(index)
         self.dropped |= {index}
         self._written = self._written.difference(call.outs)
         self.method = with_values(self.method, dict.fromkeys(call.outs, number))
 
     def touches(self, index: int, tensors: Contents) -> bool:
         """Whether one of the tensors is an argument of an instruction."""
-        return not tensors.keys().isdisjoint(self._effects.at[index].touches)
+        return not tensors.keys().isdisjoint(self._flow.at[index].touches)
 
     def constant_bytes(self) -> int:
         """Bytes of the constants in use; equal ones count once."""
-        used = {*self._effects.outputs}
-        for effect in self._effects.at:
+        used = {*self._flow.outputs}
+        for effect in self._flow.at:
             used.update(effect.touches)
         return sum(map(len, {d for v, d in self.method.data if v in used}))
 
@@ -136,7 +136,7 @@ class _Folding:
         call = self.method.instructions[index]
         assert isinstance(call, LinkedCall)  # noqa: S101  # it has outputs
         places = places_of(self.method)
-        shown = _shown(self._effects, index, outputs, places)
+        shown = _shown(self._flow, index, outputs, places)
         changed: dict[int, Value] = {}
         for v in shown:
             tensor = self.method.values[v]
@@ -149,11 +149,9 @@ class _Folding:
                 for v, items in shown.items()
             ),
         )
-        if not shown or not is_same(
-            self.method, self._effects, changed, {index: leaves}
-        ):
+        if not shown or not is_same(self.method, self._flow, changed, {index: leaves}):
             return {}
-        self._effects.drop(index)
+        self._flow.drop(index)
         self.dropped |= {index}
         self._written = self._written.difference(shown)
         self.method = replace(
@@ -186,7 +184,7 @@ def _folded_within_flash(state: _Folding, index: int, outputs: Contents) -> _Fol
 
 
 def _shown(
-    effects: Effects, index: int, outputs: Contents, places: Mapping[int, Place]
+    flow: Dataflow, index: int, outputs: Contents, places: Mapping[int, Place]
 ) -> Contents:
     """Items of all tensors through which a call's outputs are read.
 
@@ -195,7 +193,7 @@ def _shown(
     shown: Contents = {}
     for out, content in outputs.items():
         where = places[out]
-        for v in sorted({out, *effects.followers(index, where, places)}):
+        for v in sorted({out, *flow.followers(index, where, places)}):
             if not where.holds(places[v]):
                 return {}
             begin = places[v].begin - where.begin
@@ -204,7 +202,7 @@ def _shown(
 
 
 def _is_only_source(
-    method: LinkedMethod, effects: Effects, dropped: Collection[int], index: int
+    method: LinkedMethod, flow: Dataflow, dropped: Collection[int], index: int
 ) -> bool:
     """Whether every reader of a call's result gets what this call returned.
 
@@ -213,7 +211,7 @@ def _is_only_source(
 
     Args:
         method: Has the call.
-        effects: Its effects.
+        flow: Its dataflow.
         dropped: Calls that are left out.
         index: Index of the call, which has one result, a number.
     """
@@ -230,7 +228,7 @@ def _is_only_source(
             return False
         if slot in _named(method, _read(instruction)):
             readers.add(at)
-    return readers.isdisjoint(_reached_around(effects, index))
+    return readers.isdisjoint(_reached_around(flow, index))
 
 
 def _named(method: LinkedMethod, indices: Collection[int]) -> set[int]:
@@ -257,13 +255,13 @@ def _read(instruction: LinkedInstruction) -> tuple[int, ...]:
     return (instruction.condition,)
 
 
-def _reached_around(effects: Effects, index: int) -> set[int]:
+def _reached_around(flow: Dataflow, index: int) -> set[int]:
     """Instructions that a run can reach without running a given one."""
     seen: set[int] = set()
     ahead = [0]
     while ahead:
         at = ahead.pop()
-        if at not in seen and at != index and at < len(effects.at):
+        if at not in seen and at != index and at < len(flow.at):
             seen.add(at)
-            ahead += effects.at[at].next
+            ahead += flow.at[at].next
     return seen

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import with_values
-from orchestrator.method.passes.effects import Effects
 from orchestrator.method.passes.proof import is_same
 from orchestrator.method.passes.spans import places_of
 from orchestrator.program.values import Allocation, TensorValue
@@ -97,15 +97,15 @@ def in_place(method: LinkedMethod) -> LinkedMethod:
     Only if fewer bytes are needed at the worst moment then. The arenas are laid out
     again for it, and get no larger. Methods with jumps or moves stay as they are.
     """
-    effects, places = Effects(method), places_of(method)
+    flow, places = Dataflow(method), places_of(method)
     shares = [*_shares(method, places)]
     straight = all(isinstance(i, LinkedCall) for i in method.instructions)
-    if not shares or not straight or effects.is_open:
+    if not shares or not straight or flow.is_open:
         return method
     ends: dict[Space, int] = {}
     for place in places.values():
         ends[place.space] = max(ends.get(place.space, 0), place.end)
-    webs = _webs_of(method, effects, places)
+    webs = _webs_of(method, flow, places)
     found = _chosen(webs, shares, ends)
     if found is None:
         return method
@@ -119,7 +119,7 @@ def in_place(method: LinkedMethod) -> LinkedMethod:
             memory_id = tensor.allocation.memory_id
             allocation = Allocation(memory_id=memory_id, offset_bytes=offset)
             changed[index] = replace(tensor, allocation=allocation)
-    if not is_same(method, effects, changed, {}, taken):
+    if not is_same(method, flow, changed, {}, taken):
         return method
     return with_values(method, changed)
 
@@ -250,38 +250,38 @@ def _filled(
 
 
 def _webs_of(
-    method: LinkedMethod, effects: Effects, places: Mapping[int, Place]
+    method: LinkedMethod, flow: Dataflow, places: Mapping[int, Place]
 ) -> list[Web]:
     """The webs of a method without jumps and moves; what nothing touches is in none.
 
     Args:
         method: The method.
-        effects: Its effects.
+        flow: Its dataflow.
         places: Of its tensors.
     """
-    return _Webs(method, effects, places).webs()
+    return _Webs(method, flow, places).webs()
 
 
 class _Webs:
     def __init__(
-        self, method: LinkedMethod, effects: Effects, places: Mapping[int, Place]
+        self, method: LinkedMethod, flow: Dataflow, places: Mapping[int, Place]
     ) -> None:
         self._method = method
-        self._effects = effects
+        self._flow = flow
         self._places = {i: p for i, p in places.items() if p.space[0] == "arena"}
         self._parent = {index: index for index in self._places}
         self._times: dict[int, list[int]] = {}
         self._fixed: set[int] = set()
 
     def webs(self) -> list[Web]:
-        end = len(self._effects.at)
+        end = len(self._flow.at)
         self._touch(-1, self._method.received)
         self._fixed |= self._method.received
-        for index, effect in enumerate(self._effects.at):
+        for index, effect in enumerate(self._flow.at):
             self._touch(index, effect.touches)
             self._join(index, (*effect.reads, *effect.updates, *effect.moved))
-        self._touch(end, self._effects.outputs)
-        self._join(end, self._effects.outputs)
+        self._touch(end, self._flow.outputs)
+        self._join(end, self._flow.outputs)
         members: dict[int, list[int]] = {}
         for index in sorted(self._times):
             members.setdefault(self._of(index), []).append(index)
@@ -302,7 +302,7 @@ class _Webs:
             if tensor not in self._places:
                 continue
             where = self._places[tensor]
-            writers = self._effects.writers(time, where, self._places)
+            writers = self._flow.writers(time, where, self._places)
             if writers is None:
                 self._fixed.add(tensor)
             for _, writer in writers or ():
@@ -324,7 +324,7 @@ class _Webs:
             sizes=tuple(self._places[m].end - self._places[m].begin for m in members),
             space=self._places[members[0]].space,
             first=-1 if whole else min(times),
-            last=len(self._effects.at) if whole else max(times),
+            last=len(self._flow.at) if whole else max(times),
             is_fixed=fixed,
             has_input=not method.received.isdisjoint(members),
             has_output=not method.returned.isdisjoint(members),

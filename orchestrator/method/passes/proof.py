@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from orchestrator.method.effects import Effect
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.passes.effects import Effects
+    from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.program.values import Value
 
 State: TypeAlias = "dict[tuple[Space, Space, int], Spans]"
@@ -58,7 +58,7 @@ class Dropped:
 
 def is_same(
     method: LinkedMethod,
-    effects: Effects,
+    flow: Dataflow,
     changed: Mapping[int, Value],
     dropped: Mapping[int, Dropped],
     shared: Collection[tuple[int, int, int]] = (),
@@ -67,27 +67,27 @@ def is_same(
 
     Args:
         method: Before the change.
-        effects: Its effects.
+        flow: Its dataflow.
         changed: Tensors that get another place.
         dropped: Calls that are left out, by index.
         shared: (call, output, input) where the kernel may write the output to the very
             place of the input.
     """
-    return _Proof(method, effects, changed, dropped, shared).holds()
+    return _Proof(method, flow, changed, dropped, shared).holds()
 
 
 class _Proof:
     def __init__(
         self,
         method: LinkedMethod,
-        effects: Effects,
+        flow: Dataflow,
         changed: Mapping[int, Value],
         dropped: Mapping[int, Dropped],
         shared: Collection[tuple[int, int, int]],
     ) -> None:
         self._shared = frozenset(shared)
         self._method = method
-        self._effects = effects
+        self._flow = flow
         self._dropped = dropped
         self._changed = changed
         self._before = places_of(method)
@@ -96,17 +96,17 @@ class _Proof:
             index
             for index in self._before
             if getattr(method.values[index], "is_dynamic", False)
-            and index not in effects.moved
+            and index not in flow.moved
         }
         moved = ((index, place_of(value, index)) for index, value in changed.items())
         self._after = self._before | {i: p for i, p in moved if p is not None}
         self._near = self._touched()
         self._near_instructions = [
-            not self._near.isdisjoint(e.touches) for e in effects.at
+            not self._near.isdisjoint(e.touches) for e in flow.at
         ]
         self._writers = {
             index: outs
-            for index, effect in enumerate(effects.at)
+            for index, effect in enumerate(flow.at)
             if index not in dropped
             and (outs := tuple(out for out in effect.writes if out in changed))
         }
@@ -123,7 +123,7 @@ class _Proof:
         )
 
     def holds(self) -> bool:
-        if self._effects.is_open or not self._may_change() or not self._is_apart():
+        if self._flow.is_open or not self._may_change() or not self._is_apart():
             return False
         kept = self._identity()
         while True:
@@ -137,7 +137,7 @@ class _Proof:
         """Whether nothing else decides where the changed tensors lie."""
         written = {
             out
-            for index, effect in enumerate(self._effects.at)
+            for index, effect in enumerate(self._flow.at)
             if index not in self._dropped
             for out in effect.writes
         }
@@ -148,7 +148,7 @@ class _Proof:
                 or tensor.is_dynamic
                 or tensor.is_mutable_state
                 or tensor.allocation is None
-                or index in self._effects.moved
+                or index in self._flow.moved
                 or index in self._method.received
             ):
                 return False
@@ -165,9 +165,9 @@ class _Proof:
         while it is still read.
         """
         outputs, inputs = self._method.returned, self._method.received
-        ports = {(o, i) for o in outputs for i in inputs} - self._effects.overlaps
+        ports = {(o, i) for o in outputs for i in inputs} - self._flow.overlaps
         pairs: set[tuple[int, int]] = set()
-        for index, effect in enumerate(self._effects.at):
+        for index, effect in enumerate(self._flow.at):
             if index not in self._dropped and self._near_instructions[index]:
                 pairs |= {
                     (w, t)
@@ -211,7 +211,7 @@ class _Proof:
 
     def _states(self, kept: State) -> list[State]:
         """What holds before every instruction, and at the end."""
-        effects = self._effects.at
+        effects = self._flow.at
         # In order, since every instruction can come after the one before it.
         states = {0: self._entry(kept)}
         again = True
@@ -235,7 +235,7 @@ class _Proof:
             place = self._before.get(index)
             if index in self._dynamic:
                 kept = _learn(kept, _items(index), _ALL)
-            elif place is not None and index not in self._effects.moved:
+            elif place is not None and index not in self._flow.moved:
                 key = (place.space, place.space, 0)
                 kept = _learn(kept, key, ((place.begin, place.end),))
         return kept
@@ -244,7 +244,7 @@ class _Proof:
         """What holds after an instruction."""
         dropped = self._dropped.get(index)
         if dropped is None:
-            return self._written(self._effects.at[index], state)
+            return self._written(self._flow.at[index], state)
         gained = [
             ((space, to.space, distance + here.begin - to.begin), found, shift)
             for here, to in dropped.copies
@@ -308,12 +308,12 @@ class _Proof:
         return {key: spans for key, spans in left.items() if spans}
 
     def _reads_same(self, states: Sequence[State]) -> bool:
-        for index, effect in enumerate(self._effects.at):
+        for index, effect in enumerate(self._flow.at):
             if index in self._dropped:
                 continue
             if not self._holds_all((*effect.reads, *effect.moved), states[index]):
                 return False
-        return self._holds_all(self._effects.outputs, states[-1])
+        return self._holds_all(self._flow.outputs, states[-1])
 
     def _holds_all(self, tensors: Iterable[int], state: State) -> bool:
         for index in tensors:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import LISTS, without
-from orchestrator.method.passes.effects import Effects
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.spans import places_of
 from orchestrator.method.passes.views import moves_items, views_of
@@ -48,7 +48,7 @@ def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
 
     Only calls that cannot fail, whatever items and computed numbers they get.
     """
-    effects, written = Effects(method), method.written
+    flow, written = Dataflow(method), method.written
     dropped: set[int] = set()
     places = places_of(method)
     # From the last one on: what a call reads is unused once the call is gone.
@@ -58,12 +58,12 @@ def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
         outs = tuple(places[out] for out in call.outs if out in places)
         if views_of(method, call, written, converts=True) is None and (
             not _is_pure(call)
-            or not _is_settled(method, effects, written, call)
-            or any(effects.is_read(index, out, places) for out in outs)
+            or not _is_settled(method, flow, written, call)
+            or any(flow.is_read(index, out, places) for out in outs)
         ):
             continue
-        if is_same(method, effects, {}, {index: Dropped(outs=outs)}):
-            effects.drop(index)
+        if is_same(method, flow, {}, {index: Dropped(outs=outs)}):
+            flow.drop(index)
             dropped.add(index)
     return without(method, dropped)
 
@@ -73,13 +73,13 @@ def _is_pure(call: LinkedCall) -> bool:
 
 
 def _is_settled(
-    method: LinkedMethod, effects: Effects, written: frozenset[int], call: LinkedCall
+    method: LinkedMethod, flow: Dataflow, written: frozenset[int], call: LinkedCall
 ) -> bool:
     """Whether sizes, and all arguments but items, are the same in every run."""
     for index in _slots(method, call):
         value = method.values[index]
         if isinstance(value, TensorValue):
-            if value.is_dynamic or index in effects.moved:
+            if value.is_dynamic or index in flow.moved:
                 return False
         elif index in written:
             return False

@@ -12,8 +12,8 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import PASSES, link_program, run_passes
 from orchestrator.method.passes.constants import converted
+from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
-from orchestrator.method.passes.effects import Effects
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.spans import Place, cut, join, meet
 from orchestrator.method.passes.views import View
@@ -244,16 +244,16 @@ def test_an_output_that_lay_on_an_input_may_do_so() -> None:
     b.call("aten::relu.out", y, z)
     clone(b, z, out)
     method = b.method((x,), (out,))
-    assert Effects(method).overlaps == {(out, x)}
+    assert Dataflow(method).overlaps == {(out, x)}
     value = method.values[out]
     assert isinstance(value, TensorValue)
     away = replace(value, allocation=Allocation(memory_id=1, offset_bytes=24))
-    effects = Effects(method)
+    flow = Dataflow(method)
     moved = replace(
         method, values=(*method.values[:out], away, *method.values[out + 1 :])
     )
-    assert is_same(moved, effects, {out: method.values[out]}, {})
-    assert not is_same(moved, Effects(moved), {out: method.values[out]}, {})
+    assert is_same(moved, flow, {out: method.values[out]}, {})
+    assert not is_same(moved, Dataflow(moved), {out: method.values[out]}, {})
 
 
 @pytest.mark.parametrize(("place", "left"), [(0, 2), (4, 1)])
@@ -331,7 +331,7 @@ def test_what_moves_touch_stays() -> None:
     method = b.method((x,), (out,))
     assert bases(checked(method)) == bases(method)
     b.call("aten::relu.out", x, two)
-    assert Effects(b.method((x,), (out,))).is_open
+    assert Dataflow(b.method((x,), (out,))).is_open
     assert bases(run_passes(b.method((x,), (out,)), PASSES)) == [
         *("_clone_dim_order", "MoveCall", "MoveCall", "relu")
     ]
@@ -520,20 +520,20 @@ def test_a_change_of_what_is_not_free_to_move_is_no_change() -> None:
     b.call("aten::relu.out", x, y)
     b.call("aten::relu.out", y, state, c, d, out)
     method = b.method((x,), (out,))
-    effects = Effects(method)
+    flow = Dataflow(method)
     for index in (x, state, c, d):
         value = method.values[index]
         assert isinstance(value, TensorValue)
         moved = replace(value, allocation=Allocation(memory_id=1, offset_bytes=32))
-        assert not is_same(method, effects, {index: moved}, {})
+        assert not is_same(method, flow, {index: moved}, {})
     value = method.values[y]
     assert isinstance(value, TensorValue)
     free = replace(value, allocation=Allocation(memory_id=1, offset_bytes=36))
-    assert is_same(method, effects, {y: free}, {})
+    assert is_same(method, flow, {y: free}, {})
     constant = replace(value, allocation=None, data_buffer_index=1)
-    assert not is_same(method, effects, {y: constant}, {})
+    assert not is_same(method, flow, {y: constant}, {})
     assert not is_same(
-        method, effects, {}, {0: Dropped(outs=(Place(("arena", 1), 8, 12),))}
+        method, flow, {}, {0: Dropped(outs=(Place(("arena", 1), 8, 12),))}
     )
     assert value.dynamism is Dynamism.STATIC
 

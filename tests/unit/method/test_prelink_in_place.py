@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import run_passes
-from orchestrator.method.passes.effects import Effects
+from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.in_place import Web, _chosen
 from orchestrator.method.passes.proof import is_same
 from orchestrator.method.passes.spans import places_of
@@ -154,14 +154,14 @@ def test_both_sides_of_the_proof_are_needed() -> None:
     b, (x, y, z, out) = chain(places=(0, 16, 32, 0))
     method = b.method((x,), (out,))
     moved: dict[int, Value] = {z: tensor((4,), 16)}
-    effects = Effects(method)
-    assert is_same(method, effects, moved, {}, [(1, z, y)])
-    assert not is_same(method, effects, moved, {})
-    assert not is_same(method, effects, moved, {}, [(1, z, x), (0, z, y)])
+    flow = Dataflow(method)
+    assert is_same(method, flow, moved, {}, [(1, z, y)])
+    assert not is_same(method, flow, moved, {})
+    assert not is_same(method, flow, moved, {}, [(1, z, x), (0, z, y)])
     b.code[2:] = []
     b.call(RELU, z, y, out)
     later = b.method((x,), (out,))
-    assert not is_same(later, Effects(later), moved, {}, [(1, z, y)])
+    assert not is_same(later, Dataflow(later), moved, {}, [(1, z, y)])
 
 
 @pytest.mark.parametrize("case", ["small_cnn"])

@@ -1,4 +1,4 @@
-"""Where what the instructions of a linked method write is looked at."""
+"""Who reads what an instruction writes, and who wrote what it reads."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.spans import Place
 
 
-class Effects:
-    """Effects of all instructions of a method.
+class Dataflow:
+    """The effects of a linked method while a pass changes it.
 
     Args:
-        method: The method; its tensors may be moved about, its instructions not.
+        method: The method. Tensors may get other places, instructions stay.
 
     Attributes:
         at: Effect of every instruction.
         outputs: Tensors whose items are results of the method.
         moved: Values that moves read or write: a tensor's memory goes with it.
         overlaps: Outputs and inputs of the method that overlap.
-        is_open: Something writes where moves decide: nothing can be said.
+        is_open: Something writes where a move decides: nothing may change.
     """
 
     def __init__(self, method: LinkedMethod) -> None:
@@ -46,19 +46,19 @@ class Effects:
         self.is_open = not effects.is_known
 
     def copy(self) -> Self:
-        """The same effects; what is dropped from one stays in the other."""
+        """A copy; a drop in one does not show in the other."""
         new = copy(self)
         new.at = [*self.at]
         return new
 
     def drop(self, index: int) -> None:
-        """Take an instruction for one that does nothing."""
+        """Treat an instruction as one that does nothing."""
         self.at[index] = Effect(next=(index + 1,))
 
     def followers(
         self, start: int, where: Place, places: Mapping[int, Place]
     ) -> set[int]:
-        """Tensors that show what an instruction has written.
+        """Tensors that are read with bytes that an instruction has written.
 
         Args:
             start: Index of the instruction.
@@ -74,7 +74,7 @@ class Effects:
     def _ahead(
         self, start: int, where: Place, places: Mapping[int, Place]
     ) -> Iterator[set[int]]:
-        """Followers, by instruction, until what was written is written again."""
+        """Followers, by instruction, until the bytes are written again."""
         seen: set[int] = set()
         ahead = [*self.at[start].next]
         while ahead:
@@ -86,7 +86,7 @@ class Effects:
                 yield _near(self.outputs, where, places)
                 continue
             effect = self.at[index]
-            # What writes a part leaves the rest of what was written.
+            # A partial write leaves some of the bytes.
             shown = (*effect.reads, *effect.updates, *effect.moved)
             yield _near(shown, where, places)
             if not _near(effect.fills, where, places):
@@ -95,7 +95,7 @@ class Effects:
     def writers(
         self, start: int, where: Place, places: Mapping[int, Place]
     ) -> set[tuple[int, int]] | None:
-        """(instruction, tensor) of all that has written what an instruction reads.
+        """(instruction, tensor) pairs that have written what an instruction reads.
 
         Args:
             start: Index of the instruction.
@@ -128,5 +128,5 @@ class Effects:
 def _near(
     tensors: Iterable[int], where: Place, places: Mapping[int, Place]
 ) -> set[int]:
-    """Tensors that have a byte there."""
+    """Tensors that overlap a place."""
     return {v for v in tensors if v in places and places[v].overlaps(where)}
