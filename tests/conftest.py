@@ -12,7 +12,14 @@ from tests.case_counts import pytest_terminal_summary  # noqa: F401  # a hook
 if TYPE_CHECKING:
     import pytest
 
-settings.register_profile("same", derandomize=True, deadline=None, database=None)
+# Every run sees the same examples, enough to notice a law that broke. The other profile
+# looks for more: `--hypothesis-profile thorough`. Tests of laws leave the number to it.
+settings.register_profile(
+    "same", max_examples=50, derandomize=True, deadline=None, database=None
+)
+settings.register_profile(
+    "thorough", max_examples=1000, deadline=None, database=None, print_blob=True
+)
 settings.load_profile("same")
 
 CORPUS = Path(__file__).parent / "data" / "corpus"

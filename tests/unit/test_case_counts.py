@@ -34,13 +34,14 @@ def test_fails_after(record_property):
 """
 
 
-def _run(folder: Path, text: str) -> list[str]:
+def _run(folder: Path, text: str, *options: str) -> list[str]:
     (folder / "test_it.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-p", "tests.case_counts"),
             *("-p", "no:cacheprovider", "-ra", "--rootdir", str(folder)),
+            *options,
             *("-c", str(folder / "pytest.ini"), str(folder / "test_it.py")),
         ],
         cwd=ROOT,
@@ -67,10 +68,12 @@ def test_without_cases_nothing_is_added(tmp_path: Path) -> None:
     assert not any(line.startswith("cases run") for line in lines)
 
 
-def test_ci_finds_the_closing_line(tmp_path: Path) -> None:
+def test_ci_finds_the_closing_line_also_of_several_workers(tmp_path: Path) -> None:
     """By the pattern it looks for."""
     script = (ROOT / ".ci" / "run").read_text()
     found = re.search(r"grep -E '(.*?)'", script)
     assert found is not None
-    closing = _run(tmp_path, TESTS)[-1]
+    *_, before, closing = _run(tmp_path, TESTS, "-n", "2")
+    assert before == "cases run: cortex-m4 1, host 3"
     assert re.search(found[1], closing)
+    assert "3 cases on host" in closing

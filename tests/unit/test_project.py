@@ -1,4 +1,4 @@
-"""The project as a whole: stray words, dependencies, sizes of files, headers."""
+"""The project as a whole: stray words, dependencies, sizes of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import pytest
 import tomli
 
 from orchestrator.targets.cores import CPUS
-from tests.tools import need_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,26 +179,3 @@ def test_files_are_short() -> None:
     }
     assert sorted(long - LONG_FILES.keys()) == [], "split them, or give a reason"
     assert sorted(LONG_FILES.keys() - long) == [], "short by now: no reason is needed"
-
-
-HEADERS = sorted((ROOT / "runtime" / "include").rglob("*.h"))
-
-
-@pytest.mark.toolchain
-@pytest.mark.parametrize("header", HEADERS, ids=lambda p: p.name)
-def test_every_runtime_header_compiles_alone(header: Path) -> None:
-    compiler = need_tool("g++", "clang++", "c++")
-    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wundef"]
-    include = header.relative_to(ROOT / "runtime" / "include").as_posix()
-    done = subprocess.run(
-        [
-            *(compiler, *flags, "-Werror", "-fsyntax-only"),
-            *("-I", str(ROOT / "runtime" / "include"), "-x", "c++", "-"),
-        ],
-        # Twice: a header must also bear to be included again.
-        input=f'#include "{include}"\n#include "{include}"\n',
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr

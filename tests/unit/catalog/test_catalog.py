@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog, read_library
@@ -578,7 +578,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_any_text_gives_kernels_or_problems(text: str) -> None:
     """Nothing but a ProfileError whose every problem has all of its parts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.dtype import ScalarType
@@ -19,7 +19,6 @@ METAS = st.builds(
 KEYS = st.builds(KernelKey, st.lists(METAS, max_size=5).map(tuple))
 
 
-@settings(derandomize=True)
 @given(KEYS)
 def test_text_round_trips(key: KernelKey) -> None:
     assert KernelKey.parse(str(key)) == key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.operator import (
@@ -23,7 +23,6 @@ ADD = (
 WORDS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True)
 
 
-@settings(derandomize=True)
 @given(st.builds(OperatorName, WORDS, WORDS, st.one_of(st.just(""), WORDS)))
 def test_name_round_trips(name: OperatorName) -> None:
     assert OperatorName.parse(str(name)) == name

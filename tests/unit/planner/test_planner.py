@@ -7,7 +7,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.planner import plan_blocks
@@ -131,14 +131,12 @@ def test_no_greedy_plan_is_smaller(blocks: list[Block]) -> None:
     assert plan_blocks(blocks, rounds=(50,)).size_bytes <= plan.size_bytes
 
 
-@settings(max_examples=60, deadline=None)
 @given(problems(most=6, mixed=False, sizes=24))
 def test_small_plans_are_the_smallest(blocks: list[Block]) -> None:
     plan = plan_blocks(blocks)
     assert plan.size_bytes == smallest(blocks)
 
 
-@settings(max_examples=60, deadline=None)
 @given(problems(most=6, mixed=False, sizes=24))
 def test_every_strategy_finds_n_bytes_and_refuses_one_less(
     blocks: list[Block],

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
@@ -226,7 +226,6 @@ def test_a_tensor_without_a_place_gets_none() -> None:
         with_methods(program, [replace(method, values=values)])
 
 
-@settings(max_examples=300)
 @given(
     case=st.sampled_from(["add_mul", "views", "kv_cache"]),
     flips=st.lists(

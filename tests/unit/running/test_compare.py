@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.dtype import ScalarType
@@ -251,7 +251,6 @@ def exact(got: Any, want: Any, atol: float, rtol: float) -> list[bool]:
 DYADIC = st.integers(-1000, 1000).map(lambda n: n / 16)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     pairs=st.lists(st.tuples(DYADIC, DYADIC), min_size=1, max_size=24),
     atol=st.integers(0, 64).map(lambda n: n / 16),

@@ -4,13 +4,12 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.running.layout import to_logical_order, to_memory_order
 
 
-@settings(max_examples=300, deadline=None)
 @given(data=st.data(), item_bytes=st.sampled_from([1, 2, 4, 8]))
 def test_both_directions_agree_with_numpy(data: st.DataObject, item_bytes: int) -> None:
     sizes = data.draw(st.lists(st.integers(0, 4), max_size=5))

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -45,7 +45,6 @@ arrays = st.sampled_from(ORDERS).flatmap(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(item=arrays, fortran=st.booleans(), version=st.sampled_from([1, 2, 3]))
 def test_reads_what_numpy_writes(
     item: npt.NDArray[Any], *, fortran: bool, version: int
@@ -70,7 +69,6 @@ def test_fortran_order_is_exercised() -> None:
     assert np.array_equal(as_numpy(read_npy(data, file="a.npy")), item)
 
 
-@settings(max_examples=100, deadline=None)
 @given(item=arrays)
 def test_numpy_reads_what_is_written(item: npt.NDArray[Any]) -> None:
     little = item.astype(item.dtype.newbyteorder("<"))
@@ -227,7 +225,6 @@ def test_objects_are_never_unpickled() -> None:
     assert notes["found"] == "|O"
 
 
-@settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_damage_is_an_error_or_an_array(data: st.DataObject) -> None:
     whole = bytearray(saved(np.arange(6, dtype="<i2").reshape(2, 3)))

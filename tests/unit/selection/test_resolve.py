@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
@@ -752,7 +752,6 @@ def device_finds(found: Resolution, name: OperatorName, call: CallPattern) -> st
     return ""
 
 
-@settings(derandomize=True, max_examples=500, deadline=None)
 @given(cases(), st.booleans())
 def test_no_gap_gets_through(
     case: tuple[Selection, Catalog],
@@ -801,7 +800,6 @@ def test_no_gap_gets_through(
     assert len(slots) == len(set(slots))
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
 @given(cases(everything=False))
 def test_nothing_is_linked_that_nobody_asked_for(
     case: tuple[Selection, Catalog],
@@ -818,7 +816,6 @@ def test_nothing_is_linked_that_nobody_asked_for(
     assert {e.function for e in found.table_entries} == {k.function for k in used if k}
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
 @given(cases(), st.data())
 def test_adding_a_kernel_never_unresolves(
     case: tuple[Selection, Catalog], data: st.DataObject
@@ -837,7 +834,6 @@ def test_adding_a_kernel_never_unresolves(
     assert resolve(selection, offered, every_dtype=False, span_of=lambda _: None)
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(SCHEMAS), unique=True, min_size=1), st.data())
 def test_removing_a_used_kernel_raises(
     schemas: list[OpSchema], data: st.DataObject
@@ -854,7 +850,6 @@ def test_removing_a_used_kernel_raises(
         assert str(schema.name) in found.message
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
 @given(cases(), st.booleans(), st.randoms(use_true_random=False))
 def test_order_does_not_matter(
     case: tuple[Selection, Catalog],

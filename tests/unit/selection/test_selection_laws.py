@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
@@ -62,7 +62,6 @@ def _resolved(world: World) -> Resolution | None:
 # Adding and removing
 
 
-@settings(max_examples=200)
 @given(worlds(), st.data())
 def test_one_more_kernel_takes_calls_over_or_changes_nothing(
     world: World, data: st.DataObject
@@ -81,7 +80,6 @@ def test_one_more_kernel_takes_calls_over_or_changes_nothing(
         assert now[request] in (was[request], added)
 
 
-@settings(max_examples=200)
 @given(worlds(), st.data())
 def test_one_kernel_less_fails_unless_another_takes_all_its_calls(
     world: World, data: st.DataObject
@@ -192,7 +190,6 @@ def _shuffle(random: Random) -> Shuffle:
     return shuffled  # type: ignore[return-value]  # it keeps the type of its items
 
 
-@settings(max_examples=100)
 @given(worlds(), _RANDOMS)
 def test_order_of_models_and_of_all_that_is_in_a_yaml_does_not_show(
     world: World, random: Random
@@ -203,7 +200,6 @@ def test_order_of_models_and_of_all_that_is_in_a_yaml_does_not_show(
         assert not re.search(r"functions\.yaml", "".join(plain.values()))
 
 
-@settings(max_examples=100)
 @given(worlds(disjoint=True), st.data())
 def test_order_of_libraries_without_a_common_operator_does_not_show(
     world: World, data: st.DataObject
