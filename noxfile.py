@@ -54,9 +54,13 @@ def _install(session: nox.Session, *arguments: str) -> None:
         session.install(*arguments)
 
 
+PARALLEL = ("-n", "auto", "--dist", "loadfile")
+"""One process per core; tests of a file share what they build."""
+
+
 def _pytest(session: nox.Session, *arguments: str) -> None:
     _install(session, "-e", ".[zig,test]")
-    session.run("python", "-m", "pytest", *arguments, *session.posargs)
+    session.run("python", "-m", "pytest", *PARALLEL, *arguments, *session.posargs)
 
 
 @nox.session
@@ -92,7 +96,7 @@ def unit(session: nox.Session) -> None:
 @nox.session
 def integration(session: nox.Session) -> None:
     """The command line with real compilers, and the C++ tests."""
-    _pytest(session, "tests/integration", "tests/cpp", "tests/unit", "-m", "toolchain")
+    _pytest(session, "tests/integration", "tests/cpp", "-m", "toolchain")
 
 
 def _target_session(name: str) -> None:
@@ -172,7 +176,7 @@ def minimums(session: nox.Session) -> None:
     lowest = [r.replace(">=", "==") for r in project["dependencies"]]
     _install(session, "-e", ".[test]", *lowest)
     session.run(
-        *("python", "-m", "pytest", "tests/unit", "tests/fuzz"),
+        *("python", "-m", "pytest", *PARALLEL, "tests/unit", "tests/fuzz"),
         *("-m", "not toolchain and not qemu and not slow", *session.posargs),
     )
 

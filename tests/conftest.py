@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from hypothesis import settings
 
-from tests.case_counts import pytest_terminal_summary  # noqa: F401  # a hook
+# Hooks.
+from tests.case_counts import pytest_terminal_summary  # noqa: F401
+from tests.together import pytest_configure, pytest_unconfigure  # noqa: F401
 
 if TYPE_CHECKING:
     import pytest

@@ -43,8 +43,9 @@ PARSED = {
     "docs/export.md 1": "needs PyTorch; tests/interop exports this example",
     "docs/runtime.md 1": "stands for a line of the user's own build",
     "docs/testing.md 1": "these tests",
-    "docs/testing.md 2": "a run of days",
-    "docs/testing.md 3": "needs a finding of the fuzzer",
+    "docs/testing.md 2": "these tests, many times",
+    "docs/testing.md 3": "a run of days",
+    "docs/testing.md 4": "needs a finding of the fuzzer",
     "examples/cmsis_nn/README.md 1": "needs CMSIS-NN, see test_cmsis_nn.py",
     "examples/python_model/README.md 1": "needs PyTorch; tests/interop exports it",
 }

@@ -24,7 +24,7 @@ def codes_in_source() -> frozenset[str]:
     at all calls of functions that have one.
     """
     trees = [
-        ast.parse(path.read_text(encoding="utf-8"))
+        [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
         for path in Path(orchestrator.__file__).parent.rglob("*.py")
     ]
     positions: dict[str, set[int]] = {"Diagnostic": set()}
@@ -52,15 +52,15 @@ def _constants(node: ast.expr) -> Iterator[str]:
             yield from _constants(orelse)
 
 
-def _carriers(tree: ast.AST) -> Iterator[tuple[str, int | None, ast.expr | None]]:
+def _carriers(tree: list[ast.AST]) -> Iterator[tuple[str, int | None, ast.expr | None]]:
     """Functions with a parameter `code`: name, position if it has one, default."""
     owners = {
         child: node.name
-        for node in ast.walk(tree)
+        for node in tree
         if isinstance(node, ast.ClassDef)
         for child in node.body
     }
-    for node in ast.walk(tree):
+    for node in tree:
         if not isinstance(node, ast.FunctionDef):
             continue
         name = owners.get(node, "") if node.name == "__init__" else node.name
@@ -77,9 +77,9 @@ def _carriers(tree: ast.AST) -> Iterator[tuple[str, int | None, ast.expr | None]
                 yield name, None, value
 
 
-def _values(tree: ast.AST, positions: dict[str, set[int]]) -> Iterable[ast.expr]:
+def _values(tree: list[ast.AST], positions: dict[str, set[int]]) -> Iterable[ast.expr]:
     """What is given for a parameter, or to a variable, named `code`."""
-    for node in ast.walk(tree):
+    for node in tree:
         match node:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                 yield from (k.value for k in node.keywords if k.arg == "code")

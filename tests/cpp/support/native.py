@@ -23,6 +23,7 @@ from orchestrator.emit.generate.tables import registered_kernels, selected_heade
 from orchestrator.selection.op_info import Selection
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
+from tests.together import only_one
 from tests.tools import need_file, need_tool
 
 if TYPE_CHECKING:
@@ -94,16 +95,16 @@ def build(program: str) -> Path:
     """
     compiler = need_tool("clang++-14", "clang++")
     need_file(_fuzzer_library(compiler), "libclang-rt-14-dev")
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    sources = _generate()
-    _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources))
-    done = subprocess.run(
-        [str(ninja_program()), "-j2", "--quiet", program],
-        cwd=FOLDER,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with only_one(FOLDER):
+        sources = _generate()
+        _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources))
+        done = subprocess.run(
+            [str(ninja_program()), "-j2", "--quiet", program],
+            cwd=FOLDER,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return FOLDER / program
 

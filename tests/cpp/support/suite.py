@@ -19,6 +19,7 @@ from orchestrator.emit.generate.tables import selected_headers
 from orchestrator.selection.op_info import SelectedOperator, Selection
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
+from tests.together import only_one
 from tests.tools import need_file, need_tool
 
 if TYPE_CHECKING:
@@ -90,18 +91,19 @@ def build() -> dict[str, Path]:
         "all_dtypes": [*_LOADER, *sorted(TESTS.glob("*_test.cpp"))],
         "float_only": sorted((TESTS / "float_only").glob("*_test.cpp")),
     }
-    kernels = {
-        "all_dtypes": _write_headers("all_dtypes", only=None),
-        "float_only": _write_headers("float_only", only=ScalarType.Float),
-    }
-    _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources, kernels))
-    done = subprocess.run(
-        [ninja, "-j2", "--quiet"],
-        cwd=FOLDER,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with only_one(FOLDER):
+        kernels = {
+            "all_dtypes": _write_headers("all_dtypes", only=None),
+            "float_only": _write_headers("float_only", only=ScalarType.Float),
+        }
+        _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources, kernels))
+        done = subprocess.run(
+            [ninja, "-j2", "--quiet"],
+            cwd=FOLDER,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return {name: FOLDER / name / "run" for name in (*sources, *_COMPACT)}
 

@@ -1,0 +1,65 @@
+"""What the workers of a test session share: a folder, and locks.
+
+`pytest -n 2` runs tests in two processes, each with its own fixtures and modules. What
+is compared or built across files goes through here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp, mkstemp
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+_FOLDER: Final = "ORCHESTRATOR_TEST_SESSION"
+"""Environment variable that workers inherit: where the session's files are."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder of the session, before there are workers."""
+    if not hasattr(config, "workerinput"):
+        os.environ[_FOLDER] = mkdtemp(prefix="orchestrator-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove it, once the workers have ended."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(_FOLDER), ignore_errors=True)
+
+
+def published_once(name: str, text: str) -> str:
+    """What the first caller of the session published under a name.
+
+    Args:
+        name: Of a file.
+        text: What is published if there is nothing yet.
+    """
+    folder = Path(os.environ[_FOLDER])
+    handle, new = mkstemp(dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    try:
+        # Whole or not at all: another worker may read it at once.
+        Path(folder / name).hardlink_to(new)
+    except FileExistsError:
+        return (folder / name).read_text(encoding="utf-8")
+    finally:
+        Path(new).unlink()
+    return text
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder that all sessions of a checkout build in."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
