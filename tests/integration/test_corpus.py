@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 import yaml
@@ -152,10 +152,8 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Product:
     return product
 
 
-def outputs_of(
-    product: Product, case: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> dict[str, bytes]:
-    """Bytes of all outputs of a case; each call is compared with what is expected."""
+def _calls(case: str) -> list[Any]:
+    """Calls of a case in a scenario of a product whose models are cases."""
     facts = _facts(case)
     for call in facts["runs"]:
         call["model"] = case
@@ -168,8 +166,17 @@ def outputs_of(
         for value in (*call["inputs"], *call["outputs"]):
             if "file" in value:
                 value["file"] = str(CORPUS / case / value["file"])
+    calls: list[Any] = facts["runs"]
+    return calls
+
+
+def outputs_of(
+    product: Product, case: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> dict[str, bytes]:
+    """Bytes of all outputs of a case; each call is compared with what is expected."""
+    calls = _calls(case)
     scenario = folder / f"{case}.json"
-    scenario.write_text(json.dumps(facts))
+    scenario.write_text(json.dumps({**_facts(case), "runs": calls}))
     outputs = folder / case
     capsys.readouterr()
     code = product.run(
@@ -178,11 +185,59 @@ def outputs_of(
     said = capsys.readouterr()
     assert code == 0, said.err + said.out
     document = json.loads(said.out)
-    assert len(document["calls"]) == len(facts["runs"]) > 0
-    for call, expected in zip(document["calls"], facts["runs"], strict=True):
+    assert len(document["calls"]) == len(calls) > 0
+    for call, expected in zip(document["calls"], calls, strict=True):
         assert len(call["outputs"]) == len(expected["outputs"])
         assert all(output["comparison"]["ok"] for output in call["outputs"])
     return {path.name: path.read_bytes() for path in outputs.iterdir()}
+
+
+def outputs_together(
+    product: Product, cases: Iterable[str], folder: Path, *, times: int = 1
+) -> dict[str, dict[str, bytes]]:
+    """What `outputs_of` gives for each of these cases, from few runs of the firmware.
+
+    Args:
+        product: Its models are cases.
+        cases: Called one after the other, those of one tolerance in one run.
+        folder: For scenarios and outputs.
+        times: All calls of a case are made that often, one after the other. Once a
+            model with state was called, its outputs are others than those of the case:
+            more than once, outputs are not compared.
+
+    Returns:
+        Contents by file name, by case. Cases of a run that failed are left out, so that
+        `outputs_of` says which one it was.
+    """
+    runs: dict[str, list[str]] = {}
+    for case in cases:
+        runs.setdefault(json.dumps(_facts(case)["tolerance"]), []).append(case)
+    found: dict[str, dict[str, bytes]] = {}
+    for number, (tolerance, those) in enumerate(runs.items()):
+        calls = [
+            (case, f"run{index}.".removeprefix("run0."), call)
+            for case in those
+            for index, call in enumerate(_calls(case) * times)
+        ]
+        document = {
+            "tolerance": json.loads(tolerance),
+            "runs": [call for *_, call in calls],
+        }
+        scenario = folder / f"{number}.json"
+        scenario.write_text(json.dumps(document))
+        outputs = folder / str(number)
+        arguments = ("--scenario", str(scenario), "--output-dir", str(outputs))
+        if product.run("run", *arguments) != 0 and times == 1:
+            continue
+        for path in outputs.iterdir():
+            prefix, name = _CALL.fullmatch(path.name).groups()  # type: ignore[union-attr]
+            case, own, _ = calls[int(prefix or 0)]
+            found.setdefault(case, {})[own + name] = path.read_bytes()
+    return found
+
+
+_CALL: Final = re.compile(r"(?:run(\d+)\.)?(.+)")
+"""Name of an output: number of its call, but for the first one, and the rest."""
 
 
 def test_programs_that_run_nowhere_are_known() -> None:

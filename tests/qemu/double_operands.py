@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Bits = npt.NDArray[np.uint64]
 Pairs = tuple[Bits, Bits]
 
-COUNT: Final = 1 << 15
+COUNT: Final = 1 << 13
 """Random pairs of each kind."""
 _BIAS: Final = 1023
 _FRACTION: Final = np.uint64((1 << 52) - 1)
