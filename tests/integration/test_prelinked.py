@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from orchestrator.method.passes import PASSES
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes import PASSES, passes
 from tests.conftest import CORPUS
-from tests.integration.test_corpus import RUNNABLE, corpus_product, outputs_of
+from tests.integration.test_corpus import (
+    RUNNABLE,
+    corpus_product,
+    outputs_of,
+    outputs_together,
+)
 from tests.integration.workspace import without_sigmoid
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from orchestrator.method.linked import LinkedMethod
     from tests.product import Product
 
 LOADER = ("load_method", "MethodLoader", "find_kernel", "kKernelTable", "Program")
@@ -49,18 +57,16 @@ def _symbols(product: Product) -> Iterator[str]:
                         yield symbol.name
 
 
-@pytest.mark.parametrize("case", RUNNABLE)
 def test_outputs_are_those_of_a_loaded_program(
-    both: dict[str, Product],
-    case: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    both: dict[str, Product], tmp_path: Path
 ) -> None:
     found = {}
     for load, product in both.items():
         (tmp_path / load).mkdir()
-        found[load] = outputs_of(product, case, tmp_path / load, capsys)
-    assert found["pte"] == found["prelinked"]
+        found[load] = outputs_together(product, RUNNABLE, tmp_path / load)
+    assert found["pte"].keys() == set(RUNNABLE)
+    for case in RUNNABLE:
+        assert found["pte"][case] == found["prelinked"].get(case), case
 
 
 def test_firmware_has_no_loader_and_no_registry(both: dict[str, Product]) -> None:
@@ -89,13 +95,17 @@ def test_firmware_gives_the_outputs_of_the_host(
     assert outputs_of(product, case, tmp_path, capsys) == expected
 
 
+TIMES = 3
+"""Calls in a row: state that a call leaves to the next one shows."""
+
+
 @pytest.fixture(scope="module")
 def expected(
     both: dict[str, Product], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, bytes]]:
     """By case: outputs of loaded programs that are called several times in a row."""
     folder = tmp_path_factory.mktemp("expected")
-    return {case: _repeated(both["pte"], case, folder) for case in RUNNABLE}
+    return outputs_together(both["pte"], RUNNABLE, folder, times=TIMES)
 
 
 @pytest.fixture(scope="module")
@@ -106,38 +116,111 @@ def variant(tmp_path_factory: pytest.TempPathFactory) -> Product:
     return corpus_product(folder, "p", RUNNABLE, load="prelinked")
 
 
-def _repeated(product: Product, case: str, folder: Path) -> dict[str, bytes]:
-    """Outputs of all calls of a case, made three times in a row."""
-    facts = json.loads((CORPUS / case / "case.json").read_text())
-    for call in facts["runs"]:
-        call["model"] = case
-        for value in (*call["inputs"], *call["outputs"]):
-            if "file" in value:
-                value["file"] = str(CORPUS / case / value["file"])
-    facts["runs"] *= 3
-    scenario = folder / f"{case}.json"
-    scenario.write_text(json.dumps(facts))
-    outputs = folder / case
-    # Once a model with state was called, its outputs are others than those of the case.
-    product.run("run", "--scenario", str(scenario), "--output-dir", str(outputs))
-    return {path.name: path.read_bytes() for path in outputs.iterdir()}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What passes make smaller: sums over all methods of a product."""
+
+    calls: int
+    values: int
+    arena_bytes: int
 
 
-@pytest.mark.parametrize("skipped", [[], *([name] for name in PASSES), list(PASSES)])
-def test_no_pass_changes_outputs(
+def _build_without(
+    product: Product, skipped: Iterable[str]
+) -> tuple[Figures, set[str]]:
+    """Build with `[prelink] skip`; figures, and passes that changed a method."""
+    text = product.profile.read_text().partition("[prelink]")[0]
+    skip = json.dumps([*skipped])
+    product.profile.write_text(f"{text}[prelink]\nskip = {skip}\n")
+    assert product.run("build") == 0
+    report: Any = product.report()
+    ends = [method["passes"][-1]["after"] for method in report["prelink"]]
+    figures = Figures(
+        calls=sum(end["calls"] for end in ends),
+        values=sum(end["values"] for end in ends),
+        arena_bytes=sum(sum(m["arena_bytes"]) for m in report["methods"]),
+    )
+    passes = [p for method in report["prelink"] for p in method["passes"]]
+    return figures, {p["name"] for p in passes if p["changed"]}
+
+
+@pytest.fixture(scope="module")
+def bare(variant: Product) -> Figures:
+    """Without any pass."""
+    figures, changed = _build_without(variant, PASSES)
+    assert changed == set()
+    return figures
+
+
+LOWERS = {
+    "fold_permutes": "calls",
+    "fold_constants": "calls",
+    "evaluate_constants": "calls",
+    "alias_copies": "calls",
+    "in_place": "arena_bytes",
+    "drop_values": "values",
+    "share_values": "values",
+}
+"""The figure that a pass lowers if it is the only one. `drop_unused_calls` has nothing
+to do where no other pass was: programs call nothing in vain."""
+
+
+def test_every_pass_lowers_something() -> None:
+    assert LOWERS.keys() | {"drop_unused_calls"} == set(PASSES)
+
+
+@pytest.mark.parametrize("name", LOWERS)
+def test_a_pass_alone_lowers_its_figure_and_changes_no_output(
+    name: str,
     expected: dict[str, dict[str, bytes]],
     variant: Product,
-    skipped: list[str],
+    bare: Figures,
     tmp_path: Path,
 ) -> None:
-    """State that a call leaves to the next one is the same, too."""
-    text = variant.profile.read_text().partition("[prelink]")[0]
-    variant.profile.write_text(f"{text}[prelink]\nskip = {json.dumps(skipped)}\n")
-    assert variant.run("build") == 0
+    figures, changed = _build_without(variant, set(PASSES) - {name})
+    assert changed == {name}
+    assert getattr(figures, LOWERS[name]) < getattr(bare, LOWERS[name])
+    assert figures.calls <= bare.calls
+    found = outputs_together(variant, RUNNABLE, tmp_path, times=TIMES)
+    assert expected.keys() == set(RUNNABLE)
     for case in RUNNABLE:
-        found = _repeated(variant, case, tmp_path)
-        assert found == expected[case], case
-        assert found, case
+        assert found[case] == expected[case], case
+
+
+def test_all_passes_lower_most_and_change_no_output(
+    expected: dict[str, dict[str, bytes]],
+    variant: Product,
+    bare: Figures,
+    tmp_path: Path,
+) -> None:
+    figures, _ = _build_without(variant, ())
+    for name in ("calls", "values", "arena_bytes"):
+        assert getattr(figures, name) < getattr(bare, name)
+    found = outputs_together(variant, RUNNABLE, tmp_path, times=TIMES)
+    for case in RUNNABLE:
+        assert found[case] == expected[case], case
+
+
+def test_a_damaged_pass_is_noticed(
+    expected: dict[str, dict[str, bytes]],
+    variant: Product,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It loses the last call of a method: outputs are others, so these tests see it."""
+
+    def damaged(method: LinkedMethod) -> LinkedMethod:
+        rest = method.instructions[:-1]
+        is_call = all(isinstance(i, LinkedCall) for i in method.instructions)
+        return replace(method, instructions=rest) if rest and is_call else method
+
+    own = passes.PASSES["drop_values"]
+    broken = {**passes.PASSES, "drop_values": replace(own, change=damaged)}
+    monkeypatch.setattr(passes, "PASSES", broken)
+    # No other test builds with these two.
+    _build_without(variant, set(PASSES) - {"drop_values", "share_values"})
+    found = outputs_together(variant, RUNNABLE, tmp_path, times=TIMES)
+    assert any(found[case] != expected[case] for case in RUNNABLE)
 
 
 def test_a_constant_is_permuted_by_the_build(tmp_path: Path) -> None:
