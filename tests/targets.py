@@ -25,10 +25,13 @@ RUN_ALWAYS: Final = ("cortex-m4", "cortex-m55")
 EVERYTHING: Final = "ORCHESTRATOR_EVERY_TARGET"
 """Environment variable: with 1, the other cores run everything as well."""
 
+EVERY_PAIR: Final = os.environ.get(EVERYTHING) == "1"
+"""Whether it is set."""
+
 
 def runs_everything(cpu: str) -> bool:
     """Whether a core runs every case, also those that take long."""
-    return cpu in {"host", *RUN_ALWAYS} or os.environ.get(EVERYTHING) == "1"
+    return EVERY_PAIR or cpu in {"host", *RUN_ALWAYS}
 
 
 def with_toolchains(*cpus: str) -> list[tuple[str, str]]:
@@ -36,13 +39,10 @@ def with_toolchains(*cpus: str) -> list[tuple[str, str]]:
     return [(cpu, t) for cpu in cpus for t in sorted(CPUS[cpu].toolchains)]
 
 
-def every_pair() -> list[tuple[str, str]]:
-    """Each emulated core with each of its toolchains."""
-    return with_toolchains(*EMULATED)
-
-
 def chosen_pairs(*others: str) -> list[tuple[str, str]]:
-    """As `every_pair`, but cores that do not run everything take turns: one each.
+    """Emulated cores with their toolchains; some cores with one each, in turns.
+
+    Those that run everything have all.
 
     Args:
         others: Cores besides those that are emulated.

@@ -13,7 +13,12 @@ import pytest
 
 from tests.case_counts import count_case
 from tests.conftest import CORPUS
-from tests.integration.test_corpus import INT8, corpus_product, outputs_of
+from tests.integration.test_corpus import (
+    INT8,
+    corpus_product,
+    outputs_of,
+    outputs_together,
+)
 from tests.same_bits import check_same_bits
 from tests.targets import chosen_pairs
 from tests.tools import need_emulator, need_toolchain
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 PLAIN = "plain_c.pte"
+Built = dict[str, tuple["Product", dict[str, dict[str, bytes]]]]
+"""By file: the product of all cases that have it, and outputs by case."""
 CASES = [
     (case, file)
     for file in ("model.pte", PLAIN)
@@ -38,26 +45,27 @@ CASES = [
 @pytest.fixture(scope="module", params=[("host", "zig"), *chosen_pairs()], ids="-".join)
 def products(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, str, dict[str, Product]]:
-    """A core, a toolchain, and a product of each kind of file for it."""
+) -> tuple[str, str, Built]:
+    """A product of each kind of file, and the outputs of few runs of it."""
     cpu, toolchain = request.param
     need_toolchain(cpu, toolchain)
     if cpu != "host":
         need_emulator(cpu)
-    built = {}
+    built: Built = {}
     for file in ("model.pte", PLAIN):
         folder = tmp_path_factory.mktemp("int8")
         cases = [case for case, own in CASES if own == file]
-        built[file] = corpus_product(
+        product = corpus_product(
             folder, "int8", cases, cpu=cpu, toolchain=toolchain, file=file
         )
-        assert built[file].run("build") == 0
+        assert product.run("build") == 0
+        built[file] = product, outputs_together(product, cases, folder)
     return cpu, toolchain, built
 
 
 @pytest.mark.parametrize("model", CASES, ids="-".join)
 def test_outputs_are_the_same_everywhere(
-    products: tuple[str, str, dict[str, Product]],
+    products: tuple[str, str, Built],
     model: tuple[str, str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -65,7 +73,8 @@ def test_outputs_are_the_same_everywhere(
 ) -> None:
     case, file = model
     cpu, toolchain, built = products
-    outputs = outputs_of(built[file], case, tmp_path, capsys)
+    product, together = built[file]
+    outputs = together.get(case) or outputs_of(product, case, tmp_path, capsys)
     check_same_bits(case, outputs, f"{file} on {cpu} {toolchain}")
     if file != PLAIN:
         count_case(record_property, case, cpu)

@@ -9,7 +9,6 @@ whatever a program was lowered for and wherever it runs, to the bit.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from tests.case_counts import count_case
 from tests.conftest import CASES, CORPUS
 from tests.product import Product
 from tests.same_bits import check_same_bits
-from tests.targets import EMULATED, EVERYTHING, RUN_ALWAYS
+from tests.targets import EMULATED, EVERY_PAIR, RUN_ALWAYS
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -40,14 +39,13 @@ INT8 = tuple(case for case in CASES if "cortex_m" in _facts(case)["kernel_libs"]
 
 def _targets() -> Iterator[tuple[str, str, str]]:
     """(core, ISA, toolchain): toolchains take turns, but for MVE, which has both."""
-    everything = os.environ.get(EVERYTHING) == "1"
     for index, name in enumerate(EMULATED):
         cpu = CPUS[name]
         for isa in cpu.isas:
-            if not everything and name not in RUN_ALWAYS and isa != cpu.default_isa:
+            if not EVERY_PAIR and name not in RUN_ALWAYS and isa != cpu.default_isa:
                 continue
             toolchains = sorted(cpu.toolchains)
-            whole = everything or isa == "mve"
+            whole = EVERY_PAIR or isa == "mve"
             for toolchain in toolchains if whole else [toolchains[index % 2]]:
                 yield name, isa, toolchain
 
