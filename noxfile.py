@@ -124,7 +124,8 @@ def interop(session: nox.Session) -> None:
     if not python:
         python = _executorch(session, "executorch", *EXECUTORCH)
     session.env["EXECUTORCH_PYTHON"] = python
-    _pytest(session, "tests/interop", "-m", "executorch")
+    # One process: PyTorch takes much memory.
+    _pytest(session, "-n", "0", "tests/interop", "-m", "executorch")
 
 
 @nox.session(name="interop-newest")
@@ -137,7 +138,7 @@ def interop_newest(session: nox.Session) -> None:
     python = _executorch(session, "executorch-newest", "--upgrade", *names)
     session.run(python, "-m", "pip", "show", "executorch", "torch", external=True)
     session.env["EXECUTORCH_PYTHON"] = python
-    _pytest(session, "tests/interop", "-m", "executorch")
+    _pytest(session, "-n", "0", "tests/interop", "-m", "executorch")
 
 
 def _executorch(session: nox.Session, name: str, *requirements: str) -> str:

@@ -144,6 +144,25 @@ def _ands(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
         )
 
 
+def _begins(draw: st.DrawFn, b: Builder, tensors: list[int]) -> None:
+    """Maybe add a call of which the build can compute the result."""
+    begin = draw(st.sampled_from(("", "permute", "and")))
+    if begin:
+        first = b.values[tensors[0]]
+        assert isinstance(first, TensorValue)
+        sizes = first.sizes[::-1] if begin == "permute" else first.sizes
+        place = draw(st.integers(0, (ARENA - 12) // 4)) * 4
+        tensors.append(b.tensor(sizes, place))
+    if begin == "permute":
+        b.call("aten::permute_copy.out", tensors[0], b.numbers(1, 0), tensors[-1])
+    elif begin == "and":
+        b.call(
+            "aten::bitwise_and.Tensor_out",
+            *(tensors[0], tensors[0], tensors[-1]),
+            function="orch::portable::bitwise_and_Tensor_out",
+        )
+
+
 @st.composite
 def methods(  # noqa: C901  # a few lines per kind of instruction
     draw: st.DrawFn, *, jumps: bool
@@ -158,6 +177,7 @@ def methods(  # noqa: C901  # a few lines per kind of instruction
         tensors.append(
             b.tensor(sizes, place, dynamic=kind == "dynamic", state=kind == "state")
         )
+    _begins(draw, b, tensors)
     planned = tensors[1:]
     some = st.sampled_from(planned)
     inputs = tuple(draw(st.lists(some, max_size=2, unique=True)))
@@ -220,7 +240,7 @@ def test_a_random_method_computes_the_same(jumps: bool) -> None:  # noqa: FBT001
     dropped: Counter[str] = Counter()
 
     # Few methods have something for every pass.
-    @settings(max_examples=8 * settings().max_examples)
+    @settings(max_examples=4 * settings().max_examples)
     @given(method=methods(jumps=jumps), contents=contents)
     def check(method: LinkedMethod, contents: bytes) -> None:
         for name, passes in (*((name, [name]) for name in PASSES), ("all", PASSES)):
