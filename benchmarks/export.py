@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.clock import ROOT
 from benchmarks.stages import executorch_python
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
-from orchestrator.build import BuildOptions, Inputs, load
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build
 from orchestrator.build.exporting import PYTHON
 
 if TYPE_CHECKING:
@@ -72,9 +72,10 @@ def _times(core: str, repetitions: int) -> tuple[float, float]:
 
 
 def _stage(profile: Path, *, is_known: bool) -> float:
-    inputs = Inputs(load(profile), BuildOptions(out=profile.parent / "out"))
+    project = Project(load(profile), BuildOptions(out=profile.parent / "out"))
+    build = open_build(project)
     start = time.perf_counter()
-    found = inputs.exported
+    found = build[inputs.EXPORTED]
     seconds = time.perf_counter() - start
     if any((exported.reason == "") is not is_known for exported in found.values()):
         raise NotMeasuredError(f"{profile.name} was not exported as expected")

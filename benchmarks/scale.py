@@ -11,10 +11,9 @@ from benchmarks.clock import cpu_seconds
 from benchmarks.executorch_driver import clear_caches
 from benchmarks.long_program import repeated_program
 from benchmarks.product import CASES, CORPUS
-from benchmarks.stages import driver, plan_of
+from benchmarks.stages import driver, fresh_build
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
-from orchestrator.build import BuildOptions, load
-from orchestrator.build.stages import Stages
+from orchestrator.build import BuildOptions, Project, inputs, load, open_build, table
 from orchestrator.selection.selected_yaml import selected_operators_yaml
 
 if TYPE_CHECKING:
@@ -57,21 +56,21 @@ def _write_profile(folder: Path, models: Mapping[str, bytes]) -> Path:
 def _run(profile: Path) -> _Seconds:
     """One run of each step, with everything that is remembered forgotten before."""
     clear_caches("orchestrator")
-    stages = Stages(load(profile), BuildOptions(out=profile.parent / "out"))
-    plan = plan_of(stages)
+    project = Project(load(profile), BuildOptions(out=profile.parent / "out"))
+    build = fresh_build(project)
 
     def write() -> None:
-        text = selected_operators_yaml(stages.selection(plan), generator="p")
+        text = selected_operators_yaml(build[table.AGGREGATE], generator="p")
         (profile.parent / "selected_operators.yaml").write_text(text)
 
     return {
-        "read program": cpu_seconds(lambda: stages.programs),
-        "extract": cpu_seconds(lambda: stages.op_infos(plan)),
-        "aggregate": cpu_seconds(lambda: stages.selection(plan)),
+        "read program": cpu_seconds(lambda: build[inputs.PROGRAMS]),
+        "extract": cpu_seconds(lambda: build[table.EXTRACT]),
+        "aggregate": cpu_seconds(lambda: build[table.AGGREGATE]),
         "write list": cpu_seconds(write),
-        "read functions.yaml": cpu_seconds(lambda: stages.catalog),
-        "resolve": cpu_seconds(lambda: stages.resolution(plan)),
-        "memory": cpu_seconds(lambda: stages.memory(plan)),
+        "read functions.yaml": cpu_seconds(lambda: build[table.CATALOG]),
+        "resolve": cpu_seconds(lambda: build[table.RESOLVE]),
+        "memory": cpu_seconds(lambda: build[table.MEMORY]),
     }
 
 
@@ -168,10 +167,9 @@ def _long_program(findings: Findings, folder: Path, repetitions: int) -> None:
     for name, model in {"short": short, "long": data}.items():
         profile = _write_profile(folder / name, {"model": model})
         found[name] = _steps(profile, repetitions)
-        stages = Stages(load(profile), BuildOptions(out=folder / "out"))
-        counts[name] = sum(
-            len(method.instructions) for method in stages.programs["model"].methods
-        )
+        project = Project(load(profile), BuildOptions(out=folder / "out"))
+        program = open_build(project)[inputs.PROGRAMS]["model"]
+        counts[name] = sum(len(method.instructions) for method in program.methods)
     each = {
         name: {step: 1e6 * s / counts[name] for step, s in seconds.items()}
         for name, seconds in found.items()

@@ -14,19 +14,29 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.clock import ROOT, cpu_seconds
 from benchmarks.executorch_driver import STAND_INS, clear_caches
 from benchmarks.product import write_profile
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table, short
-from orchestrator.build import BuildOptions, load
-from orchestrator.build.plan import BuildPlan, plan_build
-from orchestrator.build.stages import Stages
+from orchestrator.build import (
+    Build,
+    BuildOptions,
+    Project,
+    inputs,
+    load,
+    open_build,
+    table,
+)
+from orchestrator.build.engine import Input, Value, all_of
 from orchestrator.shell.files import write_if_changed
+from orchestrator.shell.sources import library_file
 
 MODELS = ("kws_dscnn_fp32", "vww_mobilenetv1_fp32")
 DRIVER = Path(__file__).parent / "executorch_driver.py"
@@ -138,29 +148,27 @@ def measure(repetitions: int) -> Findings:
     return findings
 
 
-def plan_of(stages: Stages) -> BuildPlan:
-    """A plan by which every stage runs."""
-    return plan_build(
-        orchestrator="",
-        models=dict.fromkeys((m.name for m in stages.profile.models), ""),
-        operator_files={},
-        libraries={},
-        delegates={},
-        sources={},
-        sections=dict.fromkeys(stages.sections, ""),
-        toolchain="",
-        previous={},
-    )
+_NO_DIGESTS: dict[Value[Any], dict[str, str]] = {
+    value: {"": ""}
+    for value in all_of((inputs.ORCHESTRATOR, *table.STAGES))
+    if isinstance(value, Input) and value.digests is not None
+}
 
 
-class _LongList(Stages):
-    """Stages whose functions.yaml is as long as ExecuTorch's."""
+def fresh_build(project: Project) -> Build:
+    """A build in which every stage runs, and nothing is digested to find that out."""
+    return open_build(project, digests=_NO_DIGESTS)
 
-    def read_list(self, path: Path) -> bytes:
-        """Bytes of a list."""
-        if (path.parent.name, path.name) == ("portable", "functions.yaml"):
-            return long_list(path)
-        return super().read_list(path)
+
+def _with_long_list(build: Build) -> Build:
+    """The same build with a functions.yaml as long as ExecuTorch's."""
+    texts = [
+        replace(text, text=long_list(library_file(text.name)).decode())
+        if text.name == "portable"
+        else text
+        for text in build[inputs.LIBRARY_TEXTS]
+    ]
+    return build.replace({inputs.LIBRARY_TEXTS: tuple(texts)})
 
 
 @cache
@@ -188,32 +196,34 @@ def _our_times(case: str, folder: Path, repetitions: int) -> _Runs:
     profile = load(path)
     times: _Runs = {variant: [] for variant in _VARIANTS}
     for variant, found in times.items():
-        make = _LongList if variant == _LONG else Stages
         for turn in range(repetitions + 1):
             if variant != _KEPT:
                 clear_caches("orchestrator")
-            stages = make(profile, BuildOptions(out=folder / case / "out"))
-            seconds = _run_stages(stages, plan_of(stages), folder / case / "generated")
+            options = BuildOptions(out=folder / case / "out")
+            build = fresh_build(Project(profile, options))
+            if variant == _LONG:
+                build = _with_long_list(build)
+            seconds = _run_stages(build, folder / case / "generated")
             if turn:
                 found.append(seconds)
     return times
 
 
-def _run_stages(stages: Stages, plan: BuildPlan, folder: Path) -> dict[str, float]:
+def _run_stages(build: Build, folder: Path) -> dict[str, float]:
     """CPU seconds by step; each step finds the results of those before it."""
 
     def write() -> None:
-        for file in stages.generated(plan):
+        for file in build[table.GENERATE]:
             write_if_changed(folder / file.path, file.text.encode())
 
     return {
-        "read program": cpu_seconds(lambda: stages.programs),
-        "extract": cpu_seconds(lambda: stages.op_infos(plan)),
-        "aggregate": cpu_seconds(lambda: stages.selection(plan)),
-        "read functions.yaml": cpu_seconds(lambda: stages.catalog),
-        "resolve": cpu_seconds(lambda: stages.resolution(plan)),
-        "memory": cpu_seconds(lambda: stages.memory(plan)),
-        "generate": cpu_seconds(lambda: stages.generated(plan)),
+        "read program": cpu_seconds(lambda: build[inputs.PROGRAMS]),
+        "extract": cpu_seconds(lambda: build[table.EXTRACT]),
+        "aggregate": cpu_seconds(lambda: build[table.AGGREGATE]),
+        "read functions.yaml": cpu_seconds(lambda: build[table.CATALOG]),
+        "resolve": cpu_seconds(lambda: build[table.RESOLVE]),
+        "memory": cpu_seconds(lambda: build[table.MEMORY]),
+        "generate": cpu_seconds(lambda: build[table.GENERATE]),
         "write files": cpu_seconds(write),
     }
 

@@ -1,18 +1,25 @@
-"""The pipeline: a profile in, firmware, library, reports and a lock out.
+"""The build: a profile in, firmware, library, reports and a lock out.
 
-`Inputs` reads, `Stages` computes what is pure, `Pipeline` compiles and publishes.
+`table` lists the stages and `inputs` what they read; `engine` decides which run, and
+runs them. `product` compiles and publishes.
 """
 
-from orchestrator.build.inputs import BuildOptions, ExportChoice, Inputs, load
-from orchestrator.build.pipeline import BuildReport, Pipeline
+from orchestrator.build.engine import Build
+from orchestrator.build.exporting import ExportChoice
+from orchestrator.build.product import BuildReport, build_product, prove
+from orchestrator.build.project import BuildOptions, Project, Shell, load, open_build
 from orchestrator.shell.build_folder import WORK
 
 __all__ = [
     "WORK",
+    "Build",
     "BuildOptions",
     "BuildReport",
     "ExportChoice",
-    "Inputs",
-    "Pipeline",
+    "Project",
+    "Shell",
+    "build_product",
     "load",
+    "open_build",
+    "prove",
 ]

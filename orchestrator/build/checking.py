@@ -1,4 +1,4 @@
-"""Asking whether a lock holds, and for what; nothing is changed."""
+"""Whether a lock holds, and which of its outputs a file is; nothing is changed."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.build import lockfile
+from orchestrator.build import lockfile, table
 from orchestrator.build.locking import MACHINE_FILES, check_inputs, needed_lock
-from orchestrator.build.side import copy_work
+from orchestrator.build.product import build_product, known_outputs, prove
+from orchestrator.build.project import Project, open_build
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
 from orchestrator.shell.build_folder import WORK, claim, exclusive
 from orchestrator.shell.cache import file_digest
+from orchestrator.shell.variant_folder import copy_work
 
 if TYPE_CHECKING:
     from orchestrator.build.lockfile import Lock
-    from orchestrator.build.pipeline import Pipeline
-    from orchestrator.shell.reporter import Reporter
+    from orchestrator.build.project import Shell
 
 
-def check_lock(base: Pipeline, reporter: Reporter) -> None:
+def check_lock(project: Project, shell: Shell) -> None:
     """Compare the lock with the one that a build would write.
 
     If the last build is not of these inputs, or its outputs are not whole, the product
@@ -31,29 +32,28 @@ def check_lock(base: Pipeline, reporter: Reporter) -> None:
         LockError: They are not the same, or there is no lock that can be read.
         OrchestratorError: Of the stage that failed.
     """
-    base.reporter = reporter
-    base.prove(base.plan(with_toolchain=False))
-    lock = needed_lock(base.lock_file)
-    plan = base.plan(with_toolchain=True)
-    check_inputs(base, plan, lock)
-    is_built = base.work.is_dir()
-    with exclusive(base.folder) if is_built else nullcontext():
-        outputs = base.known_outputs(plan)
+    build = open_build(project, shell)
+    prove(build)
+    lock = needed_lock(project.lock_file)
+    check_inputs(project.lock_file, lock, build[table.LOCK_INPUTS])
+    is_built = project.work.is_dir()
+    with exclusive(project.folder) if is_built else nullcontext():
+        outputs = known_outputs(project, build)
         if outputs is not None:
-            now = base.lock_for(plan, base.compile_plan(plan), outputs)
+            now = build.replace({table.OUTPUTS: outputs})[table.LOCK]
             if lines := lockfile.differences(lock, now):
-                raise lockfile.stale(str(base.lock_file), lines)
+                raise lockfile.stale(str(project.lock_file), lines)
             return
         with tempfile.TemporaryDirectory(prefix="orchestrator-lock-") as name:
-            folder = Path(name) / base.profile.name
+            folder = Path(name) / project.profile.name
             if is_built:
                 claim(folder)
-                copy_work(base.work, folder / WORK)
-            options = replace(base.options, out=folder, lock=base.lock_file)
-            type(base)(base.profile, options).build(reporter)
+                copy_work(project.work, folder / WORK)
+            options = replace(project.options, out=folder, lock=project.lock_file)
+            build_product(Project(project.profile, options), shell)
 
 
-def check_outputs(base: Pipeline) -> int:
+def check_outputs(project: Project, shell: Shell) -> int:
     """Compare the published outputs with the lock, and the lock with its inputs.
 
     Nothing is compiled.
@@ -65,15 +65,16 @@ def check_outputs(base: Pipeline) -> int:
         LockError: An output is another one or missing (`changed-output`), or the lock
             is not of these inputs (`stale-lock`).
     """
-    lock = needed_lock(base.lock_file)
-    base.prove(base.plan(with_toolchain=False))
-    check_inputs(base, base.plan(with_toolchain=True), lock)
+    lock = needed_lock(project.lock_file)
+    build = open_build(project, shell)
+    prove(build)
+    check_inputs(project.lock_file, lock, build[table.LOCK_INPUTS])
     named = _named(lock)
     notes = []
     for path, digest in sorted(named.items()):
         found = ""
         with suppress(OSError):
-            found = file_digest(base.folder / path)
+            found = file_digest(project.folder / path)
         if found != digest:
             notes.append(("changed" if found else "missing", path))
     if notes:
@@ -82,9 +83,9 @@ def check_outputs(base: Pipeline) -> int:
             Diagnostic(
                 code="changed-output",
                 message=f"{count} not what the lock names",
-                where=SourceSpan(file=str(base.lock_file)),
-                notes=(*notes, ("folder", str(base.folder))),
-                hint=f"`orchestrator build {base.profile.file} --locked` makes them"
+                where=SourceSpan(file=str(project.lock_file)),
+                notes=(*notes, ("folder", str(project.folder))),
+                hint=f"`orchestrator build {project.profile.file} --locked` makes them"
                 " again",
             )
         )

@@ -1,4 +1,4 @@
-"""Stage export: models given as Python become programs, or are known already."""
+"""Stage export: models given as Python become programs, unless these are cached."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from orchestrator.build.engine import digest
 from orchestrator.build.vela_config import check_vela_config
 from orchestrator.errors import (
     Diagnostic,
@@ -24,19 +25,30 @@ from orchestrator.export.request import Request
 from orchestrator.profile.fields import is_pattern
 from orchestrator.profile.lowering import CORTEX_M
 from orchestrator.shell import sources
-from orchestrator.shell.build_folder import EXPORTED, claim, refuse_links
+from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
 from orchestrator.shell.distribution import PACKAGE_FOLDER
-from orchestrator.shell.exported import PROGRAM, Entry, ExportCache, started
-from orchestrator.shell.process import NOT_STARTED, run
+from orchestrator.shell.exported import (
+    PROGRAM,
+    Entry,
+    ExportCache,
+    ExportFacts,
+    ExportFailure,
+    ExportResult,
+    read_result,
+    started,
+)
+from orchestrator.shell.process import NOT_STARTED
 from orchestrator.shell.publish import publish_exported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.build.inputs import Inputs
     from orchestrator.errors import SourceSpan
-    from orchestrator.profile.checked import ModelEntry, ModelSource
+    from orchestrator.profile.checked import ModelEntry, ModelSource, Profile
     from orchestrator.profile.lowering import Vela
+    from orchestrator.shell.input_files import InputFiles
+    from orchestrator.shell.process import Processes
+    from orchestrator.shell.reporter import Reporter
 
 PYTHON = "ORCHESTRATOR_EXPORT_PYTHON"
 """Environment variable: the interpreter that has PyTorch and ExecuTorch."""
@@ -60,7 +72,7 @@ class Exported:
     Args:
         program: The program.
         reason: Why it was exported now; "" if it was known.
-        entry: Where it is, and what is known of it.
+        entry: Where it is, and what it was made of.
         paths: Absolute paths of everything that shaped it.
     """
 
@@ -70,13 +82,61 @@ class Exported:
     paths: tuple[str, ...]
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        """What the entry says."""
+    def facts(self) -> ExportFacts:
+        """What is noted beside it."""
         return self.entry.facts
 
 
-def export_models(inputs: Inputs) -> dict[str, Exported]:
-    """Export every model that is given as Python.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportChoice:
+    """How to export.
+
+    Args:
+        accelerate: Lower faster.
+        verify: Lower both ways, and compare.
+        again: Export also what is in the cache.
+        cache: Folder of the cache; None for the machine's.
+    """
+
+    accelerate: bool = True
+    verify: bool = False
+    again: bool = False
+    cache: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest:
+    """Which models to export, and how.
+
+    Args:
+        profile: It names them.
+        files: Reads what they are made of.
+        choice: How to export.
+    """
+
+    profile: Profile
+    files: InputFiles
+    choice: ExportChoice
+
+
+def export_models(
+    *,
+    profile: Profile,
+    files: InputFiles,
+    export_choice: ExportChoice,
+    folder: Path,
+    processes: Processes,
+    reporter: Reporter,
+) -> dict[str, Exported]:
+    """Stage export: every model that is given as Python, as a program.
+
+    Args:
+        profile: It names the models.
+        files: Reads what they are made of.
+        export_choice: How to export.
+        folder: The build folder; logs go into its work folder.
+        processes: Runs the Python that exports.
+        reporter: Gets the progress.
 
     Raises:
         ProfileError: A file that the profile names is missing or has not what it says.
@@ -84,15 +144,25 @@ def export_models(inputs: Inputs) -> dict[str, Exported]:
         ToolchainError: What exporting needs is not installed.
         ReproducibilityError: Accelerated lowering made something else.
     """
+    what = ExportRequest(profile=profile, files=files, choice=export_choice)
     found: dict[str, Exported] = {}
     problems: list[Diagnostic] = []
-    for index, model in enumerate(inputs.profile.models):
+    for index, model in enumerate(profile.models):
         if model.source is None:
             continue
-        where = inputs.profile.span("models", index, "source")
-        check_vela_config(inputs.profile, model, inputs.read)
+        where = profile.span("models", index, "source")
+        check_vela_config(profile, model, files.read)
         try:
-            found[model.name] = _export(inputs, model, model.source, where)
+            found[model.name] = exported = _export(
+                what,
+                model,
+                model.source,
+                where,
+                folder=folder,
+                processes=processes,
+                reporter=reporter,
+            )
+            files.note(exported.paths)
         except ModelError as error:
             problems += error.diagnostics
     if problems:
@@ -101,29 +171,34 @@ def export_models(inputs: Inputs) -> dict[str, Exported]:
 
 
 def _export(
-    inputs: Inputs, model: ModelEntry, source: ModelSource, where: SourceSpan
+    what: ExportRequest,
+    model: ModelEntry,
+    source: ModelSource,
+    where: SourceSpan,
+    *,
+    folder: Path,
+    processes: Processes,
+    reporter: Reporter,
 ) -> Exported:
-    choice = inputs.options.export
-    request = _request(inputs, model, source)
-    cache = _cache(inputs, model, source, request)
-    reporter = inputs.reporter
+    request = _request(what, model, source)
+    cache = _cache(what, model, source, request)
     label = f"export {model.name}"
-    entry, reason = (None, "asked for") if choice.again else cache.find()
+    entry, reason = (None, "asked for") if what.choice.again else cache.find()
     if entry is None:
         reporter.stage(label, reason)
         reporter.note(f"exporting {model.name}, {reason} ...")
         # Also `plan` and `check` export; the log lies in the build folder.
-        claim(inputs.folder)
-        refuse_links(inputs.folder)
-        log = inputs.work / "exports" / f"{model.name}.log"
+        claim(folder)
+        refuse_links(folder)
+        log = folder / WORK / "exports" / f"{model.name}.log"
         start_ns = started()
-        with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as folder:
-            made = Path(folder) / "made"
+        with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as name:
+            made = Path(name) / "made"
             made.mkdir()
-            told = _run(request, made, log, model.name, where)
-            if "failure" in told:
-                raise _error(told["failure"], model, where, log)
-            entry = cache.store(made, told, since_ns=start_ns)
+            result = _run(request, made, log, model.name, where, processes=processes)
+            if isinstance(result, ExportFailure):
+                raise _error(result, model, where, log)
+            entry = cache.store(made, result, since_ns=start_ns)
     else:
         reporter.skipped(label)
     return Exported(
@@ -134,56 +209,64 @@ def _export(
     )
 
 
-def pending_exports(inputs: Inputs) -> dict[str, str]:
+def pending_exports(
+    *, profile: Profile, files: InputFiles, export_choice: ExportChoice
+) -> dict[str, str]:
     """Why models would be exported now, by name; no code of a model runs.
+
+    Args:
+        profile: It names the models.
+        files: Reads what they are made of.
+        export_choice: How to export.
 
     Raises:
         ProfileError: A file that the profile names is missing or has not what it says.
     """
+    what = ExportRequest(profile=profile, files=files, choice=export_choice)
     found = {}
-    for model in inputs.profile.models:
+    for model in profile.models:
         if model.source is None:
             continue
-        check_vela_config(inputs.profile, model, inputs.read)
-        request = _request(inputs, model, model.source)
-        entry, reason = _cache(inputs, model, model.source, request).find()
+        check_vela_config(profile, model, files.read)
+        request = _request(what, model, model.source)
+        entry, reason = _cache(what, model, model.source, request).find()
         if entry is None:
             found[model.name] = reason
     return found
 
 
 def _cache(
-    inputs: Inputs, model: ModelEntry, source: ModelSource, request: Request
+    what: ExportRequest, model: ModelEntry, source: ModelSource, request: Request
 ) -> ExportCache:
     return ExportCache(
-        _key(inputs, request, _read_files(inputs, model, source)),
+        _key(what, request, _read_files(what, model, source)),
         base=Path(request.file).parent,
-        folder=inputs.options.export.cache,
+        folder=what.choice.cache,
     )
 
 
-def _request(inputs: Inputs, model: ModelEntry, source: ModelSource) -> Request:
-    target = inputs.profile.target
-    choice = inputs.options.export
+def _request(what: ExportRequest, model: ModelEntry, source: ModelSource) -> Request:
+    target = what.profile.target
+    choice = what.choice
     return Request(
         file=os.path.abspath(model.path),  # noqa: PTH100  # keeps links
         function=source.function,
-        folder=os.path.abspath(inputs.profile.folder),  # noqa: PTH100
+        folder=os.path.abspath(what.profile.folder),  # noqa: PTH100
         lowering=source.lowering,
         cpu=target.cpu,
         isa=target.isa,
         quantize=source.quantize,
-        vela=_vela(inputs, source.vela),
+        vela=_vela(what, source.vela),
         accelerate=choice.accelerate,
         verify=choice.verify,
     )
 
 
-def _vela(inputs: Inputs, vela: Vela) -> Vela:
-    """The same, its file relative to the profile: in programs is where it lies."""
+def _vela(what: ExportRequest, vela: Vela) -> Vela:
+    """The same with its file relative to the profile: programs contain the path."""
     if not vela.config:
         return vela
-    config = Path(os.path.relpath(vela.config, inputs.profile.folder))
+    config = Path(os.path.relpath(vela.config, what.profile.folder))
     return replace(vela, config=config.as_posix())
 
 
@@ -192,16 +275,16 @@ def interpreter() -> str:
     return os.environ.get(PYTHON) or sys.executable
 
 
-def _key(inputs: Inputs, request: Request, read: list[Path]) -> str:
-    """Digest of what is known before the code runs."""
+def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
+    """Digest of what decides about a program before its code runs."""
     base = Path(request.file).parent
     # Only Cortex-M looks at the core.
     core = (request.cpu, request.isa) if request.lowering == CORTEX_M else ()
     own = hashlib.sha256()
     for path in sources.package_files():
         part = path.relative_to(PACKAGE_FOLDER).parts
-        if part[0] in ("export", "lowering") or part == ("core", "lowering.py"):
-            own.update(inputs.read(path))
+        if part[0] in ("export", "lowering") or part == ("profile", "lowering.py"):
+            own.update(what.files.read(path))
     facts = [
         own.hexdigest(),
         interpreter(),
@@ -213,14 +296,19 @@ def _key(inputs: Inputs, request: Request, read: list[Path]) -> str:
         repr(request.quantize),
         repr(request.vela),
         [
-            (Path(os.path.relpath(path, base)).as_posix(), inputs.digest_of(path))
+            (
+                Path(os.path.relpath(path, base)).as_posix(),
+                digest(what.files.read(path)),
+            )
             for path in read
         ],
     ]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def _read_files(inputs: Inputs, model: ModelEntry, source: ModelSource) -> list[Path]:
+def _read_files(
+    what: ExportRequest, model: ModelEntry, source: ModelSource
+) -> list[Path]:
     """Files that the profile says the code reads. Raises ProfileError."""
     found: set[Path] = set()
     for at, named in enumerate(source.reads):
@@ -235,12 +323,12 @@ def _read_files(inputs: Inputs, model: ModelEntry, source: ModelSource) -> list[
             if path.is_file()
         ]
         if not files:
-            index = inputs.profile.models.index(model)
+            index = what.profile.models.index(model)
             raise ProfileError(
                 Diagnostic(
                     code="missing-file",
                     message=f'no file matches "{named.written}"',
-                    where=inputs.profile.span("models", index, "reads", at),
+                    where=what.profile.span("models", index, "reads", at),
                     notes=(("found", f"no file at {text}"),),
                     hint="correct the pattern, or leave it out",
                 )
@@ -250,15 +338,28 @@ def _read_files(inputs: Inputs, model: ModelEntry, source: ModelSource) -> list[
 
 
 def _run(
-    request: Request, made: Path, log: Path, name: str, where: SourceSpan
-) -> dict[str, Any]:
-    """Run the process that exports; what it says."""
-    asked = made.with_name("request.json")
-    asked.write_text(request.text(), encoding="utf-8")
+    request: Request,
+    made: Path,
+    log: Path,
+    name: str,
+    where: SourceSpan,
+    *,
+    processes: Processes,
+) -> ExportResult | ExportFailure:
+    """Run the process that exports; its result."""
+    request_file = made.with_name("request.json")
+    request_file.write_text(request.text(), encoding="utf-8")
     python = interpreter()
     paths = [str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
-    done = run(
-        [python, "-B", "-m", "orchestrator.export.worker", str(asked), str(made)],
+    done = processes.run(
+        [
+            python,
+            "-B",
+            "-m",
+            "orchestrator.export.worker",
+            str(request_file),
+            str(made),
+        ],
         cwd=Path(request.folder),
         env={
             **os.environ,
@@ -295,26 +396,25 @@ def _run(
                 hint="does the code of the model run by itself?",
             )
         )
-    told: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    found = read_result(result)
     result.unlink()
-    return told
+    return found
 
 
 def _error(
-    failure: Mapping[str, Any], model: ModelEntry, where: SourceSpan, log: Path
+    failure: ExportFailure, model: ModelEntry, where: SourceSpan, log: Path
 ) -> OrchestratorError:
     kind: type[OrchestratorError] = {
         "missing-extra": ToolchainError,
         "export-differs": ReproducibilityError,
-    }.get(failure["code"], ModelError)
-    notes = tuple((str(label), str(text)) for label, text in failure["notes"])
+    }.get(failure.code, ModelError)
     return kind(
         Diagnostic(
-            code=failure["code"],
-            message=f'model "{model.name}": {failure["message"]}',
+            code=failure.code,
+            message=f'model "{model.name}": {failure.message}',
             where=where,
-            notes=(*notes, ("log", str(log))),
-            hint=failure["hint"],
+            notes=(*failure.notes, ("log", str(log))),
+            hint=failure.hint,
         )
     )
 
@@ -324,14 +424,14 @@ def published(found: Mapping[str, Exported], folder: Path) -> dict[str, Path]:
 
     Args:
         found: Exported models by name.
-        folder: The build folder; nobody else builds in it.
+        folder: The build folder, which this process has locked.
     """
     publish_exported(
         folder,
         {
             f"{name}/{file}": (exported.entry.folder / file).read_bytes()
             for name, exported in found.items()
-            for file in (PROGRAM, *exported.facts["arrays"])
+            for file in (PROGRAM, *exported.facts.arrays)
         },
     )
     return {name: folder / EXPORTED / name / PROGRAM for name in found}

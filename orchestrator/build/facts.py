@@ -1,4 +1,4 @@
-"""What is known of a product, for `why` and `why-not`."""
+"""The facts of a product that `why` and `why-not` answer from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.build.selecting import product_resolution, product_selection
+from orchestrator.build import inputs, table
 from orchestrator.errors import (
     Diagnostic,
     KernelError,
@@ -19,24 +19,26 @@ from orchestrator.selection.resolution import Resolution
 from orchestrator.shell.files import read_text_file
 
 if TYPE_CHECKING:
-    from orchestrator.build.stages import Stages
+    from orchestrator.build.engine import Build
+    from orchestrator.build.project import Project
     from orchestrator.catalog import Catalog
     from orchestrator.measure.size import SizeReport
     from orchestrator.selection.op_info import SelectedOperator
 
 
-def selection_facts(stages: Stages) -> Facts:
+def selection_facts(project: Project, build: Build) -> Facts:
     """Everything an answer is made of; needs no compiler.
 
     Gaps do not raise: the facts hold them.
 
     Raises:
-        OrchestratorError: Of whatever comes before stage resolve; a report that is
+        OrchestratorError: Of the stages before resolve; of a report that is
             damaged (`bad-report`).
     """
-    plan = stages.plan(with_toolchain=False)
-    before = selection = stages.selection(plan)
-    every_library = stages.every_library()
+    before = selection = build[table.AGGREGATE]
+    catalog, delegates = build[table.CATALOG], build[inputs.DELEGATES]
+    every_dtype = build[inputs.DTYPES].select.value == "all"
+    every_library = build[inputs.EVERY_LIBRARY]()
 
     def resolve_one(selected: SelectedOperator, catalog: Catalog) -> Outcome:
         from orchestrator.selection.resolve import resolve  # noqa: PLC0415
@@ -47,8 +49,8 @@ def selection_facts(stages: Stages) -> Facts:
                     selection, operators=(selected,), delegates=(), every_operator=False
                 ),
                 catalog,
-                every_dtype=stages.profile.dtypes.select.value == "all",
-                span_of=stages.span_of,
+                every_dtype=every_dtype,
+                span_of=build[inputs.ORIGIN_SPAN],
                 elsewhere=lambda: every_library,
             )
         except KernelError as error:
@@ -59,24 +61,24 @@ def selection_facts(stages: Stages) -> Facts:
 
     gaps = []
     try:
-        resolution = stages.resolution(plan)
+        resolution = build[table.RESOLVE]
         # Of programs that cannot be built, as they are.
         with suppress(MemoryPlanError, ModelError):
-            selection = product_selection(stages, plan)
-            resolution = product_resolution(stages, plan)
+            adapted = build[table.REPLAN]
+            selection, resolution = adapted.selection, adapted.resolution
         allowed = {m.name for m in resolution.missing}
         gaps = [
-            (selected.name, resolve_one(selected, stages.catalog).gaps)
+            (selected.name, resolve_one(selected, catalog).gaps)
             for selected in selection.operators
             if str(selected.name) in allowed
         ]
     except KernelError:
         from orchestrator.selection.resolve import resolve  # noqa: PLC0415
 
-        known = {code.backend for code in stages.libraries.delegates}
+        known = {code.backend for code in delegates}
         served = []
         for selected in selection.operators:
-            if outcome := resolve_one(selected, stages.catalog).gaps:
+            if outcome := resolve_one(selected, catalog).gaps:
                 gaps.append((selected.name, outcome))
             else:
                 served.append(selected)
@@ -90,10 +92,10 @@ def selection_facts(stages: Stages) -> Facts:
                     if backend in known
                 ),
             ),
-            stages.catalog,
-            every_dtype=stages.profile.dtypes.select.value == "all",
-            span_of=stages.span_of,
-            delegates=stages.libraries.delegates,
+            catalog,
+            every_dtype=every_dtype,
+            span_of=build[inputs.ORIGIN_SPAN],
+            delegates=delegates,
         )
         # With operators.all those with gaps are linked for no call; they are gaps.
         missing = {name for name, _ in gaps}
@@ -106,26 +108,26 @@ def selection_facts(stages: Stages) -> Facts:
             delegates=resolution.delegates,
         )
     return Facts(
-        profile=stages.profile.name,
-        file=str(stages.profile.file),
+        profile=project.profile.name,
+        file=str(project.profile.file),
         selection=selection,
         resolution=resolution,
         gaps=tuple(gaps),
-        catalog=stages.catalog,
+        catalog=catalog,
         elsewhere=every_library,
         resolve=resolve_one,
-        report=_report(stages),
+        report=_report(project),
         left_out=frozenset(
             {o.name for o in before.operators} - {o.name for o in selection.operators}
         ),
     )
 
 
-def _report(stages: Stages) -> SizeReport | None:
+def _report(project: Project) -> SizeReport | None:
     """What the last build costs; None if there is none."""
     from orchestrator.measure.report import read_report  # noqa: PLC0415
 
-    path = stages.folder / "report.json"
+    path = project.folder / "report.json"
     try:
         text = read_text_file(path)
     except FileNotFoundError:
@@ -136,7 +138,7 @@ def _report(stages: Stages) -> SizeReport | None:
                 code="no-report",
                 message=f"{path} cannot be read",
                 notes=(("found", getattr(error, "strerror", None) or str(error)),),
-                hint=f"run `orchestrator build {stages.profile.file}` first",
+                hint=f"run `orchestrator build {project.profile.file}` first",
             )
         ) from error
     return read_report(text, file=str(path))

@@ -1,4 +1,9 @@
-"""What a build reads: profile, models, sources, compiler. Each thing once."""
+"""What a build reads, as a table: settings of the profile, models, sources, compiler.
+
+An input has a label, under which plans show it (`profile [budget]`, `model kws`), and
+the digests of its items. Those without are in messages only, or in the lock, so that
+no remembered result depends on them.
+"""
 
 from __future__ import annotations
 
@@ -6,395 +11,505 @@ import hashlib
 import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from orchestrator.build.engine import (
+    Derived,
+    Effect,
+    Given,
+    Input,
+    Item,
+    digest,
+    repr_digest,
+)
+from orchestrator.build.exporting import ExportChoice, Exported, export_models
+from orchestrator.build.libraries import (
+    Libraries,
+    delegate_codes,
+    delegate_options,
+    find_libraries,
+    library_options,
+    library_text,
+    native_paths,
+)
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
-from orchestrator.shell import files, sources, stamp
-from orchestrator.shell.build_folder import WORK
-from orchestrator.shell.reporter import Silent
-from orchestrator.targets.cores import Target, resolve_target
+from orchestrator.shell import sources
+from orchestrator.shell.files import MOST_LIST_BYTES
+from orchestrator.targets.cores import CPUS, resolve_target
 
 if TYPE_CHECKING:
-    from orchestrator.build.exporting import Exported
-    from orchestrator.build.libraries import Libraries
-    from orchestrator.catalog import Catalog
+    from collections.abc import Callable, Mapping
+
+    from orchestrator.catalog import Catalog, LibraryText
+    from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
+    from orchestrator.profile.checked import Load, OperatorRequests, TargetChoice
     from orchestrator.program.program import Program
     from orchestrator.selection.op_info import Origin
+    from orchestrator.shell.compile_folder import CompileFolder
+    from orchestrator.shell.input_files import InputFiles
+    from orchestrator.shell.process import Processes
     from orchestrator.shell.reporter import Reporter
+    from orchestrator.shell.toolchain import Toolchains
+    from orchestrator.targets.cores import Target
+    from orchestrator.targets.regions import Pins, RegionChoice
     from orchestrator.targets.toolchain import Toolchain
 
+T = TypeVar("T")
 
-def digest(data: bytes) -> str:
-    """SHA-256 in hex."""
-    return hashlib.sha256(data).hexdigest()
+# Given by whoever builds.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportChoice:
-    """How to export.
-
-    Args:
-        accelerate: Lower faster.
-        verify: Lower both ways, and compare.
-        again: Do not look for what is known.
-        cache: Folder of what is known; None for the machine's.
-    """
-
-    accelerate: bool = True
-    verify: bool = False
-    again: bool = False
-    cache: Path | None = None
+PROFILE: Given[Profile] = Given(gives="profile")
+FILES: Given[InputFiles] = Given(gives="files")
+FOLDER: Given[Path] = Given(gives="folder")
+WORK: Given[Path] = Given(gives="work")
+TOOLCHAINS: Given[Toolchains] = Given(gives="toolchains")
+PROCESSES: Given[Processes] = Given(gives="processes")
+TRUST_CACHE: Given[bool] = Given(gives="trust_cache")
+EXPORT_CHOICE: Given[ExportChoice] = Given(gives="export_choice")
+REPORTER: Effect[Reporter] = Effect(gives="reporter")
+COMPILE_FOLDER: Effect[CompileFolder] = Effect(gives="compile_folder")
+BUILTINS: Effect[Callable[[Toolchain, Target], bytes]] = Effect(gives="builtins")
+EVERY_DTYPE_SIZE: Effect[Callable[[], SizeReport | None]] = Effect(
+    gives="every_dtype_size"
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildOptions:
-    """How to build.
-
-    Args:
-        out: Build folder; None for build/<profile name>.
-        jobs: Compile steps at a time; None lets ninja choose.
-        locked: The lock must not change.
-        frozen: Its inputs must be those of the lock before anything runs.
-        lock: The lock; None for the one beside the profile.
-        write_lock: Write the lock.
-        trust_cache: Digests of compilers that this machine's cache remembers will do.
-        export: How models that are given as Python are exported.
-    """
-
-    out: Path | None = None
-    jobs: int | None = None
-    locked: bool = False
-    frozen: bool = False
-    lock: Path | None = None
-    write_lock: bool = True
-    trust_cache: bool = True
-    export: ExportChoice = ExportChoice()
+# Settings of the profile.
 
 
-def load(path: Path) -> Profile:
-    """The profile of a file.
-
-    Raises:
-        ProfileError: Whatever is wrong with it.
-    """
-    from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
-
-    return load_profile(
-        path,
-        text_of=lambda p: files.read_text_file(p, most_bytes=files.MOST_PROFILE_BYTES),
-        is_file=Path.is_file,
-        known_libraries=sources.library_names(),
+def setting(gives: str, table: str, run: Callable[[Profile], T]) -> Input[T]:
+    """A setting that plans show as `profile [table]`."""
+    return Input(
+        gives=gives,
+        reads=(PROFILE,),
+        run=lambda *, profile: run(profile),
+        label=f"profile [{table}]",
+        digests=repr_digest,
     )
 
 
-class Inputs:
-    """A profile and everything it leads to, read when asked for, and only once."""
+def _loads(profile: Profile) -> dict[str, Load]:
+    """How each model gets onto the device, in the profile's order."""
+    return {model.name: model.load for model in profile.models}
 
-    def __init__(self, profile: Profile, options: BuildOptions) -> None:
-        self.profile = profile
-        self.options = options
-        self.folder = options.out or Path("build") / profile.name
-        self.work = self.folder / WORK
-        self.lock_file = options.lock or profile.file.with_suffix(".lock")
-        self.states: dict[str, stamp.State] = {}
-        self.reporter: Reporter = Silent()
 
-    def read_list(self, path: Path) -> bytes:
-        """The same of a list of operators or kernels, which takes longer to read."""
-        return self.read(path, most_bytes=files.MOST_LIST_BYTES)
+def _pins(profile: Profile) -> dict[str, Pins]:
+    """Where arenas and tensors of each model have to lie."""
+    return {model.name: model.pins for model in profile.models}
 
-    def read(self, path: Path, *, most_bytes: int = files.MOST_BYTES) -> bytes:
-        """Bytes of an input; its state is noted first, for the stamp."""
-        absolute = str(path.absolute())
-        self.states.setdefault(absolute, stamp.state_of(absolute))
-        return files.read_file(path, most_bytes=most_bytes)
 
-    def digest_of(self, path: Path) -> str:
-        """Digest of an input."""
-        return digest(self.read(path))
+def _operators(profile: Profile) -> OperatorRequests:
+    """Without files, whose content counts: `OPERATOR_FILES`."""
+    return replace(profile.operators, include_yaml=())
 
-    @cached_property
-    def exported(self) -> dict[str, Exported]:
-        """Models that are given as Python, as programs. Raises ModelError."""
-        if all(model.source is None for model in self.profile.models):
-            return {}
-        from orchestrator.build.exporting import export_models  # noqa: PLC0415
 
-        found = export_models(self)
-        for path in (p for e in found.values() for p in e.paths):
-            self.states.setdefault(path, stamp.state_of(path))
-        return found
+NAME = setting("name", "name", lambda p: p.name)
+TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
+LOADS = setting("loads", "models", _loads)
+PINS = setting("pins", "models", _pins)
+LIMITS = setting(
+    "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
+)
+OPERATORS = setting("operators", "operators", _operators)
+DTYPES = setting("dtypes", "dtypes", lambda p: p.dtypes)
+KERNELS = setting("kernels", "kernels", lambda p: p.kernels)
+PRELINK = setting("prelink", "prelink", lambda p: p.prelink)
+SCRATCH = setting("scratch", "scratch", lambda p: p.scratch)
+PLANNER = setting("planner", "memory", lambda p: p.memory.planner)
+CONCURRENCY = setting("concurrency", "memory", lambda p: p.memory.concurrency)
+REGIONS = setting("regions", "memory", lambda p: p.memory.regions)
+REGISTRY = setting("registry", "registry", lambda p: p.registry)
+TRACE = setting("trace", "trace", lambda p: p.trace)
+INTEGRITY = setting("integrity", "integrity", lambda p: p.integrity)
+BUDGET = setting("budget", "budget", lambda p: p.budget)
 
-    @property
-    def export_steps(self) -> list[tuple[str, str]]:
-        """(label, why it ran now or "") of stage export, for each model it is for."""
-        return [(f"export {n}", e.reason) for n, e in self.exported.items()]
 
-    @cached_property
-    def target(self) -> Target:
-        """What is built for."""
-        choice = self.profile.target
-        return resolve_target(
-            cpu=choice.cpu,
-            isa=choice.isa,
-            board=choice.board,
-            toolchain=choice.toolchain or self._host_toolchain(),
-            optimize=choice.optimize.value,
-            unaligned=choice.unaligned,
-            regions=self.profile.memory.regions,
-        )
+# Where the profile says something: in messages only.
 
-    def _host_toolchain(self) -> str:
-        """The system's compiler where there is one, else zig."""
-        import shutil  # noqa: PLC0415  # slow to import, rarely needed
 
-        found = any(shutil.which(n) for n in ("g++", "clang++", "c++"))
-        return "gnu" if found else "zig"
+def _model_spans(*, profile: Profile) -> dict[str, SourceSpan]:
+    """The line of each model."""
+    return {
+        model.name: profile.span("models", index, model.key)
+        for index, model in enumerate(profile.models)
+    }
 
-    @cached_property
-    def model_bytes(self) -> dict[str, bytes]:
-        """Programs by model name."""
-        problems: list[Diagnostic] = []
-        data: dict[str, bytes] = {}
-        for index, model in enumerate(self.profile.models):
-            if model.source is not None:
-                data[model.name] = self.exported[model.name].program
-                continue
+
+def _origin_span(
+    *, profile: Profile, model_spans: Mapping[str, SourceSpan]
+) -> Callable[[Origin], SourceSpan | None]:
+    """The line because of which an operator is selected."""
+
+    def span_of(origin: Origin) -> SourceSpan | None:
+        if origin.method or origin.source in model_spans:
+            return model_spans.get(origin.source)
+        return profile.span(*origin.source.split("."))
+
+    return span_of
+
+
+SPAN: Input[Callable[..., SourceSpan]] = Input(
+    gives="span", reads=(PROFILE,), run=lambda *, profile: profile.span
+)
+MODEL_SPANS = Input(gives="model_spans", reads=(PROFILE,), run=_model_spans)
+ORIGIN_SPAN = Input(gives="origin_span", reads=(PROFILE, MODEL_SPANS), run=_origin_span)
+
+
+# Orchestrator itself, and the target.
+
+
+def _orchestrator(*, files: InputFiles) -> str:
+    """Digest of all its code: results hold only for this code."""
+    whole = hashlib.sha256()
+    for path in sources.package_files():
+        whole.update(files.read(path))
+    return whole.hexdigest()
+
+
+def _host_toolchain(*, profile: Profile, toolchains: Toolchains) -> str:
+    """The toolchain, where the profile leaves it to what a host has; else ""."""
+    return "" if profile.target.toolchain else toolchains.name_for_host()
+
+
+def _target(
+    *,
+    target_choice: TargetChoice,
+    host_toolchain: str,
+    regions: tuple[RegionChoice, ...],
+) -> Target:
+    """What is built for."""
+    return resolve_target(
+        cpu=target_choice.cpu,
+        isa=target_choice.isa,
+        board=target_choice.board,
+        toolchain=target_choice.toolchain or host_toolchain,
+        optimize=target_choice.optimize.value,
+        unaligned=target_choice.unaligned,
+        regions=regions,
+    )
+
+
+def _isa(*, target_choice: TargetChoice) -> str:
+    """Name of the instruction set."""
+    return CPUS[target_choice.cpu].isas[target_choice.isa].name
+
+
+def _toolchain(
+    *, target: Target, toolchains: Toolchains, trust_cache: bool
+) -> Toolchain:
+    """The compiler. Raises ToolchainError."""
+    return toolchains.find(target, trust_cache=trust_cache)
+
+
+ORCHESTRATOR = Input(
+    gives="orchestrator",
+    reads=(FILES,),
+    run=_orchestrator,
+    label="orchestrator",
+    digests=lambda found: {"": found},
+)
+HOST_TOOLCHAIN = Input(
+    gives="host_toolchain",
+    reads=(PROFILE, TOOLCHAINS),
+    run=_host_toolchain,
+    label="profile [target]",
+    digests=repr_digest,
+)
+TARGET = Derived(
+    gives="target", reads=(TARGET_CHOICE, HOST_TOOLCHAIN, REGIONS), run=_target
+)
+ISA = Derived(gives="isa", reads=(TARGET_CHOICE,), run=_isa)
+TOOLCHAIN = Input(
+    gives="toolchain",
+    reads=(TARGET, TOOLCHAINS, TRUST_CACHE),
+    run=_toolchain,
+    label="toolchain",
+    digests=repr_digest,
+)
+
+
+# Models.
+
+
+def relative(profile: Profile, path: Path) -> str:
+    """Path of a file relative to the profile, the same on every machine."""
+    return Path(os.path.relpath(path, profile.folder)).as_posix()
+
+
+def _model_bytes(
+    *, profile: Profile, files: InputFiles, exported: Mapping[str, Exported]
+) -> dict[str, bytes]:
+    """Programs by model name. Raises ModelError with every problem."""
+    problems: list[Diagnostic] = []
+    data: dict[str, bytes] = {}
+    for index, model in enumerate(profile.models):
+        if model.source is not None:
+            data[model.name] = exported[model.name].program
+            continue
+        try:
+            data[model.name] = files.read(model.path)
+        except OSError as error:
+            message = f'model "{model.name}" cannot be read'
+            where = profile.span("models", index, "path")
+            problems.append(_unreadable("unreadable-model", message, where, error))
+    if problems:
+        raise ModelError(problems)
+    return data
+
+
+def _unreadable(
+    code: str, message: str, where: SourceSpan, error: OSError
+) -> Diagnostic:
+    return Diagnostic(
+        code=code,
+        message=message,
+        where=where,
+        notes=(("found", error.strerror or str(error)),),
+        hint="check the file's permissions",
+    )
+
+
+def _data_files(*, profile: Profile, files: InputFiles) -> dict[str, dict[str, bytes]]:
+    """Data files by model name, then by path relative to the profile."""
+    data: dict[str, dict[str, bytes]] = {}
+    problems: list[Diagnostic] = []
+    for index, model in enumerate(profile.models):
+        found = data.setdefault(model.name, {})
+        for at, file in enumerate(model.data):
             try:
-                data[model.name] = self.read(model.path)
+                found[relative(profile, file.path)] = files.read(file.path)
             except OSError as error:
-                problems.append(
-                    Diagnostic(
-                        code="unreadable-model",
-                        message=f'model "{model.name}" cannot be read',
-                        where=self.profile.span("models", index, "path"),
-                        notes=(("found", error.strerror or str(error)),),
-                        hint="check the file's permissions",
-                    )
-                )
-        if problems:
-            raise ModelError(problems)
-        return data
+                message = f'data of model "{model.name}" cannot be read'
+                where = profile.span("models", index, "data", at)
+                problems.append(_unreadable("unreadable-model", message, where, error))
+    if problems:
+        raise ModelError(problems)
+    return data
 
-    @cached_property
-    def data_files(self) -> dict[str, dict[str, bytes]]:
-        """Data files by model name, then by path relative to the profile."""
-        data: dict[str, dict[str, bytes]] = {}
-        problems: list[Diagnostic] = []
-        for index, model in enumerate(self.profile.models):
-            found = data.setdefault(model.name, {})
-            for at, file in enumerate(model.data):
-                try:
-                    found[self.label(file.path)] = self.read(file.path)
-                except OSError as error:
-                    problems.append(
-                        Diagnostic(
-                            code="unreadable-model",
-                            message=f'data of model "{model.name}" cannot be read',
-                            where=self.profile.span("models", index, "data", at),
-                            notes=(("found", error.strerror or str(error)),),
-                            hint="check the file's permissions",
-                        )
-                    )
-        if problems:
-            raise ModelError(problems)
-        return data
 
-    @property
-    def loads_external(self) -> bool:
-        """Whether the device's loader has to find data outside of programs."""
-        loaded = [m.name for m in self.profile.models if m.load.value == "pte"]
-        return any(self.programs[name].external for name in loaded)
+def _programs(
+    *,
+    model_bytes: Mapping[str, bytes],
+    data_files: Mapping[str, Mapping[str, bytes]],
+    model_paths: Mapping[str, str],
+    model_spans: Mapping[str, SourceSpan],
+) -> dict[str, Program]:
+    """Decoded programs by model name. Raises ModelError with every problem."""
+    from orchestrator.program.external import with_data  # noqa: PLC0415
+    from orchestrator.program.flat_tensor import read_flat_tensors  # noqa: PLC0415
+    from orchestrator.program.reader import read_program  # noqa: PLC0415
 
-    @property
-    def loads_inline_constants(self) -> bool:
-        """Whether the device's loader has to find constants inside flatbuffers."""
-        loaded = [m.name for m in self.profile.models if m.load.value == "pte"]
-        return any(self.programs[name].inline_constants for name in loaded)
-
-    def model_digest(self, name: str) -> str:
-        """Digest of a program and its data files."""
-        parts = [digest(d) for d in self.data_files[name].values()]
-        own = digest(self.model_bytes[name])
-        return digest("\n".join((own, *parts)).encode()) if parts else own
-
-    @cached_property
-    def operator_files(self) -> dict[str, bytes]:
-        """Files of `operators.include_yaml`, by path relative to the profile."""
-        data: dict[str, bytes] = {}
-        problems: list[Diagnostic] = []
-        for index, file in enumerate(self.profile.operators.include_yaml):
-            try:
-                data[self.label(file.path)] = self.read_list(file.path)
-            except OSError as error:
-                problems.append(
-                    Diagnostic(
-                        code="unreadable-file",
-                        message=f'operator list "{file.written}" cannot be read',
-                        where=self.profile.span("operators", "include_yaml", index),
-                        notes=(("found", error.strerror or str(error)),),
-                        hint="check the file's permissions",
-                    )
-                )
-        if problems:
-            raise ProfileError(problems)
-        return data
-
-    def label(self, path: Path) -> str:
-        """Path of a file relative to the profile, the same on every machine."""
-        return Path(os.path.relpath(path, self.profile.folder)).as_posix()
-
-    @cached_property
-    def programs(self) -> dict[str, Program]:
-        """Decoded programs by model name. Raises ModelError with every problem."""
-        from orchestrator.program.external import with_data  # noqa: PLC0415
-        from orchestrator.program.flat_tensor import read_flat_tensors  # noqa: PLC0415
-        from orchestrator.program.reader import read_program  # noqa: PLC0415
-
-        programs: dict[str, Program] = {}
-        problems: list[Diagnostic] = []
-        for model in self.profile.models:
-            data = self.model_bytes[model.name]
-            try:
-                program = read_program(data, file=str(model.path))
-                programs[model.name] = with_data(
-                    program,
-                    {
-                        label: read_flat_tensors(items, file=label)
-                        for label, items in self.data_files[model.name].items()
-                    },
-                    model=model.name,
-                    where=self.model_spans[model.name],
-                )
-            except ModelError as error:
-                named_by = ("named by", str(self.model_spans[model.name]))
-                problems += [
-                    replace(d, notes=(*d.notes, named_by)) for d in error.diagnostics
-                ]
-        if problems:
-            raise ModelError(problems)
-        return programs
-
-    @cached_property
-    def model_spans(self) -> dict[str, SourceSpan]:
-        """Profile line of each model."""
-        return {
-            model.name: self.profile.span("models", index, model.key)
-            for index, model in enumerate(self.profile.models)
-        }
-
-    @cached_property
-    def native_bytes(self) -> dict[str, bytes]:
-        """Files of runtime and of the kernel libraries, by path; see `Libraries`."""
-        return {
-            name: self.read(path) for name, path in self.libraries.native_files.items()
-        }
-
-    @cached_property
-    def native(self) -> dict[str, str]:
-        """Their digests."""
-        return {name: digest(data) for name, data in self.native_bytes.items()}
-
-    @cached_property
-    def libraries(self) -> Libraries:
-        """Where the kernel libraries are. Raises ProfileError."""
-        from orchestrator.build.libraries import Libraries  # noqa: PLC0415
-
-        return Libraries(self.profile)
-
-    @cached_property
-    def catalog(self) -> Catalog:
-        """Kernels of the profile's libraries."""
-        from orchestrator.catalog import read_catalog  # noqa: PLC0415
-
-        choice = self.profile.kernels
-        texts = [
-            self.libraries.text_of(n, read=self.read_list) for n in choice.libraries
-        ]
-        catalog = read_catalog(texts, choice.operators)
-        self._check_choice(catalog)
-        return catalog
-
-    def _check_choice(self, catalog: Catalog) -> None:
-        """Refuse libraries that have no kernel of the operator they are chosen for."""
-        kernels = dict(catalog.libraries)
-        problems = [
-            Diagnostic(
-                code="bad-choice",
-                message=f"the kernel library {name} has no kernel of {operator}",
-                where=self.profile.span("kernels", "operators", str(operator)),
-                notes=(("expected", f"a library with a kernel of {operator}"),),
-                hint=f'take "{name}" out there',
+    programs: dict[str, Program] = {}
+    problems: list[Diagnostic] = []
+    for name, data in model_bytes.items():
+        try:
+            programs[name] = with_data(
+                read_program(data, file=model_paths[name]),
+                {
+                    label: read_flat_tensors(items, file=label)
+                    for label, items in data_files[name].items()
+                },
+                model=name,
+                where=model_spans[name],
             )
-            for operator, names in self.profile.kernels.operators
-            for name in names
-            if all(kernel.operator != operator for kernel in kernels.get(name, ()))
-        ]
-        if problems:
-            raise ProfileError(problems)
+        except ModelError as error:
+            named_by = ("named by", str(model_spans[name]))
+            problems += [
+                replace(d, notes=(*d.notes, named_by)) for d in error.diagnostics
+            ]
+    if problems:
+        raise ModelError(problems)
+    return programs
 
-    @cached_property
-    def toolchain(self) -> Toolchain:
-        """The compiler. Raises ToolchainError."""
-        return self.found_toolchain(trust_cache=self.options.trust_cache)
 
-    def found_toolchain(self, *, trust_cache: bool) -> Toolchain:
-        """The compiler as it is now. Raises ToolchainError."""
-        from orchestrator.shell.toolchain import find_toolchain  # noqa: PLC0415
+def _digest_each(found: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: digest(data) for name, data in found.items()}
 
-        # What is compared with a lock is read, too.
-        trusted = trust_cache and not self.options.locked
-        return find_toolchain(self.target, trust_cache=trusted)
 
-    @cached_property
-    def program_digest(self) -> str:
-        """Digest of Orchestrator itself: its results hold only for this code."""
-        whole = hashlib.sha256()
-        for path in sources.package_files():
-            whole.update(self.read(path))
-        return whole.hexdigest()
+def _data_digests(found: Mapping[str, Mapping[str, bytes]]) -> dict[str, str]:
+    return {
+        model: digest("\n".join(map(digest, files.values())).encode())
+        for model, files in found.items()
+    }
 
-    @cached_property
-    def sections(self) -> dict[str, str]:
-        """Digests of the profile's tables, by name."""
-        p = self.profile
-        return {
-            name: digest(repr(value).encode())
-            for name, value in {
-                "name": p.name,
-                "target": (p.target, self.target.toolchain),
-                "models": [(m.name, m.load, m.pins.tensors) for m in p.models],
-                "limits": [m.instruction_limit for m in p.models],
-                "prelink": p.prelink,
-                "scratch": p.scratch,
-                "memory": (p.memory, [model.pins for model in p.models]),
-                # The content of the files counts, see operator_files.
-                "operators": replace(p.operators, include_yaml=()),
-                "dtypes": p.dtypes,
-                "kernels": p.kernels,
-                "registry": p.registry,
-                "trace": p.trace,
-                "integrity": p.integrity,
-                "budget": p.budget,
-            }.items()
-        }
 
-    def span_of(self, origin: Origin) -> SourceSpan | None:
-        """The profile line that asks for an operator."""
-        if origin.method or origin.source in self.model_spans:
-            return self.model_spans.get(origin.source)
-        return self.profile.span(*origin.source.split("."))
+EXPORTED: Input[dict[str, Exported]] = Input(
+    gives="exported",
+    reads=(PROFILE, FILES, EXPORT_CHOICE, FOLDER, PROCESSES, REPORTER),
+    run=export_models,
+)
+"""Stage export: it remembers by itself, and later stages depend on the programs."""
+MODEL_NAMES = Input(
+    gives="model_names",
+    reads=(PROFILE,),
+    run=lambda *, profile: {model.name: model.name for model in profile.models},
+    label="model",
+    digests=lambda found: {name: digest(name.encode()) for name in found},
+)
+MODEL_BYTES = Input(
+    gives="model_bytes",
+    reads=(PROFILE, FILES, EXPORTED),
+    run=_model_bytes,
+    label="model",
+    digests=_digest_each,
+)
+DATA_FILES = Input(
+    gives="data_files",
+    reads=(PROFILE, FILES),
+    run=_data_files,
+    label="model",
+    digests=_data_digests,
+)
+MODEL_PATHS = Input(
+    gives="model_paths",
+    reads=(PROFILE,),
+    run=lambda *, profile: {m.name: str(m.path) for m in profile.models},
+)
+PROGRAMS = Derived(
+    gives="programs",
+    reads=(MODEL_BYTES, DATA_FILES, MODEL_PATHS, MODEL_SPANS),
+    run=_programs,
+)
+MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)
+PROGRAM: Item[Program] = Item(gives="program", of=PROGRAMS)
 
-    def every_library(self) -> Catalog:
-        """Kernels of all libraries, for hints: one that is broken has none."""
+
+# Operators and kernels.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorFile:
+    """A file of `operators.include_yaml`.
+
+    Args:
+        label: Its path relative to the profile.
+        data: Its bytes.
+        path: As messages show it.
+        where: The line of the profile that names it.
+    """
+
+    label: str
+    data: bytes
+    path: str
+    where: SourceSpan
+
+
+def _operator_files(*, profile: Profile, files: InputFiles) -> tuple[OperatorFile, ...]:
+    """Files that list operators, in the profile's order. Raises ProfileError."""
+    found: list[OperatorFile] = []
+    problems: list[Diagnostic] = []
+    for index, file in enumerate(profile.operators.include_yaml):
+        where = profile.span("operators", "include_yaml", index)
+        try:
+            found.append(
+                OperatorFile(
+                    label=relative(profile, file.path),
+                    data=files.read(file.path, most_bytes=MOST_LIST_BYTES),
+                    path=str(file.path),
+                    where=where,
+                )
+            )
+        except OSError as error:
+            message = f'operator list "{file.written}" cannot be read'
+            problems.append(_unreadable("unreadable-file", message, where, error))
+    if problems:
+        raise ProfileError(problems)
+    return tuple(found)
+
+
+def _library_texts(
+    *, profile: Profile, libraries: Libraries, files: InputFiles
+) -> tuple[LibraryText, ...]:
+    """Kernel lists of the profile's libraries, in its order. Raises ProfileError."""
+    return tuple(
+        library_text(profile, libraries, name, files)
+        for name in profile.kernels.libraries
+    )
+
+
+def _text_digests(texts: tuple[LibraryText, ...]) -> dict[str, str]:
+    return {
+        t.name: digest(
+            repr((t.text, t.folder, t.sources, sorted(t.files or ()))).encode()
+        )
+        for t in texts
+    }
+
+
+def _every_library(
+    *, profile: Profile, libraries: Libraries, files: InputFiles
+) -> Callable[[], Catalog]:
+    """Kernels of all libraries, for hints: one that is broken has none."""
+
+    def every_library() -> Catalog:
         from orchestrator.catalog import Catalog, read_catalog  # noqa: PLC0415
 
-        names = [library.name for library in self.profile.kernels.custom]
+        names = [library.name for library in profile.kernels.custom]
         names += sources.library_names()
         with suppress(ProfileError):
-            texts = [self.libraries.text_of(n, read=self.read_list) for n in names]
+            texts = [library_text(profile, libraries, n, files) for n in names]
             return read_catalog(texts)
         return Catalog()
+
+    return every_library
+
+
+def _repr_digests(found: Mapping[str, Any]) -> dict[str, str]:
+    return {name: digest(repr(value).encode()) for name, value in found.items()}
+
+
+OPERATOR_FILES = Input(
+    gives="operator_files",
+    reads=(PROFILE, FILES),
+    run=_operator_files,
+    label="file",
+    digests=lambda found: {file.label: digest(file.data) for file in found},
+)
+LIBRARIES = Input(
+    gives="libraries",
+    reads=(PROFILE,),
+    run=lambda *, profile: find_libraries(profile),
+)
+LIBRARY_TEXTS = Input(
+    gives="library_texts",
+    reads=(PROFILE, LIBRARIES, FILES),
+    run=_library_texts,
+    label="library",
+    digests=_text_digests,
+)
+LIBRARY_OPTIONS = Input(
+    gives="library_options",
+    reads=(PROFILE, LIBRARIES),
+    run=lambda *, profile, libraries: library_options(profile, libraries),
+    label="library",
+    digests=_repr_digests,
+)
+EVERY_LIBRARY = Input(
+    gives="every_library", reads=(PROFILE, LIBRARIES, FILES), run=_every_library
+)
+DELEGATES = Input(
+    gives="delegates",
+    reads=(PROFILE, LIBRARIES),
+    run=lambda *, profile, libraries: delegate_codes(profile, libraries),
+    label="delegate",
+    digests=lambda found: {c.backend: digest(repr(c).encode()) for c in found},
+)
+DELEGATE_OPTIONS = Input(
+    gives="delegate_options",
+    reads=(PROFILE, LIBRARIES),
+    run=lambda *, profile, libraries: delegate_options(profile, libraries),
+    label="delegate",
+    digests=_repr_digests,
+)
+NATIVE = Input(
+    gives="native",
+    reads=(PROFILE, LIBRARIES, FILES),
+    run=lambda *, profile, libraries, files: {
+        name: files.read(path)
+        for name, path in native_paths(profile, libraries).items()
+    },
+    label="source",
+    digests=_digest_each,
+)

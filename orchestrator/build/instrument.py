@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orchestrator.build.side import built, variant_beside
+from orchestrator.build import inputs, table
+from orchestrator.build.product import build_variant
+from orchestrator.build.project import open_build
+from orchestrator.build.side import built
 from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.memory.plan import method_symbol
 from orchestrator.memory.product import instruction_bytes, instructions_offset
@@ -25,11 +28,11 @@ from orchestrator.shell.files import read_text_file
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.build.pipeline import Pipeline
+    from orchestrator.build.engine import Build
+    from orchestrator.build.project import Project, Shell
     from orchestrator.measure.size import SizeReport
     from orchestrator.program.program import Instruction, Method
     from orchestrator.running.costs import Operators
-    from orchestrator.shell.reporter import Reporter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,44 +52,46 @@ class Instrument:
     plan: CountPlan | None
 
 
-def instrument(base: Pipeline, reporter: Reporter) -> Instrument:
+def instrument(project: Project, shell: Shell) -> Instrument:
     """A product ready to be measured; outputs, lock and notes stay as they are.
 
     Raises:
         OrchestratorError: The product is not built as it is now (`no-report`,
             `stale-build`), or its variant cannot be built.
     """
-    is_host = base.target.board is None
-    with built(base) as now:
-        folder, report = base.folder, now
-        if base.profile.trace.enable != is_host:
+    build = open_build(project, shell)
+    is_host = build[inputs.TARGET].board is None
+    with built(project, shell) as now:
+        folder, report = project.folder, now
+        if project.profile.trace.enable != is_host:
             profile = replace(
-                base.profile,
+                project.profile,
                 trace=Trace(enable=is_host),
-                dtypes=replace(base.profile.dtypes, compare=False),
+                dtypes=replace(project.profile.dtypes, compare=False),
                 registry=Registry(),
                 budget=Budget(),
             )
             name = "with trace hooks" if is_host else "without trace hooks"
-            folder, report = variant_beside(base, profile, name, reporter)
+            variant = build_variant(project, profile, name, shell)
+            folder, report = variant.folder, variant.report
         product = read_product(read_text_file(folder / "product.json"))
         firmware = (folder / product.firmware).read_bytes()
-    methods = _methods(base)
+    methods = _methods(build)
     return Instrument(
         product=product,
         firmware=firmware,
         operators={index: _operators(method) for index, method in enumerate(methods)},
-        plan=None if is_host else _plan(base, report, product, methods),
+        plan=None if is_host else _plan(build, report, product, methods),
     )
 
 
-def _methods(base: Pipeline) -> list[Method | LinkedMethod]:
+def _methods(build: Build) -> list[Method | LinkedMethod]:
     """Methods in the order of the product's table, as the device runs them."""
-    plan = base.plan(with_toolchain=False)
-    linked = base.linked(plan)
+    adapted = build[table.REPLAN]
+    linked = adapted.linked
     return [
         linked[name][index] if name in linked else method
-        for name, program in base.built(plan).items()
+        for name, program in adapted.programs.items()
         for index, method in enumerate(program.methods)
     ]
 
@@ -114,7 +119,7 @@ _LOADERS = ("orch::load_linked", "orch::start_prelinked")
 
 
 def _plan(
-    base: Pipeline,
+    build: Build,
     report: SizeReport,
     product: Product,
     methods: list[Method | LinkedMethod],
@@ -122,9 +127,9 @@ def _plan(
     """Where the firmware has what is to be counted."""
     symbols = {s.name: s for s in report.symbols}
     missing = [] if "orch::execute" in symbols else ["orch::execute"]
-    pointer_bytes = base.target.cpu.pointer_bytes
-    linked = base.linked(base.plan(with_toolchain=False))
-    compact = table_layout(base.programs, linked).compact
+    pointer_bytes = build[inputs.TARGET].cpu.pointer_bytes
+    linked = build[table.REPLAN].linked
+    compact = table_layout(build[inputs.PROGRAMS], linked).compact
     tables = []
     for described, method in zip(product.methods, methods, strict=True):
         symbol = method_symbol(product.profile, described.model, described.name)

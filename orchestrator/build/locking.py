@@ -1,4 +1,4 @@
-"""What a lock says of a build."""
+"""Stage lock: what a lock says of a build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import orchestrator
 from orchestrator.build import lockfile
-from orchestrator.build.inputs import Inputs, digest
+from orchestrator.build.engine import digest
+from orchestrator.build.inputs import relative
 from orchestrator.emit.artifact import Artifact, GeneratedFile
 from orchestrator.emit.compile import SOURCES
 from orchestrator.errors import Diagnostic, UsageError
@@ -22,11 +23,17 @@ from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.files import WriteError, check_writable, read_text_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from orchestrator.build.plan import BuildPlan
-    from orchestrator.build.stages import Stages
+    from orchestrator.build.exporting import Exported
+    from orchestrator.build.inputs import OperatorFile
+    from orchestrator.build.libraries import Libraries
     from orchestrator.emit.compile import CompilePlan, CompileUnit
+    from orchestrator.memory.plan import MemoryPlan
+    from orchestrator.profile import Profile
+    from orchestrator.profile.checked import KernelChoice
+    from orchestrator.shell.input_files import InputFiles
+    from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
 
 MACHINE_FILES = frozenset({"build.ninja", "compile_commands.json"})
@@ -63,26 +70,33 @@ def lock_text_of(file: Path) -> str | None:
     return None
 
 
-def lock_before(stages: Stages, plan: BuildPlan) -> lockfile.Lock | None:
+def lock_before(
+    file: Path, now: lockfile.Lock, *, locked: bool, frozen: bool, write_lock: bool
+) -> lockfile.Lock | None:
     """The lock that a build begins with, if it is to use one.
 
-    Whatever forbids to write it is found here, before anything is compiled.
+    A lock that cannot be written is reported here, before anything is compiled.
+
+    Args:
+        file: The lock.
+        now: What the build would write, as far as that is known.
+        locked: The lock must not change.
+        frozen: Its inputs must be those of `now`.
+        write_lock: It will be written if it changes.
 
     Raises:
         LockError: It is damaged or newer; with `locked` missing; with `frozen` not of
             these inputs.
         UsageError: It will change, and cannot be written (`unwritable-lock`).
     """
-    options, file = stages.options, stages.lock_file
-    if options.locked:
+    if locked:
         lock = needed_lock(file)
-        if options.frozen:
-            check_inputs(stages, plan, lock)
+        if frozen:
+            check_inputs(file, lock, now)
         return lock
-    if not options.write_lock:
+    if not write_lock:
         return None
     before = read_lock(file)
-    now = lock_inputs(stages, stages.compile_plan(plan))
     if before is None or before.inputs() != now.inputs():
         _need_writable(file)
     return before
@@ -101,37 +115,41 @@ def _need_writable(file: Path) -> None:
         ) from error
 
 
-def check_inputs(stages: Stages, plan: BuildPlan, lock: lockfile.Lock) -> None:
+def check_inputs(file: Path, lock: lockfile.Lock, now: lockfile.Lock) -> None:
     """Compare a lock with what a build would read. Raises LockError."""
-    now = lock_inputs(stages, stages.compile_plan(plan))
     if lines := lockfile.differences(lock.inputs(), now.inputs()):
-        raise lockfile.stale(str(stages.lock_file), lines)
+        raise lockfile.stale(str(file), lines)
 
 
-def lock_of(
-    inputs: Inputs,
-    compile_plan: CompilePlan,
+def list_memory_facts(
     *,
-    generated: tuple[GeneratedFile, ...],
-    outputs: Mapping[str, bytes],
-    firmware: lockfile.Facts,
-    memory: lockfile.Facts,
-) -> lockfile.Lock:
-    """The lock of a finished build.
+    memory: MemoryPlan,
+    isa: str,
+    function_files: Mapping[str, str],
+    native: Mapping[str, bytes],
+) -> lockfile.Facts:
+    """Arenas, and the scratch memory they were planned for."""
+    from orchestrator.memory.contract import memory_facts  # noqa: PLC0415
 
-    Args:
-        inputs: What was read.
-        compile_plan: What was compiled.
-        generated: Generated files.
-        outputs: Every published file by path.
-        firmware: What it has for programs that come later.
-        memory: Its arenas, and the scratch memory they were planned for.
-    """
+    return memory_facts(
+        memory, isa=isa, library=lambda name: digest(native[function_files[name]])
+    )
+
+
+def make_lock(
+    *,
+    lock_inputs: lockfile.Lock,
+    generated: Sequence[GeneratedFile],
+    outputs: Mapping[str, bytes],
+    firmware_facts: lockfile.Facts,
+    memory_facts: lockfile.Facts,
+) -> lockfile.Lock:
+    """Stage lock: the lock of a build with these outputs."""
     named = {file.path for file in generated}
     return replace(
-        lock_inputs(inputs, compile_plan),
-        firmware=firmware,
-        memory=memory,
+        lock_inputs,
+        firmware=firmware_facts,
+        memory=memory_facts,
         generated=lockfile.facts((f.path, f.sha256) for f in generated),
         outputs=lockfile.output_facts(
             Artifact(path=path, sha256=digest(data), size_bytes=len(data))
@@ -141,38 +159,58 @@ def lock_of(
     )
 
 
-def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
+def digest_profile_files(*, profile: Profile, files: InputFiles) -> dict[str, str]:
+    """Digests of the profile and of its base, by path relative to the profile."""
+    return {relative(profile, path): digest(files.read(path)) for path in profile.files}
+
+
+def name_function_files(
+    *, kernels: KernelChoice, libraries: Libraries
+) -> dict[str, str]:
+    """Path of each library's functions.yaml among all sources."""
+    return {name: libraries.functions(name) for name in kernels.libraries}
+
+
+def lock_inputs(
+    *,
+    name: str,
+    profile_files: Mapping[str, str],
+    operator_files: Sequence[OperatorFile],
+    model_bytes: Mapping[str, bytes],
+    data_files: Mapping[str, Mapping[str, bytes]],
+    native: Mapping[str, bytes],
+    function_files: Mapping[str, str],
+    commands: CompilePlan,
+    target: Target,
+    toolchain: Toolchain,
+    distributions: Mapping[str, str],
+    export_facts: lockfile.Facts,
+) -> lockfile.Lock:
     """The part of a lock that is known before anything is compiled."""
-    profile, target, toolchain = inputs.profile, inputs.target, inputs.toolchain
-    native = inputs.native
     used = {
-        *compile_plan.sources,
-        *_reachable(compile_plan.units, inputs.native_bytes),
-        *(inputs.libraries.functions(name) for name in profile.kernels.libraries),
+        *commands.sources,
+        *_reachable(commands.units, native),
+        *function_files.values(),
     }
     files = {
-        f"file {inputs.label(path)}": digest(inputs.read(path))
-        for path in profile.files
+        **profile_files,
+        **{file.label: digest(file.data) for file in operator_files},
     }
-    files |= {f"file {k}": digest(data) for k, data in inputs.operator_files.items()}
     return lockfile.Lock(
         profile=lockfile.facts(
-            [
-                ("name", profile.name),
-                *files.items(),
-            ]
+            [("name", name), *((f"file {k}", found) for k, found in files.items())]
         ),
         models=lockfile.facts(
             [
-                *((n, digest(d)) for n, d in inputs.model_bytes.items()),
+                *((n, digest(d)) for n, d in model_bytes.items()),
                 *(
-                    (f"{name} {label}", digest(data))
-                    for name, files in inputs.data_files.items()
+                    (f"{model} {label}", digest(data))
+                    for model, files in data_files.items()
                     for label, data in files.items()
                 ),
             ]
         ),
-        sources=lockfile.facts((name, native[name]) for name in used),
+        sources=lockfile.facts((path, digest(native[path])) for path in used),
         generated=(),
         target=lockfile.facts(
             [
@@ -186,60 +224,60 @@ def lock_inputs(inputs: Inputs, compile_plan: CompilePlan) -> lockfile.Lock:
             [
                 ("name", toolchain.name),
                 ("version", toolchain.version),
-                ("flags", " ".join(compile_plan.flags)),
-                ("link flags", " ".join(compile_plan.link_flags)),
+                ("flags", " ".join(commands.flags)),
+                ("link flags", " ".join(commands.link_flags)),
                 *((f"sha256 {role}", found) for role, found in toolchain.programs),
             ]
         ),
-        python=lockfile.facts(
-            {**exported_distributions(inputs), **_distributions(toolchain)}.items()
-        ),
-        exports=export_facts(inputs),
+        python=lockfile.facts(distributions.items()),
+        exports=export_facts,
         outputs=(),
     )
 
 
-def _distributions(toolchain: Toolchain) -> dict[str, str]:
+def list_distributions(
+    *, toolchain: Toolchain, exported: Mapping[str, Exported]
+) -> dict[str, str]:
     """Versions of the Python distributions that shape bytes of the outputs."""
+    found: dict[str, str] = {}
+    for one in exported.values():
+        found |= one.facts.distributions
     # numpy computes what is constant.
-    found = {DISTRIBUTION: orchestrator.__version__, "numpy": version("numpy")}
+    found |= {DISTRIBUTION: orchestrator.__version__, "numpy": version("numpy")}
     if toolchain.name == "zig":
         with suppress(PackageNotFoundError):
             found["ziglang"] = version("ziglang")
     return found
 
 
-def exported_distributions(inputs: Inputs) -> dict[str, str]:
-    """Versions of what took part in exporting models."""
-    found: dict[str, str] = {}
-    for exported in inputs.exported.values():
-        found |= exported.facts["distributions"]
-    return found
-
-
-def export_facts(inputs: Inputs) -> lockfile.Facts:
+def list_export_facts(
+    *, profile: Profile, exported: Mapping[str, Exported]
+) -> lockfile.Facts:
     """What each exported model was made of, and how.
 
     Files beside or below the profile or the code have their path; those elsewhere,
     whose place is another on each machine, their name.
     """
     found: dict[str, str] = {}
-    for model in inputs.profile.models:
+    for model in profile.models:
         source = model.source
         if source is None:
             continue
-        found[f"{model.name} source"] = f"{inputs.label(model.path)}:{source.function}"
+        found[f"{model.name} source"] = (
+            f"{relative(profile, model.path)}:{source.function}"
+        )
         found[f"{model.name} lowering"] = source.lowering
-        exported = inputs.exported[model.name]
-        found[f"{model.name} python"] = exported.facts["python"]
+        facts = exported[model.name].facts
+        found[f"{model.name} python"] = facts.python
         if source.quantize is not None:
             found[f"{model.name} quantize"] = quantize_text(source.quantize)
-        if text := vela_text(source.vela, inputs.label(Path(source.vela.config))):
+        config = relative(profile, Path(source.vela.config))
+        if text := vela_text(source.vela, config):
             found[f"{model.name} vela"] = text
-        top = Path(os.path.commonpath([inputs.profile.folder, model.path.parent]))
-        for label, (sha256, _) in exported.facts["files"].items():
+        top = Path(os.path.commonpath([profile.folder, model.path.parent]))
+        for label, (sha256, _) in facts.files.items():
             path = Path(os.path.normpath(model.path.parent / label))
-            name = inputs.label(path) if path.is_relative_to(top) else path.name
+            name = relative(profile, path) if path.is_relative_to(top) else path.name
             key = f"{model.name} file {name}"
             found[key] = " ".join(sorted({*found.get(key, "").split(), sha256}))
     return lockfile.facts(found.items())

@@ -1,4 +1,4 @@
-"""What a product asks for, and its kernels: of its models as they are, and as built."""
+"""Stages extract, aggregate and resolve: what is selected, and its kernels."""
 
 from __future__ import annotations
 
@@ -6,147 +6,183 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build.decoding import decoded
-from orchestrator.build.requested import requested
 from orchestrator.core.operator import OperatorName
-from orchestrator.errors import ProfileError
-from orchestrator.selection.op_info import Origin
+from orchestrator.errors import Diagnostic, ProfileError
+from orchestrator.selection.op_info import Origin, SelectedOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from orchestrator.build.plan import BuildPlan
-    from orchestrator.build.stages import Stages
-    from orchestrator.method.replan import Adapted
+    from orchestrator.build.inputs import OperatorFile
+    from orchestrator.catalog import Catalog, LibraryText
+    from orchestrator.errors import SourceSpan
+    from orchestrator.profile.checked import (
+        DtypeRequests,
+        KernelChoice,
+        OperatorRequests,
+    )
+    from orchestrator.program.program import Program
     from orchestrator.selection.op_info import OpInfo, Selection
-    from orchestrator.selection.resolution import Resolution
-
-_LABEL = "select what passes left"
+    from orchestrator.selection.resolution import DelegateCode, Resolution
 
 
-def union_of(stages: Stages, infos: Iterable[OpInfo]) -> Selection:
-    """What models and profile ask for. Raises ProfileError."""
-    from orchestrator.selection.aggregate import aggregate  # noqa: PLC0415
+def extract_program(*, model: str, program: Program) -> OpInfo:
+    """Stage extract, for one model."""
+    from orchestrator.selection.extract import extract  # noqa: PLC0415
 
-    lists = _operator_lists(stages)
-    listed = [operator for found in lists for operator in found.operators]
-    union = aggregate(infos, [*requested(stages.profile), *listed])
-    every = stages.profile.operators.every or any(f.every_operator for f in lists)
-    return replace(union, every_operator=every)
+    return extract(program, model=model)
 
 
-def _operator_lists(stages: Stages) -> list[Selection]:
-    """What the files of `operators.include_yaml` ask for."""
-    if not stages.profile.operators.include_yaml:
-        return []
+def read_operator_lists(
+    *, operator_files: Sequence[OperatorFile]
+) -> tuple[Selection, ...]:
+    """What the files of `operators.include_yaml` list. Raises ProfileError."""
+    if not operator_files:
+        return ()
     from orchestrator.selection.selection_yaml import (  # noqa: PLC0415  # YAML
         read_operator_list,
     )
 
-    lists, problems = [], []
-    for index, file in enumerate(stages.profile.operators.include_yaml):
-        named_by = stages.profile.span("operators", "include_yaml", index)
+    lists: list[Selection] = []
+    problems: list[Diagnostic] = []
+    for file in operator_files:
         try:
-            data = stages.operator_files[stages.label(file.path)]
             found = read_operator_list(
-                decoded(data, file=str(file.path)),
-                file=str(file.path),
+                decoded(file.data, file=file.path),
+                file=file.path,
                 origin=Origin(source="operators.include_yaml"),
             )
             lists.append(found)
         except ProfileError as error:
-            note = ("named by", str(named_by))
+            note = ("named by", str(file.where))
             problems += [replace(d, notes=(*d.notes, note)) for d in error.diagnostics]
     if problems:
         raise ProfileError(tuple(dict.fromkeys(problems)))
-    return lists
+    return tuple(lists)
 
 
-def resolved(stages: Stages, selection: Selection) -> Resolution:
-    """Kernels for a selection. Raises KernelError with every gap."""
-    from orchestrator.selection.resolve import resolve  # noqa: PLC0415
+def aggregate_selection(
+    *,
+    op_infos: Mapping[str, OpInfo],
+    operators: OperatorRequests,
+    dtypes: DtypeRequests,
+    operator_lists: Sequence[Selection],
+    span: Callable[..., SourceSpan],
+) -> Selection:
+    """Stage aggregate. Raises ProfileError, and KernelError for an overlap."""
+    from orchestrator.selection.overlap import check_overlap  # noqa: PLC0415
 
-    return resolve(
+    infos = list(op_infos.values())
+    if operators.overlap.value == "error":
+        check_overlap(infos, where=span("operators", "overlap"))
+    return select(infos, operators, dtypes, operator_lists)
+
+
+def select(
+    infos: Iterable[OpInfo],
+    operators: OperatorRequests,
+    dtypes: DtypeRequests,
+    operator_lists: Sequence[Selection],
+) -> Selection:
+    """What models, profile and its lists select. Raises ProfileError."""
+    from orchestrator.selection.aggregate import aggregate  # noqa: PLC0415
+
+    listed = [operator for found in operator_lists for operator in found.operators]
+    selection = aggregate(infos, [*_named_by_profile(operators, dtypes), *listed])
+    every = operators.every or any(f.every_operator for f in operator_lists)
+    return replace(selection, every_operator=every)
+
+
+def _named_by_profile(
+    operators: OperatorRequests, dtypes: DtypeRequests
+) -> Iterator[SelectedOperator]:
+    """Operators that the profile names one by one."""
+    include = Origin(source="operators.include")
+    for name in operators.include:
+        yield SelectedOperator(name=name, every_dtype=True, origins=(include,))
+    by_key = Origin(source="dtypes.operators")
+    for request in dtypes.operators:
+        yield SelectedOperator(
+            name=request.operator,
+            keys=request.keys,
+            dtypes=request.dtypes,
+            origins=(by_key,),
+        )
+
+
+def read_kernels(
+    *,
+    library_texts: Sequence[LibraryText],
+    kernels: KernelChoice,
+    span: Callable[..., SourceSpan],
+) -> Catalog:
+    """Kernels of the profile's libraries. Raises ProfileError."""
+    from orchestrator.catalog import read_catalog  # noqa: PLC0415
+
+    catalog = read_catalog(library_texts, kernels.operators)
+    offered = dict(catalog.libraries)
+    problems = [
+        Diagnostic(
+            code="bad-choice",
+            message=f"the kernel library {name} has no kernel of {operator}",
+            where=span("kernels", "operators", str(operator)),
+            notes=(("expected", f"a library with a kernel of {operator}"),),
+            hint=f'take "{name}" out there',
+        )
+        for operator, names in kernels.operators
+        for name in names
+        if all(kernel.operator != operator for kernel in offered.get(name, ()))
+    ]
+    if problems:
+        raise ProfileError(problems)
+    return catalog
+
+
+def resolve_selection(
+    *,
+    programs: Mapping[str, Program],
+    op_infos: Mapping[str, OpInfo],
+    selection: Selection,
+    catalog: Catalog,
+    delegates: Sequence[DelegateCode],
+    operators: OperatorRequests,
+    dtypes: DtypeRequests,
+    span: Callable[..., SourceSpan],
+    origin_span: Callable[[Origin], SourceSpan | None],
+    every_library: Callable[[], Catalog],
+) -> Resolution:
+    """Stage resolve. Raises KernelError with every gap."""
+    from orchestrator.selection.overlap import check_library_overlap  # noqa: PLC0415
+    from orchestrator.selection.resolve import check_calls, resolve  # noqa: PLC0415
+
+    if operators.overlap.value == "error":
+        where = span("operators", "overlap")
+        check_library_overlap(selection, catalog, where=where)
+    resolution = resolve(
         selection,
-        stages.catalog,
-        every_dtype=stages.profile.dtypes.select.value == "all",
-        span_of=stages.span_of,
-        elsewhere=stages.every_library,
-        allow_missing=allowed_missing(stages),
-        delegates=stages.libraries.delegates,
+        catalog,
+        every_dtype=dtypes.select.value == "all",
+        span_of=origin_span,
+        elsewhere=every_library,
+        allow_missing=allowed_missing(operators),
+        delegates=delegates,
     )
-
-
-def check_arguments(
-    stages: Stages, infos: Collection[OpInfo], resolution: Resolution
-) -> None:
-    """Every call meets the conditions of its kernel. Raises KernelError."""
-    from orchestrator.selection.resolve import check_calls  # noqa: PLC0415
-
     check_calls(
-        stages.programs,
-        infos,
+        programs,
+        op_infos.values(),
         resolution,
-        stages.catalog,
-        span_of=stages.span_of,
-        allow_missing=allowed_missing(stages),
+        catalog,
+        span_of=origin_span,
+        allow_missing=allowed_missing(operators),
     )
+    return resolution
 
 
-def allowed_missing(stages: Stages) -> list[str]:
+def allowed_missing(operators: OperatorRequests) -> list[str]:
     """Operators and backends that `operators.allow_missing` can mean."""
-    allowed = stages.profile.operators.allow_missing
-    return [name for item in allowed for name in allowed_names(item)]
+    return [name for item in operators.allow_missing for name in allowed_names(item)]
 
 
 def allowed_names(allowed: str) -> tuple[str, ...]:
     """What an item of `operators.allow_missing` can mean: a backend, an operator."""
     return (allowed, str(OperatorName.parse(allowed)))
-
-
-def product_selection(stages: Stages, plan: BuildPlan) -> Selection:
-    """What the kernel table and the lists of a product are made of.
-
-    Calls that passes left out of models that are loaded are not in it. Those of
-    prelinked models are: their kernels are dropped by the linker. Instructions are
-    counted as in the programs of the profile.
-
-    Raises:
-        OrchestratorError: Of the stages up to replan.
-    """
-    return _found(stages, plan)[0]
-
-
-def product_resolution(stages: Stages, plan: BuildPlan) -> Resolution:
-    """Kernels for that; raises the same."""
-    return _found(stages, plan)[1]
-
-
-def _found(stages: Stages, plan: BuildPlan) -> tuple[Selection, Resolution]:
-    known = stages.results.get(_LABEL)
-    if isinstance(known, tuple):
-        return known
-    selection, resolution = stages.selection(plan), stages.resolution(plan)
-    before = stages.op_infos(plan)
-    adapted = stages.adapted(plan)
-    after = [_left(info, adapted[info.model]) for info in before]
-    if after != before:
-        selection = union_of(stages, after)
-        resolution = resolved(stages, selection)
-    stages.results[_LABEL] = (selection, resolution)
-    return selection, resolution
-
-
-def _left(info: OpInfo, adapted: Adapted) -> OpInfo:
-    """What a model calls as it is built."""
-    if adapted.passed is None:
-        return info
-    kept = {(m.name, origin) for m in adapted.passed for origin in m.origins}
-    return replace(
-        info,
-        operators=tuple(
-            (method.name, operator)
-            for method in adapted.program.methods
-            for operator in method.operators
-        ),
-        calls=tuple(c for c in info.calls if (c.method, c.instruction) in kept),
-    )

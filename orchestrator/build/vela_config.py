@@ -1,6 +1,6 @@
 """Configurations of Vela that a profile brings: the sections it names must be there.
 
-Vela itself would tell after the model was quantized, and in its log alone.
+Vela itself would report it after quantizing the model, in its log only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check_vela_config(
     """Read the file that a model names, if it names one.
 
     Args:
-        profile: Tells where things were written.
+        profile: Has the lines for messages.
         model: One of its models.
         read: Gives the bytes of a file; may raise `OSError`.
 

@@ -18,14 +18,21 @@ from orchestrator.printable import printable_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from orchestrator.build import Shell
     from orchestrator.shell.reporter import Reporter
 
 
 class Console:
-    """Standard output and error of one command."""
+    """Standard output and error of one command, and what it builds with.
 
-    def __init__(self, *, json: bool) -> None:
+    Args:
+        json: Data is for programs.
+        shell: Compilers and the like; None for those of this machine.
+    """
+
+    def __init__(self, *, json: bool, shell: Shell | None = None) -> None:
         self.json = json
+        self._shell = shell
         self.color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
     def data(self, text: str) -> None:
@@ -126,6 +133,19 @@ class Console:
             )
         )
         self.failure(bug)
+
+    def shell(self, reporter: Reporter | None = None) -> Shell:
+        """What builds act with.
+
+        Args:
+            reporter: Gets the progress; None for silence.
+        """
+        from dataclasses import replace  # noqa: PLC0415  # only builds need these
+
+        from orchestrator.build import Shell  # noqa: PLC0415
+
+        shell = self._shell or Shell()
+        return shell if reporter is None else replace(shell, reporter=reporter)
 
     def notes(self) -> Reporter:
         """Progress of long steps, for commands that usually have none."""

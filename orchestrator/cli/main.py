@@ -19,12 +19,19 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
+    from orchestrator.build import Shell
+
 ISSUES = "https://github.com/orchestrator-dev/orchestrator/issues"
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Carry out a command line; the result is the exit code."""
-    console = Console(json="--json" in arguments)
+def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
+    """Carry out a command line; the result is the exit code.
+
+    Args:
+        arguments: Its words.
+        shell: What builds act with; None for what this machine has.
+    """
+    console = Console(json="--json" in arguments, shell=shell)
     try:
         args = _parsed(arguments, console)
         name = args.command.replace("-", "_")

@@ -14,13 +14,13 @@ import os
 import shutil
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from orchestrator.shell.cache import cache_folder, file_digest
-from orchestrator.shell.files import read_own_json, write_atomic
-from orchestrator.shell.stamp import state_of
+from orchestrator.shell.files import write_atomic
+from orchestrator.shell.stamp import State, state_of
 
 PROGRAM = "model.pte"
 _ENTRY = "entry.json"
@@ -31,18 +31,123 @@ _CLOCK_NS = 5_000_000
 """How far times of files lag behind the clock."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """A Python distribution that took part: its version, its metadata file's digest."""
+
+    version: str
+    record: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was the same without acceleration: graphs, and processor time for them."""
+
+    stages: int
+    tosa_flatbuffers: int
+    seconds_plain: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """What the process that exports writes, and an entry keeps.
+
+    Args:
+        arrays: Files with inputs and outputs of the model.
+        warnings: (code, text) of each.
+        seconds: Processor time.
+        ledger: What the passes of accelerated lowering did.
+        python: Its version.
+        verified: The comparison with lowering that is not accelerated, if it was made.
+    """
+
+    arrays: tuple[str, ...]
+    warnings: tuple[tuple[str, str], ...]
+    seconds: float
+    ledger: dict[str, Any] | None
+    python: str
+    verified: Verified | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportResult(_Made):
+    """What the process that exports writes; paths are absolute.
+
+    Args:
+        files: That it read, the code first.
+        folders: That it listed.
+        distributions: By name.
+    """
+
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    distributions: dict[str, Distribution]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportFailure:
+    """Why the process could not export: a diagnostic."""
+
+    code: str
+    message: str
+    notes: tuple[tuple[str, str], ...]
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    failure: ExportFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportFacts(_Made):
+    """What `entry.json` says; paths are relative to the folder of the code.
+
+    Args:
+        files: Digest and state of each file that was read.
+        folders: Digest of the names in each folder that was listed.
+        records: By absolute path: digest and state of the metadata of distributions.
+        distributions: Versions by name.
+        program: Digest of the program.
+    """
+
+    files: dict[str, tuple[str, State]]
+    folders: dict[str, str]
+    records: dict[str, tuple[str, State]]
+    distributions: dict[str, str]
+    program: str
+
+
+def read_result(path: Path) -> ExportResult | ExportFailure:
+    """What the process that exports wrote."""
+    from pydantic import TypeAdapter  # noqa: PLC0415  # slow to import
+
+    adapter: TypeAdapter[ExportResult | _Failed] = TypeAdapter(ExportResult | _Failed)
+    found = adapter.validate_json(path.read_bytes())
+    return found.failure if isinstance(found, _Failed) else found
+
+
+def _read_facts(path: Path) -> ExportFacts | None:
+    """What an entry says; None if it is damaged."""
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
+
+    with suppress(OSError, ValidationError):
+        return TypeAdapter(ExportFacts).validate_json(path.read_bytes())
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One program with what it was made of.
 
     Args:
         folder: Where it lies, with the other files of the export.
-        facts: What `entry.json` says: `files`, `folders`, `records`, `distributions`,
-            `python`, `program` (a digest), and what the process told.
+        facts: What is noted beside it.
     """
 
     folder: Path
-    facts: dict[str, Any]
+    facts: ExportFacts
 
     @property
     def program(self) -> bytes:
@@ -66,53 +171,46 @@ class ExportCache:
 
     def find(self) -> tuple[Entry | None, str]:
         """The entry that holds, or why none does."""
-        entries = self._entries()
-        if not entries:
-            return None, "first export"
         reasons = []
-        for entry in entries:
-            reason, moved = self._difference(entry)
+        for folder in self._folders():
+            facts = _read_facts(folder / _ENTRY)
+            if facts is None:
+                reasons.append("the entry is damaged")
+                continue
+            reason, facts_now = self._compare(facts)
+            entry = Entry(folder, facts_now)
             if not reason and _is_whole(entry):
-                if moved:
-                    self._write_facts(entry.folder, entry.facts)
+                if facts_now != facts:
+                    self._write_facts(folder, facts_now)
                 with suppress(OSError):
                     os.utime(self._own)
-                    os.utime(entry.folder)
+                    os.utime(folder)
                 return entry, ""
             reasons.append(reason or "the program is damaged")
-        return None, reasons[0]
+        return None, reasons[0] if reasons else "first export"
 
-    def _entries(self) -> list[Entry]:
-        """Entries, the newest first."""
-        found = []
+    def _folders(self) -> list[Path]:
+        """Folders of entries, the newest first."""
         with suppress(OSError):
-            folders = [p for p in self._own.iterdir() if not p.name.startswith(".")]
-            folders.sort(key=lambda p: (-p.stat().st_mtime_ns, p.name))
-            for folder in folders:
-                facts = read_own_json(folder / _ENTRY)
-                if isinstance(facts, dict):
-                    found.append(Entry(folder, facts))
-        return found
+            found = [p for p in self._own.iterdir() if not p.name.startswith(".")]
+            return sorted(found, key=lambda p: (-p.stat().st_mtime_ns, p.name))
+        return []
 
-    def _difference(self, entry: Entry) -> tuple[str, bool]:
-        """What is not as it was, or ""; and whether only times are not."""
-        facts, moved = entry.facts, False
-        with suppress(KeyError, TypeError, ValueError, AttributeError):
-            for kind in ("files", "records"):
-                for label, known in facts[kind].items():
-                    path = str(self._path(label))
-                    state = state_of(path)
-                    if state == known[1]:
-                        continue
-                    if not state or file_digest(Path(path)) != known[0]:
-                        return self._change(kind, label, gone=not state), False
-                    known[1] = state
-                    moved = True
-            for label, digest in facts["folders"].items():
-                if folder_digest(self._path(label)) != digest:
-                    return f"{label} has other files", False
-            return "", moved
-        return "the entry is damaged", False
+    def _compare(self, facts: ExportFacts) -> tuple[str, ExportFacts]:
+        """What is not as it was, or ""; and the facts with the states of now."""
+        states: dict[str, dict[str, tuple[str, State]]] = {}
+        for kind, known in (("files", facts.files), ("records", facts.records)):
+            states[kind] = {}
+            for label, (digest, before) in known.items():
+                path = str(self._path(label))
+                state = state_of(path)
+                if state != before and (not state or file_digest(Path(path)) != digest):
+                    return self._change(kind, label, gone=not state), facts
+                states[kind][label] = (digest, state)
+        for label, digest in facts.folders.items():
+            if folder_digest(self._path(label)) != digest:
+                return f"{label} has other files", facts
+        return "", replace(facts, files=states["files"], records=states["records"])
 
     def _change(self, kind: str, label: str, *, gone: bool) -> str:
         if kind == "records":
@@ -125,61 +223,65 @@ class ExportCache:
 
     def paths(self, entry: Entry) -> list[str]:
         """Absolute paths of everything that the entry depends on."""
-        labels = [*entry.facts["files"], *entry.facts["records"]]
-        return [str(self._path(n)) for n in (*labels, *entry.facts["folders"])]
+        facts = entry.facts
+        labels = [*facts.files, *facts.records, *facts.folders]
+        return [str(self._path(label)) for label in labels]
 
-    def store(self, made: Path, told: dict[str, Any], *, since_ns: int) -> Entry:
+    def store(self, made: Path, result: ExportResult, *, since_ns: int) -> Entry:
         """Keep what a process made.
 
         Args:
             made: Folder with the program and other files; it is moved.
-            told: What the process said, with absolute paths.
+            result: Of the process.
             since_ns: When it started: an entry whose files changed since is of no use
                 later, and will not be found.
         """
-        files, changed = {}, False
-        for path in told["files"]:
+        files: dict[str, tuple[str, State]] = {}
+        changed = False
+        for path in result.files:
             state = state_of(path)
             times = state[1:3]
             changed = changed or max(times, default=since_ns) > since_ns - _CLOCK_NS
             files[self._label(path)] = (file_digest(Path(path)), state)
-        distributions = told.pop("distributions")
-        facts = {
-            **told,
-            "files": files,
-            "folders": {
-                self._label(p): folder_digest(Path(p)) for p in told["folders"]
-            },
-            "records": {
-                d["record"]: (d["sha256"], state_of(d["record"]))
-                for d in distributions.values()
-                if d["record"]
-            },
-            "distributions": {n: d["version"] for n, d in distributions.items()},
-            "program": file_digest(made / PROGRAM),
-        }
         if changed:
-            facts["files"][self._label(told["files"][0])] = ("changed meanwhile", [])
+            files[self._label(result.files[0])] = ("changed meanwhile", [])
+        facts = ExportFacts(
+            arrays=result.arrays,
+            warnings=result.warnings,
+            seconds=result.seconds,
+            ledger=result.ledger,
+            python=result.python,
+            verified=result.verified,
+            files=files,
+            folders={self._label(p): folder_digest(Path(p)) for p in result.folders},
+            records={
+                d.record: (d.sha256, state_of(d.record))
+                for d in result.distributions.values()
+                if d.record
+            },
+            distributions={n: d.version for n, d in result.distributions.items()},
+            program=file_digest(made / PROGRAM),
+        )
         self._write_facts(made, facts)
-        name = hashlib.sha256(json.dumps(facts["files"]).encode()).hexdigest()[:16]
+        name = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]
         folder = self._own / name
         _put(made, folder)
         _forget(self._own, _MOST_ENTRIES)
         _forget(self._all, _MOST_REQUESTS)
-        return Entry(folder, json.loads(json.dumps(facts)))
+        return Entry(folder, facts)
 
     def _label(self, path: str) -> str:
         return Path(os.path.relpath(path, self._base)).as_posix()
 
-    def _write_facts(self, folder: Path, facts: dict[str, Any]) -> None:
-        text = json.dumps(facts, indent=1)
+    def _write_facts(self, folder: Path, facts: ExportFacts) -> None:
+        text = json.dumps(asdict(facts), indent=1)
         with suppress(OSError):
             write_atomic(folder / _ENTRY, text.encode())
 
 
 def _is_whole(entry: Entry) -> bool:
     with suppress(OSError):
-        return file_digest(entry.folder / PROGRAM) == entry.facts.get("program")
+        return file_digest(entry.folder / PROGRAM) == entry.facts.program
     return False
 
 

@@ -38,7 +38,7 @@ def run_ninja(
     Args:
         folder: Holds build.ninja.
         jobs: Steps at a time; None lets ninja choose.
-        reporter: Hears of every step.
+        reporter: Gets every step.
         folder_lock: Descriptor of the lock on the build folder. ninja and compilers
             hold it as well: if we are killed, the next build waits for their end.
 
@@ -82,7 +82,7 @@ def run_ninja(
 def _failure(text: str, folder: Path) -> CompileError | MemoryPlanError:
     overflows: dict[str, int] = {}
     for region, size in _OVERFLOW.findall(text):
-        # lld counts anew with every section; the last one tells the whole.
+        # lld counts anew with every section; the last count is the whole.
         overflows[region] = max(int(size), overflows.get(region, 0))
     if overflows:
         return MemoryPlanError(

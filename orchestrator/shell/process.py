@@ -12,7 +12,7 @@ import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +40,35 @@ class Finished:
     status: int
     stdout: str
     stderr: str
+
+
+class Processes(Protocol):
+    """Runs programs."""
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        timeout_s: float,
+    ) -> Finished:
+        """See `run`."""
+
+
+class SystemProcesses:
+    """Those of this machine."""
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        timeout_s: float,
+    ) -> Finished:
+        """See `run`."""
+        return run(command, cwd=cwd, env=env, timeout_s=timeout_s)
 
 
 @contextmanager

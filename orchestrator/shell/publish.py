@@ -53,7 +53,7 @@ def publish(
     A set that is there already is not written again.
 
     Args:
-        folder: The build folder; it is marked, and nobody else builds in it.
+        folder: The build folder; it is marked, and this process has locked it.
         outputs: Bytes by POSIX path relative to the folder.
         lock: Path of the lock; of a link, what it leads to is replaced.
         lock_data: Its new bytes; None leaves it as it is.
@@ -100,7 +100,7 @@ def publish_exported(
     """Make a set of files what `exported` of a build folder leads to.
 
     Args:
-        folder: The build folder; it is marked, and nobody else builds in it.
+        folder: The build folder; it is marked, and this process has locked it.
         programs: Bytes by POSIX path relative to `exported`.
         files: The file system.
 

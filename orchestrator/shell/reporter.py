@@ -1,4 +1,4 @@
-"""Progress of a build, told to whoever runs it."""
+"""Progress of a build, for whoever started it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Reporter(Protocol):
         """A stage is up to date."""
 
     def explained(self, text: str) -> None:
-        """What a stage did, for those who asked why."""
+        """What a stage did, for `--explain`."""
 
     def progress(self, done: int, total: int, text: str) -> None:
         """A compile step ended."""
@@ -27,8 +27,28 @@ class Reporter(Protocol):
         """The build ended, well or not."""
 
 
+class StepsOnly:
+    """Passes on the steps of a variant's build, but no text about the product.
+
+    Args:
+        reporter: Receives the steps.
+    """
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.stage = reporter.stage
+        self.skipped = reporter.skipped
+        self.progress = reporter.progress
+        self.close = reporter.close
+
+    def note(self, text: str) -> None:
+        """Ignore."""
+
+    def explained(self, text: str) -> None:
+        """Ignore."""
+
+
 class Silent:
-    """Tells nobody."""
+    """Ignores everything."""
 
     def stage(self, label: str, reason: str) -> None:
         """Ignore."""

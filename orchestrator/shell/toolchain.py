@@ -10,7 +10,7 @@ import shutil
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from orchestrator.errors import Diagnostic, ToolchainError
 from orchestrator.shell import process
@@ -22,6 +22,7 @@ from orchestrator.targets.toolchain import Toolchain
 if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
 
+_HOST_COMPILERS = ("g++", "clang++", "c++")
 _PROBE_TIMEOUT_S = 60.0
 _BUILD_TIMEOUT_S = 300.0
 
@@ -38,6 +39,36 @@ def install_hint(program: str) -> str:
     if program == "zig":
         return pip_install("zig")
     return _INSTALL_HINTS.get(program, f"install {program}")
+
+
+class Toolchains(Protocol):
+    """Compilers that builds can use."""
+
+    def name_for_host(self) -> str:
+        """Name of the toolchain for programs that run here."""
+
+    def find(self, target: Target, *, trust_cache: bool) -> Toolchain:
+        """See `find_toolchain`. Raises ToolchainError."""
+
+    def builtins(self, toolchain: Toolchain, target: Target) -> bytes:
+        """The object that `needs_builtins` is about. Raises ToolchainError."""
+
+
+class InstalledToolchains:
+    """Those of this machine."""
+
+    def name_for_host(self) -> str:
+        """The system's compiler where there is one, else zig."""
+        found = any(shutil.which(n) for n in _HOST_COMPILERS)
+        return "gnu" if found else "zig"
+
+    def find(self, target: Target, *, trust_cache: bool) -> Toolchain:
+        """See `Toolchains`."""
+        return find_toolchain(target, trust_cache=trust_cache)
+
+    def builtins(self, toolchain: Toolchain, target: Target) -> bytes:
+        """See `Toolchains`."""
+        return Path(with_builtins(toolchain, target).builtins).read_bytes()
 
 
 def find_toolchain(target: Target, *, trust_cache: bool = True) -> Toolchain:
@@ -86,7 +117,7 @@ def _zig(*, trust_cache: bool) -> Toolchain:
 
 
 def _gnu(prefix: str, *, trust_cache: bool) -> Toolchain:
-    names = (f"{prefix}g++",) if prefix else ("g++", "clang++", "c++")
+    names = (f"{prefix}g++",) if prefix else _HOST_COMPILERS
     compiler = next((p for n in names if (p := shutil.which(n))), None)
     if compiler is None:
         raise _missing(names[0], f"no {' or '.join(names)} on the PATH")
@@ -125,7 +156,7 @@ def with_builtins(toolchain: Toolchain, target: Target) -> Toolchain:
     Raises:
         ToolchainError: They cannot be built.
     """
-    if toolchain.name != "zig":
+    if not toolchain.needs_builtins:
         return toolchain
     zig = Path(toolchain.compiler[0])
     triple, cpu = target.cpu.zig_target[target.isa.name]

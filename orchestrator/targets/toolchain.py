@@ -29,3 +29,8 @@ class Toolchain:
     programs: tuple[tuple[str, str], ...]
     files: tuple[str, ...] = ()
     builtins: str = ""
+
+    @property
+    def needs_builtins(self) -> bool:
+        """Whether firmware links an object with the compiler's support functions."""
+        return self.name == "zig"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.build import Pipeline
+from orchestrator.build import product
 from orchestrator.cli.fastpath import unchanged_build
 from orchestrator.program.reader import read_program
 from orchestrator.shell import ninja as shell_ninja
@@ -447,7 +447,7 @@ def test_notes_that_cannot_be_written_fail_no_build(
 
     w.edit("native/kernels/portable/op_relu.cpp", "// more\n")
     with monkeypatch.context() as patched:
-        patched.setattr(Pipeline, "_remember", full)
+        patched.setattr(product, "remember", full)
         assert w.build().steps
     after = w.state()
     assert not _is_fast(w)

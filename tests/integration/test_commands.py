@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.build import Pipeline
-from orchestrator.build import stages as pipeline_stages
+from orchestrator.build import generating
 from orchestrator.cli.commands import check as check_command
+from orchestrator.cli.commands import current
 from orchestrator.cli.main import run
 from orchestrator.memory import product as memory_stage
 from orchestrator.method.passes import PASSES as PASS_NAMES
@@ -409,7 +409,9 @@ def test_a_run_of_a_current_build_builds_nothing(
     w: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     w.build()
-    monkeypatch.setattr(Pipeline, "build", lambda *_: pytest.fail("it was built"))
+    monkeypatch.setattr(
+        current, "build_product", lambda *_: pytest.fail("it was built")
+    )
     for more in ((), ("--no-build",), ("--no-lock",)):
         assert w.run("run", *SCENARIO, *more).code == 0
     # Times alone are no change; nor does anybody need the compiler to see that.
@@ -497,7 +499,7 @@ def test_what_differs_between_two_builds_is_named(
     w.build()
     before = w.state()
     # The first of the two builds has nothing to do, so only the second sees this.
-    monkeypatch.setattr(pipeline_stages, "GENERATOR", "Orchestrator at noon")
+    monkeypatch.setattr(generating, "GENERATOR", "Orchestrator at noon")
     done = w.run("verify", "--json")
     assert done.code == 11
     (problem,) = done.problems

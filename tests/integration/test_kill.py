@@ -189,7 +189,7 @@ def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
     code = (
         "import os, signal, sys\n"
         "from orchestrator.cli import run\n"
-        "from orchestrator.build import Pipeline\n"
+        "from orchestrator.build import product\n"
         "from orchestrator.shell.files import Disk\n"
         "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"
         "rename = Disk.rename\n"
@@ -197,7 +197,7 @@ def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
         f"    if new.name == {STEPS[moment]!r}: kill()\n"
         "    rename(disk, old, new)\n"
         "Disk.rename = killing\n"
-        f"if {moment == 'notes'}: Pipeline._remember = lambda *_: kill()\n"
+        f"if {moment == 'notes'}: product.remember = lambda *_: kill()\n"
         "sys.exit(run(['build', 'product.toml', '--out', 'out']))\n"
     )
     done = subprocess.run(

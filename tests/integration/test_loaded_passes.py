@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator.build.passing import Adapting
+from orchestrator.build.adapter import Adapter
 from orchestrator.cli.main import run
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.method.passes import PASSES, run_passes, try_link
@@ -57,8 +57,8 @@ def _adapted(program: Program, names: Sequence[str]) -> Adapted:
     linkage = try_link(program, info, resolution)
     assert linkage.problems == ()
     methods = tuple(run_passes(m, names, planned=False) for m in linkage.methods)
-    work = Adapting(names=names, schemas=schemas(), plan=plan_blocks)
-    return work.loaded("m", program, program, replace(linkage, methods=methods))
+    adapter = Adapter(passes=names, schemas=schemas(), planner=plan_blocks)
+    return adapter.loaded("m", program, program, replace(linkage, methods=methods))
 
 
 def _with_unread(program: Program) -> Program:

@@ -42,11 +42,11 @@ PER_MODEL = {
 _SCRIPT = """
 import json, sys
 from pathlib import Path
-from orchestrator.build import BuildOptions, load
-from orchestrator.build.stages import Stages
+from orchestrator.build import BuildOptions, Project, load, open_build
+from orchestrator.build.table import GENERATE
 profile = Path(sys.argv[1])
-stages = Stages(load(profile), BuildOptions(out=profile.with_suffix("")))
-files = stages.generated(stages.plan(with_toolchain=False))
+project = Project(load(profile), BuildOptions(out=profile.with_suffix("")))
+files = open_build(project)[GENERATE]
 json.dump({file.path: file.text for file in files}, sys.stdout)
 """
 

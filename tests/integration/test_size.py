@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from orchestrator.build import pipeline as pipeline_build
+from orchestrator.build import lockfile
+from orchestrator.build import product as built_product
 from orchestrator.cli.main import run
 from orchestrator.errors import Diagnostic, MemoryPlanError
 from orchestrator.shell import ninja
@@ -205,7 +206,7 @@ def test_a_what_if_that_is_killed_is_done_by_the_next(
     for module, name, kill in (
         (shutil, "copytree", killed_copy),
         (ninja, "run_ninja", killed_ninja),
-        (pipeline_build, "lock_of", killed_ninja),
+        (lockfile, "lock_text", killed_ninja),
     ):
         with monkeypatch.context() as context:
             context.setattr(module, name, kill)
@@ -347,7 +348,7 @@ def test_a_comparison_that_cannot_be_made_or_says_nothing(
         asked.append(1)
         raise MemoryPlanError(Diagnostic(code="region-overflow", message="too large"))
 
-    monkeypatch.setattr(pipeline_build, "build_beside", too_large)
+    monkeypatch.setattr(built_product, "build_variant", too_large)
     note = "with every dtype the firmware would not fit its memories"
     assert note in w.build().err
     assert _document(w)["dtype_comparison"] is None

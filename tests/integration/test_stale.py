@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 import tomli_w
 
-from orchestrator.build import BuildOptions, Pipeline, load
-from orchestrator.build.adapting import model_files
+from orchestrator.build import (
+    Build,
+    BuildOptions,
+    Project,
+    inputs,
+    load,
+    open_build,
+    prove,
+    table,
+)
+from orchestrator.build.product import remember
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
 from tests.tools import need_toolchain
@@ -21,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from orchestrator.build.plan import BuildPlan
     from orchestrator.targets.toolchain import Toolchain
 
 pytestmark = pytest.mark.toolchain
@@ -224,16 +232,16 @@ def _write(folder: Path, document: dict[str, Any]) -> Path:
     return profile
 
 
-def _results(pipeline: Pipeline, plan: BuildPlan) -> dict[str, object]:
+def _results(build: Build) -> dict[str, object]:
     """All that compiling begins with, and what the lock says of it."""
-    pipeline.prove(plan)
+    prove(build)
     return {
-        "generated": {f.path: f.text for f in pipeline.generated(plan)},
-        "models": model_files(pipeline, plan),
-        "ninja": pipeline.compile_plan(plan).ninja,
-        "firmware": pipeline.firmware_facts(plan),
-        "memory": pipeline.memory_facts(plan),
-        "warnings": pipeline.warnings(plan),
+        "generated": {f.path: f.text for f in build[table.GENERATE]},
+        "models": build[table.REPLAN].files,
+        "ninja": build[table.COMMANDS].ninja,
+        "firmware": build[table.FIRMWARE_FACTS],
+        "memory": build[table.MEMORY_FACTS],
+        "warnings": build[table.WARNINGS],
     }
 
 
@@ -259,13 +267,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         (folder / name / "op_sigmoid.cpp").write_text("")
     (folder / "mine" / "more.cpp").write_text("")
     (folder / "more.yaml").write_text("- op: tanh.out\n  kernels: []\n")
-    pipeline = Pipeline(
+    project = Project(
         load(_write(folder, BASE)), BuildOptions(out=folder / "out", write_lock=False)
     )
-    plan = pipeline.plan(with_toolchain=True)
-    results = _results(pipeline, plan)
-    pipeline._remember(plan, {})  # noqa: SLF001  # as a build does at its end
-    return Built(folder=folder, toolchain=pipeline.toolchain, results=results)
+    build = open_build(project)
+    results = _results(build)
+    remember(project, build, build.plan(), {})  # as a build does at its end
+    return Built(folder=folder, toolchain=build[inputs.TOOLCHAIN], results=results)
 
 
 @pytest.mark.parametrize("key", CHANGES)
@@ -281,11 +289,11 @@ def test_a_changed_key_leaves_nothing_stale(
     found, plans = [], []
     for out in ("warm", "fresh"):
         options = BuildOptions(out=tmp_path / out, write_lock=False)
-        pipeline = Pipeline(load(profile), options)
+        build = open_build(Project(load(profile), options))
         if document["target"]["toolchain"] == "zig":
-            pipeline.toolchain = built.toolchain
-        plans.append(pipeline.plan(with_toolchain=True))
-        found.append(_results(pipeline, plans[-1]))
+            build = build.replace({inputs.TOOLCHAIN: built.toolchain})
+        plans.append(build.plan())
+        found.append(_results(build))
     warm, fresh = found
     assert warm == fresh
     if key in WITHOUT_EFFECT | MEASURED:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from orchestrator.build.passing import Adapting
+from orchestrator.build.adapter import Adapter
 from orchestrator.errors import KernelError
 from orchestrator.method.passes import PASSES, run_passes, try_link
 from orchestrator.method.replan import adapt_program
@@ -65,9 +65,9 @@ def _passed(program: Program) -> bytes:
     except KernelError:
         return program.data
     methods = tuple(run_passes(m, PASSES, planned=False) for m in linkage.methods)
-    work = Adapting(names=tuple(PASSES), schemas=schemas(), plan=plan_blocks)
+    adapter = Adapter(passes=tuple(PASSES), schemas=schemas(), planner=plan_blocks)
     linkage = replace(linkage, methods=methods)
-    return work.loaded("m", program, program, linkage).program.data
+    return adapter.loaded("m", program, program, linkage).program.data
 
 
 MAKERS: Final = (_planned, write_program, _passed)

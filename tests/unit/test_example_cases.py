@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import tomli
 
-from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build import BuildOptions, Project, load, open_build
+from orchestrator.build.table import GENERATE
 from orchestrator.running.product import read_product
 from orchestrator.running.scenario import read_scenario
 from tests.conftest import CORPUS
@@ -42,8 +43,8 @@ def test_the_case_of_a_profile(profile: Path, tmp_path: Path) -> None:
     """
     file = EXAMPLES / f"{profile.stem}.json"
     text = file.read_text()
-    pipeline = Pipeline(load(profile), BuildOptions(out=tmp_path))
-    generated = {f.path: f.text for f in pipeline.generated(pipeline.check())}
+    build = open_build(Project(load(profile), BuildOptions(out=tmp_path)))
+    generated = {f.path: f.text for f in build[GENERATE]}
     scenario = read_scenario(
         text,
         file=str(file),

@@ -1,11 +1,11 @@
-"""`orchestrator build`: the pipeline."""
+"""`orchestrator build`: firmware, library, reports and lock of a profile."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildReport, Pipeline, load
+from orchestrator.build import BuildReport, Project, build_product, load
 from orchestrator.cli.commands.dependencies import depfile_problems, write_dependencies
 from orchestrator.cli.commands.options import build_options
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
@@ -26,8 +26,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     for path in args.profiles:
         reporter = console.reporter(explain=args.explain)
         try:
-            pipeline = Pipeline(load(path), options)
-            report = pipeline.build(reporter)
+            project = Project(load(path), options)
+            report = build_product(project, console.shell(reporter))
         finally:
             reporter.close()
         if args.depfile is not None:
@@ -36,7 +36,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         console.talk(_summary(report))
         if notice := dtype_notice(report.report):
             console.talk(f"{report.profile}: {notice.rstrip()}")
-        documents.append(_document(report, pipeline.export_steps))
+        documents.append(_document(report))
     console.document({"builds": documents})
     return ExitCode.OK
 
@@ -78,8 +78,8 @@ def _summary(report: BuildReport) -> str:
     )
 
 
-def _document(report: BuildReport, exports: list[tuple[str, str]]) -> dict[str, object]:
-    steps = [*exports, *((s.label, s.reason) for s in report.plan.stages)]
+def _document(report: BuildReport) -> dict[str, object]:
+    steps = [*report.exports, *((s.label, s.reason) for s in report.plan.stages)]
     return {
         "profile": report.profile,
         "folder": str(report.folder),

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Pipeline, load
-from orchestrator.build.selecting import product_resolution
+from orchestrator.build import (
+    BuildOptions,
+    Project,
+    load,
+    open_build,
+    prove,
+    table,
+)
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode
 
@@ -17,18 +23,19 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
-    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
-    pipeline.reporter = console.notes()
-    plan = pipeline.check()
-    kernels = len(product_resolution(pipeline, plan).table_entries)
-    memory = pipeline.memory(plan)
+    project = Project(load(args.profile), BuildOptions(out=args.out))
+    build = open_build(project, console.shell(console.notes()))
+    prove(build)
+    _ = build[table.GENERATE]
+    resolution, memory = build[table.REPLAN].resolution, build[table.MEMORY]
+    kernels = len(resolution.table_entries)
     ram = memory.arena_bytes + memory.state_bytes
-    missing = [str(m) for m in product_resolution(pipeline, plan).missing]
-    for text in pipeline.warnings(plan):
+    missing = [str(m) for m in resolution.missing]
+    for text in build[table.WARNINGS]:
         console.talk(text)
     console.document(
         {
-            "profile": pipeline.profile.name,
+            "profile": project.profile.name,
             "ok": True,
             "missing": missing,
             "kernels": kernels,
@@ -38,7 +45,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         }
     )
     console.data(
-        f"{pipeline.profile.name}:"
+        f"{project.profile.name}:"
         f" {'everything but missing operators' if missing else 'everything'} fits:"
         f" {kernels} kernels,"
         f" {ram:,} bytes of RAM for arenas and states"

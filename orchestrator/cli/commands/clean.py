@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Inputs, load
+from orchestrator.build import BuildOptions, Project, load
 from orchestrator.errors import ExitCode
 from orchestrator.shell.build_folder import remove_made
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Remove what builds made, and the folder if that was all; the lock stays."""
-    folder = Inputs(load(args.profile), BuildOptions(out=args.out)).folder
+    folder = Project(load(args.profile), BuildOptions(out=args.out)).folder
     existed = folder.exists() or folder.is_symlink()
     left = remove_made(folder) if existed else ()
     removed = existed and not folder.exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build import Project, load
 from orchestrator.cli.commands.device_status import explain_device_error
 from orchestrator.errors import ExitCode
 from orchestrator.running.status import parse_status
@@ -19,7 +19,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Explain what a status means, where it comes from and what to do."""
     error = parse_status(args.code)
     found = explain_device_error(
-        Pipeline(load(args.from_profile), BuildOptions()),
+        Project(load(args.from_profile)),
         error,
         model=args.model,
         method=args.method,

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.build import inputs, open_build, table
 from orchestrator.build.facts import selection_facts
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.method.compact import table_layout
 from orchestrator.running.status import explain_status, find_place
 
 if TYPE_CHECKING:
-    from orchestrator.build import Pipeline
+    from orchestrator.build import Project
     from orchestrator.running.protocol import DeviceError
     from orchestrator.running.status import Explanation
 
 
 def explain_device_error(
-    pipeline: Pipeline,
+    project: Project,
     error: DeviceError,
     *,
     model: str | None,
@@ -26,7 +27,7 @@ def explain_device_error(
     """What a status means, where it comes from and what to do.
 
     Args:
-        pipeline: Of the profile that the device was built from.
+        project: Of the profile that the device was built from.
         error: The status.
         model: Name of the model; None if only one has such a method.
         method: Name of the method; None if there is only one.
@@ -36,25 +37,25 @@ def explain_device_error(
         OrchestratorError: The profile cannot be built, or there is nothing of that
             name in it.
     """
-    plan = pipeline.plan(with_toolchain=False)
-    linked = pipeline.linked(plan)
+    build = open_build(project)
+    adapted = build[table.REPLAN]
     place = find_place(
-        pipeline.programs,
+        build[inputs.PROGRAMS],
         model=model,
         method=method,
         instruction=instruction,
-        linked=linked | pipeline.passed_methods(plan),
+        linked=adapted.linked | adapted.rewritten,
     )
-    facts = selection_facts(pipeline)
-    pointer_bytes = pipeline.target.cpu.pointer_bytes
-    if place.linked is not None and place.model in pipeline.prelinked:
+    facts = selection_facts(project, build)
+    pointer_bytes = build[inputs.TARGET].cpu.pointer_bytes
+    if place.linked is not None and place.model in adapted.linked:
         state_bytes = place.linked.state_bytes(
             pointer_bytes=pointer_bytes,
-            compact=table_layout(pipeline.programs, linked).compact,
+            compact=table_layout(build[inputs.PROGRAMS], adapted.linked).compact,
         )
     else:
         state_bytes = method_state_bytes(
-            pipeline.built(plan)[place.model].method(place.method.name),
+            adapted.programs[place.model].method(place.method.name),
             pointer_bytes=pointer_bytes,
             delegates=facts.resolution.delegate_states,
         )

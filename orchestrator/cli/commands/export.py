@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.build import BuildOptions, ExportChoice, Inputs, load
+from orchestrator.build import (
+    BuildOptions,
+    ExportChoice,
+    Project,
+    inputs,
+    load,
+    open_build,
+)
 from orchestrator.build.exporting import published
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
 from orchestrator.shell.build_folder import exclusive
@@ -42,16 +50,17 @@ def run(args: Namespace, console: Console) -> ExitCode:
         )
     again = args.again or args.verify or not args.accelerate
     choice = ExportChoice(accelerate=args.accelerate, verify=args.verify, again=again)
-    inputs = Inputs(profile, BuildOptions(out=args.out, export=choice))
-    inputs.reporter = console.reporter(explain=False)
+    project = Project(profile, BuildOptions(out=args.out, export=choice))
+    reporter = console.reporter(explain=False)
     try:
-        with exclusive(inputs.folder):
-            found = inputs.exported
-            paths = published(found, inputs.folder)
+        with exclusive(project.folder):
+            build = open_build(project, console.shell(reporter))
+            found = build[inputs.EXPORTED]
+            paths = published(found, project.folder)
     finally:
-        inputs.reporter.close()
+        reporter.close()
     for name, exported in found.items():
-        for code, text in exported.facts["warnings"]:
+        for code, text in exported.facts.warnings:
             console.talk(f"warning[{code}]: model {name}: {text}")
     console.document(
         {
@@ -71,19 +80,19 @@ def _document(
     found: dict[str, object] = {
         "model": name,
         "program": str(path),
-        "sha256": facts["program"],
+        "sha256": facts.program,
         "size_bytes": len(exported.program),
         "reason": exported.reason,
-        "cpu_seconds": facts["seconds"],
-        "arrays": facts["arrays"],
-        "files": sorted(facts["files"]),
-        "folders": sorted(facts["folders"]),
-        "distributions": facts["distributions"],
-        "warnings": [text for _, text in facts["warnings"]],
-        "verified": facts.get("verified"),
+        "cpu_seconds": facts.seconds,
+        "arrays": facts.arrays,
+        "files": sorted(facts.files),
+        "folders": sorted(facts.folders),
+        "distributions": facts.distributions,
+        "warnings": [text for _, text in facts.warnings],
+        "verified": asdict(facts.verified) if facts.verified else None,
     }
     if args.explain:
-        found["ledger"] = facts["ledger"]
+        found["ledger"] = facts.ledger
     return found
 
 
@@ -102,16 +111,16 @@ def _lines(
             f"{name}: {how}, {len(exported.program):,} bytes for"
             f" {sources[name].lowering}; {paths[name]}"
         )
-        if verified := facts.get("verified"):
-            tosa = verified["tosa_flatbuffers"]
+        if verified := facts.verified:
+            tosa = verified.tosa_flatbuffers
             more = f", {tosa} TOSA flatbuffer{'s' * (tosa > 1)}" if tosa else ""
             yield (
-                f"  {verified['stages']} graphs{more} and the program are the same"
-                f" without acceleration: {verified['seconds_plain']:.1f} s of processor"
-                f" time, {facts['seconds']:.1f} s with it"
+                f"  {verified.stages} graphs{more} and the program are the same"
+                f" without acceleration: {verified.seconds_plain:.1f} s of processor"
+                f" time, {facts.seconds:.1f} s with it"
             )
         if explain:
-            yield from _ledger_lines(facts["ledger"])
+            yield from _ledger_lines(facts.ledger)
 
 
 def _ledger_lines(ledger: Mapping[str, Any] | None) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build import BuildOptions, Project, build_product, load
 from orchestrator.build.checking import check_lock, check_outputs
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
 
@@ -25,23 +25,24 @@ def run(args: Namespace, console: Console) -> ExitCode:
             )
         )
     options = BuildOptions(out=args.out, lock=args.lock_file, locked=args.check)
-    pipeline = Pipeline(load(args.profile), options)
+    project = Project(load(args.profile), options)
     if args.outputs:
-        count = check_outputs(pipeline)
+        count = check_outputs(project, console.shell())
         console.document(
-            {"lock": str(pipeline.lock_file), "changed": False, "outputs": count}
+            {"lock": str(project.lock_file), "changed": False, "outputs": count}
         )
-        console.data(f"{pipeline.lock_file}: current, {count} outputs match it")
+        console.data(f"{project.lock_file}: current, {count} outputs match it")
         return ExitCode.OK
     changed = False
     reporter = console.reporter(explain=False)
+    shell = console.shell(reporter)
     try:
         if args.check:
-            check_lock(pipeline, reporter)
+            check_lock(project, shell)
         else:
-            changed = pipeline.build(reporter).lock_changed
+            changed = build_product(project, shell).lock_changed
     finally:
         reporter.close()
-    console.document({"lock": str(pipeline.lock_file), "changed": changed})
-    console.data(f"{pipeline.lock_file}: {'written' if changed else 'current'}")
+    console.document({"lock": str(project.lock_file), "changed": changed})
+    console.data(f"{project.lock_file}: {'written' if changed else 'current'}")
     return ExitCode.OK

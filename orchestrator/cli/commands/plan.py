@@ -5,41 +5,61 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build import (
+    BuildOptions,
+    Project,
+    inputs,
+    load,
+    open_build,
+    prove,
+    table,
+)
+from orchestrator.build.engine import Unread
 from orchestrator.build.exporting import pending_exports
-from orchestrator.build.ledger import prelink_ledger, prelink_lines
-from orchestrator.build.selecting import product_resolution
+from orchestrator.build.product import export_steps
 from orchestrator.cli.commands.arenas import arena_lines, arenas_json
 from orchestrator.errors import ExitCode, ToolchainError
+from orchestrator.method.passes.ledger_lines import ledger_lines
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping, Sequence
 
+    from orchestrator.build import Build
     from orchestrator.cli.console import Console
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print target, models, kernels, memory and stages."""
-    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
-    if pending := pending_exports(pipeline):
-        _show_pending(pipeline, pending, console)
+    project = Project(load(args.profile), BuildOptions(out=args.out))
+    build = open_build(project, console.shell())
+    pending = pending_exports(
+        profile=project.profile,
+        files=build[inputs.FILES],
+        export_choice=project.options.export,
+    )
+    if pending:
+        _show_pending(project, build, pending, console)
         return ExitCode.OK
-    plan = pipeline.check()
-    if _toolchain(pipeline) is not None:
-        plan = pipeline.plan(with_toolchain=True)
-    for text in pipeline.warnings(plan):
+    prove(build)
+    _ = build[table.GENERATE]
+    if _toolchain(build) is None:
+        plan = build.replace({inputs.TOOLCHAIN: Unread()}).plan()
+    else:
+        plan = build.plan()
+    for text in build[table.WARNINGS]:
         console.talk(text)
-    resolution = product_resolution(pipeline, plan)
-    memory = pipeline.memory(plan)
-    steps = [*pipeline.export_steps, *((s.label, s.reason) for s in plan.stages)]
+    adapted, memory = build[table.REPLAN], build[table.MEMORY]
+    resolution = adapted.resolution
+    exports = export_steps(build[inputs.EXPORTED])
+    steps = [*exports, *((s.label, s.reason) for s in plan.stages)]
     stages = [
         {"stage": label, "runs": bool(reason), "reason": reason}
         for label, reason in steps
     ]
     console.document(
         {
-            **_target(pipeline),
+            **_target(project, build),
             "kernels": [
                 {
                     "operator": str(operator.name),
@@ -53,17 +73,17 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "missing": [str(m) for m in resolution.missing],
             "arena_bytes": memory.arena_bytes,
             "state_bytes": memory.state_bytes,
-            "prelink": [asdict(m) for m in prelink_ledger(pipeline, plan)],
+            "prelink": [asdict(m) for m in adapted.ledger],
             "arenas": arenas_json(memory),
             "stages": stages,
         }
     )
     origins = {
         m.name: f", from {m.written}:{m.source.function} for {m.source.lowering}"
-        for m in pipeline.profile.models
+        for m in project.profile.models
         if m.source is not None
     }
-    lines = [*_head(pipeline), "", "models"]
+    lines = [*_head(project, build), "", "models"]
     for model in memory.models:
         lines.append(
             f"  {model.model:<24} {model.program_bytes:>9,} bytes of program"
@@ -84,69 +104,69 @@ def run(args: Namespace, console: Console) -> ExitCode:
     ]
     if resolution.missing:
         lines += ["", "missing", *(f"  {m}" for m in resolution.missing)]
-    if ledger := prelink_lines(pipeline, plan):
+    if ledger := [*ledger_lines(adapted.ledger)]:
         lines += ["", "passes", *(f"  {line}" for line in ledger)]
     lines += ["", "stages", *_stage_lines(steps)]
     console.data("\n".join(lines))
     return ExitCode.OK
 
 
-def _toolchain(pipeline: Pipeline) -> str | None:
+def _toolchain(build: Build) -> str | None:
     """Version of the compiler; None if it is not installed."""
     try:
-        return pipeline.toolchain.version
+        return build[inputs.TOOLCHAIN].version
     except ToolchainError:
         return None
 
 
-def _named(pipeline: Pipeline) -> str:
-    found = _toolchain(pipeline)
-    return found or f"{pipeline.target.toolchain} (not installed)"
+def _shown_toolchain(build: Build) -> str:
+    name = build[inputs.TARGET].toolchain
+    return _toolchain(build) or f"{name} (not installed)"
 
 
-def _target(pipeline: Pipeline) -> dict[str, object]:
+def _target(project: Project, build: Build) -> dict[str, object]:
     """What is known without the models, for programs."""
-    target = pipeline.target
+    target = build[inputs.TARGET]
     return {
-        "profile": pipeline.profile.name,
+        "profile": project.profile.name,
         "cpu": target.cpu.name,
         "isa": target.isa.name,
         "board": target.board.name if target.board else None,
-        "toolchain": _named(pipeline),
+        "toolchain": _shown_toolchain(build),
         "optimize": target.optimize,
-        "models": [m.name for m in pipeline.profile.models],
+        "models": [m.name for m in project.profile.models],
     }
 
 
-def _head(pipeline: Pipeline) -> list[str]:
+def _head(project: Project, build: Build) -> list[str]:
     """The same for people."""
-    target = pipeline.target
+    target = build[inputs.TARGET]
     board = f" on {target.board.name}" if target.board else ""
     return [
-        f"profile    {pipeline.profile.name}",
+        f"profile    {project.profile.name}",
         f"target     {target.cpu.name} ({target.isa.name}){board},"
         f" optimized for {target.optimize}",
-        f"toolchain  {_named(pipeline)}",
-        f"outputs    {pipeline.folder}",
+        f"toolchain  {_shown_toolchain(build)}",
+        f"outputs    {project.folder}",
     ]
 
 
 _OF_MODELS = ("kernels", "missing", "arena_bytes", "state_bytes", "prelink", "arenas")
-"""Keys of the document that nobody knows before the models are exported."""
+"""Keys of the document that are unknown before the models are exported."""
 
 
 def _show_pending(
-    pipeline: Pipeline, pending: Mapping[str, str], console: Console
+    project: Project, build: Build, pending: Mapping[str, str], console: Console
 ) -> None:
     """Print what is known while models are still Python: a plan runs no code."""
     steps = [
         (f"export {model.name}", pending.get(model.name, ""))
-        for model in pipeline.profile.models
+        for model in project.profile.models
         if model.source is not None
     ]
     console.document(
         {
-            **_target(pipeline),
+            **_target(project, build),
             **dict.fromkeys(_OF_MODELS),
             "stages": [
                 {"stage": label, "runs": bool(reason), "reason": reason}
@@ -157,13 +177,13 @@ def _show_pending(
     console.data(
         "\n".join(
             [
-                *_head(pipeline),
+                *_head(project, build),
                 "",
                 "stages",
                 *_stage_lines(steps),
                 "  The other stages, kernels and memory are known once the models are"
                 " exported:",
-                f"  `orchestrator export {pipeline.profile.file}` does that.",
+                f"  `orchestrator export {project.profile.file}` does that.",
             ]
         )
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.build import Pipeline, load
+from orchestrator.build import Project, load
 from orchestrator.build.instrument import instrument
 from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.device_status import explain_device_error
@@ -58,19 +58,19 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 hint="add --profile, or leave out --passes",
             )
         )
-    pipeline = Pipeline(load(args.profile), build_options(args))
+    project = Project(load(args.profile), build_options(args))
     if args.no_build:
-        need_current(pipeline)
+        need_current(project, console)
     else:
-        make_current(pipeline, console)
-    product = read_product(_text(pipeline.folder / "product.json", args.profile))
+        make_current(project, console)
+    product = read_product(_text(project.folder / "product.json", args.profile))
     need_runnable(product)
     calls, tolerance = _calls(args, product)
     measured = None
     if args.costs:
-        results, measured = _measure(args, console, pipeline, calls)
+        results, measured = _measure(args, console, project, calls)
     else:
-        firmware = (pipeline.folder / product.firmware).resolve()
+        firmware = (project.folder / product.firmware).resolve()
         answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
         results = decode_response(answer.response, calls)
     limit = tolerance or _DEFAULT
@@ -78,7 +78,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if args.output_dir is not None:
         for name, data in output_files(results):
             write_atomic(args.output_dir / name, data)
-    failure = _failure(pipeline, calls, results)
+    failure = _failure(project, calls, results)
     document = report_data(calls, results, outputs, tolerance, failure)
     table = render_table(calls, outputs, tolerance)
     if measured is not None:
@@ -97,7 +97,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _failure(
-    pipeline: Pipeline, calls: tuple[Call, ...], results: tuple[CallResult, ...]
+    project: Project, calls: tuple[Call, ...], results: tuple[CallResult, ...]
 ) -> Failure | None:
     """What the device's status means; None if all is well, or the profile is not."""
     for call, result in zip(calls, results, strict=False):
@@ -106,16 +106,16 @@ def _failure(
         # A profile that does not build any more must not hide what the device said.
         with suppress(OrchestratorError):
             found = explain_device_error(
-                pipeline,
+                project,
                 result.error,
                 model=call.method.model,
                 method=call.method.name,
                 instruction=result.instruction,
             )
-            models = pipeline.profile.models
+            models = project.profile.models
             index = [model.name for model in models].index(call.method.model)
             key = "path" if models[index].source is None else "source"
-            where = pipeline.profile.span("models", index, key)
+            where = project.profile.span("models", index, key)
             return Failure(explanation=found, where=where)
     return None
 
@@ -129,12 +129,12 @@ class _Measured:
 
 
 def _measure(
-    args: Namespace, console: Console, pipeline: Pipeline, calls: tuple[Call, ...]
+    args: Namespace, console: Console, project: Project, calls: tuple[Call, ...]
 ) -> tuple[tuple[CallResult, ...], _Measured | None]:
     """Results of the calls, and what they cost unless one failed on the device."""
     reporter = console.reporter(explain=False)
     try:
-        ready = instrument(pipeline, reporter)
+        ready = instrument(project, console.shell(reporter))
     finally:
         reporter.close()
     passes = (args.passes or _PASSES) if ready.plan is None else 1

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build import (
+    BuildOptions,
+    Project,
+    inputs,
+    load,
+    open_build,
+    table,
+)
 from orchestrator.cli.commands.text_file import read_text
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
 
@@ -42,16 +49,15 @@ def _show(args: Namespace, console: Console) -> ExitCode:
         scratch_text,
     )
 
-    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
-    pipeline.reporter = console.notes()
-    plan = pipeline.plan(with_toolchain=False)
-    target, programs = pipeline.target, pipeline.programs
-    resolution, isa = pipeline.resolution(plan), target.isa.name
+    project = Project(load(args.profile), BuildOptions(out=args.out))
+    build = open_build(project, console.shell(console.notes()))
+    target, programs = build[inputs.TARGET], build[inputs.PROGRAMS]
+    resolution, isa = build[table.RESOLVE], target.isa.name
     needs = product_scratch(programs, resolution, isa)
     cmsis_nn = product_scratch(
         programs, resolution, isa, sizes=lambda kernel: cmsis_nn_sizes(kernel.schema)
     )
-    name = pipeline.profile.name
+    name = project.profile.name
     console.document(
         {
             "profile": name,
@@ -62,8 +68,8 @@ def _show(args: Namespace, console: Console) -> ExitCode:
     )
     title = f"{target.cpu.name} ({isa}), sizes in bytes"
     none = f"{name}: no kernel needs scratch memory"
-    table = scratch_text(needs, cmsis_nn)
-    console.data(f"{title}\n\n{table}" if table else none)
+    text = scratch_text(needs, cmsis_nn)
+    console.data(f"{title}\n\n{text}" if text else none)
     return ExitCode.OK
 
 

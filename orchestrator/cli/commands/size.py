@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build import BuildOptions, Project, load
 from orchestrator.build.side import what_if
 from orchestrator.build.variant import Variant
 from orchestrator.cli.commands.current import note_if_stale
@@ -51,12 +51,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
         )
     by = By(args.by) if args.by else By.PART
     options = BuildOptions(out=args.out, jobs=args.jobs, write_lock=False)
-    pipeline = Pipeline(load(args.profile), options)
+    project = Project(load(args.profile), options)
     if variant.text:
-        _show_what_if(pipeline, variant, by, console)
+        _show_what_if(project, variant, by, console)
         return ExitCode.OK
-    text, report = _read(pipeline.folder / "report.json", build=args.profile)
-    note_if_stale(pipeline, console, "sizes")
+    text, report = _read(project.folder / "report.json", build=args.profile)
+    note_if_stale(project, console, "sizes")
     if args.diff is not None:
         other = _other(args.diff, console)
         console.document(diff_document(other, report, by))
@@ -75,12 +75,10 @@ def _operator(name: str) -> str:
     return name if "::" in name else f"aten::{name}"
 
 
-def _show_what_if(
-    pipeline: Pipeline, variant: Variant, by: By, console: Console
-) -> None:
+def _show_what_if(project: Project, variant: Variant, by: By, console: Console) -> None:
     reporter = console.reporter(explain=False)
     try:
-        now, then = what_if(pipeline, variant, reporter)
+        now, then = what_if(project, variant, console.shell(reporter))
     finally:
         reporter.close()
     console.document({"what_if": variant.text, **diff_document(now, then, by)})
@@ -91,9 +89,9 @@ def _other(path: Path, console: Console) -> SizeReport:
     """What `--diff` names: a report, or a profile by the report of its last build."""
     if path.suffix != _PROFILE_SUFFIX:
         return _read(path)[1]
-    pipeline = Pipeline(load(path), BuildOptions())
-    report = _read(pipeline.folder / "report.json", build=path)[1]
-    note_if_stale(pipeline, console, "sizes")
+    project = Project(load(path))
+    report = _read(project.folder / "report.json", build=path)[1]
+    note_if_stale(project, console, "sizes")
     return report
 
 

@@ -7,7 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, ExportChoice, Pipeline, load
+from orchestrator.build import (
+    BuildOptions,
+    ExportChoice,
+    Project,
+    build_product,
+    load,
+)
 from orchestrator.build.checking import identify
 from orchestrator.build.locking import MACHINE_FILES
 from orchestrator.errors import (
@@ -73,13 +79,14 @@ def _build_twice(args: Namespace, console: Console) -> ExitCode:
         reporter = console.reporter(explain=False)
         try:
             exact = BuildOptions(write_lock=False, trust_cache=False)
-            here = Pipeline(profile, replace(exact, out=args.out)).build(reporter)
+            shell = console.shell(reporter)
+            here = build_product(Project(profile, replace(exact, out=args.out)), shell)
             options = replace(
                 exact,
                 out=elsewhere,
                 export=ExportChoice(cache=Path(name) / "exports"),
             )
-            Pipeline(profile, options).build(reporter)
+            build_product(Project(profile, options), shell)
         finally:
             reporter.close()
         ours, theirs = published_files(here.folder), published_files(elsewhere)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build import BuildOptions, Project, load, open_build
 from orchestrator.build.facts import selection_facts
 from orchestrator.cli.commands.current import note_if_stale
 from orchestrator.errors import ExitCode
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Tell why an operator, kernel, source or symbol is in the product."""
-    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
-    pipeline.reporter = console.notes()
-    facts = selection_facts(pipeline)
+    project = Project(load(args.profile), BuildOptions(out=args.out))
+    build = open_build(project, console.shell(console.notes()))
+    facts = selection_facts(project, build)
     answer = why(args.name, facts)
     if answer.built:
-        note_if_stale(pipeline, console, "costs")
+        note_if_stale(project, console, "costs")
     console.document(why_document(answer))
     console.data(why_text(answer))
     return ExitCode.OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.build import BuildOptions, Pipeline, load
+from orchestrator.build import BuildOptions, Project, load, open_build
 from orchestrator.build.facts import selection_facts
 from orchestrator.errors import ExitCode
 from orchestrator.explain import why_not, why_not_document, why_not_text
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Tell why an operator, kernel, source or dtype is not in the product."""
-    pipeline = Pipeline(load(args.profile), BuildOptions(out=args.out))
-    pipeline.reporter = console.notes()
-    answer = why_not(args.name, selection_facts(pipeline), dtype=args.dtype)
+    project = Project(load(args.profile), BuildOptions(out=args.out))
+    build = open_build(project, console.shell(console.notes()))
+    answer = why_not(args.name, selection_facts(project, build), dtype=args.dtype)
     console.document(why_not_document(answer))
     console.data(why_not_text(answer))
     return ExitCode.OK

@@ -6,7 +6,7 @@ import shlex
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from orchestrator.emit.compile.units import TOOLCHAIN_FILE
+from orchestrator.emit.compile.units import BUILTINS, TOOLCHAIN_FILE
 
 if TYPE_CHECKING:
     from orchestrator.emit.compile.units import CompileUnit
@@ -68,7 +68,7 @@ def ninja_text(
         [u.object for u in library_units],
         implicit=[TOOLCHAIN_FILE],
     )
-    builtins = ["obj/compiler_rt.o"] if toolchain.builtins else []
+    builtins = [BUILTINS] if toolchain.needs_builtins else []
     script = ["gen/firmware.ld"] if "gen/firmware.ld" in link_flags else []
     n.build(
         ["firmware.elf"],

@@ -12,6 +12,9 @@ SOURCES = "src"
 """Folder in ninja's folder with copies of runtime/ and kernels/."""
 TOOLCHAIN_FILE = "toolchain.txt"
 """File in ninja's folder on which everything depends: `toolchain_text`."""
+BUILTINS = "obj/compiler_rt.o"
+"""Object in ninja's folder with the compiler's support functions, where these are
+needed."""
 
 SELECTED = "gen/selected"
 """Folder with a folder per kernel library: the dtypes of its kernels."""

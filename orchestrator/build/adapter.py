@@ -1,4 +1,7 @@
-"""Models after passes and planning: linked methods, or programs to load."""
+"""Models after passes and planning: linked methods, or programs to load.
+
+Imports numpy, so that builds import it only when a model is adapted.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +30,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adapting:
-    """How models are made right for the target.
+class Adapter:
+    """Adapts models to the target.
 
     Args:
-        names: Passes that run.
+        passes: Names of the passes that run.
         schemas: Of the operators that have a kernel.
-        plan: Lays arenas out; None keeps the offsets.
+        planner: Lays arenas out; None keeps the offsets.
     """
 
-    names: Sequence[str]
+    passes: Sequence[str]
     schemas: Mapping[OperatorName, OpSchema]
-    plan: Callable[[Sequence[Block]], BlockPlan] | None
+    planner: Callable[[Sequence[Block]], BlockPlan] | None
 
     def prelinked(
         self, original: Program, program: Program, methods: Sequence[LinkedMethod]
@@ -50,9 +53,9 @@ class Adapting:
             program: The same with scratch tensors of the right size.
             methods: Linked from it, after the passes that come before planning.
         """
-        adapted = adapt_linked(original, program, methods, plan=self.plan)
+        adapted = adapt_linked(original, program, methods, plan=self.planner)
         linked = tuple(
-            run_passes(method, self.names, planned=True)
+            run_passes(method, self.passes, planned=True)
             for method in adapted.linked or ()
         )
         return replace(adapted, linked=linked, ledger=ledger_of(linked))
@@ -70,27 +73,27 @@ class Adapting:
         """
         refused = "; ".join(linkage.problems)
         if linkage.methods and not refused:
-            found = self.prelinked(original, program, linkage.methods)
+            linked = self.prelinked(original, program, linkage.methods)
             try:
-                if any(r.changed for m in found.ledger for r in m.passes):
-                    return _written(program, found)
+                if any(r.changed for m in linked.ledger for r in m.passes):
+                    return _unlinked(program, linked)
             except UnlinkError as error:
                 refused = str(error)
         else:
-            found = None
-        adapted = adapt_program(original, program, self.schemas, plan=self.plan)
+            linked = None
+        adapted = adapt_program(original, program, self.schemas, plan=self.planner)
         ledger = (
-            not_run(model, program, PASSES, self.names, refused)
-            if refused or found is None
-            else found.ledger
+            not_run(model, program, PASSES, self.passes, refused)
+            if refused or linked is None
+            else linked.ledger
         )
         return replace(adapted, ledger=ledger)
 
 
-def _written(program: Program, found: Adapted) -> Adapted:
-    """The program that passes left, in place of its methods."""
-    methods = found.linked or ()
-    new = unlink_program(found.program, methods)
+def _unlinked(program: Program, linked: Adapted) -> Adapted:
+    """A model whose linked methods are a program again, after passes."""
+    methods = linked.linked or ()
+    new = unlink_program(linked.program, methods)
     # Tensors that share a slot since hide which of them keep something. No pass and
     # no plan makes a method keep what it did not.
     kept = (
@@ -98,7 +101,7 @@ def _written(program: Program, found: Adapted) -> Adapted:
         for before, after in zip(program.methods, new.methods, strict=True)
     )
     return replace(
-        found,
+        linked,
         program=new,
         linked=None,
         passed=tuple(replace(method, data=()) for method in methods),

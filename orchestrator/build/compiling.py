@@ -1,0 +1,258 @@
+"""Stages compile and measure: firmware and library, what they cost, the outputs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog.scratch_arguments import scratch_arguments
+from orchestrator.method.compact import table_layout
+from orchestrator.profile.checked import Load
+from orchestrator.shell import sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from orchestrator.build.libraries import Libraries
+    from orchestrator.build.methods import AdaptedModels
+    from orchestrator.emit.artifact import GeneratedFile
+    from orchestrator.emit.compile import CompilePlan, LibraryOptions
+    from orchestrator.errors import SourceSpan
+    from orchestrator.measure.size import SizeReport
+    from orchestrator.memory.plan import MemoryPlan
+    from orchestrator.profile.checked import (
+        Budget,
+        DtypeRequests,
+        Integrity,
+        Scratch,
+        Trace,
+    )
+    from orchestrator.program.program import Program
+    from orchestrator.shell.compile_folder import CompileFolder
+    from orchestrator.targets.cores import Target
+    from orchestrator.targets.toolchain import Toolchain
+
+
+def plan_commands(
+    *,
+    name: str,
+    target: Target,
+    toolchain: Toolchain,
+    programs: Mapping[str, Program],
+    adapted: AdaptedModels,
+    memory: MemoryPlan,
+    loads: Mapping[str, Load],
+    native: Mapping[str, bytes],
+    library_options: Mapping[str, LibraryOptions],
+    delegate_options: Mapping[str, LibraryOptions],
+    trace: Trace,
+    integrity: Integrity,
+    scratch: Scratch,
+    inline_constants: bool,
+) -> CompilePlan:
+    """Every compile and link step."""
+    from orchestrator.emit.compile import plan_compile  # noqa: PLC0415
+
+    freestanding = ("freestanding/",) if target.freestanding else ()
+    tops = ("src/", "app/", f"platform/{target.platform}/", *freestanding)
+    runtime = tuple(
+        path.removeprefix("runtime/")
+        for path in native
+        if path.startswith("runtime/") and path.endswith(".cpp")
+    )
+    # Whether kernels compare their scratch memory, and there are such kernels.
+    scratch_checks = scratch.runtime_check.applies(target.optimize) and any(
+        scratch_arguments(operator.schema) for operator in adapted.resolution.operators
+    )
+    return plan_compile(
+        profile=name,
+        target=target,
+        toolchain=toolchain,
+        resolution=adapted.resolution,
+        runtime_sources=tuple(n for n in runtime if n.startswith(tops)),
+        models=tuple(n for n in programs if n not in adapted.linked),
+        custom=library_options,
+        delegates=delegate_options,
+        traced=trace.enable,
+        checked=integrity.check.value != "never",
+        scratch_checks=scratch_checks,
+        programs=programs,
+        caller_bytes=memory.caller_bytes,
+        external=any(
+            program.external
+            for name, program in adapted.programs.items()
+            if loads[name] is Load.PTE
+        ),
+        inline_constants=inline_constants,
+        common_arenas=bool(memory.common),
+        tables=table_layout(programs, adapted.linked),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What ninja made.
+
+    Args:
+        firmware: The linked firmware, as the linker left it.
+        library: The static library, likewise.
+        map_text: The linker's map.
+        objects: By path in ninja's folder, in the order of the commands.
+        stack_usage: By path of an object: what the compiler says of its stack frames.
+        log: What ninja and the compilers wrote.
+    """
+
+    firmware: bytes = field(repr=False)
+    library: bytes = field(repr=False)
+    map_text: str = field(repr=False)
+    objects: Mapping[str, bytes] = field(repr=False)
+    stack_usage: Mapping[str, str] = field(repr=False)
+    log: str
+
+
+def compile_product(
+    *,
+    commands: CompilePlan,
+    generated: Sequence[GeneratedFile],
+    adapted: AdaptedModels,
+    native: Mapping[str, bytes],
+    target: Target,
+    toolchain: Toolchain,
+    builtins: Callable[[Toolchain, Target], bytes],
+    compile_folder: CompileFolder,
+) -> Compiled:
+    """Stage compile: lays out ninja's folder and runs ninja.
+
+    Raises:
+        CompileError: A step failed.
+        MemoryPlanError: A memory of the board overflowed at link time.
+        ToolchainError: The compiler's support functions cannot be built.
+    """
+    from orchestrator.emit.compile import (  # noqa: PLC0415
+        BUILTINS,
+        SOURCES,
+        TOOLCHAIN_FILE,
+        toolchain_text,
+    )
+
+    files = {
+        f"{SOURCES}/{name}": data
+        for name, data in native.items()
+        if not name.endswith(".yaml")
+    }
+    files |= {f.path: f.text.encode() for f in generated if f.path.startswith("gen/")}
+    files |= adapted.files
+    files[TOOLCHAIN_FILE] = toolchain_text(toolchain).encode()
+    if toolchain.needs_builtins:
+        files[BUILTINS] = builtins(toolchain, target)
+    files["build.ninja"] = commands.ninja.encode()
+    log = compile_folder.compile(files, whole=(SOURCES, "gen", "models"))
+    stack_usage = {}
+    for unit in commands.units:
+        with suppress(OSError):
+            data = compile_folder.read(unit.object.removesuffix(".o") + ".su")
+            stack_usage[unit.object] = data.decode()
+    map_text = compile_folder.read("firmware.map").decode(errors="replace")
+    return Compiled(
+        firmware=compile_folder.read("firmware.elf"),
+        library=compile_folder.read(commands.library),
+        map_text=map_text,
+        objects={u.object: compile_folder.read(u.object) for u in commands.units},
+        stack_usage=stack_usage,
+        log=log,
+    )
+
+
+def measure_product(
+    *,
+    name: str,
+    compiled: Compiled,
+    adapted: AdaptedModels,
+    memory: MemoryPlan,
+    target: Target,
+    budget: Budget,
+    dtypes: DtypeRequests,
+    span: Callable[..., SourceSpan],
+    every_dtype_size: Callable[[], SizeReport | None],
+) -> SizeReport:
+    """Stage measure. Raises MemoryPlanError if a budget is exceeded."""
+    from orchestrator.measure import (  # noqa: PLC0415
+        check_budget,
+        compare_dtypes,
+        measure,
+    )
+
+    report = measure(
+        elf=compiled.firmware,
+        map_text=compiled.map_text,
+        stack_usage=compiled.stack_usage,
+        memory=memory,
+        objects=compiled.objects,
+        resolution=adapted.resolution,
+        target=target,
+        profile=name,
+    )
+    report = replace(report, prelink=adapted.ledger)
+    if dtypes.compare and dtypes.select.value != "all":
+        every = every_dtype_size()
+        if every is not None:
+            comparison = compare_dtypes(report, every)
+            report = replace(report, dtype_comparison=comparison)
+    check_budget(
+        report,
+        flash_bytes=budget.flash_bytes,
+        ram_bytes=budget.ram_bytes,
+        span_of=span,
+    )
+    return report
+
+
+def collect_outputs(
+    *,
+    name: str,
+    commands: CompilePlan,
+    compiled: Compiled,
+    generated: Sequence[GeneratedFile],
+    adapted: AdaptedModels,
+    report: SizeReport,
+    native: Mapping[str, bytes],
+    target: Target,
+    trace: Trace,
+    commands_json: bytes,
+) -> dict[str, bytes]:
+    """Every published file by path. Those in the lock hold no machine path."""
+    from orchestrator.emit.compile.archive import linkable  # noqa: PLC0415
+    from orchestrator.measure import report_json  # noqa: PLC0415
+    from orchestrator.measure.stack_constants import with_stacks  # noqa: PLC0415
+
+    files = {f.path: f.text.encode() for f in generated}
+    is_bare = target.cpu.is_arm
+    files["firmware.elf"] = linkable(compiled.firmware, is_bare=is_bare)
+    files[commands.library] = linkable(compiled.library, is_bare=is_bare)
+    text = files[f"gen/include/{name}.h"].decode()
+    text = with_stacks(text, name, report.methods)
+    files[f"include/{name}.h"] = text.encode()
+    public = ["status.h", *(["trace.h"] if trace.enable else [])]
+    for header in public:
+        files[f"include/orch/{header}"] = native[f"runtime/include/orch/{header}"]
+    files["report.json"] = report_json(report).encode()
+    files["build.ninja"] = commands.ninja.encode()
+    files["compile_commands.json"] = commands_json
+    return files | adapted.files
+
+
+def write_commands_json(
+    *, commands: CompilePlan, toolchain: Toolchain, libraries: Libraries, work: Path
+) -> bytes:
+    """The only file that says where the build folder is: for editors."""
+    from orchestrator.emit.compile import compile_commands  # noqa: PLC0415
+
+    return compile_commands(
+        commands,
+        compiler=toolchain.compiler,
+        folder=str(work.absolute()),
+        sources=str(sources.native_root()),
+        elsewhere=libraries.folders(),
+    ).encode()

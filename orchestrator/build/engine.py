@@ -1,0 +1,342 @@
+"""The engine of a build: makes values when they are needed, and plans what runs.
+
+A value is given, read, or made by a function of the values that it declares. The
+function gets exactly these, as keyword arguments. What a stage depends on follows from
+the same declaration: labels with digests of all inputs that it reads, directly or
+through derived values, and the keys of the stages that it reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+
+from orchestrator.build.plan import BuildPlan, PlannedStage, reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def repr_digest(value: object) -> dict[str, str]:
+    """The digest of a value whose `repr` shows all of it."""
+    return {"": digest(repr(value).encode())}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Value(Generic[T_co]):
+    """Something that a build knows, as a handle: `build[MEMORY]` is a `MemoryPlan`.
+
+    Args:
+        gives: Its name: the keyword by which functions get it.
+        reads: The values that it is made of.
+    """
+
+    gives: str
+    reads: Sequence[Value[Any]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Given(Value[T_co]):
+    """A value that the caller of the build brings. Only inputs read it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Effect(Given[T_co]):
+    """What a stage acts with, such as a compiler; results do not depend on it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Input(Value[T_co]):
+    """A value from outside: settings, files, the compiler.
+
+    Args:
+        run: Reads it.
+        label: Kind of its items in a plan: `model`, `profile [budget]`.
+        digests: By name of an item ("" if it is one alone): its digest. None for a
+            value that no remembered result depends on: lines of the profile, hints.
+    """
+
+    run: Callable[..., T_co]
+    label: str = ""
+    digests: Callable[[Any], Mapping[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Derived(Value[T_co]):
+    """A value made of others, cheaply: what reads it depends on what it reads.
+
+    Args:
+        run: Makes it.
+    """
+
+    run: Callable[..., T_co]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Item(Value[T_co]):
+    """Of a value with an item per model: that of the model that a stage runs for."""
+
+    of: Value[Mapping[str, T_co]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stage(Value[T_co]):
+    """A step of a build.
+
+    Args:
+        name: As plans show it.
+        run: Makes the value; never called while the remembered one holds.
+        only_for: The stage runs only if this collection has something in it.
+        otherwise: Its value if it does not run.
+        is_remembered: Whether the next build gets the value back. Without that it is
+            made whenever something reads it.
+    """
+
+    name: str
+    run: Callable[..., T_co]
+    only_for: Value[Collection[str]] | None = None
+    otherwise: Any = None
+    is_remembered: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EachStage(Value["dict[str, T_co]"], Generic[T_co]):
+    """A step that runs once for each model, on its items.
+
+    Args:
+        name: As plans show it, followed by the model.
+        each: Names of the models.
+        run: Makes the value for one.
+    """
+
+    name: str
+    each: Value[Collection[str]]
+    run: Callable[..., T_co]
+
+
+AnyStage: TypeAlias = "Stage[Any] | EachStage[Any]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """Given in the place of an input that cannot be read, or need not be.
+
+    Args:
+        digest: What plans take for its digest; "" if it was not looked at.
+    """
+
+    digest: str = ""
+
+
+class Notes(Protocol):
+    """What the last finished build left for the next one."""
+
+    def inputs(self, label: str) -> Mapping[str, str] | None:
+        """Digests by label of what a stage depended on; None if it did not run."""
+
+    def result(self, label: str, key: str) -> object | None:
+        """The value that a stage made, if it is known by this key."""
+
+
+class Build:
+    """Values of one build. Each is made once, when it is first needed.
+
+    Args:
+        stages: In the order of the plan.
+        given: Values that the build begins with; of any kind.
+        notes: Of the last build.
+        always: An input that every stage depends on: the program itself.
+        known: Values that were made already.
+        digests: Digests of inputs that were computed already.
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[Value[Any]],
+        given: Mapping[Value[Any], object],
+        *,
+        notes: Notes,
+        always: Input[Any],
+        known: Mapping[Value[Any], object] = MappingProxyType({}),
+        digests: Mapping[Value[Any], Mapping[str, str]] = MappingProxyType({}),
+    ) -> None:
+        self._stages = tuple(s for s in stages if isinstance(s, Stage | EachStage))
+        self._given = dict(given)
+        self._notes = notes
+        self._always = always
+        self._known = {**known, **given}
+        self._digests = dict(digests)
+        self._planned: dict[AnyStage, tuple[PlannedStage, ...]] = {}
+
+    def __getitem__(self, value: Value[T]) -> T:
+        """The value. Raises the error of the function that cannot make it."""
+        if value not in self._known:
+            self._known[value] = self._make(value)
+        found = self._known[value]
+        assert not isinstance(found, Unread), value.gives  # noqa: S101  # our mistake
+        return found  # type: ignore[return-value]  # made by this value's function
+
+    def replace(self, given: Mapping[Value[Any], object]) -> Build:
+        """The same build with other given values; keeps what they do not change."""
+        changed = set(given)
+        for value in all_of([*self._stages, *self._known]):
+            if changed.intersection(_sources(value)):
+                changed.add(value)
+        return Build(
+            self._stages,
+            {**self._given, **given},
+            notes=self._notes,
+            always=self._always,
+            known={v: x for v, x in self._known.items() if v not in changed},
+            digests={v: x for v, x in self._digests.items() if v not in changed},
+        )
+
+    def plan(self) -> BuildPlan:
+        """Which stages would run, and why."""
+        planned = (p for stage in self._stages for p in self.planned(stage))
+        return BuildPlan(stages=tuple(planned))
+
+    def planned(self, stage: AnyStage) -> tuple[PlannedStage, ...]:
+        """The runs of a stage: one, one for each model, or none."""
+        if stage not in self._planned:
+            subjects: Collection[str] = ("",)
+            if isinstance(stage, EachStage):
+                subjects = self[stage.each]
+            elif stage.only_for is not None and not self[stage.only_for]:
+                subjects = ()
+            self._planned[stage] = tuple(self._plan(stage, s) for s in subjects)
+        return self._planned[stage]
+
+    def remembered(self, stage: Stage[T]) -> T | None:
+        """The value that the last build made, if it holds."""
+        (planned,) = self.planned(stage)
+        return self._remembered(planned)  # type: ignore[return-value]  # by its key
+
+    def results(self) -> dict[PlannedStage, object]:
+        """What stages made in this build or before, to be remembered."""
+        found: dict[PlannedStage, object] = {}
+        for stage in self._stages:
+            if stage not in self._known:
+                continue
+            value: Any = self._known[stage]
+            for planned in self.planned(stage):
+                if isinstance(stage, EachStage):
+                    found[planned] = value[planned.subject]
+                elif stage.is_remembered:
+                    found[planned] = value
+        return found
+
+    def _plan(self, stage: AnyStage, subject: str) -> PlannedStage:
+        found: dict[str, set[str]] = {}
+        for read in (self._always, *stage.reads):
+            for label, one in self._dependencies(read, subject):
+                found.setdefault(label, set()).add(one)
+        inputs = {label: _joined(each) for label, each in sorted(found.items())}
+        label = f"{stage.name} {subject}".strip()
+        return PlannedStage(
+            name=stage.name,
+            subject=subject,
+            inputs=tuple(inputs.items()),
+            reason=reason_of(inputs, self._notes.inputs(label)),
+        )
+
+    def _dependencies(self, value: Value[Any], subject: str) -> list[tuple[str, str]]:
+        """(label, digest) of what somebody who reads a value depends on."""
+        match value:
+            case Input(digests=None) | Given():
+                return []
+            case Input(label=label):
+                if value not in self._digests:
+                    self._digests[value] = self._input_digests(value)
+                items = self._digests[value]
+                if subject in items:
+                    items = {subject: items[subject]}
+                return [(f"{label} {n}".strip(), d) for n, d in items.items()]
+            case Stage() | EachStage():
+                return [(f"stage {p.label}", p.key) for p in self.planned(value)]
+            case Item(of=of):
+                return self._dependencies(of, subject)
+        found = (d for read in value.reads for d in self._dependencies(read, subject))
+        return list(dict.fromkeys(found))
+
+    def _input_digests(self, value: Input[Any]) -> Mapping[str, str]:
+        given = self._given.get(value)
+        if isinstance(given, Unread):
+            return {"": given.digest}
+        assert value.digests is not None  # noqa: S101  # see above
+        return value.digests(self[value])
+
+    def _make(self, value: Value[Any]) -> object:
+        match value:
+            case EachStage():
+                return {p.subject: self._run(value, p) for p in self.planned(value)}
+            case Stage():
+                for planned in self.planned(value):
+                    return self._run(value, planned)
+                return value.otherwise
+            case Input() | Derived():
+                return value.run(**self._arguments(value, ""))
+        raise KeyError(value.gives)
+
+    def _run(self, stage: AnyStage, planned: PlannedStage) -> object:
+        is_remembered = isinstance(stage, EachStage) or stage.is_remembered
+        found = self._remembered(planned) if is_remembered else None
+        if found is None:
+            found = stage.run(**self._arguments(stage, planned.subject))
+        return found
+
+    def _remembered(self, planned: PlannedStage) -> object | None:
+        if planned.reason:
+            return None
+        return self._notes.result(planned.label, planned.key)
+
+    def _arguments(self, value: Value[Any], subject: str) -> dict[str, object]:
+        return {
+            read.gives: self[read.of][subject] if isinstance(read, Item) else self[read]
+            for read in value.reads
+        }
+
+
+def _joined(digests: set[str]) -> str:
+    """One digest of several inputs with one label: two settings of one table."""
+    if len(digests) == 1:
+        return next(iter(digests))
+    return digest("\n".join(sorted(digests)).encode())
+
+
+def _sources(value: Value[Any]) -> list[Value[Any]]:
+    """The values that a value is made of, and those that decide whether it is."""
+    found = list(value.reads)
+    match value:
+        case Item(of=of):
+            found.append(of)
+        case EachStage(each=each):
+            found.append(each)
+        case Stage(only_for=condition) if condition is not None:
+            found.append(condition)
+    return found
+
+
+def all_of(values: Sequence[Value[Any]]) -> tuple[Value[Any], ...]:
+    """Values and everything that they are made of; each comes after what it reads."""
+    found: dict[Value[Any], None] = {}
+
+    def add(value: Value[Any]) -> None:
+        if value not in found:
+            for source in _sources(value):
+                add(source)
+            found[value] = None
+
+    for value in values:
+        add(value)
+    return tuple(found)

@@ -1,0 +1,390 @@
+"""Stages prelink, replan and memory: models adapted to the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.build.selecting import allowed_missing, select
+from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
+from orchestrator.method.linked import Linkage
+from orchestrator.planner.policy import Planner, ScratchPolicy
+from orchestrator.profile.checked import Load
+from orchestrator.program.edit import EditError
+from orchestrator.program.unsupported import unsupported
+from orchestrator.scratch import policy_problems, product_scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from orchestrator.catalog import Catalog
+    from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.errors import SourceSpan
+    from orchestrator.memory.plan import MemoryPlan
+    from orchestrator.method.ledger import MethodPasses
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.replan import Adapted
+    from orchestrator.planner.blocks import Block, BlockPlan
+    from orchestrator.profile.checked import (
+        DtypeRequests,
+        OperatorRequests,
+        Prelink,
+        Scratch,
+    )
+    from orchestrator.program.program import Program
+    from orchestrator.scratch import ScratchNeed
+    from orchestrator.selection.op_info import OpInfo, Origin, Selection
+    from orchestrator.selection.resolution import DelegateCode, Resolution
+    from orchestrator.targets.cores import Target
+    from orchestrator.targets.regions import Concurrency, Pins
+
+_OUTSIDE: Final = "constants that lie outside the program stay there"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptedModels:
+    """All models as they are built, in the profile's order.
+
+    Args:
+        models: By name.
+        selection: What the kernel table and the lists of the product are made of.
+            Calls that passes left out of models that are loaded are not in it. Those
+            of prelinked models are: their kernels are dropped by the linker.
+            Instructions are counted as in the programs of the profile.
+        resolution: Kernels for it.
+    """
+
+    models: Mapping[str, Adapted]
+    selection: Selection
+    resolution: Resolution
+
+    @property
+    def programs(self) -> dict[str, Program]:
+        """Programs by model name."""
+        return {name: a.program for name, a in self.models.items()}
+
+    @property
+    def linked(self) -> dict[str, tuple[LinkedMethod, ...]]:
+        """Methods of prelinked models."""
+        return {n: a.linked for n, a in self.models.items() if a.linked is not None}
+
+    @property
+    def rewritten(self) -> dict[str, tuple[LinkedMethod, ...]]:
+        """Methods of models that are loaded and that passes changed, without data."""
+        return {n: a.passed for n, a in self.models.items() if a.passed is not None}
+
+    @property
+    def ledger(self) -> tuple[MethodPasses, ...]:
+        """What passes did to the methods of all models."""
+        return tuple(m for adapted in self.models.values() for m in adapted.ledger)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Programs as the device loads them, by path in the build folder."""
+        return {
+            f"models/{name}.pte": adapted.program.data
+            for name, adapted in self.models.items()
+            if adapted.linked is None
+        }
+
+
+def find_scratch_needs(
+    *,
+    programs: Mapping[str, Program],
+    resolution: Resolution,
+    scratch: Scratch,
+    isa: str,
+    model_spans: Mapping[str, SourceSpan],
+) -> dict[str, tuple[ScratchNeed, ...]]:
+    """By model: scratch memory of its calls.
+
+    Raises:
+        KernelError: The size for a call is unknown.
+        MemoryPlanError: The profile's policy does not allow what a program has.
+    """
+    if scratch.policy is ScratchPolicy.KEEP:
+        return dict.fromkeys(programs, ())
+    found = product_scratch(programs, resolution, isa)
+    problems = [
+        problem
+        for name, needs in found.items()
+        for problem in policy_problems(
+            needs, scratch.policy, model=name, isa=isa, where=model_spans[name]
+        )
+    ]
+    if problems:
+        raise MemoryPlanError(problems)
+    return found
+
+
+def size_scratch(
+    *,
+    programs: Mapping[str, Program],
+    scratch_needs: Mapping[str, tuple[ScratchNeed, ...]],
+    resolution: Resolution,
+    pins: Mapping[str, Pins],
+    span: Callable[..., SourceSpan],
+) -> dict[str, Program]:
+    """Programs with scratch tensors of the right size, pinned ones in their arenas."""
+    from orchestrator.method.replan import with_pinned, with_scratch  # noqa: PLC0415
+
+    schemas = _schemas(resolution)
+    sized: dict[str, Program] = {}
+    problems = []
+    for number, (name, chosen) in enumerate(pins.items()):
+        # Where the profile asks to verify, everything is as it has to be already.
+        program = with_scratch(programs[name], scratch_needs[name])
+        sized[name], refused = with_pinned(program, chosen, schemas)
+        problems += [
+            Diagnostic(
+                code="cannot-pin",
+                message=f'{chosen.tensors[p.pin].text} of model "{name}",'
+                f" method {p.method}, cannot have a place of its own",
+                where=span("models", number, "tensors", p.pin, "tensor"),
+                notes=(("found", p.found),),
+                hint="name another tensor, or place its whole arena with `regions`",
+            )
+            for p in refused
+        ]
+    if problems:
+        raise MemoryPlanError(problems)
+    return sized
+
+
+def _schemas(resolution: Resolution) -> dict[OperatorName, OpSchema]:
+    return {o.name: o.schema for o in resolution.operators}
+
+
+def models_with_passes(
+    *, loads: Mapping[str, Load], prelink: Prelink
+) -> tuple[str, ...]:
+    """Names of the models that passes run on: all, unless every one is skipped."""
+    from orchestrator.profile.model import PASSES  # noqa: PLC0415  # pydantic
+
+    runs = len(prelink.skip) < len(PASSES)
+    return tuple(n for n, load in loads.items() if runs or load is Load.PRELINKED)
+
+
+def prelink_models(
+    *,
+    pass_models: Sequence[str],
+    sized_programs: Mapping[str, Program],
+    op_infos: Mapping[str, OpInfo],
+    resolution: Resolution,
+    loads: Mapping[str, Load],
+    prelink: Prelink,
+    model_spans: Mapping[str, SourceSpan],
+) -> dict[str, Linkage]:
+    """Stage prelink: methods after the passes, of all models that passes run on.
+
+    Raises:
+        ModelError: A prelinked model cannot be linked; one that is loaded may.
+    """
+    from orchestrator.method.passes import (  # noqa: PLC0415
+        MAKES_CONSTANTS,
+        link_program,
+        run_passes,
+        try_link,
+    )
+
+    linkages: dict[str, Linkage] = {}
+    for model in pass_models:
+        program, info = sized_programs[model], op_infos[model]
+        is_prelinked = loads[model] is Load.PRELINKED
+        if is_prelinked:
+            where = model_spans[model]
+            methods = link_program(program, info, resolution, where=where)
+            linkage = Linkage(methods=methods)
+        elif any([*unsupported(model, program, m, None)] for m in program.methods):
+            # Stage memory reports it, by the values of the file.
+            linkage = Linkage(methods=(), problems=("not supported",))
+        else:
+            linkage = try_link(program, info, resolution)
+        if not linkage.problems:
+            is_outside = bool(program.external) and not is_prelinked
+            refused = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
+            passes = _passes(prelink)
+            methods = tuple(
+                run_passes(method, passes, planned=False, refused=refused)
+                for method in linkage.methods
+            )
+            linkage = replace(linkage, methods=methods)
+        linkages[model] = linkage
+    return linkages
+
+
+def _passes(prelink: Prelink) -> list[str]:
+    """Names of the passes that the profile does not skip."""
+    from orchestrator.method.passes import PASSES  # noqa: PLC0415
+
+    return [name for name in PASSES if name not in prelink.skip]
+
+
+def replan_models(
+    *,
+    programs: Mapping[str, Program],
+    sized_programs: Mapping[str, Program],
+    linkages: Mapping[str, Linkage],
+    loads: Mapping[str, Load],
+    prelink: Prelink,
+    planner: Planner,
+    op_infos: Mapping[str, OpInfo],
+    selection: Selection,
+    resolution: Resolution,
+    operators: OperatorRequests,
+    dtypes: DtypeRequests,
+    operator_lists: Sequence[Selection],
+    catalog: Catalog,
+    delegates: Sequence[DelegateCode],
+    model_spans: Mapping[str, SourceSpan],
+    origin_span: Callable[[Origin], SourceSpan | None],
+    every_library: Callable[[], Catalog],
+) -> AdaptedModels:
+    """Stage replan: memory laid out afresh, and kernels for the calls that are left."""
+    from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
+    from orchestrator.selection.resolve import resolve  # noqa: PLC0415
+
+    adapter = Adapter(
+        passes=_passes(prelink),
+        schemas=_schemas(resolution),
+        planner=_block_planner(planner),
+    )
+    models: dict[str, Adapted] = {}
+    for name, program in sized_programs.items():
+        original = programs[name]
+        try:
+            if loads[name] is Load.PRELINKED:
+                methods = linkages[name].methods
+                models[name] = adapter.prelinked(original, program, methods)
+            else:
+                linkage = linkages.get(name, Linkage(methods=()))
+                models[name] = adapter.loaded(name, original, program, linkage)
+        except EditError as error:
+            raise ModelError(
+                Diagnostic(
+                    code="unsupported-program",
+                    message=f'model "{name}" cannot be given the scratch memory that'
+                    " its kernels need",
+                    where=model_spans[name],
+                    notes=(("found", str(error)),),
+                    hint="export the model again with ExecuTorch's own exporter",
+                )
+            ) from error
+    before = list(op_infos.values())
+    after = [_remaining_calls(info, models[info.model]) for info in before]
+    if after != before:
+        selection = select(after, operators, dtypes, operator_lists)
+        resolution = resolve(
+            selection,
+            catalog,
+            every_dtype=dtypes.select.value == "all",
+            span_of=origin_span,
+            elsewhere=every_library,
+            allow_missing=allowed_missing(operators),
+            delegates=delegates,
+        )
+    return AdaptedModels(models=models, selection=selection, resolution=resolution)
+
+
+def _block_planner(
+    planner: Planner,
+) -> Callable[[Sequence[Block]], BlockPlan] | None:
+    """What lays arenas out; None if they keep their offsets."""
+    from orchestrator.planner import plan_blocks  # noqa: PLC0415
+
+    if planner is Planner.KEEP:
+        return None
+    return partial(plan_blocks, planner="best" if planner is Planner.BEST else "greedy")
+
+
+def _remaining_calls(info: OpInfo, adapted: Adapted) -> OpInfo:
+    """What a model calls as it is built."""
+    if adapted.passed is None:
+        return info
+    kept = {(m.name, origin) for m in adapted.passed for origin in m.origins}
+    return replace(
+        info,
+        operators=tuple(
+            (method.name, operator)
+            for method in adapted.program.methods
+            for operator in method.operators
+        ),
+        calls=tuple(c for c in info.calls if (c.method, c.instruction) in kept),
+    )
+
+
+def plan_adapted_memory(
+    *,
+    adapted: AdaptedModels,
+    programs: Mapping[str, Program],
+    target: Target,
+    delegates: Sequence[DelegateCode],
+    scratch_needs: Mapping[str, tuple[ScratchNeed, ...]],
+    pins: Mapping[str, Pins],
+    concurrency: Concurrency,
+    model_spans: Mapping[str, SourceSpan],
+) -> MemoryPlan:
+    """Stage memory: of the models as they are built.
+
+    Raises:
+        ModelError: A program needs what the runtime does not offer.
+        MemoryPlanError: A block fits no region of the board.
+    """
+    from orchestrator.memory.product import plan_memory  # noqa: PLC0415
+    from orchestrator.method.replan import free_memory_id  # noqa: PLC0415
+
+    return plan_memory(
+        adapted.programs,
+        pointer_bytes=target.cpu.pointer_bytes,
+        board=target.board,
+        spans=model_spans,
+        linked=adapted.linked,
+        delegates=_delegate_states(programs, delegates),
+        planned={name: model.arenas for name, model in adapted.models.items()},
+        kept={n: m.kept for n, m in adapted.models.items() if m.kept is not None},
+        scratch=scratch_needs,
+        pins={
+            name: chosen.with_tensor_arenas(free_memory_id(programs[name]))
+            for name, chosen in pins.items()
+        },
+        concurrency=concurrency,
+    )
+
+
+def plan_file_memory(
+    *,
+    programs: Mapping[str, Program],
+    target: Target,
+    delegates: Sequence[DelegateCode],
+    pins: Mapping[str, Pins],
+    concurrency: Concurrency,
+    model_spans: Mapping[str, SourceSpan],
+) -> MemoryPlan:
+    """Memory of the programs as they are, where a gap keeps them from being adapted.
+
+    Raises:
+        ModelError: A program needs what the runtime does not offer.
+        MemoryPlanError: A block fits no region of the board.
+    """
+    from orchestrator.memory.product import plan_memory  # noqa: PLC0415
+
+    return plan_memory(
+        programs,
+        pointer_bytes=target.cpu.pointer_bytes,
+        board=target.board,
+        spans=model_spans,
+        delegates=_delegate_states(programs, delegates),
+        pins=pins,
+        concurrency=concurrency,
+    )
+
+
+def _delegate_states(
+    programs: Mapping[str, Program], delegates: Sequence[DelegateCode]
+) -> dict[str, int]:
+    """State bytes of the delegates that some program needs, by backend."""
+    needed = {
+        d.backend for p in programs.values() for m in p.methods for d in m.delegates
+    }
+    return {c.backend: c.state_bytes for c in delegates if c.backend in needed}

@@ -1,0 +1,321 @@
+"""Building a product: carries the plan out, and publishes what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.build import inputs, lockfile, table
+from orchestrator.build.locking import lock_before, lock_text_of
+from orchestrator.build.methods import plan_file_memory
+from orchestrator.build.project import BuildOptions, Project, Shell, open_build
+from orchestrator.build.variant import EVERY_DTYPE
+from orchestrator.errors import MemoryPlanError, OrchestratorError
+from orchestrator.method.passes.ledger_lines import ledger_lines
+from orchestrator.shell import stamp
+from orchestrator.shell.build_folder import check_names, exclusive, recorded_names
+from orchestrator.shell.compile_folder import NinjaFolder
+from orchestrator.shell.files import write_atomic
+from orchestrator.shell.library_files import NATIVE_SUFFIXES
+from orchestrator.shell.reporter import StepsOnly
+from orchestrator.shell.variant_folder import variant_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from orchestrator.build.engine import Build, Value
+    from orchestrator.build.exporting import Exported
+    from orchestrator.build.plan import BuildPlan
+    from orchestrator.errors import Diagnostic
+    from orchestrator.measure.size import SizeReport
+    from orchestrator.profile import Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildReport:
+    """What a build did.
+
+    Args:
+        profile: Name.
+        folder: Build folder.
+        lock_file: The lock; None if none holds, and none was to be written.
+        exports: (label, why it ran or "") of stage export, for each model it is for.
+        plan: Stages with the reasons they ran for.
+        report: What the firmware costs.
+        lock: What shaped the build and came out.
+        lock_changed: Whether the lock file was written.
+        inputs: Every file that the outputs were made from, absolute.
+        library: Absolute path of the library.
+        missing: What the profile allows to be missing, and is.
+    """
+
+    profile: str
+    folder: Path
+    lock_file: Path | None
+    exports: tuple[tuple[str, str], ...]
+    plan: BuildPlan
+    report: SizeReport
+    lock: lockfile.Lock
+    lock_changed: bool
+    inputs: tuple[str, ...]
+    library: str
+    missing: tuple[str, ...]
+
+
+def build_product(project: Project, shell: Shell) -> BuildReport:
+    """Build everything and publish it.
+
+    Raises:
+        OrchestratorError: Of the stage that failed; outputs and lock are those of the
+            build before.
+    """
+    with exclusive(project.folder) as folder_lock:
+        # A name that is taken is reported before anything is compiled.
+        check_names(project.folder, recorded_names(project.folder))
+        folder = shell.compile_folder or NinjaFolder(
+            path=project.work,
+            jobs=project.options.jobs,
+            reporter=shell.reporter,
+            folder_lock=folder_lock,
+        )
+        given: dict[Value[Any], object] = {
+            inputs.COMPILE_FOLDER: folder,
+            inputs.EVERY_DTYPE_SIZE: lambda: _every_dtype_size(project, shell),
+        }
+        return _build(project, shell, open_build(project, shell, given=given))
+
+
+def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
+    from orchestrator.shell.publish import publish  # noqa: PLC0415
+
+    options, reporter = project.options, shell.reporter
+    # A gap is reported even where no compiler is installed.
+    prove(build)
+    known = known_outputs(project, build)
+    if known is None:
+        # The compiler itself is read: what others write into the cache must not decide
+        # what the lock says about it.
+        build = build.replace({inputs.TRUST_CACHE: False})
+    else:
+        # The only file that says where the build folder is; it may have moved.
+        machine = {"compile_commands.json": build[table.COMMANDS_JSON]}
+        build = build.replace({table.OUTPUTS: known | machine})
+    plan = build.plan()
+    old_lock = lock_before(
+        project.lock_file,
+        build[table.LOCK_INPUTS],
+        locked=options.locked,
+        frozen=options.frozen,
+        write_lock=options.write_lock,
+    )
+    for stage in plan.stages:
+        if stage.reason:
+            reporter.stage(stage.label, stage.reason)
+        else:
+            reporter.skipped(stage.label)
+    warnings = build[table.WARNINGS]
+    for text in warnings:
+        reporter.note(text)
+    for line in ledger_lines(build[table.REPLAN].ledger):
+        reporter.explained(line)
+    if known is None and "warning:" in (log := build[table.COMPILE].log):
+        reporter.note(log)
+    report = build[table.MEASURE]
+    outputs, lock = build[table.OUTPUTS], build[table.LOCK]
+    text = lockfile.lock_text(lock)
+    holds = text == lock_text_of(project.lock_file)
+    writes = options.write_lock and not holds
+    if options.locked and not holds:
+        lines = lockfile.differences(old_lock, lock) if old_lock else ()
+        raise lockfile.stale(str(project.lock_file), lines or ("only its form",))
+    publish(
+        project.folder,
+        outputs,
+        lock=project.lock_file if options.write_lock else None,
+        lock_data=text.encode() if writes else None,
+    )
+    states = _input_states(project, build)
+    library = os.path.abspath(project.folder / build[table.COMMANDS].library)  # noqa: PTH100
+    with suppress(OSError):  # all is published; without notes builds are slower
+        remember(project, build, plan, outputs)
+        lock_file = os.path.abspath(project.lock_file)  # noqa: PTH100  # keeps links
+        _write_stamp(
+            project,
+            outputs,
+            states,
+            warnings,
+            library=library,
+            lock=lock_file if holds or writes else "",
+            uses_path=build[inputs.TARGET].toolchain == "gnu",
+        )
+    return BuildReport(
+        profile=project.profile.name,
+        folder=project.folder,
+        lock_file=project.lock_file if holds or writes else None,
+        exports=export_steps(build[inputs.EXPORTED]),
+        plan=plan,
+        report=report,
+        lock=lock,
+        lock_changed=writes,
+        inputs=tuple(states),
+        library=library,
+        missing=tuple(str(m) for m in build[table.RESOLVE].missing),
+    )
+
+
+def export_steps(exported: Mapping[str, Exported]) -> tuple[tuple[str, str], ...]:
+    """(label, why it ran now or "") of stage export, for each model it is for."""
+    return tuple((f"export {name}", one.reason) for name, one in exported.items())
+
+
+def prove(build: Build) -> None:
+    """Everything has a kernel and memory. Raises all problems of both stages."""
+    try:
+        _ = build[table.RESOLVE]
+    except OrchestratorError as error:
+        found = dict.fromkeys((*error.diagnostics, *_file_memory_problems(build)))
+        raise type(error)(tuple(found)) from error
+    _ = build[table.MEMORY]
+
+
+def _file_memory_problems(build: Build) -> tuple[Diagnostic, ...]:
+    """Problems of stage memory where a gap keeps models from being adapted."""
+    try:
+        plan_file_memory(
+            programs=build[inputs.PROGRAMS],
+            target=build[inputs.TARGET],
+            delegates=build[inputs.DELEGATES],
+            pins=build[inputs.PINS],
+            concurrency=build[inputs.CONCURRENCY],
+            model_spans=build[inputs.MODEL_SPANS],
+        )
+    except OrchestratorError as error:
+        return error.diagnostics
+    return ()
+
+
+def known_outputs(project: Project, build: Build) -> dict[str, bytes] | None:
+    """What the last build published, if that is whole and nothing changed."""
+    from orchestrator.shell.publish import (  # noqa: PLC0415
+        identity_of,
+        published_files,
+    )
+
+    if not build.plan().is_current or build.remembered(table.MEASURE) is None:
+        return None
+    with suppress(OSError):
+        outputs = published_files(project.folder)
+        if identity_of(outputs) == project.notes.outputs:
+            return outputs
+    return None
+
+
+def remember(
+    project: Project, build: Build, plan: BuildPlan, outputs: Mapping[str, bytes]
+) -> None:
+    """Note inputs and results for the next build. Raises OSError."""
+    from orchestrator.shell.publish import identity_of  # noqa: PLC0415
+
+    results = build.results().items()
+    project.notes.write(
+        {stage.label: dict(stage.inputs) for stage in plan.stages},
+        [(stage.label, stage.key, result) for stage, result in results],
+        outputs=identity_of(outputs),
+    )
+
+
+def _input_states(project: Project, build: Build) -> dict[str, stamp.State]:
+    """States of all files that shape the outputs: what was read, the compiler."""
+    states = dict(build[inputs.FILES].states)
+    for path in build[inputs.TOOLCHAIN].files:
+        states[path] = stamp.state_of(path)
+    if project.options.locked:
+        absolute = str(project.lock_file.absolute())
+        states[absolute] = stamp.state_of(absolute)
+    return states
+
+
+def _write_stamp(
+    project: Project,
+    outputs: Mapping[str, bytes],
+    inputs: Mapping[str, stamp.State],
+    warnings: Sequence[str],
+    *,
+    library: str,
+    lock: str,
+    uses_path: bool,
+) -> None:
+    """Note the states of all files, for builds that have nothing to do.
+
+    They show the warnings of this build again.
+    """
+    files = dict(inputs)
+    others = [str(project.folder / name) for name in outputs]
+    others += [lock] if lock else []
+    if uses_path:
+        # A compiler that is new in one of these may be found first.
+        others += os.get_exec_path()
+    for path in others:
+        absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
+        files[absolute] = stamp.state_of(absolute)
+    folders = stamp.folders_of(
+        [f for f in files if f.endswith((*NATIVE_SUFFIXES, ".py"))]
+    )
+    for path in folders:
+        # Compiled Python files come and go; they say nothing.
+        if not path.endswith("__pycache__"):
+            files.setdefault(path, stamp.state_of(path))
+    text = json.dumps(
+        {
+            "profile": os.path.abspath(project.profile.file),  # noqa: PTH100
+            "environment": stamp.environment(),
+            "folder": str(project.folder),
+            "lock": lock,
+            "library": library,
+            "input_count": len(inputs),
+            "warnings": warnings,
+            "files": files,
+        }
+    )
+    write_atomic(project.work / stamp.STAMP_NAME, text.encode())
+
+
+def build_variant(
+    project: Project, profile: Profile, name: str, shell: Shell
+) -> BuildReport:
+    """Build a variant of a product whose build folder is locked.
+
+    Args:
+        project: The product; its objects are used where they fit.
+        profile: Of the variant.
+        name: Of the variant; one of the same name is built upon.
+        shell: With what; its reporter gets the steps that run.
+
+    Returns:
+        What the build did. Its folder is whole while the product's is locked.
+
+    Raises:
+        OrchestratorError: Of the stage that failed.
+    """
+    options = BuildOptions(
+        out=variant_folder(project.work, name),
+        jobs=project.options.jobs,
+        write_lock=False,
+    )
+    steps = replace(shell, reporter=StepsOnly(shell.reporter))
+    return build_product(Project(profile, options), steps)
+
+
+def _every_dtype_size(project: Project, shell: Shell) -> SizeReport | None:
+    """What the product costs with every dtype; None if it fits no memory then."""
+    shell.reporter.stage("with every dtype", "dtypes.compare asks for it")
+    try:
+        profile = EVERY_DTYPE.of(project.profile, ())
+        return build_variant(project, profile, EVERY_DTYPE.text, shell).report
+    except MemoryPlanError:
+        shell.reporter.note("with every dtype the firmware would not fit its memories")
+        return None

@@ -1,0 +1,66 @@
+"""What a user should know of a product that can be built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.build.selecting import allowed_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.build.exporting import Exported
+    from orchestrator.profile import Profile
+    from orchestrator.profile.checked import OperatorRequests
+    from orchestrator.selection.resolution import DelegateCode, Resolution
+
+
+def list_absolute_paths(*, profile: Profile) -> tuple[tuple[str, str], ...]:
+    """(model, path) of the models and data that the profile names by absolute paths."""
+    return tuple(
+        (model.name, path)
+        for model in profile.models
+        for path in (model.written, *(file.written for file in model.data))
+        if path.startswith("/")
+    )
+
+
+def list_warnings(
+    *,
+    resolution: Resolution,
+    operators: OperatorRequests,
+    delegates: Sequence[DelegateCode],
+    exported: Mapping[str, Exported],
+    absolute_paths: Sequence[tuple[str, str]],
+) -> list[str]:
+    """Warnings, one text each."""
+    missing = resolution.missing
+    found = [
+        f"warning[missing-kernel]: {m}; the profile allows that,"
+        " and methods that call it do not load"
+        for m in missing
+    ]
+    names = {m.name for m in missing}
+    found += [
+        f"warning[{code}]: model {name}: {text}"
+        for name, one in exported.items()
+        for code, text in one.facts.warnings
+    ]
+    found += [
+        f"warning[not-missing]: operators.allow_missing names {name},"
+        " which is not missing"
+        for name in operators.allow_missing
+        if names.isdisjoint(allowed_names(name))
+    ]
+    found += [
+        f"warning[absolute-path]: model {model} is at {path}: profile and lock"
+        " are for this machine alone"
+        for model, path in absolute_paths
+    ]
+    found += [
+        f"warning[unused-delegate]: no model needs the delegate {code.backend},"
+        " it is not linked"
+        for code in delegates
+        if code.backend not in resolution.delegate_states
+    ]
+    return found

@@ -1,0 +1,159 @@
+"""A project: a profile with the options of its build, and the values of that build."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.build import inputs, table
+from orchestrator.build.engine import Build
+from orchestrator.build.exporting import ExportChoice
+from orchestrator.shell import files, sources
+from orchestrator.shell.build_folder import WORK
+from orchestrator.shell.input_files import DiskFiles
+from orchestrator.shell.notes import BuildNotes
+from orchestrator.shell.process import SystemProcesses
+from orchestrator.shell.reporter import Silent
+from orchestrator.shell.toolchain import InstalledToolchains
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.build.engine import Value
+    from orchestrator.profile import Profile
+    from orchestrator.shell.compile_folder import CompileFolder
+    from orchestrator.shell.process import Processes
+    from orchestrator.shell.reporter import Reporter
+    from orchestrator.shell.toolchain import Toolchains
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOptions:
+    """How to build.
+
+    Args:
+        out: Build folder; None for build/<profile name>.
+        jobs: Compile steps at a time; None lets ninja choose.
+        locked: The lock must not change.
+        frozen: Its inputs must be those of the lock before anything runs.
+        lock: The lock; None for the one beside the profile.
+        write_lock: Write the lock.
+        trust_cache: Use digests of compilers from this machine's cache.
+        export: How models that are given as Python are exported.
+    """
+
+    out: Path | None = None
+    jobs: int | None = None
+    locked: bool = False
+    frozen: bool = False
+    lock: Path | None = None
+    write_lock: bool = True
+    trust_cache: bool = True
+    export: ExportChoice = field(default_factory=ExportChoice)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """What builds act with.
+
+    Args:
+        reporter: Gets the progress.
+        toolchains: Compilers.
+        processes: Runs the Python that exports models.
+        compile_folder: Compiles; None for ninja in the work folder.
+    """
+
+    reporter: Reporter = field(default_factory=Silent)
+    toolchains: Toolchains = field(default_factory=InstalledToolchains)
+    processes: Processes = field(default_factory=SystemProcesses)
+    compile_folder: CompileFolder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A profile to build.
+
+    Args:
+        profile: What to build.
+        options: How.
+    """
+
+    profile: Profile
+    options: BuildOptions = field(default_factory=BuildOptions)
+
+    @property
+    def folder(self) -> Path:
+        """The build folder."""
+        return self.options.out or Path("build") / self.profile.name
+
+    @property
+    def work(self) -> Path:
+        """Its folder for what is not published."""
+        return self.folder / WORK
+
+    @property
+    def lock_file(self) -> Path:
+        """The lock."""
+        return self.options.lock or self.profile.file.with_suffix(".lock")
+
+    @property
+    def notes(self) -> BuildNotes:
+        """What the last build noted."""
+        return BuildNotes(self.work)
+
+
+def load(path: Path) -> Profile:
+    """The profile of a file.
+
+    Raises:
+        ProfileError: Every problem of the file.
+    """
+    from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
+
+    return load_profile(
+        path,
+        text_of=lambda p: files.read_text_file(p, most_bytes=files.MOST_PROFILE_BYTES),
+        is_file=Path.is_file,
+        known_libraries=sources.library_names(),
+    )
+
+
+def open_build(
+    project: Project,
+    shell: Shell | None = None,
+    *,
+    given: Mapping[Value[Any], object] = MappingProxyType({}),
+    digests: Mapping[Value[Any], Mapping[str, str]] = MappingProxyType({}),
+) -> Build:
+    """The values of a project's build, made when they are needed.
+
+    Args:
+        project: What to build.
+        shell: With what; None for this machine, without progress.
+        given: More values that the build begins with.
+        digests: Digests of inputs that are known already.
+    """
+    shell = shell or Shell()
+    options = project.options
+    return Build(
+        table.STAGES,
+        {
+            inputs.PROFILE: project.profile,
+            inputs.FILES: DiskFiles(),
+            inputs.FOLDER: project.folder,
+            inputs.WORK: project.work,
+            inputs.TOOLCHAINS: shell.toolchains,
+            inputs.PROCESSES: shell.processes,
+            # What is compared with a lock is read.
+            inputs.TRUST_CACHE: options.trust_cache and not options.locked,
+            inputs.EXPORT_CHOICE: options.export,
+            inputs.REPORTER: shell.reporter,
+            inputs.BUILTINS: shell.toolchains.builtins,
+            **given,
+        },
+        notes=project.notes,
+        always=inputs.ORCHESTRATOR,
+        digests=digests,
+    )

@@ -1,0 +1,78 @@
+"""The folder where a product is compiled, and the ninja that does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from orchestrator.shell.files import remove_others, write_if_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from orchestrator.shell.reporter import Reporter
+
+
+class CompileFolder(Protocol):
+    """Compiles what is laid out in it."""
+
+    def compile(self, files: Mapping[str, bytes], *, whole: Iterable[str]) -> str:
+        """Lay out files and carry out `build.ninja`, which is one of them.
+
+        Args:
+            files: Bytes by POSIX path relative to the folder.
+            whole: Folders in it that have no other files afterwards.
+
+        Returns:
+            What ninja and the compilers wrote, warnings included.
+
+        Raises:
+            CompileError: A step failed.
+            MemoryPlanError: A memory of the board overflowed at link time.
+        """
+
+    def read(self, name: str) -> bytes:
+        """Bytes of a file in the folder. Raises OSError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NinjaFolder:
+    """A folder of this machine.
+
+    Args:
+        path: Where it is.
+        jobs: Steps at a time; None lets ninja choose.
+        reporter: Gets every step.
+        folder_lock: Descriptor of the lock on the build folder, see `run_ninja`.
+    """
+
+    path: Path
+    jobs: int | None
+    reporter: Reporter
+    folder_lock: int
+
+    def compile(self, files: Mapping[str, bytes], *, whole: Iterable[str]) -> str:
+        """See `CompileFolder`; a file that keeps its bytes keeps its time.
+
+        Sources are copied: what is compiled are the bytes that the lock names, and
+        their times say when their bytes changed, which those of a checkout do not.
+        """
+        from orchestrator.shell import ninja  # noqa: PLC0415  # only real builds
+
+        paths = {self.path / name: data for name, data in files.items()}
+        for path, data in paths.items():
+            write_if_changed(path, data)
+        for folder in whole:
+            # A header that is left of an earlier build would still be found.
+            remove_others(self.path / folder, keep=paths)
+        return ninja.run_ninja(
+            self.path,
+            jobs=self.jobs,
+            reporter=self.reporter,
+            folder_lock=self.folder_lock,
+        )
+
+    def read(self, name: str) -> bytes:
+        """See `CompileFolder`."""
+        return (self.path / name).read_bytes()

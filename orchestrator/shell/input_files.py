@@ -1,0 +1,48 @@
+"""Reading the files that a build is made of, with their states for its stamp."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from orchestrator.shell.files import MOST_BYTES, read_file
+from orchestrator.shell.stamp import State, state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+
+class InputFiles(Protocol):
+    """Reads files, and remembers which."""
+
+    def read(self, path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
+        """Bytes of a file. Raises OSError."""
+
+    def note(self, paths: Iterable[str]) -> None:
+        """Remember files that somebody else read, by absolute path."""
+
+    @property
+    def states(self) -> Mapping[str, State]:
+        """By absolute path: the state of each file before it was read."""
+
+
+class DiskFiles:
+    """Files of this machine."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, State] = {}
+
+    def read(self, path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
+        """See `InputFiles`."""
+        self.note([str(path.absolute())])
+        return read_file(path, most_bytes=most_bytes)
+
+    def note(self, paths: Iterable[str]) -> None:
+        """See `InputFiles`."""
+        for path in paths:
+            self._states.setdefault(path, state_of(path))
+
+    @property
+    def states(self) -> Mapping[str, State]:
+        """See `InputFiles`."""
+        return dict(self._states)
