@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import orchestrator
 from orchestrator.build import lockfile
 from orchestrator.build.engine import digest
-from orchestrator.build.inputs import relative
+from orchestrator.build.reading import relative
 from orchestrator.emit.artifact import Artifact, GeneratedFile
 from orchestrator.emit.compile import SOURCES
 from orchestrator.errors import Diagnostic, UsageError
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from orchestrator.build.exporting import Exported
-    from orchestrator.build.inputs import OperatorFile
     from orchestrator.build.libraries import Libraries
+    from orchestrator.build.reading import OperatorFile
     from orchestrator.emit.compile import CompilePlan, CompileUnit
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile import Profile

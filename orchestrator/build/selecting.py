@@ -13,7 +13,7 @@ from orchestrator.selection.op_info import Origin, SelectedOperator
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from orchestrator.build.inputs import OperatorFile
+    from orchestrator.build.reading import OperatorFile
     from orchestrator.catalog import Catalog, LibraryText
     from orchestrator.errors import SourceSpan
     from orchestrator.profile.checked import (

@@ -188,7 +188,7 @@ def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
     # The process ends itself just before the step.
     code = (
         "import os, signal, sys\n"
-        "from orchestrator.cli import run\n"
+        "from orchestrator.cli.main import run\n"
         "from orchestrator.build import product\n"
         "from orchestrator.shell.files import Disk\n"
         "def kill(): os.kill(os.getpid(), signal.SIGKILL)\n"

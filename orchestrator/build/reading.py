@@ -1,0 +1,287 @@
+"""Reading what a build is made of; `orchestrator.build.inputs` is the table of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.build.engine import digest
+from orchestrator.build.libraries import Libraries, library_text
+from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
+from orchestrator.shell import sources
+from orchestrator.shell.files import MOST_LIST_BYTES
+from orchestrator.targets.cores import CPUS, resolve_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from orchestrator.build.exporting import Exported
+    from orchestrator.catalog import Catalog, LibraryText
+    from orchestrator.profile import Profile
+    from orchestrator.profile.checked import TargetChoice
+    from orchestrator.program.program import Program
+    from orchestrator.selection.op_info import Origin
+    from orchestrator.shell.input_files import InputFiles
+    from orchestrator.shell.toolchain import Toolchains
+    from orchestrator.targets.cores import Target
+    from orchestrator.targets.regions import RegionChoice
+    from orchestrator.targets.toolchain import Toolchain
+
+
+def find_model_spans(*, profile: Profile) -> dict[str, SourceSpan]:
+    """The line of each model."""
+    return {
+        model.name: profile.span("models", index, model.key)
+        for index, model in enumerate(profile.models)
+    }
+
+
+def find_origin_span(
+    *, profile: Profile, model_spans: Mapping[str, SourceSpan]
+) -> Callable[[Origin], SourceSpan | None]:
+    """The line because of which an operator is selected."""
+
+    def span_of(origin: Origin) -> SourceSpan | None:
+        if origin.method or origin.source in model_spans:
+            return model_spans.get(origin.source)
+        return profile.span(*origin.source.split("."))
+
+    return span_of
+
+
+def digest_program(*, files: InputFiles) -> str:
+    """Digest of all its code: results hold only for this code."""
+    whole = hashlib.sha256()
+    for path in sources.package_files():
+        whole.update(files.read(path))
+    return whole.hexdigest()
+
+
+def name_host_toolchain(*, profile: Profile, toolchains: Toolchains) -> str:
+    """The toolchain, where the profile leaves it to what a host has; else ""."""
+    return "" if profile.target.toolchain else toolchains.name_for_host()
+
+
+def choose_target(
+    *,
+    target_choice: TargetChoice,
+    host_toolchain: str,
+    regions: tuple[RegionChoice, ...],
+) -> Target:
+    """What is built for."""
+    return resolve_target(
+        cpu=target_choice.cpu,
+        isa=target_choice.isa,
+        board=target_choice.board,
+        toolchain=target_choice.toolchain or host_toolchain,
+        optimize=target_choice.optimize.value,
+        unaligned=target_choice.unaligned,
+        regions=regions,
+    )
+
+
+def name_isa(*, target_choice: TargetChoice) -> str:
+    """Name of the instruction set."""
+    return CPUS[target_choice.cpu].isas[target_choice.isa].name
+
+
+def find_toolchain(
+    *, target: Target, toolchains: Toolchains, trust_cache: bool
+) -> Toolchain:
+    """The compiler. Raises ToolchainError."""
+    return toolchains.find(target, trust_cache=trust_cache)
+
+
+def relative(profile: Profile, path: Path) -> str:
+    """Path of a file relative to the profile, the same on every machine."""
+    return Path(os.path.relpath(path, profile.folder)).as_posix()
+
+
+def read_models(
+    *, profile: Profile, files: InputFiles, exported: Mapping[str, Exported]
+) -> dict[str, bytes]:
+    """Programs by model name. Raises ModelError with every problem."""
+    problems: list[Diagnostic] = []
+    data: dict[str, bytes] = {}
+    for index, model in enumerate(profile.models):
+        if model.source is not None:
+            data[model.name] = exported[model.name].program
+            continue
+        try:
+            data[model.name] = files.read(model.path)
+        except OSError as error:
+            message = f'model "{model.name}" cannot be read'
+            where = profile.span("models", index, "path")
+            problems.append(_unreadable("unreadable-model", message, where, error))
+    if problems:
+        raise ModelError(problems)
+    return data
+
+
+def _unreadable(
+    code: str, message: str, where: SourceSpan, error: OSError
+) -> Diagnostic:
+    return Diagnostic(
+        code=code,
+        message=message,
+        where=where,
+        notes=(("found", error.strerror or str(error)),),
+        hint="check the file's permissions",
+    )
+
+
+def read_data_files(
+    *, profile: Profile, files: InputFiles
+) -> dict[str, dict[str, bytes]]:
+    """Data files by model name, then by path relative to the profile."""
+    data: dict[str, dict[str, bytes]] = {}
+    problems: list[Diagnostic] = []
+    for index, model in enumerate(profile.models):
+        found = data.setdefault(model.name, {})
+        for at, file in enumerate(model.data):
+            try:
+                found[relative(profile, file.path)] = files.read(file.path)
+            except OSError as error:
+                message = f'data of model "{model.name}" cannot be read'
+                where = profile.span("models", index, "data", at)
+                problems.append(_unreadable("unreadable-model", message, where, error))
+    if problems:
+        raise ModelError(problems)
+    return data
+
+
+def decode_programs(
+    *,
+    model_bytes: Mapping[str, bytes],
+    data_files: Mapping[str, Mapping[str, bytes]],
+    model_paths: Mapping[str, str],
+    model_spans: Mapping[str, SourceSpan],
+) -> dict[str, Program]:
+    """Decoded programs by model name. Raises ModelError with every problem."""
+    from orchestrator.program.external import with_data  # noqa: PLC0415
+    from orchestrator.program.flat_tensor import read_flat_tensors  # noqa: PLC0415
+    from orchestrator.program.reader import read_program  # noqa: PLC0415
+
+    programs: dict[str, Program] = {}
+    problems: list[Diagnostic] = []
+    for name, data in model_bytes.items():
+        try:
+            programs[name] = with_data(
+                read_program(data, file=model_paths[name]),
+                {
+                    label: read_flat_tensors(items, file=label)
+                    for label, items in data_files[name].items()
+                },
+                model=name,
+                where=model_spans[name],
+            )
+        except ModelError as error:
+            named_by = ("named by", str(model_spans[name]))
+            problems += [
+                replace(d, notes=(*d.notes, named_by)) for d in error.diagnostics
+            ]
+    if problems:
+        raise ModelError(problems)
+    return programs
+
+
+def digest_each(found: Mapping[str, bytes]) -> dict[str, str]:
+    """By name: the digest of a file's bytes."""
+    return {name: digest(data) for name, data in found.items()}
+
+
+def digest_data(found: Mapping[str, Mapping[str, bytes]]) -> dict[str, str]:
+    """By model, also of those without: the digest of all its data files."""
+    return {
+        model: digest("\n".join(map(digest, files.values())).encode())
+        for model, files in found.items()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorFile:
+    """A file of `operators.include_yaml`.
+
+    Args:
+        label: Its path relative to the profile.
+        data: Its bytes.
+        path: As messages show it.
+        where: The line of the profile that names it.
+    """
+
+    label: str
+    data: bytes
+    path: str
+    where: SourceSpan
+
+
+def read_operator_files(
+    *, profile: Profile, files: InputFiles
+) -> tuple[OperatorFile, ...]:
+    """Files that list operators, in the profile's order. Raises ProfileError."""
+    found: list[OperatorFile] = []
+    problems: list[Diagnostic] = []
+    for index, file in enumerate(profile.operators.include_yaml):
+        where = profile.span("operators", "include_yaml", index)
+        try:
+            found.append(
+                OperatorFile(
+                    label=relative(profile, file.path),
+                    data=files.read(file.path, most_bytes=MOST_LIST_BYTES),
+                    path=str(file.path),
+                    where=where,
+                )
+            )
+        except OSError as error:
+            message = f'operator list "{file.written}" cannot be read'
+            problems.append(_unreadable("unreadable-file", message, where, error))
+    if problems:
+        raise ProfileError(problems)
+    return tuple(found)
+
+
+def read_library_texts(
+    *, profile: Profile, libraries: Libraries, files: InputFiles
+) -> tuple[LibraryText, ...]:
+    """Kernel lists of the profile's libraries, in its order. Raises ProfileError."""
+    return tuple(
+        library_text(profile, libraries, name, files)
+        for name in profile.kernels.libraries
+    )
+
+
+def digest_texts(texts: tuple[LibraryText, ...]) -> dict[str, str]:
+    """By library: the digest of its list, and of the names of its files."""
+    return {
+        t.name: digest(
+            repr((t.text, t.folder, t.sources, sorted(t.files or ()))).encode()
+        )
+        for t in texts
+    }
+
+
+def read_every_library(
+    *, profile: Profile, libraries: Libraries, files: InputFiles
+) -> Callable[[], Catalog]:
+    """Kernels of all libraries, for hints: one that is broken has none."""
+
+    def every_library() -> Catalog:
+        from orchestrator.catalog import Catalog, read_catalog  # noqa: PLC0415
+
+        names = [library.name for library in profile.kernels.custom]
+        names += sources.library_names()
+        with suppress(ProfileError):
+            texts = [library_text(profile, libraries, n, files) for n in names]
+            return read_catalog(texts)
+        return Catalog()
+
+    return every_library
+
+
+def digest_reprs(found: Mapping[str, Any]) -> dict[str, str]:
+    """By name: the digest of a value whose `repr` shows all of it."""
+    return {name: digest(repr(value).encode()) for name, value in found.items()}
