@@ -8,10 +8,8 @@ from orchestrator.build.engine import Build
 from orchestrator.build.exporting import ExportChoice
 from orchestrator.build.product import BuildReport, build_product, prove
 from orchestrator.build.project import BuildOptions, Project, Shell, load, open_build
-from orchestrator.shell.build_folder import WORK
 
 __all__ = [
-    "WORK",
     "Build",
     "BuildOptions",
     "BuildReport",

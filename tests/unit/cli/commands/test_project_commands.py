@@ -125,11 +125,11 @@ def test_size_tells_that_a_build_is_stale(c: Commands, tmp_path: Path) -> None:
 
 
 def test_clean(c: Commands, tmp_path: Path) -> None:
-    assert c.run("clean", "demo.toml") == "build/demo: was not there\n"
+    assert c.run("clean", "demo.toml") == "build/demo: nothing to remove\n"
     c.run("build", "demo.toml")
     (tmp_path / "build" / "demo" / "mine.txt").write_text("keep me")
     assert c.run("clean", "demo.toml") == (
-        "build/demo: removed what builds made; left mine.txt\n"
+        "build/demo: removed build outputs; kept mine.txt\n"
     )
     assert (tmp_path / "demo.lock").exists()
 
