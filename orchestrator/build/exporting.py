@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build.inputs import Inputs
     from orchestrator.errors import SourceSpan
-    from orchestrator.profile.checked import ModelEntry, ModelSource
+    from orchestrator.profile import ModelTable, PythonCallable
     from orchestrator.profile.lowering import Vela
 
 PYTHON = "ORCHESTRATOR_EXPORT_PYTHON"
@@ -101,11 +101,11 @@ def export_models(inputs: Inputs) -> dict[str, Exported]:
 
 
 def _export(
-    inputs: Inputs, model: ModelEntry, source: ModelSource, where: SourceSpan
+    inputs: Inputs, model: ModelTable, source: PythonCallable, where: SourceSpan
 ) -> Exported:
     choice = inputs.options.export
     request = _request(inputs, model, source)
-    cache = _cache(inputs, model, source, request)
+    cache = _cache(inputs, model, request)
     reporter = inputs.reporter
     label = f"export {model.name}"
     entry, reason = (None, "asked for") if choice.again else cache.find()
@@ -146,34 +146,32 @@ def pending_exports(inputs: Inputs) -> dict[str, str]:
             continue
         check_vela_config(inputs.profile, model, inputs.read)
         request = _request(inputs, model, model.source)
-        entry, reason = _cache(inputs, model, model.source, request).find()
+        entry, reason = _cache(inputs, model, request).find()
         if entry is None:
             found[model.name] = reason
     return found
 
 
-def _cache(
-    inputs: Inputs, model: ModelEntry, source: ModelSource, request: Request
-) -> ExportCache:
+def _cache(inputs: Inputs, model: ModelTable, request: Request) -> ExportCache:
     return ExportCache(
-        _key(inputs, request, _read_files(inputs, model, source)),
+        _key(inputs, request, _read_files(inputs, model)),
         base=Path(request.file).parent,
         folder=inputs.options.export.cache,
     )
 
 
-def _request(inputs: Inputs, model: ModelEntry, source: ModelSource) -> Request:
+def _request(inputs: Inputs, model: ModelTable, source: PythonCallable) -> Request:
     target = inputs.profile.target
     choice = inputs.options.export
     return Request(
         file=os.path.abspath(model.path),  # noqa: PTH100  # keeps links
         function=source.function,
         folder=os.path.abspath(inputs.profile.folder),  # noqa: PTH100
-        lowering=source.lowering,
+        lowering=model.lowering,
         cpu=target.cpu,
         isa=target.isa,
-        quantize=source.quantize,
-        vela=_vela(inputs, source.vela),
+        quantize=model.quantize,
+        vela=_vela(inputs, model.vela),
         accelerate=choice.accelerate,
         verify=choice.verify,
     )
@@ -220,10 +218,10 @@ def _key(inputs: Inputs, request: Request, read: list[Path]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def _read_files(inputs: Inputs, model: ModelEntry, source: ModelSource) -> list[Path]:
+def _read_files(inputs: Inputs, model: ModelTable) -> list[Path]:
     """Files that the profile says the code reads. Raises ProfileError."""
     found: set[Path] = set()
-    for at, named in enumerate(source.reads):
+    for at, named in enumerate(model.reads):
         text = named.path.as_posix()
         if not is_pattern(text):
             found.add(named.path)
@@ -301,7 +299,7 @@ def _run(
 
 
 def _error(
-    failure: Mapping[str, Any], model: ModelEntry, where: SourceSpan, log: Path
+    failure: Mapping[str, Any], model: ModelTable, where: SourceSpan, log: Path
 ) -> OrchestratorError:
     kind: type[OrchestratorError] = {
         "missing-extra": ToolchainError,

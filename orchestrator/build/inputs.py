@@ -372,7 +372,7 @@ class Inputs:
                 "scratch": p.scratch,
                 "memory": (p.memory, [model.pins for model in p.models]),
                 # The content of the files counts, see operator_files.
-                "operators": replace(p.operators, include_yaml=()),
+                "operators": p.operators.model_copy(update={"include_yaml": ()}),
                 "dtypes": p.dtypes,
                 "kernels": p.kernels,
                 "registry": p.registry,

@@ -7,16 +7,16 @@ the one that ships, without hooks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.build.side import built, variant_beside
+from orchestrator.build.variant import without_bounds
 from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.memory.plan import method_symbol
 from orchestrator.memory.product import instruction_bytes, instructions_offset
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.profile.checked import Budget, Registry, Trace
 from orchestrator.program.program import DelegateCall, KernelCall
 from orchestrator.running.counting import CountPlan, Table
 from orchestrator.running.product import Product, read_product
@@ -60,13 +60,8 @@ def instrument(base: Pipeline, reporter: Reporter) -> Instrument:
     with built(base) as now:
         folder, report = base.folder, now
         if base.profile.trace.enable != is_host:
-            profile = replace(
-                base.profile,
-                trace=Trace(enable=is_host),
-                dtypes=replace(base.profile.dtypes, compare=False),
-                registry=Registry(),
-                budget=Budget(),
-            )
+            trace = base.profile.trace.model_copy(update={"enable": is_host})
+            profile = without_bounds(base.profile).model_copy(update={"trace": trace})
             name = "with trace hooks" if is_host else "without trace hooks"
             folder, report = variant_beside(base, profile, name, reporter)
         product = read_product(read_text_file(folder / "product.json"))

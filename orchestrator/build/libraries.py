@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from orchestrator.profile import CustomLibrary, DelegateEntry, KeyPath, Profile
+    from orchestrator.profile import CustomTable, DelegateTable, KeyPath, Profile
     from orchestrator.program.program import Program
 
 _SHARED = "util"
@@ -180,7 +180,7 @@ class Libraries:
         }
 
 
-def _find(entry: CustomLibrary | DelegateEntry, functions: Path | None) -> LibraryFiles:
+def _find(entry: CustomTable | DelegateTable, functions: Path | None) -> LibraryFiles:
     return find_library(
         functions,
         sources=[source.path for source in entry.sources],
@@ -191,7 +191,7 @@ def _find(entry: CustomLibrary | DelegateEntry, functions: Path | None) -> Libra
 def _unmatched(
     profile: Profile,
     where: KeyPath,
-    entry: CustomLibrary | DelegateEntry,
+    entry: CustomTable | DelegateTable,
     found: LibraryFiles,
 ) -> list[Diagnostic]:
     return [

@@ -229,12 +229,12 @@ def export_facts(inputs: Inputs) -> lockfile.Facts:
         if source is None:
             continue
         found[f"{model.name} source"] = f"{inputs.label(model.path)}:{source.function}"
-        found[f"{model.name} lowering"] = source.lowering
+        found[f"{model.name} lowering"] = model.lowering
         exported = inputs.exported[model.name]
         found[f"{model.name} python"] = exported.facts["python"]
-        if source.quantize is not None:
-            found[f"{model.name} quantize"] = quantize_text(source.quantize)
-        if text := vela_text(source.vela, inputs.label(Path(source.vela.config))):
+        if model.quantize is not None:
+            found[f"{model.name} quantize"] = quantize_text(model.quantize)
+        if text := vela_text(model.vela, inputs.label(Path(model.vela.config))):
             found[f"{model.name} vela"] = text
         top = Path(os.path.commonpath([inputs.profile.folder, model.path.parent]))
         for label, (sha256, _) in exported.facts["files"].items():

@@ -196,7 +196,7 @@ class Stages(Inputs):
     @property
     def passed(self) -> tuple[str, ...]:
         """Names of the models that passes run on: all, unless every one is skipped."""
-        from orchestrator.profile.model import PASSES  # noqa: PLC0415  # pydantic
+        from orchestrator.profile.choices import PASSES  # noqa: PLC0415
 
         every = len(self.profile.prelink.skip) < len(PASSES)
         return tuple(n for n in self.programs if every or n in self.prelinked)

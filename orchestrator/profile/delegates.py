@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, Field
 
+from orchestrator.errors import Diagnostic
 from orchestrator.profile.fields import (
     Backend,
     Define,
@@ -13,22 +15,30 @@ from orchestrator.profile.fields import (
     RelativePath,
     Size,
     SourcePattern,
+    key_text,
+    missing_sources,
     not_empty,
-    parse_size,
     problem,
     shown,
+    size_text,
 )
-from orchestrator.profile.table import Table
+from orchestrator.profile.table import BrokenValueError, Table, sound
 
-MOST_STATE_BYTES = 16 * 1024 * 1024
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from orchestrator.profile.source_map import FindSpan, KeyPath
+
+_MOST_STATE_BYTES: Final = 16 * 1024 * 1024
 
 
-def _check_state(value: str) -> str:
-    if (parse_size(value) or 0) <= MOST_STATE_BYTES:
+def _check_state(value: int) -> int:
+    if value <= _MOST_STATE_BYTES:
         return value
     raise problem(
         "bad-size",
-        f"{{key}} cannot be {shown(value)}",
+        f"{{key}} cannot be {shown(size_text(value))}",
         expected="at most 16 MiB",
         hint="tensors of a delegate can be arguments, which the exporter plans",
     )
@@ -77,9 +87,48 @@ class DelegateTable(Table):
         description="Macros of its sources.",
         examples=[["MY_BACKEND_TABLES=2"]],
     )
-    state: Annotated[Size, AfterValidator(_check_state)] | None = Field(
-        default=None,
+    state_bytes: Annotated[Size, AfterValidator(_check_state)] = Field(
+        default_factory=int,
+        alias="state",
         description="RAM that each part of a model keeps for it, exactly. "
         "Default: none.",
         examples=["12 B"],
     )
+
+
+def delegate_problems(
+    delegates: Iterable[DelegateTable],
+    span: FindSpan,
+    is_file: Callable[[Path], bool],
+) -> Iterator[Diagnostic]:
+    """Every problem of `[[delegates]]` that single values do not show.
+
+    Args:
+        delegates: Of the profile.
+        span: Where a key path was written.
+        is_file: Whether a path is a file; may raise `OSError`.
+    """
+    first: dict[str, int] = {}
+    for index, table in sound(delegates):
+        where: KeyPath = ("delegates", index)
+        with suppress(BrokenValueError):
+            yield from missing_sources(
+                sound(table.sources), where, span, is_file, owner="the delegate"
+            )
+        with suppress(BrokenValueError):
+            place = first.setdefault(table.backend, index)
+            if place != index:
+                other: KeyPath = ("delegates", place)
+                yield Diagnostic(
+                    code="duplicate-delegate",
+                    message=f"two delegates serve the backend {shown(table.backend)}",
+                    where=span(*where, "backend"),
+                    notes=(
+                        (
+                            "found",
+                            f"{key_text(other)} does too, {span(*other, 'backend')}",
+                        ),
+                        ("expected", "one delegate for each backend"),
+                    ),
+                    hint="remove one of them",
+                )

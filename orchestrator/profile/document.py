@@ -1,22 +1,44 @@
-"""A profile's file as parsed: values, and where each was written."""
+"""A profile's file as parsed: values, and where each was written.
+
+Where a file and its base are merged, each text still knows the folder of the file it is
+from, as paths start there.
+"""
 
 from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import tomli
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
-from orchestrator.profile.checked import find_span
-from orchestrator.profile.source_map import map_lines
+from orchestrator.profile.source_map import find_span, map_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-    from orchestrator.profile.checked import KeyPath
+    from orchestrator.profile.source_map import KeyPath
+
+
+class Text(str):
+    """A text of a profile.
+
+    Args:
+        text: As written.
+        folder: Of the file it is written in.
+    """
+
+    __slots__ = ("folder",)
+
+    folder: Path
+
+    def __new__(cls, text: str, folder: Path) -> Self:
+        """Text with the folder of its file."""
+        self = super().__new__(cls, text)
+        self.folder = folder
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +47,7 @@ class Document:
 
     Args:
         path: Of the profile.
-        data: As TOML parses it; not to be changed.
+        data: As TOML parses it, but each string a `Text`; not to be changed.
         spans: Where each key path was written.
     """
 
@@ -36,20 +58,6 @@ class Document:
     def span(self, *key_path: str | int) -> SourceSpan:
         """Where a key path, or else its nearest parent, was written."""
         return find_span(self.spans, key_path) or SourceSpan(file=str(self.path))
-
-    def folder(self, *key_path: str | int) -> Path:
-        """Folder of the file a key path was written in: its paths start there."""
-        return Path(self.span(*key_path).file).parent
-
-    def value(self, *key_path: str | int) -> object:
-        """What stands at a key path; None if nothing does."""
-        value: object = self.data
-        for key in key_path:
-            try:
-                value = value[key]  # type: ignore[index]  # whatever has no items raises
-            except (KeyError, IndexError, TypeError):
-                return None
-        return value
 
     def over(self, base: Document) -> Document:
         """This profile on top of its base.
@@ -144,7 +152,18 @@ def read_document(
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in found.items()
     }
-    return Document(path=path, data=data, spans=spans)
+    return Document(path=path, data=_with_folders(data, path.parent), spans=spans)
+
+
+def _with_folders(value: Any, folder: Path) -> Any:  # noqa: ANN401  # TOML of any shape
+    match value:
+        case str():
+            return Text(value, folder)
+        case list():
+            return [_with_folders(item, folder) for item in value]
+        case dict():
+            return {key: _with_folders(item, folder) for key, item in value.items()}
+    return value
 
 
 def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic:

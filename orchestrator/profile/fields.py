@@ -1,32 +1,35 @@
-"""Value types of the profile: what each scalar may be, and what is said if it is not.
-
-Validators check and give the value back as it was written; `load.py` converts.
-"""
+"""Value types of the profile: what a text may be, what it becomes, what is wrong."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import PureWindowsPath
-from typing import Annotated, TypeVar
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    StrictInt,
-    StrictStr,
-    WithJsonSchema,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, InstanceOf, StrictInt, StrictStr, WithJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName
-from orchestrator.errors import did_you_mean
+from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
+from orchestrator.profile.lowering import VELA_SET
+from orchestrator.targets.c_names import HEADERS, LIBRARIES
 
-MAX_NAME_LENGTH = 40
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
 
+    from orchestrator.profile.document import Text
+    from orchestrator.profile.source_map import FindSpan, KeyPath
+
+MAX_NAME_LENGTH: Final = 40
+
+_PRODUCT_NAME = "[a-z][a-z0-9-]*"
+_OF_THE_RUNTIME = "orch(-.*)?"
 _MODEL_NAME = "[a-z][a-z0-9_]*"
 _SIZE = "([1-9][0-9]{0,8}) ?(B|KiB|MiB)"
 _UNIT_BYTES = {"B": 1, "KiB": 1024, "MiB": 1024 * 1024}
@@ -35,6 +38,56 @@ _KERNEL_KEY = r"v1/[0-9]+;[0-9,]*(\|[0-9]+;[0-9,]*)*"
 _BACKEND = r"[A-Za-z_]\w*"
 _NAMESPACE = r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*"
 _DEFINE = r"[A-Za-z_]\w*(=[\w.+-]+)?"
+_PATH = r"[^/\\][^\\]*"
+_SECTION = r"[A-Za-z0-9_.-]+"
+_LONG_OPTION = r"--[a-z][a-z0-9-]*(=[^\s=]+)?"
+
+
+_Items = TypeVar("_Items", bound=Sized)
+_Ordered = TypeVar("_Ordered", str, OperatorName)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedFile:
+    """A file, folder or pattern of files that a profile names.
+
+    Args:
+        path: Where it is, as seen from where the user named the profile.
+        written: The path as the profile has it.
+    """
+
+    path: Path
+    written: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonCallable(NamedFile):
+    """A Python file and the name of a callable in it; `written` is the file alone."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFrom:
+    """Annotation of a value that a profile writes as another type.
+
+    `Annotated[OperatorName, ReadFrom(StrictStr, parse)]` validates a string, parses
+    it, and has the JSON schema of a string.
+
+    Args:
+        written: Type that the profile has.
+        read: Gives the value; raises what `problem` makes.
+    """
+
+    written: Any
+    read: Callable[[Any], object]
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """The schema that validates the value (a hook of pydantic)."""
+        written = handler.generate_schema(self.written)
+        return core_schema.no_info_after_validator_function(self.read, written)
 
 
 def problem(
@@ -59,6 +112,17 @@ def problem(
 def shown_key(key: str) -> str:
     """A key as TOML would write it."""
     return key if re.fullmatch("[A-Za-z0-9_-]+", key) else f'"{key}"'
+
+
+def key_text(path: KeyPath) -> str:
+    """A key path as people write it: `models[0].path`."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += ("." if text else "") + shown_key(key)
+    return text
 
 
 def shown(value: object) -> str:
@@ -100,7 +164,7 @@ def parse_size(text: str) -> int | None:
     return int(match[1]) * _UNIT_BYTES[match[2]] if match else None
 
 
-def sizetext_schema(size_bytes: int) -> str:
+def size_text(size_bytes: int) -> str:
     """The shortest exact way to write a size: `96 KiB`."""
     for unit in ("MiB", "KiB"):
         if size_bytes % _UNIT_BYTES[unit] == 0:
@@ -108,26 +172,25 @@ def sizetext_schema(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
-def one_of(code: str, known: Iterable[str]) -> Callable[[str], str]:
-    """A validator for a closed set of texts."""
-    names = tuple(known)
+def choice(known: Iterable[str], code: str = "bad-value") -> tuple[object, ...]:
+    """Annotations of a value out of a closed set; an enumeration gives its members."""
+    names = tuple(map(str, known))
 
-    def check(value: str) -> str:
+    def read(value: str) -> str:
         if value in names:
-            return value
+            return known(value) if isinstance(known, type) else value
         expected = ", ".join(names)
         hint = did_you_mean(value, names)
         message = f"{{key}} cannot be {shown(value)}"
         raise problem(code, message, expected=expected, hint=hint)
 
-    return check
+    schema = WithJsonSchema({"type": "string", "enum": list(names)})
+    return (ReadFrom(StrictStr, read), schema)
 
 
-def choice(known: Iterable[str], code: str = "bad-value") -> tuple[object, ...]:
-    """Annotations of a text out of a closed set."""
-    names = list(known)
-    schema = WithJsonSchema({"type": "string", "enum": names})
-    return (AfterValidator(one_of(code, names)), schema)
+def sorted_set(items: Iterable[_Ordered]) -> tuple[_Ordered, ...]:
+    """A validator for arrays whose order and repetitions mean nothing."""
+    return tuple(sorted(set(items)))
 
 
 def name_like(pattern: str, filler: str) -> Callable[[str], str]:
@@ -155,10 +218,9 @@ def is_relative_path(text: str) -> bool:
     return bool(text) and not anchored and "\\" not in text and "\0" not in text
 
 
-def check_path(value: str) -> str:
-    """A validator for paths that mean the same on every machine."""
+def _read_path(value: Text) -> NamedFile:
     if is_relative_path(value):
-        return value
+        return NamedFile(path=value.folder / value, written=str(value))
     windows = PureWindowsPath(value)
     relative = value and not (windows.drive or windows.root) and "\0" not in value
     raise problem(
@@ -171,19 +233,98 @@ def check_path(value: str) -> str:
     )
 
 
+def _read_model_path(value: Text) -> NamedFile:
+    # Models and their data may be on this machine only.
+    if is_relative_path(value.lstrip("/")):
+        return NamedFile(path=value.folder / value, written=str(value))
+    return _read_path(value)
+
+
+def _read_callable(value: Text) -> PythonCallable:
+    path, _, function = value.rpartition(":")
+    if path.endswith(".py") and is_relative_path(path) and function.isidentifier():
+        return PythonCallable(path=value.folder / path, written=path, function=function)
+    near = value if value.endswith(".py") else f"{PurePosixPath(value).stem}.py"
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}",
+        expected="a Python file relative to the profile, and a callable in it",
+        hint=f'write it as "{near}:build"'
+        if ":" not in value and value
+        else 'write it as "models/kws.py:build"',
+    )
+
+
 def is_pattern(text: str) -> bool:
     """Whether a path stands for any number of files."""
     return "*" in text
+
+
+def missing_file(
+    file: NamedFile,
+    where: SourceSpan,
+    is_file: Callable[[Path], bool],
+    *,
+    what: str,
+    expected: str,
+) -> Iterator[Diagnostic]:
+    """The problem of a path where there is no file.
+
+    Args:
+        file: What the profile names.
+        where: Its line.
+        is_file: Whether a path is a file; may raise `OSError`.
+        what: What the file is to the profile, "model file".
+        expected: What it should hold.
+    """
+    with suppress(OSError):  # a name that the file system cannot have
+        if is_file(file.path):
+            return
+    yield Diagnostic(
+        code="missing-file",
+        message=f'there is no {what} "{file.written}"',
+        where=where,
+        notes=(("found", f"nothing to read at {file.path}"), ("expected", expected)),
+        hint="check the path; it is sought from the folder of the profile that has it",
+    )
+
+
+def missing_sources(
+    sources: Iterable[tuple[int, NamedFile]],
+    where: KeyPath,
+    span: FindSpan,
+    is_file: Callable[[Path], bool],
+    *,
+    owner: str,
+) -> Iterator[Diagnostic]:
+    """Problems of `sources` that are missing; whether patterns match, the build sees.
+
+    Args:
+        sources: With their places.
+        where: Key path of the table that has the key.
+        span: Where a key path was written.
+        is_file: Whether a path is a file; may raise `OSError`.
+        owner: What they are for, "the delegate".
+    """
+    for at, file in sources:
+        if not is_pattern(file.written):
+            yield from missing_file(
+                file,
+                span(*where, "sources", at),
+                is_file,
+                what="source",
+                expected=f"a source of {owner}",
+            )
 
 
 SOURCE_SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".S")
 """What a custom library may have compiled."""
 
 
-def _check_source(value: str) -> str:
-    check_path(value)
+def _read_source(value: Text) -> NamedFile:
+    file = _read_path(value)
     if value.endswith(SOURCE_SUFFIXES):
-        return value
+        return file
     raise problem(
         "bad-value",
         f"{{key}} cannot be {shown(value)}",
@@ -232,9 +373,10 @@ def identifier(
     return check
 
 
-def _check_size(value: object) -> object:
-    if isinstance(value, str) and parse_size(value) is not None:
-        return value
+def _read_size(value: object) -> int:
+    size_bytes = parse_size(value) if isinstance(value, str) else None
+    if size_bytes is not None:
+        return size_bytes
     near = _near_size(value)
     raise problem(
         "bad-size",
@@ -259,12 +401,12 @@ def _near_size(value: object) -> str:
         return f"{number} {unit}"
     size_bytes = Fraction(number) * _UNIT_BYTES[unit]
     is_size = size_bytes > 0 and size_bytes.denominator == 1
-    return sizetext_schema(int(size_bytes)) if is_size else ""
+    return size_text(int(size_bytes)) if is_size else ""
 
 
-def _check_operator(value: str) -> str:
+def _read_operator(value: str) -> OperatorName:
     try:
-        OperatorName.parse(value)
+        return OperatorName.parse(value)
     except ValueError as error:
         raise problem(
             "bad-operator",
@@ -272,16 +414,19 @@ def _check_operator(value: str) -> str:
             expected="namespace::base.overload",
             hint="write it as selected_operators.yaml does, such as aten::add.out",
         ) from error
+
+
+def _check_operator(value: str) -> str:
+    _read_operator(value)
     return value
 
 
-def _check_dtype(value: str) -> str:
-    try:
-        is_key = value.startswith("v1") and bool(KernelKey.parse(value).tensors)
-    except ValueError:
-        is_key = False
-    if is_key or value in ScalarType.__members__:
-        return value
+def _read_dtype(value: str) -> ScalarType | KernelKey:
+    if value in ScalarType.__members__:
+        return ScalarType[value]
+    with suppress(ValueError):
+        if value.startswith("v1") and (key := KernelKey.parse(value)).tensors:
+            return key
     raise problem(
         "bad-dtype",
         f"{{key}} is neither a dtype nor a kernel key: {shown(value)}",
@@ -291,21 +436,21 @@ def _check_dtype(value: str) -> str:
     )
 
 
-MOST_KERNELS = 65535
+def whole_number(first: int, last: int, hint: str) -> tuple[object, ...]:
+    """Annotations of an integer from `first` to `last`."""
 
+    def check(value: int) -> int:
+        if first <= value <= last:
+            return value
+        raise problem(
+            "bad-value",
+            f"{{key}} cannot be {shown(value)}",
+            expected=f"an integer from {first} to {last}",
+            hint=hint,
+        )
 
-def _check_count(value: int) -> int:
-    if 1 <= value <= MOST_KERNELS:
-        return value
-    raise problem(
-        "bad-value",
-        f"{{key}} cannot be {shown(value)}",
-        expected=f"an integer from 1 to {MOST_KERNELS}",
-        hint="write how many kernels fit, or leave it out for as many as there are",
-    )
-
-
-_Items = TypeVar("_Items", bound=Sized)
+    schema = {"type": "integer", "minimum": first, "maximum": last}
+    return (AfterValidator(check), WithJsonSchema(schema))
 
 
 def not_empty(items: _Items) -> _Items:
@@ -326,32 +471,115 @@ def text_schema(title: str, pattern: str, **more: object) -> WithJsonSchema:
     return WithJsonSchema(schema | more)
 
 
+def _check_option(value: str) -> str:
+    if not re.fullmatch(_LONG_OPTION, value, re.ASCII):
+        raise problem(
+            "bad-value",
+            f"{{key}} cannot be {shown(value)}",
+            expected="a long option of Vela, with = before its value",
+            hint='write it as "--optimise=Size"',
+        )
+    name = value.partition("=")[0]
+    if name in VELA_SET:
+        raise problem(
+            "bad-value",
+            f"{{key}} cannot have {name}",
+            expected="options that no key of the profile decides",
+            hint="leave it out: lowering, system_config, memory_mode and config say it",
+        )
+    return value
+
+
+def _check_product_name(value: str) -> str:
+    """Its header, its library and its functions have the name, too."""
+    if re.fullmatch(_OF_THE_RUNTIME, value):
+        taken = "functions and headers of the runtime begin with orch"
+    elif value in HEADERS:
+        taken = f"C libraries and compilers have a header {value}.h"
+    elif value in LIBRARIES:
+        taken = f"toolchains have a library lib{value}.a"
+    else:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}: {taken}",
+        hint=f'choose another name, such as "my-{value}"',
+    )
+
+
+ProductName = Annotated[
+    StrictStr,
+    AfterValidator(name_like(_PRODUCT_NAME, "-")),
+    AfterValidator(_check_product_name),
+    text_schema(
+        "name",
+        _PRODUCT_NAME,
+        maxLength=MAX_NAME_LENGTH,
+        **{
+            "not": {
+                "anyOf": [
+                    {"pattern": f"^{_OF_THE_RUNTIME}$"},
+                    {"enum": sorted(HEADERS | LIBRARIES)},
+                ]
+            }
+        },
+    ),
+]
 ModelName = Annotated[
     StrictStr,
     AfterValidator(name_like(_MODEL_NAME, "_")),
     text_schema("name", _MODEL_NAME, maxLength=MAX_NAME_LENGTH),
 ]
 RelativePath = Annotated[
-    StrictStr, AfterValidator(check_path), text_schema("path", r"[^/\\][^\\]*")
+    NamedFile, ReadFrom(InstanceOf[str], _read_path), text_schema("path", _PATH)
 ]
-Size = Annotated[StrictStr, BeforeValidator(_check_size), text_schema("size", _SIZE)]
+RelativePattern = Annotated[
+    NamedFile,
+    ReadFrom(InstanceOf[str], _read_path),
+    text_schema("path or pattern", _PATH),
+]
+SourcePattern = Annotated[
+    NamedFile,
+    ReadFrom(InstanceOf[str], _read_source),
+    text_schema("path or pattern", _PATH + r"\.(cpp|cc|cxx|c|S)"),
+]
+ModelPath = Annotated[
+    NamedFile,
+    ReadFrom(InstanceOf[str], _read_model_path),
+    text_schema("path", r"[^\\]+"),
+]
+ModelCode = Annotated[
+    PythonCallable,
+    ReadFrom(InstanceOf[str], _read_callable),
+    text_schema("file and callable", _PATH + r"\.py:[A-Za-z_]\w*"),
+]
+Size = Annotated[int, ReadFrom(Any, _read_size), text_schema("size", _SIZE)]
 Operator = Annotated[
+    OperatorName,
+    ReadFrom(StrictStr, _read_operator),
+    text_schema("operator", _OPERATOR),
+]
+OperatorKey = Annotated[
     StrictStr, AfterValidator(_check_operator), text_schema("operator", _OPERATOR)
 ]
+"""An operator as the profile writes it, which finds its line."""
 OperatorOrBackend = Annotated[
     StrictStr,
     AfterValidator(_check_operator_or_backend),
     text_schema("operator or backend", _OPERATOR),
 ]
-RelativePattern = Annotated[
-    StrictStr,
-    AfterValidator(check_path),
-    text_schema("path or pattern", r"[^/\\][^\\]*"),
-]
-SourcePattern = Annotated[
-    StrictStr,
-    AfterValidator(_check_source),
-    text_schema("path or pattern", r"[^/\\][^\\]*\.(cpp|cc|cxx|c|S)"),
+Dtype = Annotated[
+    ScalarType | KernelKey,
+    ReadFrom(StrictStr, _read_dtype),
+    WithJsonSchema(
+        {
+            "title": "dtype or kernel key",
+            "anyOf": [
+                {"type": "string", "enum": list(ScalarType.__members__)},
+                {"type": "string", "pattern": f"^{_KERNEL_KEY}$"},
+            ],
+        }
+    ),
 ]
 Define = Annotated[
     StrictStr, AfterValidator(_check_define), text_schema("macro", _DEFINE)
@@ -366,21 +594,29 @@ Namespace = Annotated[
     AfterValidator(identifier(_NAMESPACE, "a C++ namespace such as my::backend")),
     text_schema("namespace", _NAMESPACE),
 ]
+Section = Annotated[
+    StrictStr,
+    AfterValidator(
+        identifier(_SECTION, "letters, digits, _, - and .", "Vela's file has it")
+    ),
+    text_schema("section", _SECTION),
+]
+VelaOption = Annotated[
+    StrictStr, AfterValidator(_check_option), text_schema("option", _LONG_OPTION)
+]
 KernelCount = Annotated[
     StrictInt,
-    AfterValidator(_check_count),
-    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_KERNELS}),
+    *whole_number(
+        1,
+        65535,
+        "write how many kernels fit, or leave it out for as many as there are",
+    ),
 ]
-Dtype = Annotated[
-    StrictStr,
-    AfterValidator(_check_dtype),
-    WithJsonSchema(
-        {
-            "title": "dtype or kernel key",
-            "anyOf": [
-                {"type": "string", "enum": list(ScalarType.__members__)},
-                {"type": "string", "pattern": f"^{_KERNEL_KEY}$"},
-            ],
-        }
+InstructionCount = Annotated[
+    StrictInt,
+    *whole_number(
+        0,
+        2**32 - 1,  # the runtime counts them in 32 bits
+        "write how many instructions a run may take; 0 is no limit",
     ),
 ]

@@ -1,0 +1,464 @@
+"""`[operators]`, `[dtypes]`, `[kernels]`: what is selected, where kernels come from."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, Field, StrictBool, StrictStr
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.kernel import KernelKey
+from orchestrator.core.operator import OperatorName
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.choices import DtypeSelect, Overlap
+from orchestrator.profile.fields import (
+    Define,
+    Dtype,
+    ModelName,
+    Operator,
+    OperatorKey,
+    OperatorOrBackend,
+    RelativePath,
+    SourcePattern,
+    choice,
+    is_model_name,
+    key_text,
+    missing_file,
+    missing_sources,
+    near_name,
+    not_empty,
+    shown,
+    sorted_set,
+)
+from orchestrator.profile.lowering import kernel_libraries, needed_library
+from orchestrator.profile.table import BrokenValueError, Table, sound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from orchestrator.profile.models import ModelTable
+    from orchestrator.profile.source_map import FindSpan, KeyPath
+
+_RESERVED: Final = ("util",)
+"""Names no library may have: folders beside the libraries."""
+_IMPLICIT: Final = ("prim_ops",)
+"""Tried last without being named: every program may call their operators."""
+
+
+def _close_operators(schema: dict[str, Any]) -> None:
+    """Refuse what is no operator name, and empty arrays, as the validators do."""
+    schema["additionalProperties"] = False
+    for items in schema["patternProperties"].values():
+        items["minItems"] = 1
+
+
+class OperatorsTable(Table):
+    """Operators besides those the models use; all keys add to them.
+
+    With neither models nor operators the product is a runtime without kernels.
+    """
+
+    include: Annotated[tuple[Operator, ...], AfterValidator(sorted_set)] = Field(
+        default=(),
+        description="Names of operators.",
+        examples=[["aten::add.out"]],
+    )
+    include_yaml: tuple[RelativePath, ...] = Field(
+        default=(),
+        description="Files that list operators: the `functions.yaml` of a kernel "
+        "library, whose operators are wanted with every dtype, or the "
+        "`selected_operators.yaml` of another build, with its kernel keys.",
+        examples=[["extra_ops.yaml"]],
+    )
+    every: StrictBool = Field(
+        default=False,
+        alias="all",
+        description="Select every operator the kernel libraries have.",
+        examples=[False],
+    )
+    overlap: Annotated[Overlap, *choice(Overlap)] = Field(
+        default=Overlap.ALLOW,
+        description="`error`: refuse operators that more than one model brings, "
+        "whatever their dtypes, and selected operators that more than one kernel "
+        "library has, unless `kernels.operators` says which one is meant.",
+        examples=["allow"],
+    )
+    allow_missing: Annotated[
+        tuple[OperatorOrBackend, ...], AfterValidator(sorted_set)
+    ] = Field(
+        default=(),
+        description="Operators that may lack a kernel, and backends that may lack a "
+        "delegate: the product is built all the same, every output says so, and "
+        "methods that need one of them do not load.",
+        examples=[["my_ops::fancy.out", "XnnpackBackend"]],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DtypeRequest:
+    """Dtypes and kernel keys wanted for one operator; sorted, at least one of them."""
+
+    operator: OperatorName
+    dtypes: tuple[ScalarType, ...] = ()
+    keys: tuple[KernelKey, ...] = ()
+
+
+class DtypesTable(Table):
+    """Which dtypes are compiled into the selected kernels."""
+
+    select: Annotated[DtypeSelect, *choice(DtypeSelect)] = Field(
+        default=DtypeSelect.MODELS,
+        description="`models`: per operator, those the models use. "
+        "`all`: every dtype a kernel has.",
+        examples=["models"],
+    )
+    operators_: dict[
+        OperatorKey, Annotated[tuple[Dtype, ...], AfterValidator(not_empty)]
+    ] = Field(
+        default={},
+        alias="operators",
+        description="Dtypes or kernel keys of single operators; adds to `select`.",
+        examples=[{"aten::add.out": ["Float", "Int"]}],
+        json_schema_extra=_close_operators,
+    )
+    compare: StrictBool = Field(
+        default=False,
+        description="Build with every dtype, too, and tell which operators the "
+        "selection makes larger.",
+        examples=[True],
+    )
+
+    @property
+    def operators(self) -> tuple[DtypeRequest, ...]:
+        """The same sorted by operator, whose name may be written in two ways."""
+        items: dict[OperatorName, set[ScalarType | KernelKey]] = {}
+        for operator, dtypes in self.operators_.items():
+            items.setdefault(OperatorName.parse(operator), set()).update(dtypes)
+        return tuple(
+            DtypeRequest(
+                operator=operator,
+                dtypes=tuple(sorted(i for i in found if isinstance(i, ScalarType))),
+                keys=tuple(sorted(i for i in found if isinstance(i, KernelKey))),
+            )
+            for operator, found in sorted(items.items())
+        )
+
+
+class CustomTable(Table):
+    """A kernel library of your own; any number of them.
+
+    docs/kernels.md tells how to write one.
+    """
+
+    name: ModelName = Field(
+        default_factory=str,
+        description="Name in `kernels.libraries` and in reports, unique among all "
+        "libraries. Default: the name of the folder `functions` is in.",
+        examples=["my_ops"],
+    )
+    functions: RelativePath = Field(
+        description="The `functions.yaml` that declares its kernels.",
+        examples=["my_ops/functions.yaml"],
+    )
+    sources: tuple[SourcePattern, ...] = Field(
+        default=(),
+        description="C++ (`.cpp`, `.cc`, `.cxx`), C (`.c`) and assembler (`.S`) files "
+        "that are compiled whenever one of its kernels is linked, besides those that "
+        "`functions` names; `*` stands for any part of a name, `**` for any folders.",
+        examples=[["my_ops/*.cpp"]],
+    )
+    include: tuple[RelativePath, ...] = Field(
+        default=(),
+        description="Folders in which its sources find headers, besides the folder of "
+        "`functions`.",
+        examples=[["my_ops/include"]],
+    )
+    defines: tuple[Define, ...] = Field(
+        default=(),
+        description="Macros of its sources.",
+        examples=[["MY_OPS_TABLES=2"]],
+    )
+
+    @property
+    def default_name(self) -> str:
+        """Name of the folder that `functions` is in; "" if a library cannot have it."""
+        name = PurePosixPath(self.functions.written).parent.name
+        return name if is_model_name(name) else ""
+
+    def with_defaults(self) -> Self:
+        """The same with a name."""
+        return self.model_copy(update={"name": self.name or self.default_name})
+
+
+_Libraries = Annotated[tuple[StrictStr, ...], AfterValidator(not_empty)]
+
+
+class KernelsTable(Table):
+    """Where kernels come from."""
+
+    libraries: _Libraries = Field(
+        default_factory=tuple,
+        exclude=True,  # from the table's default in the schema: it cannot be empty
+        description="Kernel libraries; the first that has a fitting kernel wins. "
+        "Custom libraries that are not named here come before all that are; "
+        "`prim_ops` comes last. Default: `portable`, before it `quantized` if a model "
+        "has `source`, and before both `cortex_m` if one is lowered for `cortex-m`.",
+        examples=[["portable"]],
+        json_schema_extra={"minItems": 1, "uniqueItems": True},
+    )
+    operators_: dict[OperatorKey, _Libraries] = Field(
+        default={},
+        alias="operators",
+        description="Libraries for single operators, in place of `libraries`: only "
+        "these are tried, in this order.",
+        examples=[{"aten::add.out": ["my_ops"]}],
+        json_schema_extra=_close_operators,
+    )
+    custom: tuple[CustomTable, ...] = Field(
+        default=(), description="Kernel libraries of your own."
+    )
+
+    @property
+    def operators(self) -> tuple[tuple[OperatorName, tuple[str, ...]], ...]:
+        """(operator, libraries tried for it instead of all), sorted."""
+        chosen = self.operators_.items()
+        return tuple(sorted((OperatorName.parse(o), names) for o, names in chosen))
+
+    def with_defaults(
+        self, models: Iterable[ModelTable], shipped: Collection[str]
+    ) -> Self:
+        """The same with every library that is tried, in that order, and all names.
+
+        Args:
+            models: Of the profile.
+            shipped: Names of the kernel libraries that exist without the profile.
+        """
+        custom = tuple(table.with_defaults() for table in self.custom)
+        named = self.libraries or _default_libraries(models)
+        return self.model_copy(
+            update={
+                "libraries": (
+                    *(table.name for table in custom if table.name not in named),
+                    *named,
+                    *(n for n in _IMPLICIT if n in shipped and n not in named),
+                ),
+                "custom": custom,
+            }
+        )
+
+
+def _default_libraries(models: Iterable[ModelTable]) -> tuple[str, ...]:
+    """Libraries that the models call, in the order they are tried."""
+    chosen = [kernel_libraries(model.lowered_for) for model in models]
+    # Each is a tail of the longest.
+    return max(chosen, key=len, default=kernel_libraries(None))
+
+
+def operator_list_problems(
+    operators: OperatorsTable, span: FindSpan, is_file: Callable[[Path], bool]
+) -> Iterator[Diagnostic]:
+    """Lists of operators that are missing."""
+    for index, file in sound(operators.include_yaml):
+        yield from missing_file(
+            file,
+            span("operators", "include_yaml", index),
+            is_file,
+            what="operator list",
+            expected="a functions.yaml or selected_operators.yaml",
+        )
+
+
+def kernel_problems(
+    kernels: KernelsTable,
+    models: Callable[[], Iterable[ModelTable]],
+    span: FindSpan,
+    *,
+    shipped: Collection[str],
+    is_file: Callable[[Path], bool],
+) -> Iterator[Diagnostic]:
+    """Every problem of `[kernels]` that single values do not show.
+
+    Args:
+        kernels: The table.
+        models: Gives the models of the profile, which may be broken.
+        span: Where a key path was written.
+        shipped: Names of the kernel libraries that exist without the profile.
+        is_file: Whether a path is a file; may raise `OSError`.
+    """
+    names: Mapping[int, str] = {}
+    with suppress(BrokenValueError):
+        names = _custom_names(kernels.custom)
+        yield from _custom_problems(kernels.custom, names, span, shipped, is_file)
+    known = sorted({*shipped, *names.values()})
+    with suppress(BrokenValueError):
+        where: KeyPath = ("kernels", "libraries")
+        yield from _name_problems(kernels.libraries, where, span, known)
+    with suppress(BrokenValueError):
+        for operator, libraries in kernels.operators_.items():
+            where = ("kernels", "operators", operator)
+            yield from _name_problems(libraries, where, span, known)
+    with suppress(BrokenValueError):
+        yield from _left_out_problems(kernels, models(), span)
+    with suppress(BrokenValueError):
+        listed = kernels.libraries or _default_libraries(models())
+        used = {*names.values(), *(name for _, name in sound(listed)), *_IMPLICIT}
+        yield from _unused_problems(kernels, span, known=known, used=used)
+
+
+def _custom_names(custom: Iterable[CustomTable]) -> Mapping[int, str]:
+    """Names of custom libraries by their index, without those that have none."""
+    names = {}
+    for index, table in sound(custom):
+        with suppress(BrokenValueError):
+            if name := table.name or table.default_name:
+                names[index] = name
+    return names
+
+
+def _custom_problems(
+    custom: Iterable[CustomTable],
+    names: Mapping[int, str],
+    span: FindSpan,
+    shipped: Collection[str],
+    is_file: Callable[[Path], bool],
+) -> Iterator[Diagnostic]:
+    """Files of custom libraries that are missing, and names that are not unique."""
+    first: dict[str, int] = {}
+    for index, table in sound(custom):
+        where: KeyPath = ("kernels", "custom", index)
+        with suppress(BrokenValueError):
+            yield from missing_file(
+                table.functions,
+                span(*where, "functions"),
+                is_file,
+                what="list of kernels",
+                expected="a functions.yaml",
+            )
+        with suppress(BrokenValueError):
+            yield from missing_sources(
+                sound(table.sources), where, span, is_file, owner="the kernel library"
+            )
+        name = names.get(index)
+        if name is None:
+            with suppress(BrokenValueError):
+                if not table.name:
+                    yield _nameless(table, where, span)
+        elif name in shipped or name in _RESERVED:
+            found = "Orchestrator has one itself"
+            yield _duplicate(table, name, where, span, found=found)
+        elif name in first:
+            other = ("kernels", "custom", first[name])
+            found = f"{key_text(other)} is too, {span(*other, 'functions')}"
+            yield _duplicate(table, name, where, span, found=found)
+        else:
+            first[name] = index
+
+
+def _nameless(table: CustomTable, where: KeyPath, span: FindSpan) -> Diagnostic:
+    folder = PurePosixPath(table.functions.written).parent.name
+    return Diagnostic(
+        code="missing-key",
+        message=f"{key_text(where)} needs a name, its folder {shown(folder)} is none",
+        where=span(*where, "functions"),
+        notes=(("expected", "a small letter, then small letters, digits or _"),),
+        hint=f'add name = "{near_name(folder, "_") or "my_ops"}"',
+    )
+
+
+def _duplicate(
+    table: CustomTable, name: str, where: KeyPath, span: FindSpan, *, found: str
+) -> Diagnostic:
+    key = "name" if "name" in table.written_keys else "functions"
+    return Diagnostic(
+        code="duplicate-library",
+        message=f"two kernel libraries are named {shown(name)}",
+        where=span(*where, key),
+        notes=(("found", found), ("expected", "a name of its own for each library")),
+        hint=f'write name = "my_{name}", or whatever tells them apart',
+    )
+
+
+def _name_problems(
+    libraries: Iterable[str], key_path: KeyPath, span: FindSpan, known: Collection[str]
+) -> Iterator[Diagnostic]:
+    """Libraries that a key lists: each once, and one that exists."""
+    names = ", ".join(known)
+    seen: dict[str, int] = {}
+    for index, library in sound(libraries):
+        if library in seen:
+            yield Diagnostic(
+                code="duplicate-library",
+                message=f"the kernel library {shown(library)} is named twice",
+                where=span(*key_path, index),
+                notes=(
+                    ("found", f"items {seen[library]} and {index}"),
+                    ("expected", "each library once, in the order of preference"),
+                ),
+                hint="remove the second",
+            )
+        elif library not in known:
+            yield Diagnostic(
+                code="unknown-library",
+                message=f"there is no kernel library {shown(library)}",
+                where=span(*key_path, index),
+                notes=(("expected", names),),
+                hint=did_you_mean(library, known)
+                or f"choose {names.replace(', ', ' or ')}, or add it to"
+                " [[kernels.custom]]",
+            )
+        seen.setdefault(library, index)
+
+
+def _left_out_problems(
+    kernels: KernelsTable, models: Iterable[ModelTable], span: FindSpan
+) -> Iterator[Diagnostic]:
+    """A model that is quantized for kernels of a library that is left out."""
+    # Others may have kernels for the same operators.
+    if not kernels.libraries or kernels.custom or kernels.operators_:
+        return
+    listed = [name for _, name in sound(kernels.libraries)]
+    for index, model in sound(models):
+        lowering = model.lowered_for
+        if lowering is None or "quantize" not in model.written_keys:
+            continue
+        library = needed_library(lowering)
+        if not library or library in listed:
+            continue
+        missing = [n for n in kernel_libraries(lowering) if n not in listed]
+        every = ", ".join(map(shown, [*missing, *listed]))
+        yield Diagnostic(
+            code="missing-library",
+            message=f"a model quantized for {lowering} needs the kernel library"
+            f" {shown(library)}",
+            where=span("kernels", "libraries"),
+            notes=(("asked by", str(span("models", index))),),
+            hint=f"write libraries = [{every}], or leave it out",
+        )
+        return
+
+
+def _unused_problems(
+    kernels: KernelsTable,
+    span: FindSpan,
+    *,
+    known: Collection[str],
+    used: Collection[str],
+) -> Iterator[Diagnostic]:
+    """Libraries of single operators that the product does not use."""
+    for operator, libraries in kernels.operators_.items():
+        for index, name in sound(libraries):
+            if name in known and name not in used:
+                yield Diagnostic(
+                    code="unused-library",
+                    message=f"the profile does not use the kernel library"
+                    f" {shown(name)}",
+                    where=span("kernels", "operators", operator, index),
+                    notes=(
+                        ("expected", "a library of kernels.libraries or a custom one"),
+                    ),
+                    hint=f"add {shown(name)} to kernels.libraries",
+                )
