@@ -21,7 +21,6 @@ from orchestrator.errors import (
     ToolchainError,
 )
 from orchestrator.export.request import Request
-from orchestrator.profile.fields import is_pattern
 from orchestrator.profile.lowering import CORTEX_M
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, claim, refuse_links
@@ -223,7 +222,7 @@ def _read_files(inputs: Inputs, model: ModelTable) -> list[Path]:
     found: set[Path] = set()
     for at, named in enumerate(model.reads):
         text = named.path.as_posix()
-        if not is_pattern(text):
+        if not named.is_pattern:
             found.add(named.path)
             continue
         folder = Path(text.partition("*")[0] + "x").parent

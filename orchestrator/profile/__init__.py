@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         Overlap,
     )
     from orchestrator.profile.delegates import DelegateTable
-    from orchestrator.profile.fields import NamedFile, PythonCallable
     from orchestrator.profile.kernels import (
         CustomTable,
         DtypeRequest,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.load import load_profile
     from orchestrator.profile.memory import MemoryTable
     from orchestrator.profile.models import ModelTable
+    from orchestrator.profile.paths import NamedFile, PythonCallable
     from orchestrator.profile.reference import reference_page, schema_text
     from orchestrator.profile.source_map import KeyPath
     from orchestrator.profile.tables import (
@@ -77,7 +77,7 @@ __all__ = [
 ]
 
 _CHEAP = ("choices", "source_map")  # without pydantic
-_OTHERS = ("tables", "fields", "kernels", "load", "reference")
+_OTHERS = ("tables", "kernels", "paths", "load", "reference")
 
 
 def __getattr__(name: str) -> object:

@@ -5,30 +5,28 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StrictStr
 
 from orchestrator.errors import Diagnostic
 from orchestrator.profile.fields import (
-    Backend,
     Define,
-    Namespace,
-    RelativePath,
     Size,
-    SourcePattern,
+    bad_value,
     key_text,
-    missing_sources,
+    matching,
     not_empty,
     problem,
     shown,
     size_text,
 )
+from orchestrator.profile.paths import RelativePath, SourcePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
-    from orchestrator.profile.source_map import FindSpan, KeyPath
+    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.source_map import KeyPath
 
 _MOST_STATE_BYTES: Final = 16 * 1024 * 1024
 
@@ -47,9 +45,8 @@ def _check_state(value: int) -> int:
 def _check_namespace(value: str) -> str:
     if value != "orch":
         return value
-    raise problem(
-        "bad-value",
-        f"{{key}} cannot be {shown(value)}",
+    raise bad_value(
+        value,
         expected="a namespace of your own",
         hint="orch has functions of these names; write a namespace inside it",
     )
@@ -61,12 +58,29 @@ class DelegateTable(Table):
     docs/delegates.md tells how to write one.
     """
 
-    backend: Backend = Field(
+    backend: Annotated[
+        StrictStr,
+        *matching(
+            "backend",
+            r"[A-Za-z_]\w*",
+            expected="letters, digits and _, no digit first",
+            hint="write it as the code does",
+        ),
+    ] = Field(
         description="Id of the backend in the programs, unique in the profile; "
         "`orchestrator inspect` shows it.",
         examples=["XnnpackBackend"],
     )
-    namespace: Annotated[Namespace, AfterValidator(_check_namespace)] = Field(
+    namespace: Annotated[
+        StrictStr,
+        *matching(
+            "namespace",
+            r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*",
+            expected="a C++ namespace such as my::backend",
+            hint="write it as the code does",
+        ),
+        AfterValidator(_check_namespace),
+    ] = Field(
         description="C++ namespace of its functions `init` and `execute`.",
         examples=["my_backend"],
     )
@@ -97,38 +111,33 @@ class DelegateTable(Table):
 
 
 def delegate_problems(
-    delegates: Iterable[DelegateTable],
-    span: FindSpan,
-    is_file: Callable[[Path], bool],
+    delegates: Iterable[DelegateTable], facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Every problem of `[[delegates]]` that single values do not show.
-
-    Args:
-        delegates: Of the profile.
-        span: Where a key path was written.
-        is_file: Whether a path is a file; may raise `OSError`.
-    """
+    """Every problem of `[[delegates]]` that single values do not show."""
     first: dict[str, int] = {}
     for index, table in sound(delegates):
         where: KeyPath = ("delegates", index)
         with suppress(BrokenValueError):
-            yield from missing_sources(
-                sound(table.sources), where, span, is_file, owner="the delegate"
+            yield from facts.missing_files(
+                table.sources,
+                *where,
+                "sources",
+                what="source",
+                expected="a source of the delegate",
             )
         with suppress(BrokenValueError):
             place = first.setdefault(table.backend, index)
-            if place != index:
-                other: KeyPath = ("delegates", place)
-                yield Diagnostic(
-                    code="duplicate-delegate",
-                    message=f"two delegates serve the backend {shown(table.backend)}",
-                    where=span(*where, "backend"),
-                    notes=(
-                        (
-                            "found",
-                            f"{key_text(other)} does too, {span(*other, 'backend')}",
-                        ),
-                        ("expected", "one delegate for each backend"),
-                    ),
-                    hint="remove one of them",
-                )
+            if place == index:
+                continue
+            other: KeyPath = ("delegates", place)
+            span = facts.span(*other, "backend")
+            yield Diagnostic(
+                code="duplicate-delegate",
+                message=f"two delegates serve the backend {shown(table.backend)}",
+                where=facts.span(*where, "backend"),
+                notes=(
+                    ("found", f"{key_text(other)} does too, {span}"),
+                    ("expected", "one delegate for each backend"),
+                ),
+                hint="remove one of them",
+            )

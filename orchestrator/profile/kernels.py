@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, Field, StrictBool, StrictStr
+from pydantic import AfterValidator, Field, StrictBool, StrictStr, WithJsonSchema
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.kernel import KernelKey
@@ -15,38 +16,89 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.choices import DtypeSelect, Overlap
 from orchestrator.profile.fields import (
+    OPERATOR,
     Define,
-    Dtype,
     ModelName,
     Operator,
-    OperatorKey,
-    OperatorOrBackend,
-    RelativePath,
-    SourcePattern,
+    ReadFrom,
     choice,
     is_model_name,
     key_text,
-    missing_file,
-    missing_sources,
     near_name,
     not_empty,
+    problem,
+    read_operator,
     shown,
     sorted_set,
+    text_schema,
 )
 from orchestrator.profile.lowering import kernel_libraries, needed_library
+from orchestrator.profile.paths import RelativePath, SourcePattern
 from orchestrator.profile.table import BrokenValueError, Table, sound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from orchestrator.profile.models import ModelTable
-    from orchestrator.profile.source_map import FindSpan, KeyPath
+    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.source_map import KeyPath
 
 _RESERVED: Final = ("util",)
 """Names no library may have: folders beside the libraries."""
 _IMPLICIT: Final = ("prim_ops",)
 """Tried last without being named: every program may call their operators."""
+
+
+_KERNEL_KEY: Final = r"v1/[0-9]+;[0-9,]*(\|[0-9]+;[0-9,]*)*"
+
+
+def _check_operator(value: str) -> str:
+    read_operator(value)
+    return value
+
+
+def _check_operator_or_backend(value: str) -> str:
+    # A backend's id, such as XnnpackBackend, is a bare name.
+    return value if re.fullmatch(r"[A-Za-z]\w*", value) else _check_operator(value)
+
+
+def _read_dtype(value: str) -> ScalarType | KernelKey:
+    if value in ScalarType.__members__:
+        return ScalarType[value]
+    with suppress(ValueError):
+        if value.startswith("v1") and (key := KernelKey.parse(value)).tensors:
+            return key
+    raise problem(
+        "bad-dtype",
+        f"{{key}} is neither a dtype nor a kernel key: {shown(value)}",
+        expected="a dtype such as Float, or a kernel key such as v1/6;0,1|6;0,1",
+        hint=did_you_mean(value, ScalarType.__members__)
+        or "write Float, Half, Char, Int, Long, Bool or another name of ScalarType",
+    )
+
+
+_OperatorKey = Annotated[
+    StrictStr, AfterValidator(_check_operator), text_schema("operator", OPERATOR)
+]
+"""An operator as the profile writes it, which finds its line."""
+_OperatorOrBackend = Annotated[
+    StrictStr,
+    AfterValidator(_check_operator_or_backend),
+    text_schema("operator or backend", OPERATOR),
+]
+_Dtype = Annotated[
+    ScalarType | KernelKey,
+    ReadFrom(StrictStr, _read_dtype),
+    WithJsonSchema(
+        {
+            "title": "dtype or kernel key",
+            "anyOf": [
+                {"type": "string", "enum": list(ScalarType.__members__)},
+                {"type": "string", "pattern": f"^{_KERNEL_KEY}$"},
+            ],
+        }
+    ),
+]
 
 
 def _close_operators(schema: dict[str, Any]) -> None:
@@ -88,7 +140,7 @@ class OperatorsTable(Table):
         examples=["allow"],
     )
     allow_missing: Annotated[
-        tuple[OperatorOrBackend, ...], AfterValidator(sorted_set)
+        tuple[_OperatorOrBackend, ...], AfterValidator(sorted_set)
     ] = Field(
         default=(),
         description="Operators that may lack a kernel, and backends that may lack a "
@@ -117,7 +169,7 @@ class DtypesTable(Table):
         examples=["models"],
     )
     operators_: dict[
-        OperatorKey, Annotated[tuple[Dtype, ...], AfterValidator(not_empty)]
+        _OperatorKey, Annotated[tuple[_Dtype, ...], AfterValidator(not_empty)]
     ] = Field(
         default={},
         alias="operators",
@@ -210,7 +262,7 @@ class KernelsTable(Table):
         examples=[["portable"]],
         json_schema_extra={"minItems": 1, "uniqueItems": True},
     )
-    operators_: dict[OperatorKey, _Libraries] = Field(
+    operators_: dict[_OperatorKey, _Libraries] = Field(
         default={},
         alias="operators",
         description="Libraries for single operators, in place of `libraries`: only "
@@ -259,54 +311,46 @@ def _default_libraries(models: Iterable[ModelTable]) -> tuple[str, ...]:
 
 
 def operator_list_problems(
-    operators: OperatorsTable, span: FindSpan, is_file: Callable[[Path], bool]
+    operators: OperatorsTable, facts: Facts
 ) -> Iterator[Diagnostic]:
     """Lists of operators that are missing."""
     for index, file in sound(operators.include_yaml):
-        yield from missing_file(
+        yield from facts.missing_file(
             file,
-            span("operators", "include_yaml", index),
-            is_file,
+            *("operators", "include_yaml", index),
             what="operator list",
             expected="a functions.yaml or selected_operators.yaml",
         )
 
 
 def kernel_problems(
-    kernels: KernelsTable,
-    models: Callable[[], Iterable[ModelTable]],
-    span: FindSpan,
-    *,
-    shipped: Collection[str],
-    is_file: Callable[[Path], bool],
+    kernels: KernelsTable, models: Callable[[], Iterable[ModelTable]], facts: Facts
 ) -> Iterator[Diagnostic]:
     """Every problem of `[kernels]` that single values do not show.
 
     Args:
         kernels: The table.
         models: Gives the models of the profile, which may be broken.
-        span: Where a key path was written.
-        shipped: Names of the kernel libraries that exist without the profile.
-        is_file: Whether a path is a file; may raise `OSError`.
+        facts: What else there is to know.
     """
     names: Mapping[int, str] = {}
     with suppress(BrokenValueError):
         names = _custom_names(kernels.custom)
-        yield from _custom_problems(kernels.custom, names, span, shipped, is_file)
-    known = sorted({*shipped, *names.values()})
+        yield from _custom_problems(kernels.custom, names, facts)
+    known = sorted({*facts.libraries, *names.values()})
     with suppress(BrokenValueError):
         where: KeyPath = ("kernels", "libraries")
-        yield from _name_problems(kernels.libraries, where, span, known)
+        yield from _name_problems(kernels.libraries, where, known, facts)
     with suppress(BrokenValueError):
         for operator, libraries in kernels.operators_.items():
             where = ("kernels", "operators", operator)
-            yield from _name_problems(libraries, where, span, known)
+            yield from _name_problems(libraries, where, known, facts)
     with suppress(BrokenValueError):
-        yield from _left_out_problems(kernels, models(), span)
+        yield from _left_out_problems(kernels, models(), facts)
     with suppress(BrokenValueError):
         listed = kernels.libraries or _default_libraries(models())
         used = {*names.values(), *(name for _, name in sound(listed)), *_IMPLICIT}
-        yield from _unused_problems(kernels, span, known=known, used=used)
+        yield from _unused_problems(kernels, {*known} - used, facts)
 
 
 def _custom_names(custom: Iterable[CustomTable]) -> Mapping[int, str]:
@@ -320,70 +364,69 @@ def _custom_names(custom: Iterable[CustomTable]) -> Mapping[int, str]:
 
 
 def _custom_problems(
-    custom: Iterable[CustomTable],
-    names: Mapping[int, str],
-    span: FindSpan,
-    shipped: Collection[str],
-    is_file: Callable[[Path], bool],
+    custom: Iterable[CustomTable], names: Mapping[int, str], facts: Facts
 ) -> Iterator[Diagnostic]:
     """Files of custom libraries that are missing, and names that are not unique."""
     first: dict[str, int] = {}
     for index, table in sound(custom):
         where: KeyPath = ("kernels", "custom", index)
         with suppress(BrokenValueError):
-            yield from missing_file(
+            yield from facts.missing_file(
                 table.functions,
-                span(*where, "functions"),
-                is_file,
+                *where,
+                "functions",
                 what="list of kernels",
                 expected="a functions.yaml",
             )
         with suppress(BrokenValueError):
-            yield from missing_sources(
-                sound(table.sources), where, span, is_file, owner="the kernel library"
+            yield from facts.missing_files(
+                table.sources,
+                *where,
+                "sources",
+                what="source",
+                expected="a source of the kernel library",
             )
         name = names.get(index)
         if name is None:
             with suppress(BrokenValueError):
                 if not table.name:
-                    yield _nameless(table, where, span)
-        elif name in shipped or name in _RESERVED:
-            found = "Orchestrator has one itself"
-            yield _duplicate(table, name, where, span, found=found)
+                    yield _nameless(table, where, facts)
+        elif name in facts.libraries or name in _RESERVED:
+            yield _duplicate(table, where, name, "Orchestrator has one itself", facts)
         elif name in first:
             other = ("kernels", "custom", first[name])
-            found = f"{key_text(other)} is too, {span(*other, 'functions')}"
-            yield _duplicate(table, name, where, span, found=found)
+            found = f"{key_text(other)} is too, {facts.span(*other, 'functions')}"
+            yield _duplicate(table, where, name, found, facts)
         else:
             first[name] = index
 
 
-def _nameless(table: CustomTable, where: KeyPath, span: FindSpan) -> Diagnostic:
+def _nameless(table: CustomTable, where: KeyPath, facts: Facts) -> Diagnostic:
     folder = PurePosixPath(table.functions.written).parent.name
     return Diagnostic(
         code="missing-key",
         message=f"{key_text(where)} needs a name, its folder {shown(folder)} is none",
-        where=span(*where, "functions"),
+        where=facts.span(*where, "functions"),
         notes=(("expected", "a small letter, then small letters, digits or _"),),
         hint=f'add name = "{near_name(folder, "_") or "my_ops"}"',
     )
 
 
 def _duplicate(
-    table: CustomTable, name: str, where: KeyPath, span: FindSpan, *, found: str
+    table: CustomTable, where: KeyPath, name: str, found: str, facts: Facts
 ) -> Diagnostic:
     key = "name" if "name" in table.written_keys else "functions"
     return Diagnostic(
         code="duplicate-library",
         message=f"two kernel libraries are named {shown(name)}",
-        where=span(*where, key),
+        where=facts.span(*where, key),
         notes=(("found", found), ("expected", "a name of its own for each library")),
         hint=f'write name = "my_{name}", or whatever tells them apart',
     )
 
 
 def _name_problems(
-    libraries: Iterable[str], key_path: KeyPath, span: FindSpan, known: Collection[str]
+    libraries: Iterable[str], key_path: KeyPath, known: Collection[str], facts: Facts
 ) -> Iterator[Diagnostic]:
     """Libraries that a key lists: each once, and one that exists."""
     names = ", ".join(known)
@@ -393,7 +436,7 @@ def _name_problems(
             yield Diagnostic(
                 code="duplicate-library",
                 message=f"the kernel library {shown(library)} is named twice",
-                where=span(*key_path, index),
+                where=facts.span(*key_path, index),
                 notes=(
                     ("found", f"items {seen[library]} and {index}"),
                     ("expected", "each library once, in the order of preference"),
@@ -404,7 +447,7 @@ def _name_problems(
             yield Diagnostic(
                 code="unknown-library",
                 message=f"there is no kernel library {shown(library)}",
-                where=span(*key_path, index),
+                where=facts.span(*key_path, index),
                 notes=(("expected", names),),
                 hint=did_you_mean(library, known)
                 or f"choose {names.replace(', ', ' or ')}, or add it to"
@@ -414,7 +457,7 @@ def _name_problems(
 
 
 def _left_out_problems(
-    kernels: KernelsTable, models: Iterable[ModelTable], span: FindSpan
+    kernels: KernelsTable, models: Iterable[ModelTable], facts: Facts
 ) -> Iterator[Diagnostic]:
     """A model that is quantized for kernels of a library that is left out."""
     # Others may have kernels for the same operators.
@@ -434,29 +477,25 @@ def _left_out_problems(
             code="missing-library",
             message=f"a model quantized for {lowering} needs the kernel library"
             f" {shown(library)}",
-            where=span("kernels", "libraries"),
-            notes=(("asked by", str(span("models", index))),),
+            where=facts.span("kernels", "libraries"),
+            notes=(("asked by", str(facts.span("models", index))),),
             hint=f"write libraries = [{every}], or leave it out",
         )
         return
 
 
 def _unused_problems(
-    kernels: KernelsTable,
-    span: FindSpan,
-    *,
-    known: Collection[str],
-    used: Collection[str],
+    kernels: KernelsTable, unused: Collection[str], facts: Facts
 ) -> Iterator[Diagnostic]:
     """Libraries of single operators that the product does not use."""
     for operator, libraries in kernels.operators_.items():
         for index, name in sound(libraries):
-            if name in known and name not in used:
+            if name in unused:
                 yield Diagnostic(
                     code="unused-library",
                     message=f"the profile does not use the kernel library"
                     f" {shown(name)}",
-                    where=span("kernels", "operators", operator, index),
+                    where=facts.span("kernels", "operators", operator, index),
                     notes=(
                         ("expected", "a library of kernels.libraries or a custom one"),
                     ),

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
-from orchestrator.profile.fields import is_relative_path
+from orchestrator.profile.paths import is_relative_path
+from orchestrator.profile.rules import Facts
 from orchestrator.profile.table import salvage
 from orchestrator.profile.tables import (
     SCHEMA_VERSION,
@@ -59,13 +60,13 @@ def load_profile(
     except ValidationError as error:
         problems += explain(error.errors(include_url=False), document.span)
         table = salvage(ProfileTable, document.data)
-    problems += rule_problems(
-        table,
-        document.span,
+    facts = Facts(
+        span=document.span,
         keys=document.data.keys(),
-        shipped=known_libraries,
         is_file=is_file,
+        libraries=known_libraries,
     )
+    problems += rule_problems(table, facts)
     if lacks_base:  # what seems to be missing may be in the base
         problems = [p for p in problems if p.code not in _ABSENCES]
     if problems or lacks_base:

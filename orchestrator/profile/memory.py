@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from orchestrator.errors import SourceSpan
     from orchestrator.profile.models import ModelTable
-    from orchestrator.profile.source_map import FindSpan, KeyPath
+    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.source_map import KeyPath
     from orchestrator.profile.target import TargetTable
     from orchestrator.targets.boards import Region
 
@@ -122,7 +123,7 @@ def memory_problems(
     memory: MemoryTable,
     target: TargetTable,
     models: Callable[[], Iterable[ModelTable]],
-    span: FindSpan,
+    facts: Facts,
 ) -> Iterator[Diagnostic]:
     """Every problem of `[[memory.regions]]`, and of models that name a memory.
 
@@ -130,17 +131,17 @@ def memory_problems(
         memory: The table.
         target: What the profile is for; one with a wrong cpu or board has no memories.
         models: Gives the models of the profile, which may be broken.
-        span: Where a key path was written.
+        facts: What else there is to know.
     """
     cpu = CPUS[target.cpu]
     name = target.board or cpu.default_board
     if name is None:
-        yield from _no_board(memory, models, cpu.name, span)
+        yield from _no_board(memory, models, cpu.name, facts)
         return
     board = BOARDS[name]
     problems = [
-        *_duplicates(memory.regions_, span),
-        *_against_board(memory.regions_, board, span),
+        *_duplicates(memory.regions_, facts),
+        *_against_board(memory.regions_, board, facts),
     ]
     yield from problems
     regions = memory.regions
@@ -148,28 +149,28 @@ def memory_problems(
         return
     full = with_regions(board, regions)
     if regions and full.regions != board.regions:
-        yield from _whole_map(memory.regions_, full, span)
-    yield from _pins(models(), full, span)
+        yield from _whole_map(memory.regions_, full, facts)
+    yield from _pins(models(), full, facts)
 
 
 def _no_board(
     memory: MemoryTable,
     models: Callable[[], Iterable[ModelTable]],
     cpu: str,
-    span: FindSpan,
+    facts: Facts,
 ) -> Iterator[Diagnostic]:
     places = [_REGIONS] if memory.regions_ else [where for where, _ in _named(models())]
     for where in places[:1]:
         yield Diagnostic(
             code="bad-region",
             message=f"{cpu} has no memories to choose from",
-            where=span(*where),
+            where=facts.span(*where),
             notes=(("found", key_text(where)), ("expected", "a cpu that has a board")),
             hint="remove it, or build for a board",
         )
 
 
-def _duplicates(regions: Iterable[RegionTable], span: FindSpan) -> Iterator[Diagnostic]:
+def _duplicates(regions: Iterable[RegionTable], facts: Facts) -> Iterator[Diagnostic]:
     first: dict[str, int] = {}
     for index, region in sound(regions):
         with suppress(BrokenValueError):
@@ -177,15 +178,13 @@ def _duplicates(regions: Iterable[RegionTable], span: FindSpan) -> Iterator[Diag
             place = first.setdefault(name, index)
             if place != index:
                 other: KeyPath = (*_REGIONS, place)
-                found = (
-                    f"{key_text(other)} is {shown(name)} too, {span(*other, 'name')}"
-                )
+                span = facts.span(*other, "name")
                 yield Diagnostic(
                     code="duplicate-region",
                     message=f"two memories are named {shown(name)}",
-                    where=span(*_REGIONS, index, "name"),
+                    where=facts.span(*_REGIONS, index, "name"),
                     notes=(
-                        ("found", found),
+                        ("found", f"{key_text(other)} is {shown(name)} too, {span}"),
                         ("expected", "a name of its own for each memory"),
                     ),
                     hint="rename one of them",
@@ -193,15 +192,15 @@ def _duplicates(regions: Iterable[RegionTable], span: FindSpan) -> Iterator[Diag
 
 
 def _against_board(
-    regions: Iterable[RegionTable], board: Board, span: FindSpan
+    regions: Iterable[RegionTable], board: Board, facts: Facts
 ) -> Iterator[Diagnostic]:
     for index, region in sound(regions):
         with suppress(BrokenValueError):
-            yield from _region_problems(region, (*_REGIONS, index), board, span)
+            yield from _region_problems(region, (*_REGIONS, index), board, facts)
 
 
 def _region_problems(
-    choice: RegionTable, where: KeyPath, board: Board, span: FindSpan
+    choice: RegionTable, where: KeyPath, board: Board, facts: Facts
 ) -> Iterator[Diagnostic]:
     """A memory without an origin must be the board's, and no larger."""
     known = {r.name: r for r in board.regions}
@@ -209,7 +208,7 @@ def _region_problems(
     if choice.origin is not None:
         if choice.origin + choice.size_bytes > _ADDRESS_END:
             yield _problem(
-                span(*where, "size"),
+                facts.span(*where, "size"),
                 f"memory {shown(choice.name)} ends behind the last address",
                 found=f"{choice.size_bytes} bytes from {choice.origin:#x}",
                 expected=f"at most {_ADDRESS_END - choice.origin} bytes",
@@ -219,7 +218,7 @@ def _region_problems(
         yield Diagnostic(
             code="unknown-region",
             message=f"{board.name} has no memory {shown(choice.name)}",
-            where=span(*where, "name"),
+            where=facts.span(*where, "name"),
             notes=(
                 ("known", ", ".join(f"{r.name} ({r.kind})" for r in board.regions)),
             ),
@@ -228,7 +227,7 @@ def _region_problems(
         )
     elif choice.size_bytes > region.size_bytes:
         yield _problem(
-            span(*where, "size"),
+            facts.span(*where, "size"),
             f"{shown(choice.name)} of {board.name} is smaller",
             found=f"{choice.size_bytes} bytes",
             expected=f"at most {region.size_bytes} bytes",
@@ -236,7 +235,7 @@ def _region_problems(
         )
     elif choice.kind not in (None, region.kind):
         yield _problem(
-            span(*where, "kind"),
+            facts.span(*where, "kind"),
             f"{shown(choice.name)} of {board.name} is of another kind",
             found=str(choice.kind),
             expected=region.kind,
@@ -245,13 +244,13 @@ def _region_problems(
 
 
 def _whole_map(
-    regions: Iterable[RegionTable], board: Board, span: FindSpan
+    regions: Iterable[RegionTable], board: Board, facts: Facts
 ) -> Iterator[Diagnostic]:
     """Both kinds are there, and no memories overlap."""
     for kind in RegionKind:
         if not any(r.kind == kind for r in board.regions):
             yield _problem(
-                span(*_REGIONS),
+                facts.span(*_REGIONS),
                 f"no memory is of kind {kind}",
                 found=", ".join(f"{r.name} ({r.kind})" for r in board.regions),
                 expected="flash for code and constants, ram for everything else",
@@ -263,7 +262,7 @@ def _whole_map(
             yield Diagnostic(
                 code="overlapping-regions",
                 message=f"memories {shown(a.name)} and {shown(b.name)} overlap",
-                where=span(*_REGIONS, places[b.name]),
+                where=facts.span(*_REGIONS, places[b.name]),
                 notes=(
                     ("found", f"{_range(a)} and {_range(b)}"),
                     ("expected", "memories that have no address in common"),
@@ -289,7 +288,7 @@ def _named(models: Iterable[ModelTable]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _pins(
-    models: Iterable[ModelTable], board: Board, span: FindSpan
+    models: Iterable[ModelTable], board: Board, facts: Facts
 ) -> Iterator[Diagnostic]:
     """Memories that models name, and that arenas cannot lie in."""
     ram = [r.name for r in board.regions if r.kind == RegionKind.RAM]
@@ -302,7 +301,7 @@ def _pins(
             message=f"arenas cannot lie in {shown(name)}, which is flash"
             if is_flash
             else f"there is no memory {shown(name)}",
-            where=span(*where),
+            where=facts.span(*where),
             notes=(("known", ", ".join(ram)),),
             hint=did_you_mean(name, ram) or "name one of these",
         )

@@ -7,28 +7,29 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
-    InstructionCount,
-    ModelCode,
     ModelName,
-    ModelPath,
-    RelativePath,
-    RelativePattern,
-    Section,
-    VelaOption,
+    bad_value,
     choice,
     is_model_name,
-    is_pattern,
     key_text,
-    missing_file,
+    matching,
     near_name,
     not_empty,
     problem,
     shown,
+    whole_number,
 )
 from orchestrator.profile.lowering import (
     ETHOS_U,
@@ -36,6 +37,7 @@ from orchestrator.profile.lowering import (
     NO_VELA,
     PORTABLE,
     VELA_MEMORY_MODES,
+    VELA_SET,
     Activations,
     Quantize,
     Vela,
@@ -43,15 +45,22 @@ from orchestrator.profile.lowering import (
     refusal,
     system_configs_of,
 )
+from orchestrator.profile.paths import (
+    ModelCode,
+    ModelPath,
+    RelativePath,
+    RelativePattern,
+)
 from orchestrator.profile.table import BrokenValueError, Table, sound
 from orchestrator.targets.regions import Pins, TensorKind, TensorPin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from orchestrator.profile.fields import NamedFile
-    from orchestrator.profile.source_map import FindSpan, KeyPath
+    from orchestrator.profile.paths import NamedFile
+    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.source_map import KeyPath
 
 DEFAULT_MAX_INSTRUCTIONS: Final = 1_000_000
 """Of a run of a program that the device loads, where the profile says nothing.
@@ -77,12 +86,44 @@ def _check_ids(value: dict[str, str]) -> dict[str, str]:
 def _check_tensor(value: str) -> str:
     if re.fullmatch(_TENSOR, value):
         return value
-    raise problem(
-        "bad-value",
-        f"{{key}} cannot be {shown(value)}",
+    raise bad_value(
+        value,
         expected="input, output or value, and a number",
         hint='write tensor = "input 0"; `orchestrator inspect --json` lists them',
     )
+
+
+def _check_option(value: str) -> str:
+    name = value.partition("=")[0]
+    if name not in VELA_SET:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot have {name}",
+        expected="options that no key of the profile decides",
+        hint="leave it out: lowering, system_config, memory_mode and config say it",
+    )
+
+
+_Section = Annotated[
+    StrictStr,
+    *matching(
+        "section",
+        r"[A-Za-z0-9_.-]+",
+        expected="letters, digits, _, - and .",
+        hint="write it as Vela's file has it",
+    ),
+]
+_VelaOption = Annotated[
+    StrictStr,
+    *matching(
+        "option",
+        r"--[a-z][a-z0-9-]*(=[^\s=]+)?",
+        expected="a long option of Vela, with = before its value",
+        hint='write it as "--optimise=Size"',
+    ),
+    AfterValidator(_check_option),
+]
 
 
 class QuantizeTable(Table):
@@ -110,14 +151,14 @@ class QuantizeTable(Table):
 class VelaTable(Table):
     """How Vela compiles a model given as Python for Ethos-U."""
 
-    system_config: Section | None = Field(
+    system_config: _Section | None = Field(
         default=None,
         description="Clocks and memories of the system. Default: for U55 "
         "`Ethos_U55_High_End_Embedded`, U65 `Ethos_U65_High_End`, U85 "
         "`Ethos_U85_SYS_DRAM_Mid`.",
         examples=["Ethos_U55_Deep_Embedded"],
     )
-    memory_mode: Section | None = Field(
+    memory_mode: _Section | None = Field(
         default=None,
         description="Which memory is for what. Default: for U55 `Shared_Sram`, U65 "
         "`Dedicated_Sram_384KB`, U85 `Sram_Only`.",
@@ -128,7 +169,7 @@ class VelaTable(Table):
         description="The file with both, `.ini`. Default: Vela's own, `Arm/vela.ini`.",
         examples=["../boards/vela.ini"],
     )
-    flags: tuple[VelaOption, ...] = Field(
+    flags: tuple[_VelaOption, ...] = Field(
         default=(),
         description="More options of Vela.",
         examples=[["--optimise=Size"]],
@@ -260,7 +301,17 @@ class ModelTable(Table):
         "`prelinked`: the build has done that, the device starts with constant tables.",
         examples=["pte"],
     )
-    max_instructions: InstructionCount | None = Field(
+    max_instructions: (
+        Annotated[
+            StrictInt,
+            *whole_number(
+                0,
+                2**32 - 1,  # the runtime counts them in 32 bits
+                hint="write how many instructions a run may take; 0 is no limit",
+            ),
+        ]
+        | None
+    ) = Field(
         default=None,
         description='With `load = "pte"`: how many instructions of the program a run'
         " executes before it ends with `InstructionLimit`, so that no program loops for"
@@ -339,33 +390,25 @@ class ModelTable(Table):
         return self.model_copy(update=update)
 
 
-def model_problems(
-    models: Iterable[ModelTable], span: FindSpan, is_file: Callable[[Path], bool]
-) -> Iterator[Diagnostic]:
-    """Every problem of `[[models]]` that single values do not show.
-
-    Args:
-        models: Of the profile.
-        span: Where a key path was written.
-        is_file: Whether a path is a file; may raise `OSError`.
-    """
+def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagnostic]:
+    """Every problem of `[[models]]` that single values do not show."""
     first_with: dict[str, KeyPath] = {}
     for index, model in sound(models):
         where: KeyPath = ("models", index)
         for problems in (
-            _origin_problems(model, where, span),
-            _limit_problems(model, where, span),
-            _file_problems(model, where, span, is_file),
-            _quantize_problems(model, where, span),
-            _vela_problems(model, where, span),
-            _name_problems(model, where, span, first_with),
+            _origin_problems(model, where, facts),
+            _limit_problems(model, where, facts),
+            _file_problems(model, where, facts),
+            _quantize_problems(model, where, facts),
+            _vela_problems(model, where, facts),
+            _name_problems(model, where, facts, first_with),
         ):
             with suppress(BrokenValueError):
                 yield from problems
 
 
 def _origin_problems(
-    model: ModelTable, where: KeyPath, span: FindSpan
+    model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
     """A program or code, with the keys that belong to it."""
     keys = model.written_keys
@@ -373,7 +416,7 @@ def _origin_problems(
         yield Diagnostic(
             code="missing-key",
             message='the key "path" is missing in [[models]]',
-            where=span(*where),
+            where=facts.span(*where),
             notes=(("expected", "an exported program, or `source`, the code of one"),),
             hint='add path = "../models/vww_int8.pte"',
         )
@@ -381,7 +424,7 @@ def _origin_problems(
         yield Diagnostic(
             code="bad-choice",
             message=f"{key_text(where)} has both path and source",
-            where=span(*where, "source"),
+            where=facts.span(*where, "source"),
             notes=(("expected", "a program, or the code that it is made of"),),
             hint="leave one of them out",
         )
@@ -391,20 +434,20 @@ def _origin_problems(
                 yield Diagnostic(
                     code="bad-choice",
                     message=f"{key_text((*where, key))} is for models with `source`",
-                    where=span(*where, key),
+                    where=facts.span(*where, key),
                     notes=(("found", "a program, which is lowered already"),),
                     hint=f"leave {key} out, or name the code of the model",
                 )
 
 
 def _limit_problems(
-    model: ModelTable, where: KeyPath, span: FindSpan
+    model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
     if "max_instructions" in model.written_keys and model.load is Load.PRELINKED:
         yield Diagnostic(
             code="bad-choice",
             message=f'{key_text((*where, "max_instructions"))} requires load = "pte"',
-            where=span(*where, "max_instructions"),
+            where=facts.span(*where, "max_instructions"),
             notes=(("found", "a prelinked model, which no other program replaces"),),
             hint="leave max_instructions out",
         )
@@ -437,30 +480,30 @@ def _files(
                 yield (*where, at), file
         case "reads":
             for at, file in sound(model.reads):
-                if not is_pattern(file.written):
+                if not file.is_pattern:
                     yield (*where, at), file
 
 
 def _file_problems(
-    model: ModelTable, where: KeyPath, span: FindSpan, is_file: Callable[[Path], bool]
+    model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
     for key, (what, expected) in _FILES.items():
         with suppress(BrokenValueError):
             for place, file in _files(model, where, key):
-                yield from missing_file(
-                    file, span(*place), is_file, what=what, expected=expected
+                yield from facts.missing_file(
+                    file, *place, what=what, expected=expected
                 )
 
 
 def _name_problems(
-    model: ModelTable, where: KeyPath, span: FindSpan, first_with: dict[str, KeyPath]
+    model: ModelTable, where: KeyPath, facts: Facts, first_with: dict[str, KeyPath]
 ) -> Iterator[Diagnostic]:
     """Names that are missing or are those of models before it.
 
     Args:
         model: To look at.
         where: Its key path.
-        span: Where a key path was written.
+        facts: What else there is to know.
         first_with: What each name so far comes from; the model's is added.
     """
     name: str = model.name
@@ -475,7 +518,7 @@ def _name_problems(
                 code="missing-key",
                 message=f"{key_text(where)} needs a name, its file name"
                 f' "{name}" is none',
-                where=span(*key),
+                where=facts.span(*key),
                 notes=(
                     ("expected", "a small letter, then small letters, digits or _"),
                 ),
@@ -487,9 +530,12 @@ def _name_problems(
         yield Diagnostic(
             code="duplicate-model",
             message=f'two models are named "{name}"',
-            where=span(*key),
+            where=facts.span(*key),
             notes=(
-                ("found", f'{key_text(first[:2])} is "{name}" too, {span(*first)}'),
+                (
+                    "found",
+                    f'{key_text(first[:2])} is "{name}" too, {facts.span(*first)}',
+                ),
                 ("expected", "a name of its own for each model"),
             ),
             hint=f'{verb} name = "{name}_2", or whatever tells them apart',
@@ -497,7 +543,7 @@ def _name_problems(
 
 
 def _quantize_problems(
-    model: ModelTable, where: KeyPath, span: FindSpan
+    model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
     """What the lowering cannot quantize so."""
     if "source" not in model.written_keys or model.quantize is None:
@@ -509,14 +555,14 @@ def _quantize_problems(
         yield Diagnostic(
             code="bad-choice",
             message=f"{key_text(path)} cannot be {value} with {model.lowering}",
-            where=span(*path),
+            where=facts.span(*path),
             notes=(("expected", expected),),
             hint="leave it out, or choose another lowering",
         )
 
 
 def _vela_problems(
-    model: ModelTable, where: KeyPath, span: FindSpan
+    model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
     """Whether Vela runs at all, and has the sections that are named."""
     where = (*where, "vela")
@@ -526,7 +572,7 @@ def _vela_problems(
         yield Diagnostic(
             code="bad-choice",
             message=f"{key_text(where)} is for Ethos-U",
-            where=span(*where),
+            where=facts.span(*where),
             notes=(("found", f'lowering = "{model.lowering}"'),),
             hint="leave it out, or choose a lowering for Ethos-U",
         )
@@ -537,7 +583,7 @@ def _vela_problems(
             yield Diagnostic(
                 code="bad-value",
                 message=f"{key_text((*where, 'config'))} cannot be {shown(path)}",
-                where=span(*where, "config"),
+                where=facts.span(*where, "config"),
                 notes=(("expected", "a path without spaces that ends in .ini"),),
                 hint="Vela takes no other; rename the file",
             )
@@ -553,7 +599,7 @@ def _vela_problems(
                     code="bad-choice",
                     message=f"{key_text((*where, key))} cannot be {shown(name)} with"
                     f" {model.lowering}",
-                    where=span(*where, key),
+                    where=facts.span(*where, key),
                     notes=(("expected", ", ".join(known)),),
                     hint=did_you_mean(name, known)
                     or "name one of them, or a file of your own with `config`",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from functools import cache
-from pathlib import Path  # noqa: TC003  # pydantic reads it
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Final, Self, get_args, get_origin
 
@@ -22,14 +23,15 @@ from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
 from orchestrator.profile.choices import PASSES, CheckImage
 from orchestrator.profile.delegates import DelegateTable, delegate_problems
 from orchestrator.profile.fields import (
-    KernelCount,
-    ProductName,
-    RelativePath,
+    MAX_NAME_LENGTH,
     Size,
     choice,
+    name_like,
     problem,
     shown,
     sorted_set,
+    text_schema,
+    whole_number,
 )
 from orchestrator.profile.kernels import (
     DtypesTable,
@@ -40,6 +42,7 @@ from orchestrator.profile.kernels import (
 )
 from orchestrator.profile.memory import MemoryTable, memory_problems
 from orchestrator.profile.models import ModelTable, model_problems
+from orchestrator.profile.paths import RelativePath
 from orchestrator.profile.source_map import KeyPath, find_span
 from orchestrator.profile.table import BrokenValueError, Table, keys_of
 from orchestrator.profile.target import (
@@ -49,15 +52,18 @@ from orchestrator.profile.target import (
     toolchain_problems,
     unaligned_problems,
 )
+from orchestrator.targets.c_names import HEADERS, LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pydantic.fields import FieldInfo
 
-    from orchestrator.profile.source_map import FindSpan
+    from orchestrator.profile.rules import Facts
 
 SCHEMA_VERSION: Final = 1
+_PRODUCT_NAME: Final = "[a-z][a-z0-9-]*"
+_OF_THE_RUNTIME: Final = "orch(-.*)?"
 
 
 def _check_schema(value: int) -> int:
@@ -71,6 +77,29 @@ def _check_schema(value: int) -> int:
             else "install the version of orchestrator the profile was written for",
         )
     return value
+
+
+def _check_name(value: str) -> str:
+    """Its header, its library and its functions have the name, too."""
+    if re.fullmatch(_OF_THE_RUNTIME, value):
+        taken = "functions and headers of the runtime begin with orch"
+    elif value in HEADERS:
+        taken = f"C libraries and compilers have a header {value}.h"
+    elif value in LIBRARIES:
+        taken = f"toolchains have a library lib{value}.a"
+    else:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}: {taken}",
+        hint=f'choose another name, such as "my-{value}"',
+    )
+
+
+_TAKEN: Final = [
+    {"pattern": f"^{_OF_THE_RUNTIME}$"},
+    {"enum": sorted(HEADERS | LIBRARIES)},
+]
 
 
 class PrelinkTable(Table):
@@ -115,7 +144,18 @@ class RegistryTable(Table):
     and takes no kernels at run time: nothing here changes it.
     """
 
-    max_kernels: KernelCount | None = Field(
+    max_kernels: (
+        Annotated[
+            StrictInt,
+            *whole_number(
+                1,
+                65535,
+                hint="write how many kernels fit, or leave it out for as many as there"
+                " are",
+            ),
+        ]
+        | None
+    ) = Field(
         default=None,
         description="Slots of ExecuTorch's kernel registry, written into "
         "`selected_max_kernel_num.h` as it is, with `operators.all` too: room for "
@@ -178,7 +218,17 @@ class ProfileTable(Table):
         description="Version of the profile's form.",
         examples=[SCHEMA_VERSION],
     )
-    name: ProductName = Field(
+    name: Annotated[
+        StrictStr,
+        AfterValidator(name_like(_PRODUCT_NAME, "-")),
+        AfterValidator(_check_name),
+        text_schema(
+            "name",
+            _PRODUCT_NAME,
+            maxLength=MAX_NAME_LENGTH,
+            **{"not": {"anyOf": _TAKEN}},
+        ),
+    ] = Field(
         description="Name of the product, and of its outputs; never inherited.",
         examples=["doorbell"],
     )
@@ -275,58 +325,42 @@ class Profile(ProfileTable):
         return find_span(dict(self.spans), key_path) or SourceSpan(file=str(self.file))
 
 
-def rule_problems(
-    profile: ProfileTable,
-    span: FindSpan,
-    *,
-    keys: Collection[str],
-    shipped: Collection[str],
-    is_file: Callable[[Path], bool],
-) -> Iterator[Diagnostic]:
+def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
     """Every problem that single values do not show.
 
     Args:
         profile: With what is right of each table.
-        span: Where a key path was written.
-        keys: Of the top of the file, right or wrong.
-        shipped: Names of the kernel libraries that exist without the profile.
-        is_file: Whether a path is a file; may raise `OSError`.
+        facts: What rules know besides.
     """
     rules: tuple[Callable[[], Iterable[Diagnostic]], ...] = (
-        lambda: isa_problems(profile.target, span),
-        lambda: board_problems(profile.target, span),
-        lambda: toolchain_problems(profile.target, span),
-        lambda: unaligned_problems(profile.target, span),
-        lambda: model_problems(profile.models, span, is_file),
-        lambda: operator_list_problems(profile.operators, span, is_file),
-        lambda: kernel_problems(
-            profile.kernels,
-            lambda: profile.models,
-            span,
-            shipped=shipped,
-            is_file=is_file,
-        ),
-        lambda: delegate_problems(profile.delegates, span, is_file),
+        lambda: isa_problems(profile.target, facts),
+        lambda: board_problems(profile.target, facts),
+        lambda: toolchain_problems(profile.target, facts),
+        lambda: unaligned_problems(profile.target, facts),
+        lambda: model_problems(profile.models, facts),
+        lambda: operator_list_problems(profile.operators, facts),
+        lambda: kernel_problems(profile.kernels, lambda: profile.models, facts),
+        lambda: delegate_problems(profile.delegates, facts),
         lambda: memory_problems(
-            profile.memory, profile.target, lambda: profile.models, span
+            profile.memory, profile.target, lambda: profile.models, facts
         ),
-        lambda: _selection_problems(keys, span),
+        lambda: _selection_problems(facts),
     )
     for rule in rules:
         with suppress(BrokenValueError):
             yield from rule()
 
 
-def _selection_problems(keys: Collection[str], span: FindSpan) -> Iterator[Diagnostic]:
+def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
     """A product without kernels is legal, but only one that says so."""
     selecting = ("models", "operators")
-    unknown = set(keys) - set(keys_of(ProfileTable).values())
+    unknown = set(facts.keys) - set(keys_of(ProfileTable).values())
     misspelt = any(did_you_mean(key, selecting) for key in unknown)
-    if not misspelt and not set(selecting) & set(keys):
+    if not misspelt and not set(selecting) & set(facts.keys):
         yield Diagnostic(
             code="nothing-selected",
             message="the profile says nothing about models or operators",
-            where=span("models"),
+            where=facts.span("models"),
             notes=(("expected", "[[models]] or [operators]"),),
             hint='add [[models]] and below it path = "model.pte", or [operators] and'
             " below it include = [] for a runtime without kernels",

@@ -16,7 +16,7 @@ from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.profile.source_map import FindSpan
+    from orchestrator.profile.rules import Facts
 
 _ISAS: Final = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.isas))
 
@@ -97,7 +97,7 @@ class TargetTable(Table):
         )
 
 
-def isa_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnostic]:
+def isa_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
     """An ISA that the cpu does not have."""
     try:
         cpu = CPUS[target.cpu]
@@ -110,14 +110,14 @@ def isa_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnostic]:
             message=f"{cpu.name} has no isa {shown(target.isa)}"
             if cpu
             else f"target.isa cannot be {shown(target.isa)}",
-            where=span("target", "isa"),
+            where=facts.span("target", "isa"),
             notes=(("expected", ", ".join(isas)),),
             hint=did_you_mean(target.isa, isas)
             or "leave it out for the default of the cpu",
         )
 
 
-def board_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnostic]:
+def board_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
     """A board that does not have the cpu."""
     if target.board is None or target.cpu in BOARDS[target.board].cpus:
         return
@@ -125,7 +125,7 @@ def board_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnostic]:
     yield Diagnostic(
         code="board-mismatch",
         message=f"target.board cannot be {shown(target.board)} with {target.cpu}",
-        where=span("target", "board"),
+        where=facts.span("target", "board"),
         notes=(
             ("found", f"{target.board} has a {BOARDS[target.board].cpu}"),
             ("expected", ", ".join(boards) or f"no board for {target.cpu}"),
@@ -136,7 +136,7 @@ def board_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnostic]:
     )
 
 
-def toolchain_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnostic]:
+def toolchain_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
     """A toolchain that cannot build for the cpu."""
     cpu = CPUS[target.cpu]
     if target.toolchain is not None and target.toolchain not in cpu.toolchains:
@@ -144,13 +144,13 @@ def toolchain_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnost
             code="toolchain-mismatch",
             message=f"the toolchain {shown(target.toolchain)} cannot build for"
             f" {cpu.name}",
-            where=span("target", "toolchain"),
+            where=facts.span("target", "toolchain"),
             notes=(("expected", ", ".join(cpu.toolchains)),),
             hint=f'write toolchain = "{cpu.toolchains[0]}"',
         )
 
 
-def unaligned_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnostic]:
+def unaligned_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
     """A choice where the cpu has none."""
     cpu = CPUS[target.cpu]
     if cpu.has_unaligned or "unaligned" not in target.written_keys:
@@ -160,7 +160,7 @@ def unaligned_problems(target: TargetTable, span: FindSpan) -> Iterator[Diagnost
     yield Diagnostic(
         code="unaligned-mismatch",
         message=f"target.unaligned cannot be chosen with {cpu.name}",
-        where=span("target", "unaligned"),
+        where=facts.span("target", "unaligned"),
         notes=(
             (
                 "found",
