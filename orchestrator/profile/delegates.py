@@ -55,7 +55,7 @@ def _check_namespace(value: str) -> str:
 class DelegateTable(Table):
     """A delegate of your own; any number of them.
 
-    docs/delegates.md tells how to write one.
+    docs/delegates.md shows how to write one.
     """
 
     backend: Annotated[

@@ -99,7 +99,7 @@ def _is_inherited(table: object, base_path: KeyPath) -> bool:
 
 
 MOST_VALUES = 10_000
-"""Keys and items of a profile: each is checked, and may be a problem to explain."""
+"""Most keys and items of a profile: each is checked and may need a message."""
 
 
 def read_document(
@@ -195,9 +195,9 @@ def _read_text(
             message=f'there is no profile "{file}"',
             where=named_by or SourceSpan(file=file),
             notes=(("expected", "a TOML file"),),
-            hint="check the path; a base is sought from the folder of its profile"
+            hint="check the path: it is relative to the profile"
             if named_by
-            else "check the path; it is sought from the current folder",
+            else "check the path: it is relative to the current folder",
         )
         raise ProfileError(problem) from error
     except UnicodeDecodeError as error:
@@ -219,7 +219,7 @@ def _read_text(
             file,
             where=named_by,
             found=error.strerror or "",
-            hint="name a file that you may read",
+            hint="check the permissions of the file",
         ) from error
     except OSError as error:
         raise _no_file(

@@ -29,7 +29,7 @@ _EXPECTED = {
 
 
 def explain(errors: Sequence[ErrorDetails], span: FindSpan) -> Iterator[Diagnostic]:
-    """One diagnostic per error; keys missing because they are misspelt have none."""
+    """One diagnostic per error; a misspelt key is not also reported as missing."""
     unknown = [_key_path(e) for e in errors if e["type"] == "extra_forbidden"]
     for error in errors:
         path = _key_path(error)
@@ -83,7 +83,7 @@ def _missing_key(path: KeyPath, span: FindSpan) -> Diagnostic:
     what, hint = f'the key "{key}"', f"add {_example(path)}"
     if (*table, key) in tables():
         what = header_of((key,))
-        hint = f"add {what} and below it {_example((key, 'cpu'))}"
+        hint = f"add {_beginning((*table, key))}"
     description = field_of(path)[1].description or ""
     return Diagnostic(
         code="missing-key",
@@ -98,6 +98,19 @@ def _example(path: KeyPath) -> str:
     """An assignment that shows what the key takes, `cpu = "cortex-m55"`, or ""."""
     key, field = field_of(path)
     return f"{key} = {shown(field.examples[0])}" if field.examples else ""
+
+
+def _beginning(table: tuple[str, ...]) -> str:
+    """How a profile begins a table: its header and its first required key."""
+    model = tables()[table]
+    required = (
+        key
+        for name, key in keys_of(model).items()
+        if model.model_fields[name].is_required()
+    )
+    # Of a model, a rule requires path or source.
+    first = _example((*table, next(required, "path")))
+    return f"{header_of(table)} and below it {first}"
 
 
 def _wrong_type(
@@ -132,9 +145,7 @@ def _type_hint(path: KeyPath, expected: str, value: object) -> str:
         case "a table", list() if is_table:
             hint = f"write {header_of(table)}, with one bracket"
         case "a table", _ if table in tables() and is_array(table):
-            fields = tables()[table].model_fields.items()
-            first = next((k for k, f in fields if f.is_required()), "path")
-            hint = f"write {header_of(table)} and below it {_example((*table, first))}"
+            hint = f"write {_beginning(table)}"
     return hint
 
 

@@ -102,7 +102,7 @@ _Dtype = Annotated[
 
 
 def _close_operators(schema: dict[str, Any]) -> None:
-    """Refuse what is no operator name, and empty arrays, as the validators do."""
+    """Refuse invalid names of operators and empty arrays, as the validators do."""
     schema["additionalProperties"] = False
     for items in schema["patternProperties"].values():
         items["minItems"] = 1
@@ -179,7 +179,7 @@ class DtypesTable(Table):
     )
     compare: StrictBool = Field(
         default=False,
-        description="Build with every dtype, too, and tell which operators the "
+        description="Build with every dtype, too, and report which operators the "
         "selection makes larger.",
         examples=[True],
     )
@@ -203,7 +203,7 @@ class DtypesTable(Table):
 class CustomTable(Table):
     """A kernel library of your own; any number of them.
 
-    docs/kernels.md tells how to write one.
+    docs/kernels.md shows how to write one.
     """
 
     name: ModelName = Field(
@@ -405,7 +405,8 @@ def _nameless(table: CustomTable, where: KeyPath, facts: Facts) -> Diagnostic:
     folder = PurePosixPath(table.functions.written).parent.name
     return Diagnostic(
         code="missing-key",
-        message=f"{key_text(where)} needs a name, its folder {shown(folder)} is none",
+        message=f"{key_text(where)} needs a name: its folder {shown(folder)} cannot be"
+        " one",
         where=facts.span(*where, "functions"),
         notes=(("expected", "a small letter, then small letters, digits or _"),),
         hint=f'add name = "{near_name(folder, "_") or "my_ops"}"',
@@ -420,8 +421,8 @@ def _duplicate(
         code="duplicate-library",
         message=f"two kernel libraries are named {shown(name)}",
         where=facts.span(*where, key),
-        notes=(("found", found), ("expected", "a name of its own for each library")),
-        hint=f'write name = "my_{name}", or whatever tells them apart',
+        notes=(("found", found), ("expected", "a unique name for each library")),
+        hint=f'write name = "my_{name}", or another name',
     )
 
 
@@ -478,7 +479,7 @@ def _left_out_problems(
             message=f"a model quantized for {lowering} needs the kernel library"
             f" {shown(library)}",
             where=facts.span("kernels", "libraries"),
-            notes=(("asked by", str(facts.span("models", index))),),
+            notes=(("required by", str(facts.span("models", index))),),
             hint=f"write libraries = [{every}], or leave it out",
         )
         return

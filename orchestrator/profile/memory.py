@@ -185,7 +185,7 @@ def _duplicates(regions: Iterable[RegionTable], facts: Facts) -> Iterator[Diagno
                     where=facts.span(*_REGIONS, index, "name"),
                     notes=(
                         ("found", f"{key_text(other)} is {shown(name)} too, {span}"),
-                        ("expected", "a name of its own for each memory"),
+                        ("expected", "a unique name for each memory"),
                     ),
                     hint="rename one of them",
                 )
@@ -209,7 +209,7 @@ def _region_problems(
         if choice.origin + choice.size_bytes > _ADDRESS_END:
             yield _problem(
                 facts.span(*where, "size"),
-                f"memory {shown(choice.name)} ends behind the last address",
+                f"memory {shown(choice.name)} ends after the last address",
                 found=f"{choice.size_bytes} bytes from {choice.origin:#x}",
                 expected=f"at most {_ADDRESS_END - choice.origin} bytes",
                 hint="correct origin or size",
@@ -223,7 +223,7 @@ def _region_problems(
                 ("known", ", ".join(f"{r.name} ({r.kind})" for r in board.regions)),
             ),
             hint=did_you_mean(choice.name, known)
-            or "add its origin, if the board is one of your own",
+            or "add its origin, if the board is your own",
         )
     elif choice.size_bytes > region.size_bytes:
         yield _problem(
@@ -236,7 +236,7 @@ def _region_problems(
     elif choice.kind not in (None, region.kind):
         yield _problem(
             facts.span(*where, "kind"),
-            f"{shown(choice.name)} of {board.name} is of another kind",
+            f"{shown(choice.name)} of {board.name} has another kind",
             found=str(choice.kind),
             expected=region.kind,
             hint="leave it out",

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.source_map import KeyPath
 
 DEFAULT_MAX_INSTRUCTIONS: Final = 1_000_000
-"""Of a run of a program that the device loads, where the profile says nothing.
+"""Of a run of a program that the device loads, where the profile sets no limit.
 
 Programs without loops have some hundred; loops run theirs some thousand times.
 """
@@ -101,7 +101,7 @@ def _check_option(value: str) -> str:
         "bad-value",
         f"{{key}} cannot have {name}",
         expected="options that no key of the profile decides",
-        hint="leave it out: lowering, system_config, memory_mode and config say it",
+        hint="leave it out: lowering, system_config, memory_mode and config set it",
     )
 
 
@@ -137,7 +137,7 @@ class QuantizeTable(Table):
     weights: Annotated[Weights, *choice(Weights)] = Field(
         default=Weights.PER_CHANNEL,
         description="Scales of int8 weights: one for each output channel, or one for "
-        "all of a layer. Cortex-M has `per-channel` for convolutions alone.",
+        "all of a layer. Cortex-M has `per-channel` only for convolutions.",
         examples=["per-channel"],
     )
     dynamic: StrictBool = Field(
@@ -255,12 +255,12 @@ class ModelTable(Table):
     vela_: VelaTable | None = Field(
         default=None,
         alias="vela",
-        description="With `source` and a lowering for Ethos-U: what Vela is told.",
+        description="With `source` and a lowering for Ethos-U: options of Vela.",
     )
     reads: tuple[RelativePattern, ...] = Field(
         default=(),
         description="With `source`: files, or patterns of files, that its code reads "
-        "other than with Python's own `open` and `import`, which are noticed.",
+        "other than with Python's own `open` and `import`, which are tracked.",
         examples=[["../models/vww.onnx"]],
     )
     region: ModelName | None = Field(
@@ -346,7 +346,7 @@ class ModelTable(Table):
     def instruction_limit(self) -> int:
         """How many instructions a run executes; 0: any number.
 
-        Nothing replaces a prelinked program, which ends.
+        A prelinked program needs no limit: no other program takes its place.
         """
         if self.max_instructions is not None:
             return self.max_instructions
@@ -516,8 +516,8 @@ def _name_problems(
         if not is_model_name(name):
             yield Diagnostic(
                 code="missing-key",
-                message=f"{key_text(where)} needs a name, its file name"
-                f' "{name}" is none',
+                message=f"{key_text(where)} needs a name: its file name"
+                f' "{name}" cannot be one',
                 where=facts.span(*key),
                 notes=(
                     ("expected", "a small letter, then small letters, digits or _"),
@@ -536,9 +536,9 @@ def _name_problems(
                     "found",
                     f'{key_text(first[:2])} is "{name}" too, {facts.span(*first)}',
                 ),
-                ("expected", "a name of its own for each model"),
+                ("expected", "a unique name for each model"),
             ),
-            hint=f'{verb} name = "{name}_2", or whatever tells them apart',
+            hint=f'{verb} name = "{name}_2", or another name',
         )
 
 
@@ -585,7 +585,7 @@ def _vela_problems(
                 message=f"{key_text((*where, 'config'))} cannot be {shown(path)}",
                 where=facts.span(*where, "config"),
                 notes=(("expected", "a path without spaces that ends in .ini"),),
-                hint="Vela takes no other; rename the file",
+                hint="rename the file: Vela accepts no other name",
             )
         return
     for key, known in (

@@ -59,8 +59,7 @@ class Facts:
                 ("found", f"nothing to read at {file.path}"),
                 ("expected", expected),
             ),
-            hint="check the path; it is sought from the folder of the profile that has"
-            " it",
+            hint="check the path: it is relative to the file that names it",
         )
 
     def missing_files(
@@ -70,7 +69,7 @@ class Facts:
         what: str,
         expected: str,
     ) -> Iterator[Diagnostic]:
-        """The same of an array; whether anything matches a pattern, the build sees."""
+        """The same of an array; the build reports patterns without a match."""
         for at, file in sound(files):
             if not file.is_pattern:
                 yield from self.missing_file(

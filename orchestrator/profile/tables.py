@@ -70,7 +70,7 @@ def _check_schema(value: int) -> int:
     if value != SCHEMA_VERSION:
         raise problem(
             "unknown-schema",
-            f"{{key}} {shown(value)} is not known to this version",
+            f"{{key}} {shown(value)} is not supported by this version",
             expected=str(SCHEMA_VERSION),
             hint=f"write schema = {SCHEMA_VERSION}"
             if value < SCHEMA_VERSION
@@ -103,7 +103,7 @@ _TAKEN: Final = [
 
 
 class PrelinkTable(Table):
-    """Passes over models, prelinked and loaded; nothing of it changes outputs."""
+    """Passes over models, prelinked and loaded; none changes outputs."""
 
     skip: Annotated[
         tuple[Annotated[StrictStr, *choice(PASSES, "unknown-pass")], ...],
@@ -112,9 +112,9 @@ class PrelinkTable(Table):
         default=(),
         description="Passes to leave out. `fold_permutes`, `fold_constants`, "
         "`evaluate_constants`: compute constants at build time. `alias_copies`: no "
-        "needless copies. `drop_unused_calls`: no calls that nobody reads. `in_place`: "
-        "outputs over inputs that are not needed any more. `drop_values`, "
-        "`share_values`: no slot unused, and none twice.",
+        "needless copies. `drop_unused_calls`: no calls whose outputs are unused. "
+        "`in_place`: outputs over inputs that are not needed any more. `drop_values`, "
+        "`share_values`: no slot unused or duplicated.",
         examples=[["fold_permutes"]],
     )
 
@@ -138,7 +138,7 @@ class ScratchTable(Table):
 
 
 class RegistryTable(Table):
-    """For those who build ExecuTorch with the headers of this product.
+    """For builds of ExecuTorch with the headers of this product.
 
     The kernel table of this runtime is constant, exactly as long as what is linked,
     and takes no kernels at run time: nothing here changes it.
@@ -359,7 +359,7 @@ def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
     if not misspelt and not set(selecting) & set(facts.keys):
         yield Diagnostic(
             code="nothing-selected",
-            message="the profile says nothing about models or operators",
+            message="the profile selects neither models nor operators",
             where=facts.span("models"),
             notes=(("expected", "[[models]] or [operators]"),),
             hint='add [[models]] and below it path = "model.pte", or [operators] and'

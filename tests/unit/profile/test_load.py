@@ -424,7 +424,7 @@ def test_a_library_that_a_lowering_needs_is_left_out(
     (problem,) = problems_of(text)
     assert problem.code == "missing-library"
     assert str(problem.where) == "profiles/doorbell.toml:10"
-    assert problem.notes == (("asked by", "profiles/doorbell.toml:4"),)
+    assert problem.notes == (("required by", "profiles/doorbell.toml:4"),)
     assert problem.hint == f"write libraries = [{line}], or leave it out"
     # Somebody's own library may have the same operators, and others may not be called.
     load(text + '[[kernels.custom]]\nname = "mine"\nfunctions = "a/functions.yaml"\n')
