@@ -1,7 +1,9 @@
 """The profile: one TOML file per product, checked at the edge.
 
 In comes the text of a profile and of its base; out comes one frozen `Profile`, whose
-tables the rest of the program uses, with the line of every value.
+tables the rest of the program uses, with the line of every value. On the way, `load`
+has a `document` with lines, then `tables`, which validate each value, then the rules
+over several values that stand beside the tables.
 Importing this package is cheap; its names import pydantic when they are used, so that
 commands that need no profile do not pay for it.
 """

@@ -42,8 +42,8 @@ from orchestrator.profile.lowering import (
     Quantize,
     Vela,
     Weights,
-    refusal,
     system_configs_of,
+    unsupported,
 )
 from orchestrator.profile.paths import (
     ModelCode,
@@ -548,8 +548,8 @@ def _quantize_problems(
     """What the lowering cannot quantize so."""
     if "source" not in model.written_keys or model.quantize is None:
         return
-    key, expected = refusal(model.lowering, model.quantize)
-    if key:
+    if found := unsupported(model.lowering, model.quantize):
+        key, expected = found
         path = (*where, "quantize", key)
         value = shown(getattr(model.quantize, key))
         yield Diagnostic(

@@ -52,7 +52,7 @@ def map_lines(text: str, *, most: int | None = None) -> Mapping[KeyPath, int]:
         most: Stop when at least so many are found.
     """
     scanner = _Scanner(text, most)
-    with suppress(_NotTomlError, _EnoughError, RecursionError):
+    with suppress(_NotTomlError, _EnoughFoundError, RecursionError):
         scanner.scan_document()
     return scanner.lines
 
@@ -61,8 +61,8 @@ class _NotTomlError(Exception):
     """The scanner does not understand what it reads."""
 
 
-class _EnoughError(Exception):
-    """More is not asked for."""
+class _EnoughFoundError(Exception):
+    """As many key paths as wanted are found."""
 
 
 _BLANK = re.compile(r"[ \t]*")
@@ -215,5 +215,5 @@ class _Scanner:
 
     def _line(self) -> int:
         if self._most is not None and len(self.lines) >= self._most:
-            raise _EnoughError
+            raise _EnoughFoundError
         return bisect_right(self._newlines, self._at) + 1
