@@ -179,11 +179,8 @@ class VelaTable(Table):
 class TensorTable(Table):
     """A tensor of a model that lies in a memory of its own choice: docs/memory.md."""
 
-    tensor: Annotated[
-        StrictStr,
-        AfterValidator(_check_tensor),
-        Field(json_schema_extra={"pattern": f"^{_TENSOR}$"}),
-    ] = Field(
+    tensor: Annotated[StrictStr, AfterValidator(_check_tensor)] = Field(
+        json_schema_extra={"pattern": f"^{_TENSOR}$"},
         description="Which one: `input` or `output` and its number, or `value` and its "
         "index in the program. `orchestrator inspect --json` lists them.",
         examples=["input 0"],
@@ -273,14 +270,12 @@ class ModelTable(Table):
         dict[str, ModelName],
         AfterValidator(not_empty),
         AfterValidator(_check_ids),
-        Field(
-            json_schema_extra={
-                "minProperties": 1,
-                "propertyNames": {"pattern": "^[1-9][0-9]*$"},
-            }
-        ),
     ] = Field(
         default_factory=dict,
+        json_schema_extra={
+            "minProperties": 1,
+            "propertyNames": {"pattern": "^[1-9][0-9]*$"},
+        },
         description="The same for single arenas, by memory id of the program. "
         "Default: what `region` says.",
         examples=[{"1": "dtcm", "2": "sram"}],
