@@ -152,18 +152,18 @@ def read_document(
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in found.items()
     }
-    return Document(path=path, data=_with_folders(data, path.parent), spans=spans)
+    _add_folders(data, path.parent)
+    return Document(path=path, data=data, spans=spans)
 
 
-def _with_folders(value: Any, folder: Path) -> Any:  # noqa: ANN401  # TOML of any shape
-    match value:
-        case str():
-            return Text(value, folder)
-        case list():
-            return [_with_folders(item, folder) for item in value]
-        case dict():
-            return {key: _with_folders(item, folder) for key, item in value.items()}
-    return value
+def _add_folders(values: Any, folder: Path) -> None:  # noqa: ANN401  # of any shape
+    """Make every string of a table or an array a `Text`."""
+    # A frame for each level, of which the parser accepts some hundred.
+    for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+        if isinstance(value, str):
+            values[key] = Text(value, folder)
+        elif isinstance(value, dict | list):
+            _add_folders(value, folder)
 
 
 def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic:

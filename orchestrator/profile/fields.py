@@ -98,9 +98,15 @@ def key_text(path: KeyPath) -> str:
     return text
 
 
-def shown(value: object) -> str:
+_LINE: Final = 80
+"""Most characters of a value; each level of tables and arrays has one at least."""
+
+
+def shown(value: object, levels: int = _LINE) -> str:
     """A value as TOML would write it, shortened to fit a line."""
     match value:
+        case list() | dict() if not levels:
+            text = "..."
         case str():
             text = f'"{value}"'
         case bool():
@@ -108,16 +114,15 @@ def shown(value: object) -> str:
         case int() if value.bit_length() > 64:  # noqa: PLR2004
             text = f"{value:#x}"  # Python refuses to write thousands of decimals
         case list():
-            text = "[" + ", ".join(map(shown, value)) + "]"
+            text = "[" + ", ".join(shown(item, levels - 1) for item in value) + "]"
         case dict():
-            text = (
-                "{"
-                + ", ".join(f"{shown_key(k)} = {shown(v)}" for k, v in value.items())
-                + "}"
+            items = (
+                f"{shown_key(k)} = {shown(v, levels - 1)}" for k, v in value.items()
             )
+            text = "{" + ", ".join(items) + "}"
         case _:
             text = str(value)
-    return text if len(text) <= 80 else text[:76] + " ..."  # noqa: PLR2004
+    return text if len(text) <= _LINE else text[: _LINE - 4] + " ..."
 
 
 def is_model_name(text: str) -> bool:

@@ -101,21 +101,33 @@ def salvage(table: type[_TableT], data: Mapping[str, Any]) -> _TableT:
     return table.model_validate(data, context=_SALVAGE)
 
 
-def _salvaged(value: object, read: Callable[[Any], Any]) -> object:
-    """A value, its items and entries that are right; `_BROKEN` for the others."""
+def _salvaged(value: object, read: Callable[[Any], Any], depth: int = 2) -> object:
+    """A value, its items and entries that are right; `_BROKEN` for the others.
+
+    Args:
+        value: As the profile has it.
+        read: Validates it.
+        depth: Of arrays and entries in each other that any key has.
+    """
     try:
         return read(value)
     except ValidationError:
         pass
     # An item, or an entry, is validated as the only one.
-    if isinstance(value, list):
-        items = tuple(_salvaged(v, lambda one: read([one])[0]) for v in value)
+    if depth and isinstance(value, list):
+        items = tuple(_salvaged(v, _item(read), depth - 1) for v in value)
         return items if any(v is not _BROKEN for v in items) else _BROKEN
-    if isinstance(value, dict):
-        entries = {k: _salvaged(v, _entry(k, read)) for k, v in value.items()}
+    if depth and isinstance(value, dict):
+        entries = {
+            k: _salvaged(v, _entry(k, read), depth - 1) for k, v in value.items()
+        }
         right = {k: v for k, v in entries.items() if v is not _BROKEN}
         return right or _BROKEN
     return _BROKEN
+
+
+def _item(read: Callable[[Any], Any]) -> Callable[[object], Any]:
+    return lambda one: read([one])[0]
 
 
 def _entry(key: object, read: Callable[[Any], Any]) -> Callable[[object], Any]:

@@ -578,6 +578,15 @@ def test_limits_of_the_parser(value: str) -> None:
     assert problem.message == "a value is nested too deeply or has too many digits"
 
 
+@pytest.mark.parametrize(
+    "key", ["kernels.libraries", "kernels.operators", "models", "description", "x"]
+)
+@pytest.mark.parametrize(("left", "right"), [("[", "]"), ("{a=", "}")])
+def test_what_the_parser_accepts_is_explained(key: str, left: str, right: str) -> None:
+    deep = SMALL.partition("models")[0] + f"{key} = {left * 390}1{right * 390}\n"
+    assert {p.code for p in problems_of(deep)} & {"wrong-type", "unknown-key"}
+
+
 JSON_LIKE = st.recursive(
     st.none().map(lambda _: 0)
     | st.booleans()
