@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.method.compact import table_layout
-from orchestrator.profile.checked import Load
+from orchestrator.profile import Load
 from orchestrator.shell import sources
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import SizeReport
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.profile.checked import (
-        Budget,
-        DtypeRequests,
-        Integrity,
-        Scratch,
-        Trace,
+    from orchestrator.profile import (
+        BudgetTable,
+        DtypesTable,
+        IntegrityTable,
+        ScratchTable,
+        TraceTable,
     )
     from orchestrator.program.program import Program
     from orchestrator.shell.compile_folder import CompileFolder
@@ -47,9 +47,9 @@ def plan_commands(
     native: Mapping[str, bytes],
     library_options: Mapping[str, LibraryOptions],
     delegate_options: Mapping[str, LibraryOptions],
-    trace: Trace,
-    integrity: Integrity,
-    scratch: Scratch,
+    trace: TraceTable,
+    integrity: IntegrityTable,
+    scratch: ScratchTable,
     inline_constants: bool,
 ) -> CompilePlan:
     """Every compile and link step."""
@@ -172,8 +172,8 @@ def measure_product(
     adapted: AdaptedModels,
     memory: MemoryPlan,
     target: Target,
-    budget: Budget,
-    dtypes: DtypeRequests,
+    budget: BudgetTable,
+    dtypes: DtypesTable,
     span: Callable[..., SourceSpan],
     every_dtype_size: Callable[[], SizeReport | None],
 ) -> SizeReport:
@@ -219,7 +219,7 @@ def collect_outputs(
     report: SizeReport,
     native: Mapping[str, bytes],
     target: Target,
-    trace: Trace,
+    trace: TraceTable,
     commands_json: bytes,
 ) -> dict[str, bytes]:
     """Every published file by path. Those in the lock hold no machine path."""

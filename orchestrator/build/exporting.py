@@ -22,7 +22,6 @@ from orchestrator.errors import (
     ToolchainError,
 )
 from orchestrator.export.request import Request
-from orchestrator.profile.fields import is_pattern
 from orchestrator.profile.lowering import CORTEX_M
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orchestrator.errors import SourceSpan
-    from orchestrator.profile.checked import ModelEntry, ModelSource, Profile
+    from orchestrator.profile import ModelTable, Profile, PythonCallable
     from orchestrator.profile.lowering import Vela
     from orchestrator.shell.input_files import InputFiles
     from orchestrator.shell.process import Processes
@@ -172,8 +171,8 @@ def export_models(
 
 def _export(
     what: ExportRequest,
-    model: ModelEntry,
-    source: ModelSource,
+    model: ModelTable,
+    source: PythonCallable,
     where: SourceSpan,
     *,
     folder: Path,
@@ -181,7 +180,7 @@ def _export(
     reporter: Reporter,
 ) -> Exported:
     request = _request(what, model, source)
-    cache = _cache(what, model, source, request)
+    cache = _cache(what, model, request)
     label = f"export {model.name}"
     entry, reason = (None, "asked for") if what.choice.again else cache.find()
     if entry is None:
@@ -229,34 +228,32 @@ def pending_exports(
             continue
         check_vela_config(profile, model, files.read)
         request = _request(what, model, model.source)
-        entry, reason = _cache(what, model, model.source, request).find()
+        entry, reason = _cache(what, model, request).find()
         if entry is None:
             found[model.name] = reason
     return found
 
 
-def _cache(
-    what: ExportRequest, model: ModelEntry, source: ModelSource, request: Request
-) -> ExportCache:
+def _cache(what: ExportRequest, model: ModelTable, request: Request) -> ExportCache:
     return ExportCache(
-        _key(what, request, _read_files(what, model, source)),
+        _key(what, request, _read_files(what, model)),
         base=Path(request.file).parent,
         folder=what.choice.cache,
     )
 
 
-def _request(what: ExportRequest, model: ModelEntry, source: ModelSource) -> Request:
+def _request(what: ExportRequest, model: ModelTable, source: PythonCallable) -> Request:
     target = what.profile.target
     choice = what.choice
     return Request(
         file=os.path.abspath(model.path),  # noqa: PTH100  # keeps links
         function=source.function,
         folder=os.path.abspath(what.profile.folder),  # noqa: PTH100
-        lowering=source.lowering,
+        lowering=model.lowering,
         cpu=target.cpu,
         isa=target.isa,
-        quantize=source.quantize,
-        vela=_vela(what, source.vela),
+        quantize=model.quantize,
+        vela=_vela(what, model.vela),
         accelerate=choice.accelerate,
         verify=choice.verify,
     )
@@ -306,14 +303,12 @@ def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def _read_files(
-    what: ExportRequest, model: ModelEntry, source: ModelSource
-) -> list[Path]:
+def _read_files(what: ExportRequest, model: ModelTable) -> list[Path]:
     """Files that the profile says the code reads. Raises ProfileError."""
     found: set[Path] = set()
-    for at, named in enumerate(source.reads):
+    for at, named in enumerate(model.reads):
         text = named.path.as_posix()
-        if not is_pattern(text):
+        if not named.is_pattern:
             found.add(named.path)
             continue
         folder = Path(text.partition("*")[0] + "x").parent
@@ -402,7 +397,7 @@ def _run(
 
 
 def _error(
-    failure: ExportFailure, model: ModelEntry, where: SourceSpan, log: Path
+    failure: ExportFailure, model: ModelTable, where: SourceSpan, log: Path
 ) -> OrchestratorError:
     kind: type[OrchestratorError] = {
         "missing-extra": ToolchainError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import orchestrator
 from orchestrator.emit.artifact import GeneratedFile
-from orchestrator.profile.checked import Load
+from orchestrator.profile import Load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.catalog import Catalog
     from orchestrator.errors import SourceSpan
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.profile.checked import Integrity, Registry, Trace
+    from orchestrator.profile import IntegrityTable, RegistryTable, TraceTable
     from orchestrator.program.program import Program
     from orchestrator.selection.resolution import Resolution
     from orchestrator.targets.cores import Target
@@ -68,9 +68,9 @@ def generate_files(
     memory: MemoryPlan,
     target: Target,
     limits: Mapping[str, int],
-    registry: Registry,
-    trace: Trace,
-    integrity: Integrity,
+    registry: RegistryTable,
+    trace: TraceTable,
+    integrity: IntegrityTable,
     firmware_facts: lockfile.Facts,
     span: Callable[..., SourceSpan],
     model_spans: Mapping[str, SourceSpan],

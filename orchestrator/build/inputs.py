@@ -7,7 +7,6 @@ no remembered result depends on them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from orchestrator.build.engine import (
@@ -53,8 +52,7 @@ if TYPE_CHECKING:
 
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import SizeReport
-    from orchestrator.profile import Profile
-    from orchestrator.profile.checked import Load, OperatorRequests
+    from orchestrator.profile import Load, OperatorsTable, Profile
     from orchestrator.program.program import Program
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.shell.input_files import InputFiles
@@ -108,9 +106,9 @@ def _pins(profile: Profile) -> dict[str, Pins]:
     return {model.name: model.pins for model in profile.models}
 
 
-def _operators(profile: Profile) -> OperatorRequests:
+def _operators(profile: Profile) -> OperatorsTable:
     """Without files, whose content counts: `OPERATOR_FILES`."""
-    return replace(profile.operators, include_yaml=())
+    return profile.operators.model_copy(update={"include_yaml": ()})
 
 
 NAME = setting("name", "name", lambda p: p.name)

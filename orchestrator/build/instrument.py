@@ -7,19 +7,19 @@ the one that ships, without hooks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.build import inputs, table
 from orchestrator.build.product import build_variant
 from orchestrator.build.project import open_build
 from orchestrator.build.side import built
+from orchestrator.build.variant import without_bounds
 from orchestrator.errors import CompileError, Diagnostic
 from orchestrator.memory.plan import method_symbol
 from orchestrator.memory.product import instruction_bytes, instructions_offset
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.profile.checked import Budget, Registry, Trace
 from orchestrator.program.program import DelegateCall, KernelCall
 from orchestrator.running.counting import CountPlan, Table
 from orchestrator.running.product import Product, read_product
@@ -64,12 +64,9 @@ def instrument(project: Project, shell: Shell) -> Instrument:
     with built(project, shell) as now:
         folder, report = project.folder, now
         if project.profile.trace.enable != is_host:
-            profile = replace(
-                project.profile,
-                trace=Trace(enable=is_host),
-                dtypes=replace(project.profile.dtypes, compare=False),
-                registry=Registry(),
-                budget=Budget(),
+            trace = project.profile.trace.model_copy(update={"enable": is_host})
+            profile = without_bounds(project.profile).model_copy(
+                update={"trace": trace}
             )
             name = "with trace hooks" if is_host else "without trace hooks"
             variant = build_variant(project, profile, name, shell)

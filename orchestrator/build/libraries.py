@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from orchestrator.profile import CustomLibrary, DelegateEntry, KeyPath, Profile
+    from orchestrator.profile import CustomTable, DelegateTable, KeyPath, Profile
     from orchestrator.shell.input_files import InputFiles
 
 _SHARED = "util"
@@ -173,7 +173,7 @@ def delegate_options(
     }
 
 
-def _find(entry: CustomLibrary | DelegateEntry, functions: Path | None) -> LibraryFiles:
+def _find(entry: CustomTable | DelegateTable, functions: Path | None) -> LibraryFiles:
     return find_library(
         functions,
         sources=[source.path for source in entry.sources],
@@ -184,7 +184,7 @@ def _find(entry: CustomLibrary | DelegateEntry, functions: Path | None) -> Libra
 def _unmatched(
     profile: Profile,
     where: KeyPath,
-    entry: CustomLibrary | DelegateEntry,
+    entry: CustomTable | DelegateTable,
     found: LibraryFiles,
 ) -> list[Diagnostic]:
     return [

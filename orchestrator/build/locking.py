@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.build.reading import OperatorFile
     from orchestrator.emit.compile import CompilePlan, CompileUnit
     from orchestrator.memory.plan import MemoryPlan
-    from orchestrator.profile import Profile
-    from orchestrator.profile.checked import KernelChoice
+    from orchestrator.profile import KernelsTable, Profile
     from orchestrator.shell.input_files import InputFiles
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
@@ -165,7 +164,7 @@ def digest_profile_files(*, profile: Profile, files: InputFiles) -> dict[str, st
 
 
 def name_function_files(
-    *, kernels: KernelChoice, libraries: Libraries
+    *, kernels: KernelsTable, libraries: Libraries
 ) -> dict[str, str]:
     """Path of each library's functions.yaml among all sources."""
     return {name: libraries.functions(name) for name in kernels.libraries}
@@ -266,13 +265,13 @@ def list_export_facts(
         found[f"{model.name} source"] = (
             f"{relative(profile, model.path)}:{source.function}"
         )
-        found[f"{model.name} lowering"] = source.lowering
+        found[f"{model.name} lowering"] = model.lowering
         facts = exported[model.name].facts
         found[f"{model.name} python"] = facts.python
-        if source.quantize is not None:
-            found[f"{model.name} quantize"] = quantize_text(source.quantize)
-        config = relative(profile, Path(source.vela.config))
-        if text := vela_text(source.vela, config):
+        if model.quantize is not None:
+            found[f"{model.name} quantize"] = quantize_text(model.quantize)
+        config = relative(profile, Path(model.vela.config))
+        if text := vela_text(model.vela, config):
             found[f"{model.name} vela"] = text
         top = Path(os.path.commonpath([profile.folder, model.path.parent]))
         for label, (sha256, _) in facts.files.items():

@@ -10,7 +10,7 @@ from orchestrator.build.selecting import allowed_missing, select
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
 from orchestrator.method.linked import Linkage
 from orchestrator.planner.policy import Planner, ScratchPolicy
-from orchestrator.profile.checked import Load
+from orchestrator.profile import Load
 from orchestrator.program.edit import EditError
 from orchestrator.program.unsupported import unsupported
 from orchestrator.scratch import policy_problems, product_scratch
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan import Adapted
     from orchestrator.planner.blocks import Block, BlockPlan
-    from orchestrator.profile.checked import (
-        DtypeRequests,
-        OperatorRequests,
-        Prelink,
-        Scratch,
+    from orchestrator.profile import (
+        DtypesTable,
+        OperatorsTable,
+        PrelinkTable,
+        ScratchTable,
     )
     from orchestrator.program.program import Program
     from orchestrator.scratch import ScratchNeed
@@ -93,7 +93,7 @@ def find_scratch_needs(
     *,
     programs: Mapping[str, Program],
     resolution: Resolution,
-    scratch: Scratch,
+    scratch: ScratchTable,
     isa: str,
     model_spans: Mapping[str, SourceSpan],
 ) -> dict[str, tuple[ScratchNeed, ...]]:
@@ -157,10 +157,10 @@ def _schemas(resolution: Resolution) -> dict[OperatorName, OpSchema]:
 
 
 def models_with_passes(
-    *, loads: Mapping[str, Load], prelink: Prelink
+    *, loads: Mapping[str, Load], prelink: PrelinkTable
 ) -> tuple[str, ...]:
     """Names of the models that passes run on: all, unless every one is skipped."""
-    from orchestrator.profile.model import PASSES  # noqa: PLC0415  # pydantic
+    from orchestrator.profile import PASSES  # noqa: PLC0415  # pydantic
 
     runs = len(prelink.skip) < len(PASSES)
     return tuple(n for n, load in loads.items() if runs or load is Load.PRELINKED)
@@ -173,7 +173,7 @@ def prelink_models(
     op_infos: Mapping[str, OpInfo],
     resolution: Resolution,
     loads: Mapping[str, Load],
-    prelink: Prelink,
+    prelink: PrelinkTable,
     model_spans: Mapping[str, SourceSpan],
 ) -> dict[str, Linkage]:
     """Stage prelink: methods after the passes, of all models that passes run on.
@@ -214,7 +214,7 @@ def prelink_models(
     return linkages
 
 
-def _passes(prelink: Prelink) -> list[str]:
+def _passes(prelink: PrelinkTable) -> list[str]:
     """Names of the passes that the profile does not skip."""
     from orchestrator.method.passes import PASSES  # noqa: PLC0415
 
@@ -227,13 +227,13 @@ def replan_models(
     sized_programs: Mapping[str, Program],
     linkages: Mapping[str, Linkage],
     loads: Mapping[str, Load],
-    prelink: Prelink,
+    prelink: PrelinkTable,
     planner: Planner,
     op_infos: Mapping[str, OpInfo],
     selection: Selection,
     resolution: Resolution,
-    operators: OperatorRequests,
-    dtypes: DtypeRequests,
+    operators: OperatorsTable,
+    dtypes: DtypesTable,
     operator_lists: Sequence[Selection],
     catalog: Catalog,
     delegates: Sequence[DelegateCode],

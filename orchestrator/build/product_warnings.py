@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from orchestrator.build.exporting import Exported
-    from orchestrator.profile import Profile
-    from orchestrator.profile.checked import OperatorRequests
+    from orchestrator.profile import OperatorsTable, Profile
     from orchestrator.selection.resolution import DelegateCode, Resolution
 
 
@@ -28,7 +27,7 @@ def list_absolute_paths(*, profile: Profile) -> tuple[tuple[str, str], ...]:
 def list_warnings(
     *,
     resolution: Resolution,
-    operators: OperatorRequests,
+    operators: OperatorsTable,
     delegates: Sequence[DelegateCode],
     exported: Mapping[str, Exported],
     absolute_paths: Sequence[tuple[str, str]],

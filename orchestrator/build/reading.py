@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build.exporting import Exported
     from orchestrator.catalog import Catalog, LibraryText
-    from orchestrator.profile import Profile
-    from orchestrator.profile.checked import TargetChoice
+    from orchestrator.profile import Profile, TargetTable
     from orchestrator.program.program import Program
     from orchestrator.selection.op_info import Origin
     from orchestrator.shell.input_files import InputFiles
@@ -68,7 +67,7 @@ def name_host_toolchain(*, profile: Profile, toolchains: Toolchains) -> str:
 
 def choose_target(
     *,
-    target_choice: TargetChoice,
+    target_choice: TargetTable,
     host_toolchain: str,
     regions: tuple[RegionChoice, ...],
 ) -> Target:
@@ -84,7 +83,7 @@ def choose_target(
     )
 
 
-def name_isa(*, target_choice: TargetChoice) -> str:
+def name_isa(*, target_choice: TargetTable) -> str:
     """Name of the instruction set."""
     return CPUS[target_choice.cpu].isas[target_choice.isa].name
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from orchestrator.build.reading import OperatorFile
     from orchestrator.catalog import Catalog, LibraryText
     from orchestrator.errors import SourceSpan
-    from orchestrator.profile.checked import (
-        DtypeRequests,
-        KernelChoice,
-        OperatorRequests,
+    from orchestrator.profile import (
+        DtypesTable,
+        KernelsTable,
+        OperatorsTable,
     )
     from orchestrator.program.program import Program
     from orchestrator.selection.op_info import OpInfo, Selection
@@ -64,8 +64,8 @@ def read_operator_lists(
 def aggregate_selection(
     *,
     op_infos: Mapping[str, OpInfo],
-    operators: OperatorRequests,
-    dtypes: DtypeRequests,
+    operators: OperatorsTable,
+    dtypes: DtypesTable,
     operator_lists: Sequence[Selection],
     span: Callable[..., SourceSpan],
 ) -> Selection:
@@ -80,8 +80,8 @@ def aggregate_selection(
 
 def select(
     infos: Iterable[OpInfo],
-    operators: OperatorRequests,
-    dtypes: DtypeRequests,
+    operators: OperatorsTable,
+    dtypes: DtypesTable,
     operator_lists: Sequence[Selection],
 ) -> Selection:
     """What models, profile and its lists select. Raises ProfileError."""
@@ -94,7 +94,7 @@ def select(
 
 
 def _named_by_profile(
-    operators: OperatorRequests, dtypes: DtypeRequests
+    operators: OperatorsTable, dtypes: DtypesTable
 ) -> Iterator[SelectedOperator]:
     """Operators that the profile names one by one."""
     include = Origin(source="operators.include")
@@ -113,7 +113,7 @@ def _named_by_profile(
 def read_kernels(
     *,
     library_texts: Sequence[LibraryText],
-    kernels: KernelChoice,
+    kernels: KernelsTable,
     span: Callable[..., SourceSpan],
 ) -> Catalog:
     """Kernels of the profile's libraries. Raises ProfileError."""
@@ -145,8 +145,8 @@ def resolve_selection(
     selection: Selection,
     catalog: Catalog,
     delegates: Sequence[DelegateCode],
-    operators: OperatorRequests,
-    dtypes: DtypeRequests,
+    operators: OperatorsTable,
+    dtypes: DtypesTable,
     span: Callable[..., SourceSpan],
     origin_span: Callable[[Origin], SourceSpan | None],
     every_library: Callable[[], Catalog],
@@ -178,7 +178,7 @@ def resolve_selection(
     return resolution
 
 
-def allowed_missing(operators: OperatorRequests) -> list[str]:
+def allowed_missing(operators: OperatorsTable) -> list[str]:
     """Operators and backends that `operators.allow_missing` can mean."""
     return [name for item in operators.allow_missing for name in allowed_names(item)]
 

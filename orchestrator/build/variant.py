@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
-from orchestrator.profile.checked import (
-    Budget,
-    DtypeSelect,
-    OperatorRequests,
-    Optimize,
-    Registry,
-)
+from orchestrator.profile.choices import DtypeSelect, Optimize
 from orchestrator.targets.cores import CPUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from orchestrator.measure.size import SizeOperator
-    from orchestrator.profile import Profile
+    from orchestrator.profile import DtypesTable, OperatorsTable, Profile, TargetTable
 
 _REMOVABLE = frozenset({"operators.include", "dtypes.operators"})
 """Keys of the profile that name single operators."""
@@ -81,32 +76,37 @@ class Variant:
         ]
         if problems:
             raise UsageError(problems)
-        target = profile.target
-        return replace(
-            _without_models(profile, frozenset(self.without_models)),
-            target=replace(
-                target,
-                optimize=Optimize(self.optimize or target.optimize),
-                toolchain=self.toolchain or target.toolchain,
-            ),
-            operators=self._operators(profile.operators),
-            dtypes=replace(
-                profile.dtypes,
-                select=DtypeSelect(self.dtypes or profile.dtypes.select),
-                operators=tuple(
-                    request
-                    for request in profile.dtypes.operators
-                    if str(request.operator) not in self.without_operators
-                ),
-                compare=False,
-            ),
-            registry=Registry(),
-            budget=Budget(),
+        rest = without_bounds(_without_models(profile, frozenset(self.without_models)))
+        return rest.model_copy(
+            update={
+                "target": self._target(rest.target),
+                "operators": self._operators(rest.operators),
+                "dtypes": self._dtypes(rest.dtypes),
+            }
         )
 
-    def _operators(self, requests: OperatorRequests) -> OperatorRequests:
-        include = (o for o in requests.include if str(o) not in self.without_operators)
-        return replace(requests, include=tuple(include))
+    def _target(self, table: TargetTable) -> TargetTable:
+        update: dict[str, object] = {}
+        if self.optimize:
+            update["optimize"] = Optimize(self.optimize)
+        if self.toolchain:
+            update["toolchain"] = self.toolchain
+        return table.model_copy(update=update)
+
+    def _operators(self, table: OperatorsTable) -> OperatorsTable:
+        include = (o for o in table.include if str(o) not in self.without_operators)
+        return table.model_copy(update={"include": tuple(include)})
+
+    def _dtypes(self, table: DtypesTable) -> DtypesTable:
+        kept = {
+            name: dtypes
+            for name, dtypes in table.operators_.items()
+            if str(OperatorName.parse(name)) not in self.without_operators
+        }
+        update: dict[str, object] = {"operators_": kept}
+        if self.dtypes:
+            update["select"] = DtypeSelect(self.dtypes)
+        return table.model_copy(update=update)
 
     def _unknown_models(self, profile: Profile) -> Iterator[Diagnostic]:
         known = [model.name for model in profile.models]
@@ -179,8 +179,17 @@ def _without_models(profile: Profile, names: frozenset[str]) -> Profile:
             spans.append((path, span))
         elif index in new_index:
             spans.append((("models", new_index[index], *path[2:]), span))
-    return replace(
-        profile,
-        models=tuple(profile.models[index] for index in kept),
-        spans=tuple(spans),
+    models = tuple(profile.models[index] for index in kept)
+    return profile.model_copy(update={"models": models, "spans": tuple(spans)})
+
+
+def without_bounds(profile: Profile) -> Profile:
+    """A profile that a variant may exceed, and that is compared with nothing."""
+    dtypes = profile.dtypes.model_copy(update={"compare": False})
+    return profile.model_copy(
+        update={
+            "dtypes": dtypes,
+            "registry": type(profile.registry)(),
+            "budget": type(profile.budget)(),
+        }
     )

@@ -16,13 +16,13 @@ from orchestrator.profile.lowering import with_defaults
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from orchestrator.profile.checked import ModelEntry, Profile
+    from orchestrator.profile import ModelTable, Profile
 
 _SECTIONS = {"system_config": "System_Config.", "memory_mode": "Memory_Mode."}
 
 
 def check_vela_config(
-    profile: Profile, model: ModelEntry, read: Callable[[Path], bytes]
+    profile: Profile, model: ModelTable, read: Callable[[Path], bytes]
 ) -> None:
     """Read the file that a model names, if it names one.
 
@@ -34,10 +34,9 @@ def check_vela_config(
     Raises:
         ProfileError: It is no such file, or lacks a section: all of them.
     """
-    source = model.source
-    if source is None or not source.vela.config:
+    if model.source is None or not model.vela.config:
         return
-    vela = with_defaults(source.vela, source.lowering)
+    vela = with_defaults(model.vela, model.lowering)
     sections = _sections_of(vela.config, read)
     index = profile.models.index(model)
     problems = []

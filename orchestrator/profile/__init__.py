@@ -1,7 +1,11 @@
 """The profile: one TOML file per product, checked at the edge.
 
-Importing this package is cheap; its functions import pydantic when they are used,
-so that commands that need no profile do not pay for it.
+In comes the text of a profile and of its base; out comes one frozen `Profile`, whose
+tables the rest of the program uses, with the line of every value. On the way, `load`
+has a `document` with lines, then `tables`, which validate each value, then the rules
+over several values that stand beside the tables.
+Importing this package is cheap; its names import pydantic when they are used, so that
+commands that need no profile do not pay for it.
 """
 
 from __future__ import annotations
@@ -9,70 +13,81 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from orchestrator.profile.checked import (
-    Budget,
-    CustomLibrary,
-    DelegateEntry,
-    DtypeRequest,
-    DtypeRequests,
-    DtypeSelect,
-    Integrity,
-    KernelChoice,
-    KeyPath,
-    Load,
-    Memory,
-    ModelEntry,
-    NamedFile,
-    OperatorRequests,
-    Optimize,
-    Overlap,
-    Profile,
-    Registry,
-    Scratch,
-    TargetChoice,
-    Trace,
-)
-
 if TYPE_CHECKING:
+    from orchestrator.profile.choices import (
+        PASSES,
+        CheckImage,
+        DtypeSelect,
+        Load,
+        Optimize,
+        Overlap,
+    )
+    from orchestrator.profile.delegates import DelegateTable
+    from orchestrator.profile.kernels import (
+        CustomTable,
+        DtypeRequest,
+        DtypesTable,
+        KernelsTable,
+        OperatorsTable,
+    )
     from orchestrator.profile.load import load_profile
+    from orchestrator.profile.memory import MemoryTable
+    from orchestrator.profile.models import ModelTable
+    from orchestrator.profile.paths import NamedFile, PythonCallable
     from orchestrator.profile.reference import reference_page, schema_text
+    from orchestrator.profile.source_map import KeyPath
+    from orchestrator.profile.tables import (
+        BudgetTable,
+        IntegrityTable,
+        PrelinkTable,
+        Profile,
+        RegistryTable,
+        ScratchTable,
+        TraceTable,
+    )
+    from orchestrator.profile.target import TargetTable
 
 __all__ = [
-    "Budget",
-    "CustomLibrary",
-    "DelegateEntry",
+    "PASSES",
+    "BudgetTable",
+    "CheckImage",
+    "CustomTable",
+    "DelegateTable",
     "DtypeRequest",
-    "DtypeRequests",
     "DtypeSelect",
-    "Integrity",
-    "KernelChoice",
+    "DtypesTable",
+    "IntegrityTable",
+    "KernelsTable",
     "KeyPath",
     "Load",
-    "Memory",
-    "ModelEntry",
+    "MemoryTable",
+    "ModelTable",
     "NamedFile",
-    "OperatorRequests",
+    "OperatorsTable",
     "Optimize",
     "Overlap",
+    "PrelinkTable",
     "Profile",
-    "Registry",
-    "Scratch",
-    "TargetChoice",
-    "Trace",
+    "PythonCallable",
+    "RegistryTable",
+    "ScratchTable",
+    "TargetTable",
+    "TraceTable",
     "load_profile",
     "reference_page",
     "schema_text",
 ]
 
-_HOMES = {
-    "load_profile": "orchestrator.profile.load",
-    "reference_page": "orchestrator.profile.reference",
-    "schema_text": "orchestrator.profile.reference",
-}
+_CHEAP = ("choices", "source_map")  # without pydantic
+_OTHERS = ("tables", "kernels", "paths", "load", "reference")
 
 
 def __getattr__(name: str) -> object:
     """Import what needs pydantic on first use (PEP 562)."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(name)
-    return getattr(import_module(_HOMES[name]), name)
+    for module in (*_CHEAP, *_OTHERS):
+        found = vars(import_module(f"{__name__}.{module}"))
+        if name in found:
+            return found[name]
+    raise AttributeError(name)

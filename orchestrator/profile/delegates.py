@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StrictStr
 
+from orchestrator.errors import Diagnostic
 from orchestrator.profile.fields import (
-    Backend,
     Define,
-    Namespace,
-    RelativePath,
     Size,
-    SourcePattern,
+    bad_value,
+    key_text,
+    matching,
     not_empty,
-    parse_size,
     problem,
     shown,
+    size_text,
 )
-from orchestrator.profile.table import Table
+from orchestrator.profile.paths import RelativePath, SourcePattern
+from orchestrator.profile.table import BrokenValueError, Table, sound
 
-MOST_STATE_BYTES = 16 * 1024 * 1024
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.source_map import KeyPath
+
+_MOST_STATE_BYTES: Final = 16 * 1024 * 1024
 
 
-def _check_state(value: str) -> str:
-    if (parse_size(value) or 0) <= MOST_STATE_BYTES:
+def _check_state(value: int) -> int:
+    if value <= _MOST_STATE_BYTES:
         return value
     raise problem(
         "bad-size",
-        f"{{key}} cannot be {shown(value)}",
+        f"{{key}} cannot be {shown(size_text(value))}",
         expected="at most 16 MiB",
         hint="tensors of a delegate can be arguments, which the exporter plans",
     )
@@ -37,9 +45,8 @@ def _check_state(value: str) -> str:
 def _check_namespace(value: str) -> str:
     if value != "orch":
         return value
-    raise problem(
-        "bad-value",
-        f"{{key}} cannot be {shown(value)}",
+    raise bad_value(
+        value,
         expected="a namespace of your own",
         hint="orch has functions of these names; write a namespace inside it",
     )
@@ -48,15 +55,32 @@ def _check_namespace(value: str) -> str:
 class DelegateTable(Table):
     """A delegate of your own; any number of them.
 
-    docs/delegates.md tells how to write one.
+    docs/delegates.md shows how to write one.
     """
 
-    backend: Backend = Field(
+    backend: Annotated[
+        StrictStr,
+        *matching(
+            "backend",
+            r"[A-Za-z_]\w*",
+            expected="letters, digits and _, no digit first",
+            hint="write it as the code does",
+        ),
+    ] = Field(
         description="Id of the backend in the programs, unique in the profile; "
         "`orchestrator inspect` shows it.",
         examples=["XnnpackBackend"],
     )
-    namespace: Annotated[Namespace, AfterValidator(_check_namespace)] = Field(
+    namespace: Annotated[
+        StrictStr,
+        *matching(
+            "namespace",
+            r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*",
+            expected="a C++ namespace such as my::backend",
+            hint="write it as the code does",
+        ),
+        AfterValidator(_check_namespace),
+    ] = Field(
         description="C++ namespace of its functions `init` and `execute`.",
         examples=["my_backend"],
     )
@@ -77,9 +101,43 @@ class DelegateTable(Table):
         description="Macros of its sources.",
         examples=[["MY_BACKEND_TABLES=2"]],
     )
-    state: Annotated[Size, AfterValidator(_check_state)] | None = Field(
-        default=None,
+    state_bytes: Annotated[Size, AfterValidator(_check_state)] = Field(
+        default_factory=int,
+        alias="state",
         description="RAM that each part of a model keeps for it, exactly. "
         "Default: none.",
         examples=["12 B"],
     )
+
+
+def delegate_problems(
+    delegates: Iterable[DelegateTable], facts: Facts
+) -> Iterator[Diagnostic]:
+    """Every problem of `[[delegates]]` that single values do not show."""
+    first: dict[str, int] = {}
+    for index, table in sound(delegates):
+        where: KeyPath = ("delegates", index)
+        with suppress(BrokenValueError):
+            yield from facts.missing_files(
+                table.sources,
+                *where,
+                "sources",
+                what="source",
+                expected="a source of the delegate",
+            )
+        with suppress(BrokenValueError):
+            place = first.setdefault(table.backend, index)
+            if place == index:
+                continue
+            other: KeyPath = ("delegates", place)
+            span = facts.span(*other, "backend")
+            yield Diagnostic(
+                code="duplicate-delegate",
+                message=f"two delegates serve the backend {shown(table.backend)}",
+                where=facts.span(*where, "backend"),
+                notes=(
+                    ("found", f"{key_text(other)} does too, {span}"),
+                    ("expected", "one delegate for each backend"),
+                ),
+                hint="remove one of them",
+            )

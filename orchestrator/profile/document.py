@@ -1,22 +1,44 @@
-"""A profile's file as parsed: values, and where each was written."""
+"""A profile's file as parsed: values, and where each was written.
+
+Where a file and its base are merged, each text still knows the folder of the file it is
+from, as paths start there.
+"""
 
 from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import tomli
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
-from orchestrator.profile.checked import find_span
-from orchestrator.profile.source_map import map_lines
+from orchestrator.profile.source_map import find_span, map_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-    from orchestrator.profile.checked import KeyPath
+    from orchestrator.profile.source_map import KeyPath
+
+
+class Text(str):
+    """A text of a profile.
+
+    Args:
+        text: As written.
+        folder: Of the file it is written in.
+    """
+
+    __slots__ = ("folder",)
+
+    folder: Path
+
+    def __new__(cls, text: str, folder: Path) -> Self:
+        """Text with the folder of its file."""
+        self = super().__new__(cls, text)
+        self.folder = folder
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +47,7 @@ class Document:
 
     Args:
         path: Of the profile.
-        data: As TOML parses it; not to be changed.
+        data: As TOML parses it, but each string a `Text`; not to be changed.
         spans: Where each key path was written.
     """
 
@@ -36,20 +58,6 @@ class Document:
     def span(self, *key_path: str | int) -> SourceSpan:
         """Where a key path, or else its nearest parent, was written."""
         return find_span(self.spans, key_path) or SourceSpan(file=str(self.path))
-
-    def folder(self, *key_path: str | int) -> Path:
-        """Folder of the file a key path was written in: its paths start there."""
-        return Path(self.span(*key_path).file).parent
-
-    def value(self, *key_path: str | int) -> object:
-        """What stands at a key path; None if nothing does."""
-        value: object = self.data
-        for key in key_path:
-            try:
-                value = value[key]  # type: ignore[index]  # whatever has no items raises
-            except (KeyError, IndexError, TypeError):
-                return None
-        return value
 
     def over(self, base: Document) -> Document:
         """This profile on top of its base.
@@ -91,7 +99,7 @@ def _is_inherited(table: object, base_path: KeyPath) -> bool:
 
 
 MOST_VALUES = 10_000
-"""Keys and items of a profile: each is checked, and may be a problem to explain."""
+"""Most keys and items of a profile: each is checked and may need a message."""
 
 
 def read_document(
@@ -144,7 +152,18 @@ def read_document(
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in found.items()
     }
+    _add_folders(data, path.parent)
     return Document(path=path, data=data, spans=spans)
+
+
+def _add_folders(values: Any, folder: Path) -> None:  # noqa: ANN401  # of any shape
+    """Make every string of a table or an array a `Text`."""
+    # A frame for each level, of which the parser accepts some hundred.
+    for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+        if isinstance(value, str):
+            values[key] = Text(value, folder)
+        elif isinstance(value, dict | list):
+            _add_folders(value, folder)
 
 
 def _syntax_error(error: tomli.TOMLDecodeError, where: SourceSpan) -> Diagnostic:
@@ -176,9 +195,9 @@ def _read_text(
             message=f'there is no profile "{file}"',
             where=named_by or SourceSpan(file=file),
             notes=(("expected", "a TOML file"),),
-            hint="check the path; a base is sought from the folder of its profile"
+            hint="check the path: it is relative to the profile"
             if named_by
-            else "check the path; it is sought from the current folder",
+            else "check the path: it is relative to the current folder",
         )
         raise ProfileError(problem) from error
     except UnicodeDecodeError as error:
@@ -200,7 +219,7 @@ def _read_text(
             file,
             where=named_by,
             found=error.strerror or "",
-            hint="name a file that you may read",
+            hint="check the permissions of the file",
         ) from error
     except OSError as error:
         raise _no_file(

@@ -6,25 +6,20 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, did_you_mean
-from orchestrator.profile.fields import shown, shown_key
-from orchestrator.profile.tables import (
-    field_of,
-    header_of,
-    is_array,
-    keys_of,
-    tables,
-)
+from orchestrator.profile.fields import key_text, shown
+from orchestrator.profile.table import keys_of
+from orchestrator.profile.tables import field_of, header_of, is_array, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pydantic_core import ErrorDetails
 
-    from orchestrator.profile.checked import KeyPath
-    from orchestrator.profile.document import Document
+    from orchestrator.profile.source_map import FindSpan, KeyPath
 
 _EXPECTED = {
     "string_type": "a string",
+    "is_instance_of": "a string",  # a `Text`
     "int_type": "an integer",
     "bool_type": "a boolean",
     "tuple_type": "an array",
@@ -33,33 +28,22 @@ _EXPECTED = {
 }
 
 
-def explain(errors: Sequence[ErrorDetails], document: Document) -> Iterator[Diagnostic]:
-    """One diagnostic per error; keys missing because they are misspelt have none."""
+def explain(errors: Sequence[ErrorDetails], span: FindSpan) -> Iterator[Diagnostic]:
+    """One diagnostic per error; a misspelt key is not also reported as missing."""
     unknown = [_key_path(e) for e in errors if e["type"] == "extra_forbidden"]
     for error in errors:
         path = _key_path(error)
         match error["type"]:
             case "extra_forbidden":
-                yield _unknown_key(path, document)
+                yield _unknown_key(path, span)
             case "missing":
                 siblings = [str(u[-1]) for u in unknown if u[:-1] == path[:-1]]
                 if not did_you_mean(str(path[-1]), siblings):
-                    yield _missing_key(path, document)
+                    yield _missing_key(path, span)
             case kind if kind in _EXPECTED:
-                yield _wrong_type(path, document, _EXPECTED[kind], error["input"])
+                yield _wrong_type(path, span, _EXPECTED[kind], error["input"])
             case code:
-                yield _from_validator(path, document, code, error)
-
-
-def key_text(path: KeyPath) -> str:
-    """A key path as people write it: `models[0].path`."""
-    text = ""
-    for key in path:
-        if isinstance(key, int):
-            text += f"[{key}]"
-        else:
-            text += ("." if text else "") + shown_key(key)
-    return text
+                yield _from_validator(path, span, code, error)
 
 
 def _key_path(error: ErrorDetails) -> KeyPath:
@@ -72,14 +56,14 @@ def _table_of(path: KeyPath) -> tuple[str, ...]:
     return tuple(key for key in path[:-1] if isinstance(key, str))
 
 
-def _unknown_key(path: KeyPath, document: Document) -> Diagnostic:
+def _unknown_key(path: KeyPath, span: FindSpan) -> Diagnostic:
     table, key = _table_of(path), str(path[-1])
-    known = keys_of(tables()[table])
+    known = keys_of(tables()[table]).values()
     place = f" in {header_of(table)}" if table else ""
     return Diagnostic(
         code="unknown-key",
         message=f'unknown key "{key}"{place}',
-        where=document.span(*path),
+        where=span(*path),
         notes=(("expected", ", ".join(known)),),
         hint=_where_it_belongs(key) or did_you_mean(key, known) or "remove it",
     )
@@ -87,24 +71,24 @@ def _unknown_key(path: KeyPath, document: Document) -> Diagnostic:
 
 def _where_it_belongs(key: str) -> str:
     for table, model in tables().items():
-        if key in keys_of(model):
+        if key in keys_of(model).values():
             place = f"in {header_of(table)}" if table else "above the first [table]"
             return f'"{key}" belongs {place}'
     return ""
 
 
-def _missing_key(path: KeyPath, document: Document) -> Diagnostic:
+def _missing_key(path: KeyPath, span: FindSpan) -> Diagnostic:
     table, key = _table_of(path), str(path[-1])
     place = f" in {header_of(table)}" if table else ""
     what, hint = f'the key "{key}"', f"add {_example(path)}"
     if (*table, key) in tables():
         what = header_of((key,))
-        hint = f"add {what} and below it {_example((key, 'cpu'))}"
+        hint = f"add {_beginning((*table, key))}"
     description = field_of(path)[1].description or ""
     return Diagnostic(
         code="missing-key",
         message=f"{what} is missing{place}",
-        where=document.span(*path[:-1]),
+        where=span(*path[:-1]),
         notes=(("expected", description.partition(". ")[0].rstrip(".")),),
         hint=hint,
     )
@@ -116,13 +100,26 @@ def _example(path: KeyPath) -> str:
     return f"{key} = {shown(field.examples[0])}" if field.examples else ""
 
 
+def _beginning(table: tuple[str, ...]) -> str:
+    """How a profile begins a table: its header and its first required key."""
+    model = tables()[table]
+    required = (
+        key
+        for name, key in keys_of(model).items()
+        if model.model_fields[name].is_required()
+    )
+    # Of a model, a rule requires path or source.
+    first = _example((*table, next(required, "path")))
+    return f"{header_of(table)} and below it {first}"
+
+
 def _wrong_type(
-    path: KeyPath, document: Document, expected: str, value: object
+    path: KeyPath, span: FindSpan, expected: str, value: object
 ) -> Diagnostic:
     return Diagnostic(
         code="wrong-type",
         message=f"{key_text(path)} must be {expected}",
-        where=document.span(*path),
+        where=span(*path),
         notes=(
             ("found", f"{_type_name(value)} {shown(value)}"),
             ("expected", expected),
@@ -148,9 +145,7 @@ def _type_hint(path: KeyPath, expected: str, value: object) -> str:
         case "a table", list() if is_table:
             hint = f"write {header_of(table)}, with one bracket"
         case "a table", _ if table in tables() and is_array(table):
-            fields = tables()[table].model_fields.items()
-            first = next((k for k, f in fields if f.is_required()), "path")
-            hint = f"write {header_of(table)} and below it {_example((*table, first))}"
+            hint = f"write {_beginning(table)}"
     return hint
 
 
@@ -173,14 +168,14 @@ def _type_name(value: object) -> str:
 
 
 def _from_validator(
-    path: KeyPath, document: Document, code: str, error: ErrorDetails
+    path: KeyPath, span: FindSpan, code: str, error: ErrorDetails
 ) -> Diagnostic:
     """The diagnostic that `fields.problem` describes."""
     parts = error["ctx"]
     return Diagnostic(
         code=code,
         message=parts["text"].replace("{key}", key_text(path), 1),
-        where=document.span(*path),
+        where=span(*path),
         notes=(("expected", parts["expected"]),) if parts["expected"] else (),
         hint=parts["hint"] or f"choose {parts['expected'].replace(', ', ' or ')}",
     )

@@ -102,7 +102,7 @@ class Vela:
 
 
 NO_VELA: Final = Vela()
-"""Nothing is said."""
+"""Vela's defaults."""
 
 _DEFAULTS: Final = {
     "ethos-u55": ("Ethos_U55_High_End_Embedded", "Shared_Sram"),
@@ -113,7 +113,7 @@ _DEFAULTS: Final = {
 
 
 def with_defaults(vela: Vela, lowering: str) -> Vela:
-    """The same with what ExecuTorch takes where nothing is said."""
+    """The same with ExecuTorch's defaults for what is empty."""
     system_config, memory_mode = _DEFAULTS[lowering.rpartition("-")[0]]
     return replace(
         vela,
@@ -123,7 +123,7 @@ def with_defaults(vela: Vela, lowering: str) -> Vela:
 
 
 def system_configs_of(lowering: str) -> tuple[str, ...]:
-    """Those of Vela's own configuration that are for an Ethos-U."""
+    """System configurations in Vela's own file for an Ethos-U."""
     core = lowering.rpartition("-")[0].replace("-", "_")
     return tuple(s for s in VELA_SYSTEM_CONFIGS if s.lower().startswith(f"{core}_"))
 
@@ -135,7 +135,7 @@ def quantize_text(quantize: Quantize) -> str:
 
 
 def vela_text(vela: Vela, config: str) -> str:
-    """What the profile says, as options of Vela; `config` as the lock names it."""
+    """The same as options of Vela; `config` as the lock names it."""
     named = {
         "system-config": vela.system_config,
         "memory-mode": vela.memory_mode,
@@ -147,12 +147,12 @@ def vela_text(vela: Vela, config: str) -> str:
 
 
 def needed_library(lowering: str) -> str:
-    """Library without which no program runs that was quantized so; "" if unknown."""
+    """Library that programs quantized for a lowering need; "" if that depends."""
     return "" if lowering == XNNPACK else kernel_libraries(lowering)[0]
 
 
-def refusal(lowering: str, quantize: Quantize) -> tuple[str, str]:
-    """Why a lowering cannot quantize so: key of the table, what it takes; or two ""."""
+def unsupported(lowering: str, quantize: Quantize) -> tuple[str, str] | None:
+    """A key that a lowering cannot quantize with, and what it accepts, if any."""
     if quantize.activations is Activations.INT16 and lowering not in ETHOS_U:
         return "activations", "int8; int16 is for Ethos-U"
     if quantize.dynamic and lowering not in (XNNPACK, PORTABLE):
@@ -160,8 +160,8 @@ def refusal(lowering: str, quantize: Quantize) -> tuple[str, str]:
     if quantize.weights is Weights.PER_TENSOR and lowering == CORTEX_M:
         return (
             "weights",
-            "per-channel: ExecuTorch's quantizer for Cortex-M has no other",
+            "per-channel, the only one that ExecuTorch's quantizer for Cortex-M has",
         )
     if quantize.weights is Weights.PER_TENSOR and quantize.dynamic:
-        return "weights", "per-channel; dynamic scales want that"
-    return "", ""
+        return "weights", "per-channel, which dynamic scales require"
+    return None

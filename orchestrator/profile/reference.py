@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic.json_schema import GenerateJsonSchema
 
 from orchestrator.profile.fields import shown
-from orchestrator.profile.model import ProfileTable
-from orchestrator.profile.tables import header_of, tables
+from orchestrator.profile.tables import ProfileTable, header_of, tables
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -144,7 +143,7 @@ def _without_null(node: Any) -> Any:  # noqa: ANN401  # JSON of any shape
 _INTRODUCTION = """\
 # The profile
 
-<!-- Generated from orchestrator/profile/model.py; a test keeps it current. -->
+<!-- Generated from orchestrator/profile/tables.py; a test keeps it current. -->
 
 One TOML file per product. Unknown keys are errors, and so are keys this version
 knows of but cannot honour. All problems of a profile are reported at once, each with
@@ -198,14 +197,10 @@ def _row(key: str, field: FieldInfo, schema: dict[str, Any]) -> str:
     if field.is_required():
         default = "required"
     elif not default:
-        default = f"`{shown(_plain(field.default))}`"
+        default = f"`{shown(schema.get('default'))}`"
     example = f"`{shown(field.examples[0])}`" if field.examples else ""
     cells = (f"`{key}`", _type_words(schema), default.rstrip("."), meaning, example)
     return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
-
-
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _type_words(schema: dict[str, Any]) -> str:

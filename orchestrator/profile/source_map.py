@@ -12,12 +12,32 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.profile.checked import KeyPath
+    from orchestrator.errors import SourceSpan
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+"""Keys and array indices from the top of a TOML file: `("models", 0, "path")`."""
+
+
+class FindSpan(Protocol):
+    """Where the value of a key path was written, or else the table it would be in."""
+
+    def __call__(self, *key_path: str | int) -> SourceSpan:
+        """Of the key path `("models", 0)`: `span("models", 0)`."""
+
+
+def find_span(
+    spans: Mapping[KeyPath, SourceSpan], key_path: KeyPath
+) -> SourceSpan | None:
+    """Span of the key path or of its nearest parent that has one."""
+    for length in range(len(key_path), 0, -1):
+        if span := spans.get(key_path[:length]):
+            return span
+    return None
 
 
 def map_lines(text: str, *, most: int | None = None) -> Mapping[KeyPath, int]:
@@ -32,7 +52,7 @@ def map_lines(text: str, *, most: int | None = None) -> Mapping[KeyPath, int]:
         most: Stop when at least so many are found.
     """
     scanner = _Scanner(text, most)
-    with suppress(_NotTomlError, _EnoughError, RecursionError):
+    with suppress(_NotTomlError, _EnoughFoundError, RecursionError):
         scanner.scan_document()
     return scanner.lines
 
@@ -41,8 +61,8 @@ class _NotTomlError(Exception):
     """The scanner does not understand what it reads."""
 
 
-class _EnoughError(Exception):
-    """More is not asked for."""
+class _EnoughFoundError(Exception):
+    """As many key paths as wanted are found."""
 
 
 _BLANK = re.compile(r"[ \t]*")
@@ -195,5 +215,5 @@ class _Scanner:
 
     def _line(self) -> int:
         if self._most is not None and len(self.lines) >= self._most:
-            raise _EnoughError
+            raise _EnoughFoundError
         return bisect_right(self._newlines, self._at) + 1

@@ -1,26 +1,370 @@
-"""The tables and keys of a profile, by their key paths."""
+"""The whole profile: its tables, their rules over more than one value, and its keys."""
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Self, get_args, get_origin
 
-from orchestrator.profile.delegates import DelegateTable
-from orchestrator.profile.model import CustomTable, ProfileTable
-from orchestrator.profile.model_tables import ModelTable
-from orchestrator.profile.region_tables import RegionTable, TensorTable
-from orchestrator.profile.table import Table
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
+
+from orchestrator.errors import Diagnostic, SourceSpan, did_you_mean
+from orchestrator.planner.policy import RuntimeCheck, ScratchPolicy
+from orchestrator.profile.choices import PASSES, CheckImage
+from orchestrator.profile.delegates import DelegateTable, delegate_problems
+from orchestrator.profile.fields import (
+    MAX_NAME_LENGTH,
+    Size,
+    choice,
+    name_like,
+    problem,
+    shown,
+    sorted_set,
+    text_schema,
+    whole_number,
+)
+from orchestrator.profile.kernels import (
+    DtypesTable,
+    KernelsTable,
+    OperatorsTable,
+    kernel_problems,
+    operator_list_problems,
+)
+from orchestrator.profile.memory import MemoryTable, memory_problems
+from orchestrator.profile.models import ModelTable, model_problems
+from orchestrator.profile.paths import RelativePath
+from orchestrator.profile.source_map import KeyPath, find_span
+from orchestrator.profile.table import BrokenValueError, Table, keys_of
+from orchestrator.profile.target import (
+    TargetTable,
+    board_problems,
+    isa_problems,
+    toolchain_problems,
+    unaligned_problems,
+)
+from orchestrator.targets.c_names import HEADERS, LIBRARIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pydantic.fields import FieldInfo
 
-    from orchestrator.profile.checked import KeyPath
+    from orchestrator.profile.rules import Facts
+
+SCHEMA_VERSION: Final = 1
+_PRODUCT_NAME: Final = "[a-z][a-z0-9-]*"
+_OF_THE_RUNTIME: Final = "orch(-.*)?"
 
 
-_ARRAYS = (ModelTable, CustomTable, DelegateTable, RegionTable, TensorTable)
+def _check_schema(value: int) -> int:
+    if value != SCHEMA_VERSION:
+        raise problem(
+            "unknown-schema",
+            f"{{key}} {shown(value)} is not supported by this version",
+            expected=str(SCHEMA_VERSION),
+            hint=f"write schema = {SCHEMA_VERSION}"
+            if value < SCHEMA_VERSION
+            else "install the version of orchestrator the profile was written for",
+        )
+    return value
+
+
+def _check_name(value: str) -> str:
+    """Its header, its library and its functions have the name, too."""
+    if re.fullmatch(_OF_THE_RUNTIME, value):
+        taken = "functions and headers of the runtime begin with orch"
+    elif value in HEADERS:
+        taken = f"C libraries and compilers have a header {value}.h"
+    elif value in LIBRARIES:
+        taken = f"toolchains have a library lib{value}.a"
+    else:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {shown(value)}: {taken}",
+        hint=f'choose another name, such as "my-{value}"',
+    )
+
+
+_TAKEN: Final = [
+    {"pattern": f"^{_OF_THE_RUNTIME}$"},
+    {"enum": sorted(HEADERS | LIBRARIES)},
+]
+
+
+class PrelinkTable(Table):
+    """Passes over models, prelinked and loaded; none changes outputs."""
+
+    skip: Annotated[
+        tuple[Annotated[StrictStr, *choice(PASSES, "unknown-pass")], ...],
+        AfterValidator(sorted_set),
+    ] = Field(
+        default=(),
+        description="Passes to leave out. `fold_permutes`, `fold_constants`, "
+        "`evaluate_constants`: compute constants at build time. `alias_copies`: no "
+        "needless copies. `drop_unused_calls`: no calls whose outputs are unused. "
+        "`in_place`: outputs over inputs that are not needed any more. `drop_values`, "
+        "`share_values`: no slot unused or duplicated.",
+        examples=[["fold_permutes"]],
+    )
+
+
+class ScratchTable(Table):
+    """Memory that kernels need during a call only: docs/memory.md."""
+
+    policy: Annotated[ScratchPolicy, *choice(ScratchPolicy)] = Field(
+        default=ScratchPolicy.PLAN,
+        description="`plan`: each call gets what its kernel needs on this target. "
+        "`verify`: what the program has must be exactly that. `keep`: the program is "
+        "trusted.",
+        examples=["plan"],
+    )
+    runtime_check: Annotated[RuntimeCheck, *choice(RuntimeCheck)] = Field(
+        default=RuntimeCheck.DEBUG,
+        description="Kernels compare their scratch memory with what they need before "
+        'they write to it: `never`, with `optimize = "debug"` only, or `always`.',
+        examples=["always"],
+    )
+
+
+class RegistryTable(Table):
+    """For builds of ExecuTorch with the headers of this product.
+
+    The kernel table of this runtime is constant, exactly as long as what is linked,
+    and takes no kernels at run time: nothing here changes it.
+    """
+
+    max_kernels: (
+        Annotated[
+            StrictInt,
+            *whole_number(
+                1,
+                65535,
+                hint="write how many kernels fit, or leave it out for as many as there"
+                " are",
+            ),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Slots of ExecuTorch's kernel registry, written into "
+        "`selected_max_kernel_num.h` as it is, with `operators.all` too: room for "
+        "kernels that are registered by hand. At least as many as are linked. "
+        "Default: as many as are linked; with `operators.all` what ExecuTorch takes.",
+        examples=[64],
+    )
+
+
+class TraceTable(Table):
+    """Hooks around every instruction, to measure on the device: docs/runtime.md."""
+
+    enable: StrictBool = Field(
+        default=False,
+        description="The executor reads the product's counter before and after every "
+        "instruction, and hands both over; a product links only with the two "
+        "functions of `orch/trace.h`.",
+        examples=[True],
+    )
+
+
+class IntegrityTable(Table):
+    """Checksums that tell whether flash holds what was linked: docs/runtime.md."""
+
+    check: Annotated[CheckImage, *choice(CheckImage)] = Field(
+        default=CheckImage.NEVER,
+        description="`start`: the API has functions that compare, for the application "
+        "to call. `load`: besides, the first call of each method compares what it "
+        "uses. Where flash is damaged the status is `ImageDamaged`.",
+        examples=["start"],
+    )
+
+
+class BudgetTable(Table):
+    """Bounds; a build that exceeds one fails and names the culprits."""
+
+    flash_bytes: Size | None = Field(
+        default=None,
+        alias="flash",
+        description="Most flash the firmware may use. Default: no bound.",
+        examples=["96 KiB"],
+    )
+    ram_bytes: Size | None = Field(
+        default=None,
+        alias="ram",
+        description="Most RAM the firmware may use. Default: no bound.",
+        examples=["64 KiB"],
+    )
+
+
+class ProfileTable(Table):
+    """One product: models, target, kernels and budget."""
+
+    schema_: Annotated[
+        StrictInt,
+        AfterValidator(_check_schema),
+        WithJsonSchema({"type": "integer", "const": SCHEMA_VERSION}),
+    ] = Field(
+        alias="schema",
+        description="Version of the profile's form.",
+        examples=[SCHEMA_VERSION],
+    )
+    name: Annotated[
+        StrictStr,
+        AfterValidator(name_like(_PRODUCT_NAME, "-")),
+        AfterValidator(_check_name),
+        text_schema(
+            "name",
+            _PRODUCT_NAME,
+            maxLength=MAX_NAME_LENGTH,
+            **{"not": {"anyOf": _TAKEN}},
+        ),
+    ] = Field(
+        description="Name of the product, and of its outputs; never inherited.",
+        examples=["doorbell"],
+    )
+    description: StrictStr = Field(
+        default="",
+        description="One line for people; never inherited.",
+        examples=["Person detection, Cortex-M55"],
+    )
+    extends: RelativePath | None = Field(
+        default=None,
+        description="A base profile, which extends none itself. Its tables are merged "
+        "with those here, key by key; where both have a key, this profile wins; arrays "
+        "are replaced whole. Default: no base.",
+        examples=["base.toml"],
+    )
+    target: TargetTable = Field(description="What is built for.")
+    models: tuple[ModelTable, ...] = Field(
+        default=(), description="The models of the product."
+    )
+    operators: OperatorsTable = Field(
+        default=OperatorsTable(), description="Operators besides those of the models."
+    )
+    dtypes: DtypesTable = Field(
+        default=DtypesTable(), description="Which dtypes are compiled in."
+    )
+    kernels: KernelsTable = Field(
+        default=KernelsTable(), description="Where kernels come from."
+    )
+    delegates: tuple[DelegateTable, ...] = Field(
+        default=(), description="Delegates of your own."
+    )
+    prelink: PrelinkTable = Field(
+        default=PrelinkTable(), description="Which passes run over models."
+    )
+    scratch: ScratchTable = Field(
+        default=ScratchTable(), description="Memory of single calls."
+    )
+    memory: MemoryTable = Field(
+        default=MemoryTable(),
+        description="Memories of the board, and where planned tensors lie.",
+    )
+    registry: RegistryTable = Field(
+        default=RegistryTable(), description="ExecuTorch's kernel registry."
+    )
+    trace: TraceTable = Field(
+        default=TraceTable(), description="Hooks around every instruction of a run."
+    )
+    integrity: IntegrityTable = Field(
+        default=IntegrityTable(), description="Checksums of what lies in flash."
+    )
+    budget: BudgetTable = Field(
+        default=BudgetTable(), description="Bounds a build must keep."
+    )
+
+    def with_defaults(self, shipped: Collection[str]) -> Self:
+        """The same with defaults that follow from other values.
+
+        Args:
+            shipped: Names of the kernel libraries that exist without the profile.
+        """
+        return self.model_copy(
+            update={
+                "target": self.target.with_defaults(),
+                "models": tuple(model.with_defaults() for model in self.models),
+                "kernels": self.kernels.with_defaults(self.models, shipped),
+            }
+        )
+
+
+class Profile(ProfileTable):
+    """One product: checked, defaults filled in, every value's origin known.
+
+    Args:
+        file: The profile as the user named it.
+        files: Every file it was read from: the profile, then its base if it has one.
+        spans: Where each key path was written; key paths are unique.
+    """
+
+    file: Path
+    files: tuple[Path, ...] = ()
+    spans: tuple[tuple[KeyPath, SourceSpan], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the profile, from which its paths start."""
+        return self.file.parent
+
+    def span(self, *key_path: str | int) -> SourceSpan:
+        """Where the value of a key path was written, in the profile or its base.
+
+        A default has the span of the table it would be in, and in the last resort that
+        of the whole file.
+        """
+        return find_span(dict(self.spans), key_path) or SourceSpan(file=str(self.file))
+
+
+def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
+    """Every problem that single values do not show.
+
+    Args:
+        profile: With what is right of each table.
+        facts: What rules know besides.
+    """
+    rules: tuple[Callable[[], Iterable[Diagnostic]], ...] = (
+        lambda: isa_problems(profile.target, facts),
+        lambda: board_problems(profile.target, facts),
+        lambda: toolchain_problems(profile.target, facts),
+        lambda: unaligned_problems(profile.target, facts),
+        lambda: model_problems(profile.models, facts),
+        lambda: operator_list_problems(profile.operators, facts),
+        lambda: kernel_problems(profile.kernels, lambda: profile.models, facts),
+        lambda: delegate_problems(profile.delegates, facts),
+        lambda: memory_problems(
+            profile.memory, profile.target, lambda: profile.models, facts
+        ),
+        lambda: _selection_problems(facts),
+    )
+    for rule in rules:
+        with suppress(BrokenValueError):
+            yield from rule()
+
+
+def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
+    """A product without kernels is legal, but only one that says so."""
+    selecting = ("models", "operators")
+    unknown = set(facts.keys) - set(keys_of(ProfileTable).values())
+    misspelt = any(did_you_mean(key, selecting) for key in unknown)
+    if not misspelt and not set(selecting) & set(facts.keys):
+        yield Diagnostic(
+            code="nothing-selected",
+            message="the profile selects neither models nor operators",
+            where=facts.span("models"),
+            notes=(("expected", "[[models]] or [operators]"),),
+            hint='add [[models]] and below it path = "model.pte", or [operators] and'
+            " below it include = [] for a runtime without kernels",
+        )
 
 
 @cache
@@ -41,12 +385,7 @@ def tables() -> Mapping[tuple[str, ...], type[Table]]:
 
 def is_array(table: tuple[str, ...]) -> bool:
     """Whether a profile may have any number of the table."""
-    return tables()[table] in _ARRAYS
-
-
-def keys_of(table: type[Table]) -> tuple[str, ...]:
-    """Keys of a table as a profile writes them."""
-    return tuple(f.alias or name for name, f in table.model_fields.items())
+    return bool(table) and get_origin(field_of(table)[1].annotation) is tuple
 
 
 def field_of(path: KeyPath) -> tuple[str, FieldInfo]:

@@ -153,8 +153,7 @@ def test_without_a_checkout_the_error_names_the_path(
         f'{line} |   "{file}",\n'
         f"   = found: nothing to read at {home}/{file}\n"
         "   = expected: a source of the kernel library\n"
-        "   hint: check the path; it is sought from the folder of the profile that"
-        " has it\n"
+        "   hint: check the path: it is relative to the file that names it\n"
     )
 
 

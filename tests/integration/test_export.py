@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.profile import source_fields
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT, Workspace
 
@@ -503,7 +502,3 @@ def test_export_needs_a_model_that_is_python(w: Workspace) -> None:
     assert "error[nothing-to-export]" in done.err
     both = w.run("export", "--verify", "--no-accelerate")
     assert both.code == 2
-
-
-def test_a_callable_is_split() -> None:
-    assert source_fields.split_callable("a/b.py:build") == ("a/b.py", "build")

@@ -103,13 +103,13 @@ def _lines(
     *,
     explain: bool,
 ) -> Iterator[str]:
-    sources = {m.name: m.source for m in profile.models if m.source is not None}
+    lowerings = {model.name: model.lowering for model in profile.models}
     for name, exported in found.items():
         facts = exported.facts
         how = f"exported ({exported.reason})" if exported.reason else "up to date"
         yield (
             f"{name}: {how}, {len(exported.program):,} bytes for"
-            f" {sources[name].lowering}; {paths[name]}"
+            f" {lowerings[name]}; {paths[name]}"
         )
         if verified := facts.verified:
             tosa = verified.tosa_flatbuffers

@@ -79,7 +79,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         }
     )
     origins = {
-        m.name: f", from {m.written}:{m.source.function} for {m.source.lowering}"
+        m.name: f", from {m.written}:{m.source.function} for {m.lowering}"
         for m in project.profile.models
         if m.source is not None
     }

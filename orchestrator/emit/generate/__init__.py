@@ -20,7 +20,7 @@ from orchestrator.emit.generate.tables import (
     registered_kernels,
     selected_headers,
 )
-from orchestrator.profile.integrity import CheckImage
+from orchestrator.profile.choices import CheckImage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -33,7 +33,7 @@ from orchestrator.emit.generate.shared import (
 from orchestrator.emit.generate.tables import kernel_declaration, model_symbol
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall
-from orchestrator.profile.integrity import CheckImage
+from orchestrator.profile.choices import CheckImage
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:

@@ -10,54 +10,42 @@ import pytest
 from orchestrator.build import variant
 from orchestrator.build.variant import EVERY_DTYPE, Variant
 from orchestrator.cli.arguments import parser
-from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.errors import Diagnostic, UsageError
 from orchestrator.measure.size import SizeOperator
-from orchestrator.profile.checked import (
-    Budget,
-    DtypeRequest,
-    DtypeRequests,
-    DtypeSelect,
-    ModelEntry,
-    OperatorRequests,
-    Optimize,
-    Profile,
-    Registry,
-    TargetChoice,
-)
+from orchestrator.profile import DtypeSelect, Optimize, Profile, load_profile
 from orchestrator.targets.cores import CPUS, TOOLCHAINS
 
 RELU, TANH = (OperatorName.parse(f"aten::{n}.out") for n in ("relu", "tanh"))
 
 
-def line(number: int) -> SourceSpan:
-    return SourceSpan(file="p.toml", line=number)
+TEXT = """\
+schema = 1
+name = "p"
+target.cpu = "cortex-m4"
+operators.include = ["relu.out", "tanh.out"]
+dtypes = {compare = true, operators = {"tanh.out" = ["Half"]}}
+registry.max_kernels = 3
+budget.flash = "1 B"
+[[models]]
+path = "a.pte"
+[[models]]
+path = "b.pte"
+[[models]]
+path = "c.pte"
+"""
 
 
-PROFILE = Profile(
-    file=Path("p.toml"),
-    name="p",
-    target=TargetChoice(cpu="cortex-m4", isa="dsp", toolchain="zig"),
-    models=tuple(
-        ModelEntry(name=n, path=Path(f"{n}.pte"), written=f"{n}.pte") for n in "abc"
-    ),
-    operators=OperatorRequests(include=(RELU, TANH)),
-    dtypes=DtypeRequests(
-        operators=(DtypeRequest(operator=TANH, dtypes=(ScalarType.Half,)),),
-        compare=True,
-    ),
-    registry=Registry(max_kernels=3),
-    budget=Budget(flash_bytes=1),
-    spans=(
-        (("name",), line(1)),
-        (("models", 0, "path"), line(2)),
-        (("models", 1), line(3)),
-        (("models", 1, "path"), line(4)),
-        (("models", 2, "path"), line(6)),
-        (("models",), line(2)),
-    ),
-)
+def load(text: str) -> Profile:
+    return load_profile(
+        Path("p.toml"),
+        text_of=lambda _: text,
+        is_file=lambda _: True,
+        known_libraries=("portable",),
+    )
+
+
+PROFILE = load(TEXT)
 
 
 def operator(name: str, *models: str, keys: tuple[str, ...] = ()) -> SizeOperator:
@@ -75,18 +63,16 @@ OPERATORS = (
 def test_models_are_left_out_with_their_lines() -> None:
     found = Variant(without_models=("b",)).of(PROFILE, OPERATORS)
     assert [m.name for m in found.models] == ["a", "c"]
-    assert found.span("models", 0, "path") == line(2)
-    assert found.span("models", 1, "path") == line(6)
-    assert found.span("name") == line(1)
+    assert found.span("models", 0, "path").line == 9
+    assert found.span("models", 1, "path").line == 13
+    assert found.span("name").line == 2
     # Everything else is as it was, but nothing bounds the variant.
-    assert found == replace(
-        PROFILE,
-        models=found.models,
-        spans=found.spans,
-        dtypes=replace(PROFILE.dtypes, compare=False),
-        registry=Registry(),
-        budget=Budget(),
+    without = TEXT.replace('[[models]]\npath = "b.pte"\n', "").replace(
+        "= true", "= false"
     )
+    without = without.replace("registry.max_kernels = 3\n", "")
+    expected = load(without.replace('budget.flash = "1 B"\n', ""))
+    assert found.model_copy(update={"spans": expected.spans}) == expected
 
 
 def test_every_model_may_be_left_out() -> None:
@@ -108,9 +94,10 @@ def test_an_operator_is_left_out_with_the_model_that_calls_it() -> None:
 def test_target_and_dtypes() -> None:
     found = Variant(dtypes="all", optimize="speed", toolchain="gnu").of(PROFILE, ())
     assert found.dtypes.select is DtypeSelect.ALL
-    assert found.target == replace(
-        PROFILE.target, optimize=Optimize.SPEED, toolchain="gnu"
-    )
+    assert dict(found.target) == dict(PROFILE.target) | {
+        "optimize": Optimize.SPEED,
+        "toolchain": "gnu",
+    }
     assert EVERY_DTYPE.of(PROFILE, ()).dtypes.select is DtypeSelect.ALL
 
 
@@ -161,9 +148,9 @@ def test_all_problems_at_once() -> None:
 
 
 def test_a_model_of_nearly_that_name() -> None:
-    models = (replace(PROFILE.models[0], name="person"),)
+    profile = load(TEXT.replace("a.pte", "person.pte"))
     with pytest.raises(UsageError) as error:
-        Variant(without_models=("persom",)).of(replace(PROFILE, models=models), ())
+        Variant(without_models=("persom",)).of(profile, ())
     assert error.value.diagnostics[0].hint == 'did you mean "person"?'
 
 

@@ -23,7 +23,7 @@ from orchestrator.errors import ModelError
 from orchestrator.memory.product import plan_memory
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes import link_program
-from orchestrator.profile.integrity import CheckImage
+from orchestrator.profile.choices import CheckImage
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     Allocation,

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.errors import ModelError
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes import PASSES, link_program, run_passes
-from orchestrator.profile.model import PASSES as PASS_NAMES
+from orchestrator.profile.choices import PASSES as PASS_NAMES
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     BoolValue,

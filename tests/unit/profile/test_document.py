@@ -9,12 +9,12 @@ import tomli_w
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.profile.document import read_document
+from orchestrator.profile.document import Text, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.profile.checked import KeyPath
+    from orchestrator.profile.source_map import KeyPath
 
 TABLES: st.SearchStrategy[Any] = st.recursive(
     st.integers() | st.lists(st.integers(), max_size=2),
@@ -62,22 +62,22 @@ def test_every_value_is_where_its_span_says(
         )
 
 
-def test_models_come_with_the_folder_of_their_file() -> None:
-    with_models, without = (
-        read_document(Path(file), text_of=lambda _, text=text: text)  # type: ignore[misc]  # lambda with a default
-        for file, text in (("a/x.toml", "models = []"), ("b/y.toml", "b = 1"))
-    )
-    assert with_models.over(without).folder("models") == Path("a")
-    assert without.over(with_models).folder("models") == Path("a")
-
-
-def test_operator_lists_come_with_the_folder_of_their_file() -> None:
-    with_lists, without = (
+def test_texts_know_the_folder_of_their_file() -> None:
+    derived, base = (
         read_document(Path(file), text_of=lambda _, text=text: text)  # type: ignore[misc]  # lambda with a default
         for file, text in (
-            ("a/x.toml", "operators.include_yaml = []"),
-            ("b/y.toml", "operators.include = []"),
+            ("a/x.toml", 'a = "1"\nt.a = "2"\nl = ["3"]'),
+            ("b/y.toml", 'a = "4"\nt.b = "5"\nl = ["6"]\nm = [{a = "7"}]'),
         )
     )
-    assert with_lists.over(without).folder("operators", "include_yaml") == Path("a")
-    assert without.over(with_lists).folder("operators", "include_yaml") == Path("a")
+    data = derived.over(base).data
+    texts: tuple[Any, ...] = (
+        data["a"],
+        data["t"]["a"],
+        data["l"][0],
+        data["t"]["b"],
+        data["m"][0]["a"],
+    )
+    assert texts == ("1", "2", "3", "5", "7")
+    folders = [str(text.folder) for text in texts if isinstance(text, Text)]
+    assert folders == ["a", "a", "a", "b", "b"]

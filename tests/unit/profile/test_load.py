@@ -22,31 +22,23 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.planner.policy import RuntimeCheck
 from orchestrator.profile import (
-    Budget,
-    CustomLibrary,
-    DelegateEntry,
+    CheckImage,
     DtypeRequest,
-    DtypeRequests,
     DtypeSelect,
-    Integrity,
-    KernelChoice,
     Load,
-    ModelEntry,
     NamedFile,
-    OperatorRequests,
+    OperatorsTable,
     Optimize,
     Overlap,
     Profile,
-    Registry,
-    Scratch,
-    TargetChoice,
-    Trace,
-    checks,
+    PythonCallable,
     load_profile,
+    target,
 )
-from orchestrator.profile.integrity import CheckImage
+from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela
 from orchestrator.profile.reference import EXAMPLE
 from orchestrator.targets.cores import CPUS, resolve_target
+from orchestrator.targets.regions import NO_PINS, Pins, TensorKind, TensorPin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +65,7 @@ def load(text: str, **others: str) -> Profile:
     return load_profile(
         MAIN,
         text_of=text_of,
-        is_file=lambda path: path.suffix in (".pte", ".py", ".yaml"),
+        is_file=lambda path: path.suffix in (".pte", ".py", ".yaml", ".ini"),
         known_libraries=("cortex_m", "portable", "quantized"),
     )
 
@@ -91,100 +83,127 @@ def _named(written: str) -> NamedFile:
     return NamedFile(path=MAIN.parent / written, written=written)
 
 
+ADD, MUL = (OperatorName("aten", name, "out") for name in ("add", "mul"))
+
+
 def test_every_key() -> None:
+    """Values as the rest of the program takes them, table by table."""
     profile = load(EXAMPLE)
-    assert dataclasses.replace(profile, spans=()) == Profile(
-        file=MAIN,
-        files=(MAIN,),
-        name="doorbell",
-        description="Person detection, Cortex-M55",
-        target=TargetChoice(
-            cpu="cortex-m55",
-            isa="mve",
-            board="mps3-an547",
-            toolchain="zig",
-            optimize=Optimize.SIZE,
+    assert (profile.file, profile.files, profile.folder) == (
+        MAIN,
+        (MAIN,),
+        Path("profiles"),
+    )
+    assert profile.name == "doorbell"
+    assert profile.description == "Person detection, Cortex-M55"
+    assert dict(profile.target) == {
+        "cpu": "cortex-m55",
+        "isa": "mve",
+        "board": "mps3-an547",
+        "toolchain": "zig",
+        "optimize": Optimize.SIZE,
+        "unaligned": True,
+    }
+    (model,) = profile.models
+    assert (model.name, model.key, model.source) == ("person", "path", None)
+    assert model.path == Path("profiles/../models/person.pte")
+    assert model.written == "../models/person.pte"
+    assert model.load is Load.PTE
+    assert dict(profile.operators) == {
+        "include": (ADD,),
+        "include_yaml": (_named("../ops/extra.yaml"),),
+        "every": False,
+        "overlap": Overlap.ALLOW,
+        "allow_missing": ("XnnpackBackend",),
+    }
+    assert profile.dtypes.select is DtypeSelect.MODELS
+    assert profile.dtypes.operators == (
+        DtypeRequest(operator=ADD, dtypes=(ScalarType.Int, ScalarType.Float)),
+        DtypeRequest(operator=MUL, keys=(KernelKey.parse("v1/6;0,1|6;0,1|6;0,1"),)),
+    )
+    assert profile.kernels.libraries == ("my_ops", "portable")
+    assert profile.kernels.operators == ((ADD, ("portable",)),)
+    (library,) = profile.kernels.custom
+    assert dict(library) == {
+        "name": "my_ops",
+        "functions": _named("../my_ops/functions.yaml"),
+        "sources": (_named("../my_ops/*.cpp"),),
+        "include": (_named("../my_ops/include"),),
+        "defines": ("MY_OPS_TABLES=2",),
+    }
+    (delegate,) = profile.delegates
+    assert dict(delegate) == {
+        "backend": "MyBackend",
+        "namespace": "my_backend",
+        "sources": (_named("../my_backend/*.cpp"),),
+        "include": (),
+        "defines": (),
+        "state_bytes": 12,
+    }
+    assert profile.scratch.runtime_check is RuntimeCheck.ALWAYS
+    assert profile.registry.max_kernels == 64
+    assert profile.trace.enable
+    assert profile.integrity.check is CheckImage.START
+    assert profile.budget.flash_bytes == 2 * 1024 * 1024
+    assert profile.budget.ram_bytes == 64 * 1024
+
+
+def test_models_that_are_given_as_python() -> None:
+    text = PYTHON_MODEL.replace("host", "cortex-m55") + (
+        '[[models]]\nsource = "../net.py:build"\nlowering = "ethos-u55-64"\n'
+        'quantize = {activations = "int16"}\nreads = ["a/*.bin"]\n'
+        'regions = {2 = "sram", 1 = "dtcm"}\nregion = "sram"\n'
+        'vela = {config = "v.ini", flags = ["--optimise=Size"]}\n'
+        'tensors = [{tensor = "input 1", region = "dtcm"}]\n'
+    )
+    (model,) = load(text).models
+    assert (model.name, model.key) == ("net", "source")
+    assert model.source == PythonCallable(
+        path=MAIN.parent / "../net.py", written="../net.py", function="build"
+    )
+    assert (model.path, model.written) == (model.source.path, "../net.py")
+    assert model.quantize == Quantize(activations=Activations.INT16)
+    assert model.vela == Vela(config="profiles/v.ini", flags=("--optimise=Size",))
+    assert model.reads == (_named("a/*.bin"),)
+    assert model.pins == Pins(
+        every="sram",
+        by_id=((1, "dtcm"), (2, "sram")),
+        tensors=(
+            TensorPin(kind=TensorKind.INPUT, index=1, method=None, region="dtcm"),
         ),
-        models=(
-            ModelEntry(
-                name="person",
-                path=Path("profiles/../models/person.pte"),
-                written="../models/person.pte",
-                load=Load.PTE,
-            ),
-        ),
-        operators=OperatorRequests(
-            include=(OperatorName("aten", "add", "out"),),
-            include_yaml=(_named("../ops/extra.yaml"),),
-            overlap=Overlap.ALLOW,
-            allow_missing=("XnnpackBackend",),
-        ),
-        dtypes=DtypeRequests(
-            select=DtypeSelect.MODELS,
-            operators=(
-                DtypeRequest(
-                    operator=OperatorName("aten", "add", "out"),
-                    dtypes=(ScalarType.Int, ScalarType.Float),
-                ),
-                DtypeRequest(
-                    operator=OperatorName("aten", "mul", "out"),
-                    keys=(KernelKey.parse("v1/6;0,1|6;0,1|6;0,1"),),
-                ),
-            ),
-        ),
-        kernels=KernelChoice(
-            libraries=("my_ops", "portable"),
-            custom=(
-                CustomLibrary(
-                    name="my_ops",
-                    functions=_named("../my_ops/functions.yaml"),
-                    sources=(_named("../my_ops/*.cpp"),),
-                    include=(_named("../my_ops/include"),),
-                    defines=("MY_OPS_TABLES=2",),
-                ),
-            ),
-            operators=((OperatorName("aten", "add", "out"), ("portable",)),),
-        ),
-        delegates=(
-            DelegateEntry(
-                backend="MyBackend",
-                namespace="my_backend",
-                sources=(_named("../my_backend/*.cpp"),),
-                state_bytes=12,
-            ),
-        ),
-        scratch=Scratch(runtime_check=RuntimeCheck.ALWAYS),
-        registry=Registry(max_kernels=64),
-        trace=Trace(enable=True),
-        integrity=Integrity(check=CheckImage.START),
-        budget=Budget(flash_bytes=2 * 1024 * 1024, ram_bytes=64 * 1024),
     )
 
 
 def test_defaults_on_host() -> None:
     profile = load(SMALL)
-    assert profile.target == TargetChoice(cpu="host", isa="scalar")
-    assert profile.models[0].name == "add_mul"
-    assert profile == Profile(
-        file=MAIN,
-        files=(MAIN,),
-        name="small",
-        target=profile.target,
-        models=profile.models,
-        spans=profile.spans,
-    )
-    assert profile.folder == Path("profiles")
+    choice = profile.target
+    assert (choice.cpu, choice.isa, choice.board) == ("host", "scalar", None)
+    assert choice.toolchain is None
+    (model,) = profile.models
+    assert (model.name, model.quantize, model.vela) == ("add_mul", None, NO_VELA)
+    assert model.pins == NO_PINS
+    # Every other table is as if it were empty.
+    empty = {f"{name} = {{}}" for name in ("dtypes", "memory", "prelink", "scratch")}
+    empty |= {f"{name} = {{}}" for name in ("registry", "trace", "integrity", "budget")}
+    full = load(SMALL + "\n".join(sorted(empty)) + "\n")
+    assert full.model_copy(update={"spans": profile.spans}) == profile
+
+
+def test_a_default_that_is_written_makes_no_difference() -> None:
+    text = SMALL.replace('"host"', '"cortex-m4"')
+    written = 'target.isa = "dsp"\ntarget.board = "mps2-an386"\n'
+    written += 'target.toolchain = "zig"\n'
+    names = text.replace(".pte", '.pte", name = "add_mul')
+    assert load(text + written).target == load(text).target
+    assert load(names).models == load(text).models
 
 
 @pytest.mark.parametrize("cpu", [c for c in CPUS if c != "host"])
 def test_defaults_on_boards(cpu: str) -> None:
-    target = load(SMALL.replace("host", cpu)).target
-    assert target == TargetChoice(
-        cpu=cpu,
-        isa=CPUS[cpu].default_isa,
-        board=CPUS[cpu].default_board,
-        toolchain="zig",
-    )
+    choice = load(SMALL.replace("host", cpu)).target
+    assert choice.isa == CPUS[cpu].default_isa
+    assert choice.board == CPUS[cpu].default_board
+    assert choice.toolchain == "zig"
 
 
 def test_choices_are_kept() -> None:
@@ -229,7 +248,7 @@ def test_one_operator_in_two_spellings() -> None:
 )
 def test_sizes(text: str, size_bytes: int) -> None:
     profile = load(SMALL + f'budget.ram = "{text}"\n')
-    assert profile.budget == Budget(ram_bytes=size_bytes)
+    assert profile.budget.ram_bytes == size_bytes
 
 
 @pytest.mark.parametrize(
@@ -405,7 +424,7 @@ def test_a_library_that_a_lowering_needs_is_left_out(
     (problem,) = problems_of(text)
     assert problem.code == "missing-library"
     assert str(problem.where) == "profiles/doorbell.toml:10"
-    assert problem.notes == (("asked by", "profiles/doorbell.toml:4"),)
+    assert problem.notes == (("required by", "profiles/doorbell.toml:4"),)
     assert problem.hint == f"write libraries = [{line}], or leave it out"
     # Somebody's own library may have the same operators, and others may not be called.
     load(text + '[[kernels.custom]]\nname = "mine"\nfunctions = "a/functions.yaml"\n')
@@ -416,7 +435,7 @@ def test_toolchain_that_cannot_build_for_the_cpu(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     only_gnu = dataclasses.replace(CPUS["host"], toolchains=("gnu",))
-    monkeypatch.setattr(checks, "CPUS", MappingProxyType({"host": only_gnu}))
+    monkeypatch.setattr(target, "CPUS", MappingProxyType({"host": only_gnu}))
     (problem,) = problems_of(SMALL + 'target.toolchain = "zig"\n')
     assert problem.code == "toolchain-mismatch"
     assert problem.message == 'the toolchain "zig" cannot build for host'
@@ -479,7 +498,8 @@ ram = "2 KiB"
         base_file.parent / "one.pte",
         base_file.parent / "two.pte",
     ]
-    assert profile.budget == Budget(flash_bytes=1 << 20, ram_bytes=2048)
+    assert profile.budget.flash_bytes == 1 << 20
+    assert profile.budget.ram_bytes == 2048
     assert str(profile.span("target", "cpu")) == f"{base_file}:5"
     assert str(profile.span("target", "isa")) == f"{MAIN}:4"
     assert str(profile.span("target")) == f"{MAIN}:3"
@@ -558,6 +578,15 @@ def test_limits_of_the_parser(value: str) -> None:
     assert problem.message == "a value is nested too deeply or has too many digits"
 
 
+@pytest.mark.parametrize(
+    "key", ["kernels.libraries", "kernels.operators", "models", "description", "x"]
+)
+@pytest.mark.parametrize(("left", "right"), [("[", "]"), ("{a=", "}")])
+def test_what_the_parser_accepts_is_explained(key: str, left: str, right: str) -> None:
+    deep = SMALL.partition("models")[0] + f"{key} = {left * 390}1{right * 390}\n"
+    assert {p.code for p in problems_of(deep)} & {"wrong-type", "unknown-key"}
+
+
 JSON_LIKE = st.recursive(
     st.none().map(lambda _: 0)
     | st.booleans()
@@ -634,7 +663,7 @@ def test_package_is_cheap_to_import() -> None:
 def test_a_profile_may_say_that_it_selects_nothing(text: str) -> None:
     profile = load(SMALL.replace('models = [{ path = "../m/add_mul.pte" }]', text))
     assert profile.models == ()
-    assert profile.operators == OperatorRequests()
+    assert profile.operators == OperatorsTable()
 
 
 def test_a_profile_that_forgets_to_select_is_refused() -> None:

@@ -13,7 +13,8 @@ import tomli
 from orchestrator.errors import ProfileError
 from orchestrator.profile import load_profile, reference_page, schema_text
 from orchestrator.profile.reference import EXAMPLE
-from orchestrator.profile.tables import keys_of, tables
+from orchestrator.profile.table import keys_of
+from orchestrator.profile.tables import tables
 from orchestrator.targets.cores import BOARDS, CPUS
 
 ROOT = Path(__file__).parents[3]
@@ -135,7 +136,7 @@ def test_page_has_every_key_once() -> None:
     keys = [
         key
         for table, model in tables().items()
-        for key in keys_of(model)
+        for key in keys_of(model).values()
         if (*table, key) not in tables()
     ]
     assert rows == keys
@@ -143,6 +144,7 @@ def test_page_has_every_key_once() -> None:
 
 def test_every_key_has_a_description_and_an_example() -> None:
     for table, model in tables().items():
-        for name, field in model.model_fields.items():
-            assert field.description, (table, name)
-            assert field.examples or (*table, name) in tables(), (table, name)
+        for name, key in keys_of(model).items():
+            field = model.model_fields[name]
+            assert field.description, (table, key)
+            assert field.examples or (*table, key) in tables(), (table, key)

@@ -16,7 +16,7 @@ from orchestrator.profile.source_map import map_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestrator.profile.checked import KeyPath
+    from orchestrator.profile.source_map import KeyPath
 
 
 def key_paths(value: object, path: KeyPath = ()) -> Iterator[KeyPath]:

@@ -1,0 +1,63 @@
+"""Closed sets of the profile's values; importing them is cheap.
+
+Those that other topics decide by are theirs: `planner.policy`, `targets.regions`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class Optimize(StrEnum):
+    """What the compiler optimizes for."""
+
+    SIZE = "size"
+    SPEED = "speed"
+    DEBUG = "debug"
+
+
+class Load(StrEnum):
+    """How a model gets onto the device."""
+
+    PTE = "pte"
+    PRELINKED = "prelinked"
+
+
+class DtypeSelect(StrEnum):
+    """Which dtypes are compiled into the selected kernels."""
+
+    MODELS = "models"
+    ALL = "all"
+
+
+class Overlap(StrEnum):
+    """Whether several models, or several libraries, may bring one operator."""
+
+    ALLOW = "allow"
+    ERROR = "error"
+
+
+class CheckImage(StrEnum):
+    """When a product compares what flash holds with what was linked.
+
+    Never, when the application requests it, or also before a method's first call.
+    """
+
+    NEVER = "never"
+    START = "start"
+    LOAD = "load"
+
+
+class RegionKind(StrEnum):
+    """What a memory is for."""
+
+    FLASH = "flash"
+    RAM = "ram"
+
+
+PASSES: Final = (
+    *("fold_permutes", "fold_constants", "evaluate_constants", "alias_copies"),
+    *("drop_unused_calls", "in_place", "drop_values", "share_values"),
+)
+"""Names of the passes of stage `prelink`; a test holds the two equal."""

@@ -1,0 +1,323 @@
+"""`[memory]`: memories of the board, and where planned tensors lie."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import combinations
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import AfterValidator, Field, StrictInt
+
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.planner.policy import Planner
+from orchestrator.profile.choices import RegionKind
+from orchestrator.profile.fields import (
+    ModelName,
+    Size,
+    choice,
+    key_text,
+    problem,
+    shown,
+)
+from orchestrator.profile.table import BrokenValueError, Table, sound
+from orchestrator.targets.boards import BOARDS, Board, with_regions
+from orchestrator.targets.cores import CPUS
+from orchestrator.targets.regions import Concurrency, RegionChoice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from orchestrator.errors import SourceSpan
+    from orchestrator.profile.models import ModelTable
+    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.source_map import KeyPath
+    from orchestrator.profile.target import TargetTable
+    from orchestrator.targets.boards import Region
+
+_ADDRESS_END: Final = 1 << 32
+_REGIONS: Final[KeyPath] = ("memory", "regions")
+
+
+def _check_address(value: int) -> int:
+    if 0 <= value < _ADDRESS_END:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot be {value:#x}",
+        expected="an address of 32 bits",
+        hint="write it as in the manual of the chip, origin = 0x20000000",
+    )
+
+
+class RegionTable(Table):
+    """A memory of the board; any number of them: docs/targets.md.
+
+    With an `origin` in one of them, they are all memories of a board of your own;
+    without, they limit what is used of the board's.
+    """
+
+    name: ModelName = Field(
+        description="Name of the memory; without `origin`, that of one of the board's.",
+        examples=["dtcm"],
+    )
+    size_bytes: Size = Field(
+        alias="size",
+        description="How much of it there is, or may be used.",
+        examples=["256 KiB"],
+    )
+    origin: (
+        Annotated[
+            StrictInt,
+            AfterValidator(_check_address),
+            Field(json_schema_extra={"minimum": 0, "maximum": _ADDRESS_END - 1}),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="First address. Default: that of the board's memory.",
+        examples=[0x20000000],
+    )
+    kind: Annotated[RegionKind, *choice(RegionKind)] | None = Field(
+        default=None,
+        description="`flash`: code and constants. `ram`: everything that changes. "
+        "Default: `ram`; without `origin`, that of the board's memory.",
+        examples=["ram"],
+    )
+
+
+class MemoryTable(Table):
+    """Memories of the board, and where planned tensors lie in them: docs/memory.md."""
+
+    planner: Annotated[Planner, *choice(Planner)] = Field(
+        default=Planner.BEST,
+        description="`best`: the smallest plan that any planner finds. `greedy`: only "
+        "the fast planners. `keep`: the offsets in the program.",
+        examples=["best"],
+    )
+    concurrency: Annotated[Concurrency, *choice(Concurrency)] = Field(
+        default=Concurrency.PARALLEL,
+        description="`parallel`: every method has its arenas for itself. `sequential`: "
+        "methods never run at the same time, and their arenas overlap: inputs and "
+        "outputs of a method are lost when another one runs.",
+        examples=["sequential"],
+    )
+    regions_: tuple[RegionTable, ...] = Field(
+        default=(), alias="regions", description="Memories of the board."
+    )
+
+    @property
+    def regions(self) -> tuple[RegionChoice, ...]:
+        """Memories of the board, as later stages take them."""
+        return tuple(
+            RegionChoice(
+                name=region.name,
+                size_bytes=region.size_bytes,
+                origin=region.origin,
+                kind=region.kind,
+            )
+            for region in self.regions_
+        )
+
+
+def memory_problems(
+    memory: MemoryTable,
+    target: TargetTable,
+    models: Callable[[], Iterable[ModelTable]],
+    facts: Facts,
+) -> Iterator[Diagnostic]:
+    """Every problem of `[[memory.regions]]`, and of models that name a memory.
+
+    Args:
+        memory: The table.
+        target: What the profile is for; one with a wrong cpu or board has no memories.
+        models: Gives the models of the profile, which may be broken.
+        facts: What else there is to know.
+    """
+    cpu = CPUS[target.cpu]
+    name = target.board or cpu.default_board
+    if name is None:
+        yield from _no_board(memory, models, cpu.name, facts)
+        return
+    board = BOARDS[name]
+    problems = [
+        *_duplicates(memory.regions_, facts),
+        *_against_board(memory.regions_, board, facts),
+    ]
+    yield from problems
+    regions = memory.regions
+    if problems:
+        return
+    full = with_regions(board, regions)
+    if regions and full.regions != board.regions:
+        yield from _whole_map(memory.regions_, full, facts)
+    yield from _pins(models(), full, facts)
+
+
+def _no_board(
+    memory: MemoryTable,
+    models: Callable[[], Iterable[ModelTable]],
+    cpu: str,
+    facts: Facts,
+) -> Iterator[Diagnostic]:
+    places = [_REGIONS] if memory.regions_ else [where for where, _ in _named(models())]
+    for where in places[:1]:
+        yield Diagnostic(
+            code="bad-region",
+            message=f"{cpu} has no memories to choose from",
+            where=facts.span(*where),
+            notes=(("found", key_text(where)), ("expected", "a cpu that has a board")),
+            hint="remove it, or build for a board",
+        )
+
+
+def _duplicates(regions: Iterable[RegionTable], facts: Facts) -> Iterator[Diagnostic]:
+    first: dict[str, int] = {}
+    for index, region in sound(regions):
+        with suppress(BrokenValueError):
+            name = region.name
+            place = first.setdefault(name, index)
+            if place != index:
+                other: KeyPath = (*_REGIONS, place)
+                span = facts.span(*other, "name")
+                yield Diagnostic(
+                    code="duplicate-region",
+                    message=f"two memories are named {shown(name)}",
+                    where=facts.span(*_REGIONS, index, "name"),
+                    notes=(
+                        ("found", f"{key_text(other)} is {shown(name)} too, {span}"),
+                        ("expected", "a unique name for each memory"),
+                    ),
+                    hint="rename one of them",
+                )
+
+
+def _against_board(
+    regions: Iterable[RegionTable], board: Board, facts: Facts
+) -> Iterator[Diagnostic]:
+    for index, region in sound(regions):
+        with suppress(BrokenValueError):
+            yield from _region_problems(region, (*_REGIONS, index), board, facts)
+
+
+def _region_problems(
+    choice: RegionTable, where: KeyPath, board: Board, facts: Facts
+) -> Iterator[Diagnostic]:
+    """A memory without an origin must be the board's, and no larger."""
+    known = {r.name: r for r in board.regions}
+    region = known.get(choice.name)
+    if choice.origin is not None:
+        if choice.origin + choice.size_bytes > _ADDRESS_END:
+            yield _problem(
+                facts.span(*where, "size"),
+                f"memory {shown(choice.name)} ends after the last address",
+                found=f"{choice.size_bytes} bytes from {choice.origin:#x}",
+                expected=f"at most {_ADDRESS_END - choice.origin} bytes",
+                hint="correct origin or size",
+            )
+    elif region is None:
+        yield Diagnostic(
+            code="unknown-region",
+            message=f"{board.name} has no memory {shown(choice.name)}",
+            where=facts.span(*where, "name"),
+            notes=(
+                ("known", ", ".join(f"{r.name} ({r.kind})" for r in board.regions)),
+            ),
+            hint=did_you_mean(choice.name, known)
+            or "add its origin, if the board is your own",
+        )
+    elif choice.size_bytes > region.size_bytes:
+        yield _problem(
+            facts.span(*where, "size"),
+            f"{shown(choice.name)} of {board.name} is smaller",
+            found=f"{choice.size_bytes} bytes",
+            expected=f"at most {region.size_bytes} bytes",
+            hint="make it smaller, or add its origin, if the board is your own",
+        )
+    elif choice.kind not in (None, region.kind):
+        yield _problem(
+            facts.span(*where, "kind"),
+            f"{shown(choice.name)} of {board.name} has another kind",
+            found=str(choice.kind),
+            expected=region.kind,
+            hint="leave it out",
+        )
+
+
+def _whole_map(
+    regions: Iterable[RegionTable], board: Board, facts: Facts
+) -> Iterator[Diagnostic]:
+    """Both kinds are there, and no memories overlap."""
+    for kind in RegionKind:
+        if not any(r.kind == kind for r in board.regions):
+            yield _problem(
+                facts.span(*_REGIONS),
+                f"no memory is of kind {kind}",
+                found=", ".join(f"{r.name} ({r.kind})" for r in board.regions),
+                expected="flash for code and constants, ram for everything else",
+                hint=f'add a memory with kind = "{kind}"',
+            )
+    places = {region.name: index for index, region in enumerate(regions)}
+    for a, b in combinations(board.regions, 2):
+        if a.origin < b.end and b.origin < a.end:
+            yield Diagnostic(
+                code="overlapping-regions",
+                message=f"memories {shown(a.name)} and {shown(b.name)} overlap",
+                where=facts.span(*_REGIONS, places[b.name]),
+                notes=(
+                    ("found", f"{_range(a)} and {_range(b)}"),
+                    ("expected", "memories that have no address in common"),
+                ),
+                hint="correct origin or size of one of them",
+            )
+
+
+def _named(models: Iterable[ModelTable]) -> Iterator[tuple[KeyPath, str]]:
+    """Memories that models name, and where."""
+    for index, model in sound(models):
+        where: KeyPath = ("models", index)
+        with suppress(BrokenValueError):
+            if model.region is not None:
+                yield (*where, "region"), model.region
+        with suppress(BrokenValueError):
+            for key, name in model.regions.items():
+                yield (*where, "regions", key), name
+        with suppress(BrokenValueError):
+            for number, tensor in sound(model.tensors):
+                with suppress(BrokenValueError):
+                    yield (*where, "tensors", number, "region"), tensor.region
+
+
+def _pins(
+    models: Iterable[ModelTable], board: Board, facts: Facts
+) -> Iterator[Diagnostic]:
+    """Memories that models name, and that arenas cannot lie in."""
+    ram = [r.name for r in board.regions if r.kind == RegionKind.RAM]
+    for where, name in _named(models):
+        if name in ram:
+            continue
+        is_flash = any(r.name == name for r in board.regions)
+        yield Diagnostic(
+            code="unknown-region",
+            message=f"arenas cannot lie in {shown(name)}, which is flash"
+            if is_flash
+            else f"there is no memory {shown(name)}",
+            where=facts.span(*where),
+            notes=(("known", ", ".join(ram)),),
+            hint=did_you_mean(name, ram) or "name one of these",
+        )
+
+
+def _problem(
+    where: SourceSpan, message: str, *, found: str, expected: str, hint: str
+) -> Diagnostic:
+    return Diagnostic(
+        code="bad-region",
+        message=message,
+        where=where,
+        notes=(("found", found), ("expected", expected)),
+        hint=hint,
+    )
+
+
+def _range(region: Region) -> str:
+    return f"{region.name} {region.origin:#x} to {region.end - 1:#x}"

@@ -1,0 +1,601 @@
+"""`[[models]]`: programs, and Python code that programs are made of."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Final, Self
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
+
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.choices import Load
+from orchestrator.profile.fields import (
+    ModelName,
+    bad_value,
+    choice,
+    is_model_name,
+    key_text,
+    matching,
+    near_name,
+    not_empty,
+    problem,
+    shown,
+    whole_number,
+)
+from orchestrator.profile.lowering import (
+    ETHOS_U,
+    LOWERINGS,
+    NO_VELA,
+    PORTABLE,
+    VELA_MEMORY_MODES,
+    VELA_SET,
+    Activations,
+    Quantize,
+    Vela,
+    Weights,
+    system_configs_of,
+    unsupported,
+)
+from orchestrator.profile.paths import (
+    ModelCode,
+    ModelPath,
+    RelativePath,
+    RelativePattern,
+)
+from orchestrator.profile.table import BrokenValueError, Table, sound
+from orchestrator.targets.regions import Pins, TensorKind, TensorPin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from orchestrator.profile.paths import NamedFile
+    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.source_map import KeyPath
+
+DEFAULT_MAX_INSTRUCTIONS: Final = 1_000_000
+"""Of a run of a program that the device loads, where the profile sets no limit.
+
+Programs without loops have some hundred; loops run theirs some thousand times.
+"""
+
+_TENSOR = f"({'|'.join(TensorKind)}) (0|[1-9][0-9]{{0,8}})"
+
+
+def _check_ids(value: dict[str, str]) -> dict[str, str]:
+    for key in value:
+        if not (key.isascii() and key.isdigit() and not key.startswith("0")):
+            raise problem(
+                "bad-value",
+                f"{{key}} has the key {shown(key)}",
+                expected='memory ids of the program, regions = {1 = "dtcm"}',
+                hint="`orchestrator inspect` shows the memory ids of a program",
+            )
+    return value
+
+
+def _check_tensor(value: str) -> str:
+    if re.fullmatch(_TENSOR, value):
+        return value
+    raise bad_value(
+        value,
+        expected="input, output or value, and a number",
+        hint='write tensor = "input 0"; `orchestrator inspect --json` lists them',
+    )
+
+
+def _check_option(value: str) -> str:
+    name = value.partition("=")[0]
+    if name not in VELA_SET:
+        return value
+    raise problem(
+        "bad-value",
+        f"{{key}} cannot have {name}",
+        expected="options that no key of the profile decides",
+        hint="leave it out: lowering, system_config, memory_mode and config set it",
+    )
+
+
+_Section = Annotated[
+    StrictStr,
+    *matching(
+        "section",
+        r"[A-Za-z0-9_.-]+",
+        expected="letters, digits, _, - and .",
+        hint="write it as Vela's file has it",
+    ),
+]
+_VelaOption = Annotated[
+    StrictStr,
+    *matching(
+        "option",
+        r"--[a-z][a-z0-9-]*(=[^\s=]+)?",
+        expected="a long option of Vela, with = before its value",
+        hint='write it as "--optimise=Size"',
+    ),
+    AfterValidator(_check_option),
+]
+
+
+class QuantizeTable(Table):
+    """How a model given as Python is quantized, by ExecuTorch's own quantizers."""
+
+    activations: Annotated[Activations, *choice(Activations)] = Field(
+        default=Activations.INT8,
+        description="Dtype of activations; `int16` is for Ethos-U.",
+        examples=["int8"],
+    )
+    weights: Annotated[Weights, *choice(Weights)] = Field(
+        default=Weights.PER_CHANNEL,
+        description="Scales of int8 weights: one for each output channel, or one for "
+        "all of a layer. Cortex-M has `per-channel` only for convolutions.",
+        examples=["per-channel"],
+    )
+    dynamic: StrictBool = Field(
+        default=False,
+        description="Choose scales of activations at run time; for `xnnpack` and "
+        "`portable`.",
+        examples=[False],
+    )
+
+
+class VelaTable(Table):
+    """How Vela compiles a model given as Python for Ethos-U."""
+
+    system_config: _Section | None = Field(
+        default=None,
+        description="Clocks and memories of the system. Default: for U55 "
+        "`Ethos_U55_High_End_Embedded`, U65 `Ethos_U65_High_End`, U85 "
+        "`Ethos_U85_SYS_DRAM_Mid`.",
+        examples=["Ethos_U55_Deep_Embedded"],
+    )
+    memory_mode: _Section | None = Field(
+        default=None,
+        description="Which memory is for what. Default: for U55 `Shared_Sram`, U65 "
+        "`Dedicated_Sram_384KB`, U85 `Sram_Only`.",
+        examples=["Sram_Only"],
+    )
+    config: RelativePath | None = Field(
+        default=None,
+        description="The file with both, `.ini`. Default: Vela's own, `Arm/vela.ini`.",
+        examples=["../boards/vela.ini"],
+    )
+    flags: tuple[_VelaOption, ...] = Field(
+        default=(),
+        description="More options of Vela.",
+        examples=[["--optimise=Size"]],
+    )
+
+
+class TensorTable(Table):
+    """A tensor of a model that lies in a memory of its own choice: docs/memory.md."""
+
+    tensor: Annotated[StrictStr, AfterValidator(_check_tensor)] = Field(
+        json_schema_extra={"pattern": f"^{_TENSOR}$"},
+        description="Which one: `input` or `output` and its number, or `value` and its "
+        "index in the program. `orchestrator inspect --json` lists them.",
+        examples=["input 0"],
+    )
+    method: StrictStr | None = Field(
+        default=None,
+        description="Whose tensor. Default: that of every method.",
+        examples=["forward"],
+    )
+    region: ModelName = Field(
+        description="Memory of the board that it lies in.", examples=["dtcm"]
+    )
+
+    @property
+    def pin(self) -> TensorPin:
+        """The same as later stages take it."""
+        kind, index = self.tensor.split()
+        return TensorPin(
+            kind=TensorKind(kind),
+            index=int(index),
+            method=self.method,
+            region=self.region,
+        )
+
+
+class ModelTable(Table):
+    """A model of the product; any number of them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["path"]}, {"required": ["source"]}],
+            "dependentRequired": {
+                key: ["source"] for key in ("lowering", "quantize", "vela", "reads")
+            },
+        }
+    )
+
+    name: ModelName = Field(
+        default_factory=str,
+        description="Name in generated code and reports, unique in the profile. "
+        "Default: the file name without its suffix.",
+        examples=["person"],
+    )
+    path_: ModelPath | None = Field(
+        default=None,
+        alias="path",
+        description="The exported program, a `.pte` file. Either this or `source`. "
+        "May be absolute: then the profile is one for this machine, with a warning.",
+        examples=["../models/vww_int8.pte"],
+    )
+    source: ModelCode | None = Field(
+        default=None,
+        description="Python file and a callable in it that gives the model; the build "
+        "exports it for the target: docs/export.md.",
+        examples=["../models/vww.py:build"],
+    )
+    lowering: Annotated[StrictStr, *choice(LOWERINGS, "unknown-lowering")] = Field(
+        default_factory=lambda: PORTABLE,
+        description="With `source`: what the model is lowered for. `portable`: "
+        "kernels alone. `cortex-m`: int8 kernels. `xnnpack`, `ethos-u55-128` and "
+        "its like: a delegate. Default: `portable`.",
+        examples=["cortex-m"],
+    )
+    quantize_: QuantizeTable | None = Field(
+        default=None,
+        alias="quantize",
+        description="With `source`: quantize the model. Default: it stays as it is.",
+    )
+    vela_: VelaTable | None = Field(
+        default=None,
+        alias="vela",
+        description="With `source` and a lowering for Ethos-U: options of Vela.",
+    )
+    reads: tuple[RelativePattern, ...] = Field(
+        default=(),
+        description="With `source`: files, or patterns of files, that its code reads "
+        "other than with Python's own `open` and `import`, which are tracked.",
+        examples=[["../models/vww.onnx"]],
+    )
+    region: ModelName | None = Field(
+        default=None,
+        description="Memory of the board that its arenas lie in. Default: the first "
+        "that they fit.",
+        examples=["dtcm"],
+    )
+    regions: Annotated[
+        dict[str, ModelName],
+        AfterValidator(not_empty),
+        AfterValidator(_check_ids),
+    ] = Field(
+        default_factory=dict,
+        json_schema_extra={
+            "minProperties": 1,
+            "propertyNames": {"pattern": "^[1-9][0-9]*$"},
+        },
+        description="The same for single arenas, by memory id of the program. "
+        "Default: what `region` says.",
+        examples=[{"1": "dtcm", "2": "sram"}],
+    )
+    tensors: tuple[TensorTable, ...] = Field(
+        default=(),
+        description="Single tensors that lie in another memory than their arena.",
+    )
+    data: tuple[ModelPath, ...] = Field(
+        default=(),
+        description="Files with the constants that the program leaves outside, `.ptd`. "
+        "The build checks name, dtype and size of each, and links them.",
+        examples=[["../models/vww_int8.ptd"]],
+    )
+    load: Annotated[Load, *choice(Load)] = Field(
+        default=Load.PTE,
+        description="`pte`: the device loads the program, which lies in its flash. "
+        "`prelinked`: the build has done that, the device starts with constant tables.",
+        examples=["pte"],
+    )
+    max_instructions: (
+        Annotated[
+            StrictInt,
+            *whole_number(
+                0,
+                2**32 - 1,  # the runtime counts them in 32 bits
+                hint="write how many instructions a run may take; 0 is no limit",
+            ),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description='With `load = "pte"`: how many instructions of the program a run'
+        " executes before it ends with `InstructionLimit`, so that no program loops for"
+        " ever. 0: any number. Default: 1000000.",
+        examples=[20000],
+    )
+
+    @property
+    def file(self) -> NamedFile:
+        """The program, or the Python file that it is made of."""
+        file = self.path_ or self.source
+        if file is None:
+            raise ValueError("a rule of the profile requires path or source")
+        return file
+
+    @property
+    def path(self) -> Path:
+        """Where the file is, as seen from where the user named the profile."""
+        return self.file.path
+
+    @property
+    def written(self) -> str:
+        """Path of the file as the profile has it."""
+        return self.file.written
+
+    @property
+    def key(self) -> str:
+        """The key of the profile that says where it comes from."""
+        return "source" if self.path_ is None else "path"
+
+    @property
+    def instruction_limit(self) -> int:
+        """How many instructions a run executes; 0: any number.
+
+        A prelinked program needs no limit: no other program takes its place.
+        """
+        if self.max_instructions is not None:
+            return self.max_instructions
+        return DEFAULT_MAX_INSTRUCTIONS if self.load is Load.PTE else 0
+
+    @property
+    def quantize(self) -> Quantize | None:
+        """How it is quantized; None leaves it as it is."""
+        return None if self.quantize_ is None else Quantize(**dict(self.quantize_))
+
+    @property
+    def vela(self) -> Vela:
+        """Options of Vela; `config` as seen from where the user named the profile."""
+        table = self.vela_
+        if table is None:
+            return NO_VELA
+        return Vela(
+            system_config=table.system_config or "",
+            memory_mode=table.memory_mode or "",
+            config="" if table.config is None else table.config.path.as_posix(),
+            flags=table.flags,
+        )
+
+    @property
+    def pins(self) -> Pins:
+        """Memories that its arenas have to lie in."""
+        return Pins(
+            every=self.region,
+            by_id=tuple(sorted((int(i), name) for i, name in self.regions.items())),
+            tensors=tuple(tensor.pin for tensor in self.tensors),
+        )
+
+    @property
+    def lowered_for(self) -> str | None:
+        """What the build lowers it for; None for a program."""
+        return None if "source" not in self.written_keys else self.lowering
+
+    def with_defaults(self) -> Self:
+        """The same with a name."""
+        update = {"name": self.name or PurePosixPath(self.written).stem}
+        return self.model_copy(update=update)
+
+
+def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagnostic]:
+    """Every problem of `[[models]]` that single values do not show."""
+    first_with: dict[str, KeyPath] = {}
+    for index, model in sound(models):
+        where: KeyPath = ("models", index)
+        for problems in (
+            _origin_problems(model, where, facts),
+            _limit_problems(model, where, facts),
+            _file_problems(model, where, facts),
+            _quantize_problems(model, where, facts),
+            _vela_problems(model, where, facts),
+            _name_problems(model, where, facts, first_with),
+        ):
+            with suppress(BrokenValueError):
+                yield from problems
+
+
+def _origin_problems(
+    model: ModelTable, where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    """A program or code, with the keys that belong to it."""
+    keys = model.written_keys
+    if not keys & {"path", "source"}:
+        yield Diagnostic(
+            code="missing-key",
+            message='the key "path" is missing in [[models]]',
+            where=facts.span(*where),
+            notes=(("expected", "an exported program, or `source`, the code of one"),),
+            hint='add path = "../models/vww_int8.pte"',
+        )
+    elif {"path", "source"} <= keys:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"{key_text(where)} has both path and source",
+            where=facts.span(*where, "source"),
+            notes=(("expected", "a program, or the code that it is made of"),),
+            hint="leave one of them out",
+        )
+    elif "source" not in keys:
+        for key in ("lowering", "quantize", "vela", "reads"):
+            if key in keys:
+                yield Diagnostic(
+                    code="bad-choice",
+                    message=f"{key_text((*where, key))} is for models with `source`",
+                    where=facts.span(*where, key),
+                    notes=(("found", "a program, which is lowered already"),),
+                    hint=f"leave {key} out, or name the code of the model",
+                )
+
+
+def _limit_problems(
+    model: ModelTable, where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    if "max_instructions" in model.written_keys and model.load is Load.PRELINKED:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f'{key_text((*where, "max_instructions"))} requires load = "pte"',
+            where=facts.span(*where, "max_instructions"),
+            notes=(("found", "a prelinked model, which no other program replaces"),),
+            hint="leave max_instructions out",
+        )
+
+
+_FILES: Final = {
+    "path": ("model file", "an exported program, a .pte file"),
+    "source": ("model file", "Python code of the model"),
+    "vela": ("configuration of Vela", "an .ini file with its sections"),
+    "data": ("data file", "constants of the program, a .ptd file"),
+    "reads": ("file", "what the code of the model reads"),
+}
+"""What a file is to the profile, and what it should hold, by the key that names it."""
+
+
+def _files(
+    model: ModelTable, where: KeyPath, key: str
+) -> Iterator[tuple[KeyPath, NamedFile]]:
+    """Files that a key of a model names, patterns apart."""
+    where = (*where, key)
+    match key:
+        case "path" if model.path_ is not None:
+            yield where, model.path_
+        case "source" if "path" not in model.written_keys and model.source is not None:
+            yield where, model.source
+        case "vela" if model.vela_ is not None and model.vela_.config is not None:
+            yield (*where, "config"), model.vela_.config
+        case "data":
+            for at, file in sound(model.data):
+                yield (*where, at), file
+        case "reads":
+            for at, file in sound(model.reads):
+                if not file.is_pattern:
+                    yield (*where, at), file
+
+
+def _file_problems(
+    model: ModelTable, where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    for key, (what, expected) in _FILES.items():
+        with suppress(BrokenValueError):
+            for place, file in _files(model, where, key):
+                yield from facts.missing_file(
+                    file, *place, what=what, expected=expected
+                )
+
+
+def _name_problems(
+    model: ModelTable, where: KeyPath, facts: Facts, first_with: dict[str, KeyPath]
+) -> Iterator[Diagnostic]:
+    """Names that are missing or are those of models before it.
+
+    Args:
+        model: To look at.
+        where: Its key path.
+        facts: What else there is to know.
+        first_with: What each name so far comes from; the model's is added.
+    """
+    name: str = model.name
+    key: KeyPath = (*where, "name")
+    if not name:
+        if not model.written_keys & {"path", "source"}:
+            return
+        name = PurePosixPath(model.written).stem
+        key = (*where, model.key)
+        if not is_model_name(name):
+            yield Diagnostic(
+                code="missing-key",
+                message=f"{key_text(where)} needs a name: its file name"
+                f' "{name}" cannot be one',
+                where=facts.span(*key),
+                notes=(
+                    ("expected", "a small letter, then small letters, digits or _"),
+                ),
+                hint=f'add name = "{near_name(name, "_") or "model"}"',
+            )
+    first = first_with.setdefault(name, key)
+    if first is not key:
+        verb = "write" if key[-1] == "name" else "add"
+        yield Diagnostic(
+            code="duplicate-model",
+            message=f'two models are named "{name}"',
+            where=facts.span(*key),
+            notes=(
+                (
+                    "found",
+                    f'{key_text(first[:2])} is "{name}" too, {facts.span(*first)}',
+                ),
+                ("expected", "a unique name for each model"),
+            ),
+            hint=f'{verb} name = "{name}_2", or another name',
+        )
+
+
+def _quantize_problems(
+    model: ModelTable, where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    """What the lowering cannot quantize so."""
+    if "source" not in model.written_keys or model.quantize is None:
+        return
+    if found := unsupported(model.lowering, model.quantize):
+        key, expected = found
+        path = (*where, "quantize", key)
+        value = shown(getattr(model.quantize, key))
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"{key_text(path)} cannot be {value} with {model.lowering}",
+            where=facts.span(*path),
+            notes=(("expected", expected),),
+            hint="leave it out, or choose another lowering",
+        )
+
+
+def _vela_problems(
+    model: ModelTable, where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    """Whether Vela runs at all, and has the sections that are named."""
+    where = (*where, "vela")
+    if "source" not in model.written_keys or model.vela_ is None:
+        return
+    if model.lowering not in ETHOS_U:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"{key_text(where)} is for Ethos-U",
+            where=facts.span(*where),
+            notes=(("found", f'lowering = "{model.lowering}"'),),
+            hint="leave it out, or choose a lowering for Ethos-U",
+        )
+        return
+    if model.vela_.config is not None:
+        path = model.vela_.config.written
+        if not path.endswith(".ini") or any(map(str.isspace, path)):
+            yield Diagnostic(
+                code="bad-value",
+                message=f"{key_text((*where, 'config'))} cannot be {shown(path)}",
+                where=facts.span(*where, "config"),
+                notes=(("expected", "a path without spaces that ends in .ini"),),
+                hint="rename the file: Vela accepts no other name",
+            )
+        return
+    for key, known in (
+        ("system_config", system_configs_of(model.lowering)),
+        ("memory_mode", VELA_MEMORY_MODES),
+    ):
+        with suppress(BrokenValueError):
+            name = getattr(model.vela_, key)
+            if name is not None and name not in known:
+                yield Diagnostic(
+                    code="bad-choice",
+                    message=f"{key_text((*where, key))} cannot be {shown(name)} with"
+                    f" {model.lowering}",
+                    where=facts.span(*where, key),
+                    notes=(("expected", ", ".join(known)),),
+                    hint=did_you_mean(name, known)
+                    or "name one of them, or a file of your own with `config`",
+                )

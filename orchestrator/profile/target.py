@@ -1,0 +1,173 @@
+"""`[target]`: what is built for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from pydantic import ConfigDict, Field, StrictBool, StrictStr
+
+from orchestrator.errors import Diagnostic, did_you_mean
+from orchestrator.profile.choices import Optimize
+from orchestrator.profile.fields import choice, shown
+from orchestrator.profile.table import BrokenValueError, Table
+from orchestrator.targets.boards import boards_of
+from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.profile.rules import Facts
+
+_ISAS: Final = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.isas))
+
+
+def _choices_by_cpu(schema: dict[str, Any]) -> None:
+    """Narrow isa, board and toolchain to what the cpu has."""
+    schema["allOf"] = [
+        {
+            "if": {"properties": {"cpu": {"const": name}}, "required": ["cpu"]},
+            "then": {
+                "properties": {
+                    "isa": {"enum": list(cpu.isas)},
+                    "board": {"enum": boards} if boards else False,
+                    "toolchain": {"enum": list(cpu.toolchains)},
+                }
+            },
+        }
+        for name, cpu in CPUS.items()
+        for boards in [list(boards_of(name, BOARDS))]
+    ]
+
+
+class TargetTable(Table):
+    """What is built for. `orchestrator targets` lists what there is."""
+
+    model_config = ConfigDict(json_schema_extra=_choices_by_cpu)
+
+    cpu: Annotated[StrictStr, *choice(CPUS, "unknown-cpu")] = Field(
+        description="Core the product runs on; `host` is the machine that builds.",
+        examples=["cortex-m55"],
+    )
+    # `_isa_problems` knows which variants a cpu has.
+    isa: Annotated[StrictStr, choice(_ISAS)[1]] = Field(
+        default_factory=str,
+        description="Instruction set variant; each cpu has its own. "
+        "Default: the first the cpu has.",
+        examples=["mve"],
+    )
+    board: Annotated[StrictStr, *choice(BOARDS, "unknown-board")] | None = Field(
+        default=None,
+        description="Board that gives memory map, linker script and emulator; "
+        "none on `host`. Default: that of the cpu.",
+        examples=["mps3-an547"],
+    )
+    toolchain: Annotated[StrictStr, *choice(TOOLCHAINS, "unknown-toolchain")] | None = (
+        Field(
+            default=None,
+            description="`zig`: clang and lld of the PyPI package ziglang. "
+            "`gnu`: gcc of the system. "
+            "Default: `zig`; on `host` the compiler of the system if there is one.",
+            examples=["zig"],
+        )
+    )
+    unaligned: StrictBool = Field(
+        default_factory=lambda: True,
+        description="Whether code may load words from any address. `false` for "
+        "products that make that a fault (`CCR.UNALIGN_TRP`). "
+        "Default: `true` where the cpu can do it.",
+        examples=[True],
+    )
+    optimize: Annotated[Optimize, *choice(Optimize)] = Field(
+        default=Optimize.SIZE,
+        description="What the compiler optimizes for.",
+        examples=["size"],
+    )
+
+    def with_defaults(self) -> Self:
+        """The same with what the cpu gives where nothing is written."""
+        cpu = CPUS[self.cpu]
+        # The build looks for a compiler of the host.
+        toolchain = None if cpu.default_board is None else cpu.toolchains[0]
+        return self.model_copy(
+            update={
+                "isa": self.isa or cpu.default_isa,
+                "board": self.board or cpu.default_board,
+                "toolchain": self.toolchain or toolchain,
+            }
+        )
+
+
+def isa_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
+    """An ISA that the cpu does not have."""
+    try:
+        cpu = CPUS[target.cpu]
+    except BrokenValueError:
+        cpu = None
+    isas = tuple(cpu.isas) if cpu else _ISAS
+    if target.isa and target.isa not in isas:
+        yield Diagnostic(
+            code="unknown-isa",
+            message=f"{cpu.name} has no isa {shown(target.isa)}"
+            if cpu
+            else f"target.isa cannot be {shown(target.isa)}",
+            where=facts.span("target", "isa"),
+            notes=(("expected", ", ".join(isas)),),
+            hint=did_you_mean(target.isa, isas)
+            or "leave it out for the default of the cpu",
+        )
+
+
+def board_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
+    """A board that does not have the cpu."""
+    if target.board is None or target.cpu in BOARDS[target.board].cpus:
+        return
+    boards = boards_of(target.cpu, BOARDS)
+    yield Diagnostic(
+        code="board-mismatch",
+        message=f"target.board cannot be {shown(target.board)} with {target.cpu}",
+        where=facts.span("target", "board"),
+        notes=(
+            ("found", f"{target.board} has a {BOARDS[target.board].cpu}"),
+            ("expected", ", ".join(boards) or f"no board for {target.cpu}"),
+        ),
+        hint=f'write board = "{boards[0]}", or change the cpu'
+        if boards
+        else "leave board out, or change the cpu",
+    )
+
+
+def toolchain_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
+    """A toolchain that cannot build for the cpu."""
+    cpu = CPUS[target.cpu]
+    if target.toolchain is not None and target.toolchain not in cpu.toolchains:
+        yield Diagnostic(
+            code="toolchain-mismatch",
+            message=f"the toolchain {shown(target.toolchain)} cannot build for"
+            f" {cpu.name}",
+            where=facts.span("target", "toolchain"),
+            notes=(("expected", ", ".join(cpu.toolchains)),),
+            hint=f'write toolchain = "{cpu.toolchains[0]}"',
+        )
+
+
+def unaligned_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
+    """A choice where the cpu has none."""
+    cpu = CPUS[target.cpu]
+    if cpu.has_unaligned or "unaligned" not in target.written_keys:
+        return
+    if cpu.is_arm and not target.unaligned:
+        return  # true anyway
+    yield Diagnostic(
+        code="unaligned-mismatch",
+        message=f"target.unaligned cannot be chosen with {cpu.name}",
+        where=facts.span("target", "unaligned"),
+        notes=(
+            (
+                "found",
+                "the core loads words from aligned addresses only"
+                if cpu.is_arm
+                else "the key is for Cortex-M",
+            ),
+        ),
+        hint="leave it out",
+    )
