@@ -200,12 +200,7 @@ def measure_product(
         if every is not None:
             comparison = compare_dtypes(report, every)
             report = replace(report, dtype_comparison=comparison)
-    check_budget(
-        report,
-        flash_bytes=budget.flash_bytes,
-        ram_bytes=budget.ram_bytes,
-        span_of=span,
-    )
+    check_budget(report, budget, span)
     return report
 
 

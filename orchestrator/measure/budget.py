@@ -12,24 +12,20 @@ if TYPE_CHECKING:
 
     from orchestrator.errors import SourceSpan
     from orchestrator.measure.size import Contributor, SizeReport
+    from orchestrator.profile import BudgetTable
 
 _CULPRITS: Final = 5
 _KIB: Final = 1024
 
 
 def check_budget(
-    report: SizeReport,
-    *,
-    flash_bytes: int | None,
-    ram_bytes: int | None,
-    span_of: Callable[..., SourceSpan | None],
+    report: SizeReport, budget: BudgetTable, span_of: Callable[..., SourceSpan | None]
 ) -> None:
     """Compare a firmware with its budget.
 
     Args:
         report: What it costs.
-        flash_bytes: Upper bound, inclusive; None: no bound.
-        ram_bytes: Of static RAM with the reserved stack, inclusive; None: no bound.
+        budget: Upper bounds, inclusive; RAM is static RAM with the reserved stack.
         span_of: Line of a bound in the profile, by its key: "budget", then "flash" or
             "ram".
 
@@ -55,6 +51,7 @@ def check_budget(
                 hint="choose kernels that need less, or a board that reserves more",
             )
         )
+    flash_bytes, ram_bytes = budget.flash_bytes, budget.ram_bytes
     if flash_bytes is not None and totals.flash_bytes > flash_bytes:
         flash = [(c, c.flash_bytes) for c in report.contributors]
         hint = "choose smaller models, fewer operators or dtypes, or raise budget.flash"

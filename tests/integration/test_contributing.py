@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.errors import ExitCode
 from tests.integration.workspace import ROOT, copy_checkout, orchestrator
 from tests.tools import need_toolchain
 
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -38,6 +40,21 @@ def checkout(tmp_path: Path) -> Path:
     need_toolchain("host", "zig")
     copy_checkout(tmp_path / "p")
     return tmp_path / "p"
+
+
+def _follow(title: str, checkout: Path) -> None:
+    """Do what a section shows: new files, and changes of those that are there."""
+    for file, block in _examples(title):
+        path = checkout / file
+        lines = block.splitlines(keepends=True)
+        if not path.exists():
+            path.write_text(block)
+            continue
+        before = "".join(line[1:] for line in lines if line[0] in " -")
+        after = "".join(line[1:] for line in lines if line[0] in " +")
+        text = path.read_text()
+        assert text.count(before) == 1, f"{file} has not, or not once:\n{before}"
+        path.write_text(text.replace(before, after))
 
 
 def _orchestrator(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -88,9 +105,65 @@ def test_a_core_and_its_board(checkout: Path) -> None:
     assert (checkout / "build/p/firmware.elf").exists()
 
 
+@pytest.mark.toolchain
+def test_a_profile_key(checkout: Path) -> None:
+    """It is checked with its line, and the stage that reads it acts on it."""
+    _profile(checkout, "host", '[budget]\nstack = "100 B"\n')
+    before = _orchestrator("build", "p.toml", cwd=checkout)
+    assert 'error[unknown-key]: unknown key "stack" in [budget]' in before.stderr
+    _follow("A profile key", checkout)
+    after = _orchestrator("build", "p.toml", cwd=checkout)
+    assert after.returncode == ExitCode.MEMORY
+    assert "error[over-budget]: the firmware needs more stack than" in after.stderr
+    assert "--> p.toml:7" in after.stderr
+    _profile(checkout, "host", '[budget]\nstack = "100 KiB"\n')
+    assert _orchestrator("build", "p.toml", cwd=checkout).returncode == 0
+
+
+def test_a_pass(checkout: Path) -> None:
+    """It runs where its row is, and can be skipped."""
+    _follow("A pass", checkout)
+    _profile(checkout, "host", '[prelink]\nskip = ["drop_self_moves"]\n')
+    done = _orchestrator("check", "p.toml", cwd=checkout)
+    assert done.returncode == 0, done.stderr
+    program = (
+        "from dataclasses import replace\n"
+        "from orchestrator.method.passes import PASSES, run_passes\n"
+        "from orchestrator.program.program import MoveCall\n"
+        "from orchestrator.program.values import IntValue\n"
+        "from tests.unit.method.methods import Builder\n"
+        "b = Builder()\n"
+        "b.value(IntValue(1))\n"
+        "method = b.method()\n"
+        "move = MoveCall(source=0, target=0)\n"
+        "method = replace(method, instructions=(move,), origins=(0,))\n"
+        "print(len(run_passes(method, ['drop_self_moves']).instructions))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(checkout), str(ROOT)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout == "0\n", ran.stderr
+
+
+def test_a_command(checkout: Path) -> None:
+    """It is listed, and gives what it says."""
+    _profile(checkout, "host", "")
+    _follow("A command", checkout)
+    done = _orchestrator("models", "p.toml", cwd=checkout)
+    assert (done.returncode, done.stdout) == (0, "m  m.pte\n")
+    assert "models" in _orchestrator("--help", cwd=checkout).stdout
+
+
 def test_everything_that_is_named_exists() -> None:
-    """But for the kernel that the example adds, and names with a part to fill in."""
-    new = {file for file, _ in _examples("A kernel") if file.endswith(".cpp")}
+    """But for what the examples add, and names with a part to fill in."""
+    titles = re.findall(r"^### (.*)$", PAGE, re.MULTILINE)
+    blocks = [example for title in titles for example in _examples(title)]
+    new = {file for file, text in blocks if text.startswith(('"""', "#include"))}
     code = "\n".join(re.findall(r"`([^`\n]+)`", PAGE))
     named = {
         name

@@ -22,7 +22,15 @@ from orchestrator.measure import (
     size_table,
 )
 from orchestrator.measure.size import MethodStack, SizeMethod, SizeReport, SizeTotals
+from orchestrator.profile import BudgetTable
 from tests.unit.measure.measure_cases import CASES, SMALL, Kind, cost, report
+
+
+def _budget(flash_bytes: int, ram_bytes: int) -> BudgetTable:
+    return BudgetTable.model_validate(
+        {"flash": f"{flash_bytes} B", "ram": f"{ram_bytes} B"}
+    )
+
 
 TABLE = """\
 doorbell (cortex-m55, mve, mps3-an547, zig, size)
@@ -261,13 +269,13 @@ def span(*key: str) -> SourceSpan:
 
 
 def test_a_budget_that_is_kept() -> None:
-    check_budget(SMALL, flash_bytes=10_000, ram_bytes=2_000, span_of=span)
-    check_budget(SMALL, flash_bytes=None, ram_bytes=None, span_of=span)
+    check_budget(SMALL, _budget(10_000, 2_000), span)
+    check_budget(SMALL, BudgetTable(), span)
 
 
 def test_a_budget_that_is_exceeded() -> None:
     with pytest.raises(MemoryPlanError) as error:
-        check_budget(SMALL, flash_bytes=9_216, ram_bytes=1_999, span_of=span)
+        check_budget(SMALL, _budget(9_216, 1_999), span)
     assert error.value.exit_code is ExitCode.MEMORY
     assert error.value.diagnostics == (
         Diagnostic(
@@ -309,15 +317,15 @@ def test_a_budget_that_is_exceeded() -> None:
 def test_the_budget_is_exact(name: str) -> None:
     totals = report(name).totals
     flash, ram = totals.flash_bytes, totals.ram_bytes
-    check_budget(report(name), flash_bytes=flash, ram_bytes=ram, span_of=span)
+    check_budget(report(name), _budget(flash, ram), span)
     with pytest.raises(MemoryPlanError) as error:
-        check_budget(report(name), flash_bytes=flash - 1, ram_bytes=ram, span_of=span)
+        check_budget(report(name), _budget(flash - 1, ram), span)
     assert len(error.value.diagnostics) == 1
     assert error.value.diagnostics[0].notes[2] == ("over", "1 byte")
 
 
 def _check(report: SizeReport) -> None:
-    check_budget(report, flash_bytes=None, ram_bytes=None, span_of=lambda *_: None)
+    check_budget(report, BudgetTable(), lambda *_: None)
 
 
 def test_a_firmware_that_overflows_its_stack_is_refused() -> None:
