@@ -1,4 +1,7 @@
-"""Planning memory: an offset for each block, in as few bytes as can be.
+"""Planning memory: an offset for each block, in as few bytes as possible.
+
+In: blocks, each with a lifetime, a size and an alignment. Out: their offsets, with a
+lower bound; a check of plans that shares no code with the planner; CSV and pictures.
 
 Greedy planners come first; where none reaches the lower bound, a search looks for a
 plan that does. Everything is decided by the blocks alone: no clock, no chance, and not
