@@ -30,8 +30,8 @@ struct FbTable {
 };
 
 /// A slot that leads to a table, or to a vector of them, with so many fields
-/// that are known: those of orchestrator/program/schema.py. Everything that takes a
-/// slot takes it.
+/// that are known: those of orchestrator/program/schema.py. Everything that
+/// takes a slot takes it.
 constexpr uint32_t leads_to(uint32_t slot, uint32_t fields) {
   return slot | fields << 4;
 }

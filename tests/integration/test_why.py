@@ -106,7 +106,7 @@ def test_no_build_is_needed(fresh: Workspace) -> None:
     assert kernel["asked_by"] == [
         {"source": "model", "method": "forward", "calls": 1, "instructions": [20]}
     ]
-    assert "not built: `orchestrator build" in fresh.run("why", "addmm").out
+    assert "not built: run `orchestrator build" in fresh.run("why", "addmm").out
     assert not fresh.out.exists()
 
 
