@@ -35,7 +35,7 @@ class Adapter:
 
     Args:
         passes: Names of the passes that run.
-        schemas: Of the operators that have a kernel.
+        schemas: Schemas of the operators that have a kernel.
         planner: Lays arenas out; None keeps the offsets.
     """
 
@@ -46,12 +46,12 @@ class Adapter:
     def prelinked(
         self, original: Program, program: Program, methods: Sequence[LinkedMethod]
     ) -> Adapted:
-        """A model that the device need not load.
+        """A model that the device does not load.
 
         Args:
-            original: As it was read.
-            program: The same with scratch tensors of the right size.
-            methods: Linked from it, after the passes that come before planning.
+            original: The program as it was read.
+            program: The same program with scratch tensors of the right size.
+            methods: Its linked methods, after the passes that come before planning.
         """
         adapted = adapt_linked(original, program, methods, plan=self.planner)
         linked = tuple(
@@ -65,37 +65,37 @@ class Adapter:
     ) -> Adapted:
         """A model that the device loads; arguments as for `prelinked`.
 
-        Where passes change nothing, the program keeps its bytes but for places and
+        Where passes change nothing, the program keeps its bytes except for offsets and
         sizes.
 
         Raises:
             EditError: Scratch tensors cannot be resized in these bytes.
         """
-        refused = "; ".join(linkage.problems)
-        if linkage.methods and not refused:
+        problem = "; ".join(linkage.problems)
+        if linkage.methods and not problem:
             linked = self.prelinked(original, program, linkage.methods)
             try:
                 if any(r.changed for m in linked.ledger for r in m.passes):
                     return _unlinked(program, linked)
             except UnlinkError as error:
-                refused = str(error)
+                problem = str(error)
         else:
             linked = None
         adapted = adapt_program(original, program, self.schemas, plan=self.planner)
         ledger = (
-            not_run(model, program, PASSES, self.passes, refused)
-            if refused or linked is None
+            not_run(model, program, PASSES, self.passes, problem)
+            if problem or linked is None
             else linked.ledger
         )
         return replace(adapted, ledger=ledger)
 
 
 def _unlinked(program: Program, linked: Adapted) -> Adapted:
-    """A model whose linked methods are a program again, after passes."""
+    """A model whose linked methods became a program again, after passes."""
     methods = linked.linked or ()
     new = unlink_program(linked.program, methods)
-    # Tensors that share a slot since hide which of them keep something. No pass and
-    # no plan makes a method keep what it did not.
+    # Once tensors share a slot, it is no longer visible which of them keep state. No
+    # pass and no plan adds state, so the answer from before them still holds.
     kept = (
         kept_arenas(before) & kept_arenas(after)
         for before, after in zip(program.methods, new.methods, strict=True)

@@ -1,4 +1,4 @@
-"""Whether a lock holds, and which of its outputs a file is; nothing is changed."""
+"""Check a lock against its inputs and outputs, and identify a file; changes nothing."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 def check_lock(project: Project, shell: Shell) -> None:
     """Compare the lock with the one that a build would write.
 
-    If the last build is not of these inputs, or its outputs are not whole, the product
-    is built in a temporary folder, on a copy of its objects.
+    If the last build had other inputs, or its outputs are incomplete, the product
+    is built in a temporary folder, from a copy of its objects.
 
     Raises:
-        LockError: They are not the same, or there is no lock that can be read.
+        LockError: They differ, or there is no readable lock.
         OrchestratorError: Of the stage that failed.
     """
     build = open_build(project, shell)
@@ -62,8 +62,8 @@ def check_outputs(project: Project, shell: Shell) -> int:
         How many files were compared.
 
     Raises:
-        LockError: An output is another one or missing (`changed-output`), or the lock
-            is not of these inputs (`stale-lock`).
+        LockError: An output changed or is missing (`changed-output`), or the lock
+            does not match its inputs (`stale-lock`).
     """
     lock = needed_lock(project.lock_file)
     build = open_build(project, shell)
@@ -108,15 +108,15 @@ class Artefact:
 
 
 def identify(file: Path, lock_file: Path) -> Artefact:
-    """Which output of a lock a file is.
+    """Identify a file as an output of a lock.
 
     Raises:
-        LockError: It is none (`not-locked`), or the lock cannot be read.
+        LockError: It is not an output (`not-locked`), or the lock cannot be read.
         OSError: The file cannot be read.
     """
     named = _named(needed_lock(lock_file))
     digest = file_digest(file)
-    # Those that users link and flash come before those they are made of.
+    # Files that users link and flash come before the files these are made of.
     paths = sorted((n for n, d in named.items() if d == digest), key=_rank)
     if paths:
         return Artefact(sha256=digest, paths=tuple(paths), kind=_kind(paths[0]))
@@ -147,7 +147,7 @@ def _named(lock: Lock) -> dict[str, str]:
 
 
 def _kind(path: str) -> str:
-    """What an output is to its user."""
+    """The kind of an output, as messages show it."""
     if path == "firmware.elf":
         return "firmware"
     if path == "report.json":

@@ -1,4 +1,4 @@
-"""Stages compile and measure: firmware and library, what they cost, the outputs."""
+"""Stages compile and measure: firmware and library, their cost, and the outputs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def plan_commands(
         for path in native
         if path.startswith("runtime/") and path.endswith(".cpp")
     )
-    # Whether kernels compare their scratch memory, and there are such kernels.
+    # True if kernels check their scratch sizes, and the product has such kernels.
     scratch_checks = scratch.runtime_check.applies(target.optimize) and any(
         scratch_arguments(operator.schema) for operator in adapted.resolution.operators
     )
@@ -100,8 +100,8 @@ class Compiled:
         library: The static library, likewise.
         map_text: The linker's map.
         objects: By path in ninja's folder, in the order of the commands.
-        stack_usage: By path of an object: what the compiler says of its stack frames.
-        log: What ninja and the compilers wrote.
+        stack_usage: By path of an object: the compiler's report on its stack frames.
+        log: Output of ninja and the compilers.
     """
 
     firmware: bytes = field(repr=False)
@@ -217,7 +217,7 @@ def collect_outputs(
     trace: TraceTable,
     commands_json: bytes,
 ) -> dict[str, bytes]:
-    """Every published file by path. Those in the lock hold no machine path."""
+    """Every published file by path. Files named in the lock hold no absolute path."""
     from orchestrator.emit.compile.archive import linkable  # noqa: PLC0415
     from orchestrator.measure import report_json  # noqa: PLC0415
     from orchestrator.measure.stack_constants import with_stacks  # noqa: PLC0415
@@ -241,7 +241,7 @@ def collect_outputs(
 def write_commands_json(
     *, commands: CompilePlan, toolchain: Toolchain, libraries: Libraries, work: Path
 ) -> bytes:
-    """The only file that says where the build folder is: for editors."""
+    """The only file that names the absolute build folder: editors need it."""
     from orchestrator.emit.compile import compile_commands  # noqa: PLC0415
 
     return compile_commands(

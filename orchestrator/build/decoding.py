@@ -1,4 +1,4 @@
-"""Texts of files that a profile names."""
+"""Decode the text files that a profile names."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ def repr_digest(value: object) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Value(Generic[T_co]):
-    """Something that a build knows, as a handle: `build[MEMORY]` is a `MemoryPlan`.
+    """A handle for one value of a build: `build[MEMORY]` is a `MemoryPlan`.
 
     Args:
         gives: Its name: the keyword by which functions get it.
-        reads: The values that it is made of.
+        reads: The values that it is made from.
     """
 
     gives: str
@@ -47,12 +47,12 @@ class Value(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Given(Value[T_co]):
-    """A value that the caller of the build brings. Only inputs read it."""
+    """A value that the caller of the build supplies. Only inputs read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Effect(Given[T_co]):
-    """What a stage acts with, such as a compiler; results do not depend on it."""
+    """A tool that a stage uses, such as a compiler; results do not depend on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +73,7 @@ class Input(Value[T_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Derived(Value[T_co]):
-    """A value made of others, cheaply: what reads it depends on what it reads.
+    """A value made cheaply from others: its readers depend on what it reads.
 
     Args:
         run: Makes it.
@@ -84,7 +84,7 @@ class Derived(Value[T_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Item(Value[T_co]):
-    """Of a value with an item per model: that of the model that a stage runs for."""
+    """The item for the current model of a value that has one item per model."""
 
     of: Value[Mapping[str, T_co]]
 
@@ -98,7 +98,7 @@ class Stage(Value[T_co]):
         run: Makes the value; never called while the remembered one holds.
         only_for: The stage runs only if this collection has something in it.
         otherwise: Its value if it does not run.
-        is_remembered: Whether the next build gets the value back. Without that it is
+        is_remembered: Whether the next build reuses the value. If not, it is
             made whenever something reads it.
     """
 
@@ -139,13 +139,13 @@ class Unread:
 
 
 class Notes(Protocol):
-    """What the last finished build left for the next one."""
+    """What the last finished build recorded for the next one."""
 
     def inputs(self, label: str) -> Mapping[str, str] | None:
         """Digests by label of what a stage depended on; None if it did not run."""
 
     def result(self, label: str, key: str) -> object | None:
-        """The value that a stage made, if it is known by this key."""
+        """The value that a stage made, if it was recorded under this key."""
 
 
 class Build:
@@ -153,7 +153,7 @@ class Build:
 
     Args:
         stages: In the order of the plan.
-        given: Values that the build begins with; of any kind.
+        given: Values that the build starts with; of any kind.
         notes: Of the last build.
         always: An input that every stage depends on: the program itself.
         known: Values that were made already.
@@ -183,7 +183,7 @@ class Build:
         if value not in self._known:
             self._known[value] = self._make(value)
         found = self._known[value]
-        assert not isinstance(found, Unread), value.gives  # noqa: S101  # our mistake
+        assert not isinstance(found, Unread), value.gives  # noqa: S101  # an error in the table of stages
         return found  # type: ignore[return-value]  # made by this value's function
 
     def replace(self, given: Mapping[Value[Any], object]) -> Build:
@@ -218,7 +218,7 @@ class Build:
         return self._planned[stage]
 
     def remembered(self, stage: Stage[T]) -> T | None:
-        """The value that the last build made, if it holds."""
+        """The value that the last build made, if it is still valid."""
         (planned,) = self.planned(stage)
         return self._remembered(planned)  # type: ignore[return-value]  # by its key
 
@@ -251,7 +251,7 @@ class Build:
         )
 
     def _dependencies(self, value: Value[Any], subject: str) -> list[tuple[str, str]]:
-        """(label, digest) of what somebody who reads a value depends on."""
+        """(label, digest) of everything that a reader of this value depends on."""
         match value:
             case Input(digests=None) | Given():
                 return []
@@ -315,7 +315,7 @@ def _joined(digests: set[str]) -> str:
 
 
 def _sources(value: Value[Any]) -> list[Value[Any]]:
-    """The values that a value is made of, and those that decide whether it is."""
+    """The values that a value is made from, and those that decide if it is made."""
     found = list(value.reads)
     match value:
         case Item(of=of):
@@ -328,7 +328,7 @@ def _sources(value: Value[Any]) -> list[Value[Any]]:
 
 
 def all_of(values: Sequence[Value[Any]]) -> tuple[Value[Any], ...]:
-    """Values and everything that they are made of; each comes after what it reads."""
+    """Values and everything they are made from; each comes after what it reads."""
     found: dict[Value[Any], None] = {}
 
     def add(value: Value[Any]) -> None:

@@ -54,7 +54,7 @@ PYTHON = "ORCHESTRATOR_EXPORT_PYTHON"
 _TIMEOUT_S = 24 * 3600.0
 _LOG_LINES = 12
 _SAME_EVERYWHERE = {
-    # Scales must not depend on how many cores a machine has, or which instructions.
+    # Quantization scales must not depend on the machine's core count or vector unit.
     "PYTHONHASHSEED": "0",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -70,9 +70,9 @@ class Exported:
 
     Args:
         program: The program.
-        reason: Why it was exported now; "" if it was known.
-        entry: Where it is, and what it was made of.
-        paths: Absolute paths of everything that shaped it.
+        reason: Why it was exported now; "" if it came from the cache.
+        entry: Its entry in the cache.
+        paths: Absolute paths of every file that it depends on.
     """
 
     program: bytes
@@ -82,7 +82,7 @@ class Exported:
 
     @property
     def facts(self) -> ExportFacts:
-        """What is noted beside it."""
+        """The facts recorded beside it."""
         return self.entry.facts
 
 
@@ -93,7 +93,7 @@ class ExportChoice:
     Args:
         accelerate: Lower faster.
         verify: Lower both ways, and compare.
-        again: Export also what is in the cache.
+        again: Export even if the cache has the program.
         cache: Folder of the cache; None for the machine's.
     """
 
@@ -108,8 +108,8 @@ class ExportRequest:
     """Which models to export, and how.
 
     Args:
-        profile: It names them.
-        files: Reads what they are made of.
+        profile: Names the models.
+        files: Reads their inputs.
         choice: How to export.
     """
 
@@ -130,18 +130,18 @@ def export_models(
     """Stage export: every model that is given as Python, as a program.
 
     Args:
-        profile: It names the models.
-        files: Reads what they are made of.
+        profile: Names the models.
+        files: Reads their inputs.
         export_choice: How to export.
         folder: The build folder; logs go into its work folder.
         processes: Runs the Python that exports.
         reporter: Gets the progress.
 
     Raises:
-        ProfileError: A file that the profile names is missing or has not what it says.
-        ModelError: The code of a model fails, or cannot be lowered: all of them.
-        ToolchainError: What exporting needs is not installed.
-        ReproducibilityError: Accelerated lowering made something else.
+        ProfileError: A file that the profile names is missing or has the wrong content.
+        ModelError: Models whose code fails or cannot be lowered: all of them.
+        ToolchainError: A package that export needs is not installed.
+        ReproducibilityError: Accelerated lowering gave a different result.
     """
     what = ExportRequest(profile=profile, files=files, choice=export_choice)
     found: dict[str, Exported] = {}
@@ -182,11 +182,11 @@ def _export(
     request = _request(what, model, source)
     cache = _cache(what, model, request)
     label = f"export {model.name}"
-    entry, reason = (None, "asked for") if what.choice.again else cache.find()
+    entry, reason = (None, "requested") if what.choice.again else cache.find()
     if entry is None:
         reporter.stage(label, reason)
         reporter.note(f"exporting {model.name}, {reason} ...")
-        # Also `plan` and `check` export; the log lies in the build folder.
+        # `plan` and `check` export too; the log goes to the build folder.
         claim(folder)
         refuse_links(folder)
         log = folder / WORK / "exports" / f"{model.name}.log"
@@ -214,12 +214,12 @@ def pending_exports(
     """Why models would be exported now, by name; no code of a model runs.
 
     Args:
-        profile: It names the models.
-        files: Reads what they are made of.
+        profile: Names the models.
+        files: Reads their inputs.
         export_choice: How to export.
 
     Raises:
-        ProfileError: A file that the profile names is missing or has not what it says.
+        ProfileError: A file that the profile names is missing or has the wrong content.
     """
     what = ExportRequest(profile=profile, files=files, choice=export_choice)
     found = {}
@@ -260,7 +260,7 @@ def _request(what: ExportRequest, model: ModelTable, source: PythonCallable) -> 
 
 
 def _vela(what: ExportRequest, vela: Vela) -> Vela:
-    """The same with its file relative to the profile: programs contain the path."""
+    """Vela's settings, with a relative path to the file: programs contain the path."""
     if not vela.config:
         return vela
     config = Path(os.path.relpath(vela.config, what.profile.folder))
@@ -273,9 +273,9 @@ def interpreter() -> str:
 
 
 def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
-    """Digest of what decides about a program before its code runs."""
+    """Digest of everything about an export that is known before the code runs."""
     base = Path(request.file).parent
-    # Only Cortex-M looks at the core.
+    # Only lowering for Cortex-M depends on the core.
     core = (request.cpu, request.isa) if request.lowering == CORTEX_M else ()
     own = hashlib.sha256()
     for path in sources.package_files():
@@ -341,7 +341,7 @@ def _run(
     *,
     processes: Processes,
 ) -> ExportResult | ExportFailure:
-    """Run the process that exports; its result."""
+    """Run the process that exports, and return its result."""
     request_file = made.with_name("request.json")
     request_file.write_text(request.text(), encoding="utf-8")
     python = interpreter()
@@ -415,7 +415,7 @@ def _error(
 
 
 def published(found: Mapping[str, Exported], folder: Path) -> dict[str, Path]:
-    """Publish programs and arrays of the cache: by model, where the program is.
+    """Publish programs and arrays from the cache; returns program paths by model.
 
     Args:
         found: Exported models by name.

@@ -1,4 +1,4 @@
-"""The facts of a product that `why` and `why-not` answer from."""
+"""The facts about a product from which `why` and `why-not` answer."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def selection_facts(project: Project, build: Build) -> Facts:
-    """Everything an answer is made of; needs no compiler.
+    """Collect the facts for an answer; needs no compiler.
 
     Gaps do not raise: the facts hold them.
 
     Raises:
-        OrchestratorError: Of the stages before resolve; of a report that is
+        OrchestratorError: A stage before resolve failed, or the report is
             damaged (`bad-report`).
     """
     before = selection = build[table.AGGREGATE]
@@ -62,7 +62,7 @@ def selection_facts(project: Project, build: Build) -> Facts:
     gaps = []
     try:
         resolution = build[table.RESOLVE]
-        # Of programs that cannot be built, as they are.
+        # Programs that cannot be built are shown as they are.
         with suppress(MemoryPlanError, ModelError):
             adapted = build[table.REPLAN]
             selection, resolution = adapted.selection, adapted.resolution
@@ -97,7 +97,8 @@ def selection_facts(project: Project, build: Build) -> Facts:
             span_of=build[inputs.ORIGIN_SPAN],
             delegates=delegates,
         )
-        # With operators.all those with gaps are linked for no call; they are gaps.
+        # With `operators.all` an operator with gaps is linked although no call uses it;
+        # it is shown as a gap.
         missing = {name for name, _ in gaps}
         resolution = Resolution(
             operators=tuple(o for o in resolution.operators if o.name not in missing),
@@ -124,7 +125,7 @@ def selection_facts(project: Project, build: Build) -> Facts:
 
 
 def _report(project: Project) -> SizeReport | None:
-    """What the last build costs; None if there is none."""
+    """The report of the last build; None if there is none."""
     from orchestrator.measure.report import read_report  # noqa: PLC0415
 
     path = project.folder / "report.json"

@@ -1,4 +1,4 @@
-"""Stage generate: everything but what the compiler makes."""
+"""Stage generate: every file that does not come from the compiler."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def list_firmware_facts(
     target: Target,
     inline_constants: bool,
 ) -> lockfile.Facts:
-    """What the product has for programs that come later."""
+    """What the firmware offers to programs that are installed later."""
     from orchestrator.compat.check import firmware_of  # noqa: PLC0415
     from orchestrator.compat.firmware import firmware_facts  # noqa: PLC0415
 
@@ -78,7 +78,7 @@ def generate_files(
     """Stage generate: sources, headers, lists and facts, sorted by path.
 
     Raises:
-        ModelError: A program writes where it must not.
+        ModelError: A program writes to memory that is constant.
         KernelError: More kernels than `registry.max_kernels`.
     """
     from orchestrator.emit.executorch_headers import (  # noqa: PLC0415

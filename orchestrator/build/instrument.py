@@ -1,7 +1,7 @@
-"""Products made ready to measure a run: the built one, or a variant beside it.
+"""Products prepared for measuring a run: the built one, or a variant beside it.
 
 On a host a variant with trace hooks is built and its clock is read around every
-instruction. On an emulated board the emulator sees everything, so that the firmware is
+instruction. On an emulated board the emulator counts, so the firmware measured is
 the one that ships, without hooks.
 """
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instrument:
-    """A firmware that can be measured, and what its instructions mean.
+    """A firmware that can be measured, with the operators of its instructions.
 
     Args:
-        product: What it is.
+        product: The product it was built from.
         firmware: The program.
         operators: By index of the method in the product's method table.
-        plan: For boards: what the emulator is to count.
+        plan: For boards: what the emulator counts.
     """
 
     product: Product
@@ -53,10 +53,10 @@ class Instrument:
 
 
 def instrument(project: Project, shell: Shell) -> Instrument:
-    """A product ready to be measured; outputs, lock and notes stay as they are.
+    """Prepare a product for measuring; outputs, lock and notes do not change.
 
     Raises:
-        OrchestratorError: The product is not built as it is now (`no-report`,
+        OrchestratorError: The product has no current build (`no-report`,
             `stale-build`), or its variant cannot be built.
     """
     build = open_build(project, shell)
@@ -103,7 +103,7 @@ def _operators(method: Method | LinkedMethod) -> Operators:
 
 
 def _called(instruction: Instruction, method: Method) -> str:
-    """An operator, or the backend of a delegate."""
+    """The operator, or the backend of a delegate, that an instruction calls."""
     match instruction:
         case KernelCall(operator=operator):
             return str(method.operators[operator])
@@ -121,7 +121,7 @@ def _plan(
     product: Product,
     methods: list[Method | LinkedMethod],
 ) -> CountPlan:
-    """Where the firmware has what is to be counted."""
+    """The addresses in the firmware at which the emulator counts."""
     symbols = {s.name: s for s in report.symbols}
     missing = [] if "orch::execute" in symbols else ["orch::execute"]
     pointer_bytes = build[inputs.TARGET].cpu.pointer_bytes
@@ -149,7 +149,7 @@ def _plan(
         raise CompileError(
             Diagnostic(
                 code="not-countable",
-                message="the firmware lacks what its instructions are counted by",
+                message="the firmware lacks symbols needed to count instructions",
                 notes=(("missing", ", ".join(missing)),),
                 hint="build the profile again",
             )

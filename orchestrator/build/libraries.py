@@ -1,4 +1,4 @@
-"""Kernel libraries and delegates of a profile: what files they have."""
+"""The files of a profile's kernel libraries and delegates."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from orchestrator.shell.input_files import InputFiles
 
 _SHARED = "util"
-"""Folder of kernels/ with what libraries share."""
+"""Folder of kernels/ with code that libraries share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Libraries:
-    """Where the files of all libraries are that a profile uses.
+    """Where the files of a profile's libraries are.
 
-    In every path a custom library stands as if it were a folder of kernels/, like
-    those that come with Orchestrator: `kernels/my_ops/op_fancy.cpp`. Delegates stand
-    in folders named after their backends: `delegates/MyBackend/run.cpp`.
+    In paths, a custom library appears as if it were a folder of kernels/, like
+    those that come with Orchestrator: `kernels/my_ops/op_fancy.cpp`. Delegates appear
+    as folders named after their backends: `delegates/MyBackend/run.cpp`.
 
     Args:
         custom: Files of custom libraries by name.
@@ -79,7 +79,7 @@ def find_libraries(profile: Profile) -> Libraries:
 
 
 def native_paths(profile: Profile, libraries: Libraries) -> Mapping[str, Path]:
-    """Files of runtime and of the profile's libraries, by path; see `Libraries`."""
+    """Files of the runtime and of the profile's libraries; paths as in `Libraries`."""
     root = sources.native_root()
     wanted = {_SHARED, *profile.kernels.libraries}
     files = {

@@ -1,4 +1,4 @@
-"""The lock file: what shaped a build, and what came out, one fact per line.
+"""The lock file: the inputs and outputs of a build, one fact per line.
 
 Pydantic is imported only to read a lock; writing one is plain text.
 """
@@ -31,17 +31,17 @@ class Lock:
     Args:
         profile: Name, file and digest of the profile (and of its base).
         models: By name: digest of the program.
-        exports: Of models that are given as Python: code, lowering, and digests of
+        exports: For models given as Python: code, lowering, and digests of
             every file that was read.
         sources: By path relative to the folder of runtime/ and kernels/: digests of
             every source, header and functions.yaml that was read.
         generated: By path: digests of the generated files.
-        target: Core, ISA, board, and how it was optimised.
+        target: Core, ISA, board and optimization.
         toolchain: Name, version, flags and digests of its programs.
-        python: Versions of the Python distributions that shaped the outputs.
+        python: Versions of the Python distributions that affect the outputs.
         outputs: By path: "sha256:<digest> <size in bytes>".
-        firmware: What it has for programs that come later: `core/firmware.py`.
-        memory: Arenas, and the scratch memory they were planned for:
+        firmware: What it offers to programs installed later: `core/firmware.py`.
+        memory: Arenas, and the scratch memory that they were planned with:
             `core/contract.py`.
     """
 
@@ -58,7 +58,7 @@ class Lock:
     memory: Facts = ()
 
     def inputs(self) -> Lock:
-        """The lock without what the build made: what must hold before it starts."""
+        """The lock without outputs of the build: what must match before it starts."""
         return Lock(
             **{f.name: getattr(self, f.name) for f in fields(self)}
             | {"outputs": (), "generated": (), "firmware": (), "memory": ()}
@@ -93,8 +93,8 @@ def lock_text(lock: Lock) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string; JSON escapes the same characters the same way."""
-    # JSON leaves DEL as it is, TOML does not allow that.
+    """A TOML basic string; JSON uses the same escapes."""
+    # JSON does not escape DEL, which TOML requires.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -109,7 +109,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
     from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError  # noqa: PLC0415
 
     class Document(BaseModel):
-        """Shape of the file."""
+        """The layout of the file."""
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -138,7 +138,8 @@ def parse_lock(text: str, *, file: str) -> Lock:
     try:
         document = Document.model_validate(data)
     except ValidationError as error:
-        # Tables are added without a new schema: whoever wrote this may know more.
+        # Tables may be added without a new schema version, so a failed validation may
+        # only mean that a newer Orchestrator wrote the file.
         python = data.get("python")
         maker = python.get("orchestrator") if isinstance(python, dict) else None
         if _release(maker) > _release(orchestrator.__version__):
@@ -153,7 +154,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
 
 
 def _release(version: object) -> tuple[int, ...]:
-    """Numbers of a version that can be compared; of anything else none."""
+    """The numbers of a version, to compare; empty if it is not a release."""
     found = re.match(r"\d+(\.\d+)*", version) if isinstance(version, str) else None
     return tuple(map(int, found[0].split("."))) if found else ()
 
@@ -166,13 +167,13 @@ def damaged(file: str, found: str) -> LockError:
             message="the lock file is damaged, or it is not a lock file",
             where=SourceSpan(file=file),
             notes=(("found", found),),
-            hint="restore it, or remove it and build again to have it written anew",
+            hint="restore it, or remove it and build again to write a new one",
         )
     )
 
 
 def _newer(file: str, found: str, expected: str) -> LockError:
-    """The error for a lock of a version that is still to come."""
+    """The error for a lock of a newer version."""
     return LockError(
         Diagnostic(
             code="newer-lock",
@@ -186,7 +187,7 @@ def _newer(file: str, found: str, expected: str) -> LockError:
 
 
 def differences(old: Lock, new: Lock) -> tuple[str, ...]:
-    """What differs, one line each: `sources: kernels/portable/op_add.cpp changed`."""
+    """The differences, a line each: `sources: kernels/portable/op_add.cpp changed`."""
     lines: list[str] = []
     for field in fields(Lock):
         before = dict(getattr(old, field.name))
@@ -207,7 +208,7 @@ _MAX_SHOWN = 60
 
 
 def stale(file: str, lines: tuple[str, ...]) -> LockError:
-    """The error for a lock that does not hold."""
+    """The error for a lock that does not match."""
     shown = lines[:_MOST_LINES]
     rest = len(lines) - len(shown)
     notes = [("changed", line) for line in shown]

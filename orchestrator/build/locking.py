@@ -1,4 +1,4 @@
-"""Stage lock: what a lock says of a build."""
+"""Stage lock: the facts that a lock records about a build."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from orchestrator.targets.toolchain import Toolchain
 
 MACHINE_FILES = frozenset({"build.ninja", "compile_commands.json"})
-"""Published files that name folders of the machine, for editors and for ninja."""
+"""Published files with absolute paths, for editors and for ninja."""
 
 
 def read_lock(file: Path) -> lockfile.Lock | None:
@@ -55,7 +55,7 @@ def read_lock(file: Path) -> lockfile.Lock | None:
 
 
 def needed_lock(file: Path) -> lockfile.Lock:
-    """The lock in a file. Raises LockError, also if there is no file."""
+    """The lock in a file. Raises LockError, including when there is no file."""
     lock = read_lock(file)
     if lock is None:
         raise lockfile.stale(str(file), ("there is no lock file",))
@@ -72,21 +72,21 @@ def lock_text_of(file: Path) -> str | None:
 def lock_before(
     file: Path, now: lockfile.Lock, *, locked: bool, frozen: bool, write_lock: bool
 ) -> lockfile.Lock | None:
-    """The lock that a build begins with, if it is to use one.
+    """The lock that a build starts from, if it uses one.
 
     A lock that cannot be written is reported here, before anything is compiled.
 
     Args:
         file: The lock.
-        now: What the build would write, as far as that is known.
+        now: The lock that the build would write, as far as it is known.
         locked: The lock must not change.
         frozen: Its inputs must be those of `now`.
         write_lock: It will be written if it changes.
 
     Raises:
-        LockError: It is damaged or newer; with `locked` missing; with `frozen` not of
-            these inputs.
-        UsageError: It will change, and cannot be written (`unwritable-lock`).
+        LockError: It is damaged or newer; it is missing (`locked`); it has other inputs
+            (`frozen`).
+        UsageError: It has to change, but cannot be written (`unwritable-lock`).
     """
     if locked:
         lock = needed_lock(file)
@@ -115,7 +115,7 @@ def _need_writable(file: Path) -> None:
 
 
 def check_inputs(file: Path, lock: lockfile.Lock, now: lockfile.Lock) -> None:
-    """Compare a lock with what a build would read. Raises LockError."""
+    """Compare a lock with the current inputs. Raises LockError."""
     if lines := lockfile.differences(lock.inputs(), now.inputs()):
         raise lockfile.stale(str(file), lines)
 
@@ -127,7 +127,7 @@ def list_memory_facts(
     function_files: Mapping[str, str],
     native: Mapping[str, bytes],
 ) -> lockfile.Facts:
-    """Arenas, and the scratch memory they were planned for."""
+    """Arenas, and the scratch memory that they were planned with."""
     from orchestrator.memory.contract import memory_facts  # noqa: PLC0415
 
     return memory_facts(
@@ -185,7 +185,7 @@ def lock_inputs(
     distributions: Mapping[str, str],
     export_facts: lockfile.Facts,
 ) -> lockfile.Lock:
-    """The part of a lock that is known before anything is compiled."""
+    """The part of a lock that is known before compiling."""
     used = {
         *commands.sources,
         *_reachable(commands.units, native),
@@ -237,11 +237,11 @@ def lock_inputs(
 def list_distributions(
     *, toolchain: Toolchain, exported: Mapping[str, Exported]
 ) -> dict[str, str]:
-    """Versions of the Python distributions that shape bytes of the outputs."""
+    """Versions of the Python distributions that affect bytes of the outputs."""
     found: dict[str, str] = {}
     for one in exported.values():
         found |= one.facts.distributions
-    # numpy computes what is constant.
+    # NumPy computes constants at build time.
     found |= {DISTRIBUTION: orchestrator.__version__, "numpy": version("numpy")}
     if toolchain.name == "zig":
         with suppress(PackageNotFoundError):
@@ -252,10 +252,10 @@ def list_distributions(
 def list_export_facts(
     *, profile: Profile, exported: Mapping[str, Exported]
 ) -> lockfile.Facts:
-    """What each exported model was made of, and how.
+    """The inputs and settings of each exported model.
 
-    Files beside or below the profile or the code have their path; those elsewhere,
-    whose place is another on each machine, their name.
+    Files beside or below the profile or the code are listed by path; those elsewhere,
+    whose location differs between machines, by name.
     """
     found: dict[str, str] = {}
     for model in profile.models:
@@ -286,7 +286,7 @@ _INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
 def _reachable(units: Iterable[CompileUnit], native: Mapping[str, bytes]) -> set[str]:
-    """Headers that sources include, directly or not, among the known files."""
+    """Headers among the known files that sources include, directly or indirectly."""
     starts: dict[tuple[str, ...], list[str]] = {}
     for unit in units:
         if unit.source.startswith(_PREFIX):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
     from orchestrator.targets.regions import Concurrency, Pins
 
-_OUTSIDE: Final = "constants that lie outside the program stay there"
+_OUTSIDE: Final = "constants outside the program stay there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +48,10 @@ class AdaptedModels:
 
     Args:
         models: By name.
-        selection: What the kernel table and the lists of the product are made of.
-            Calls that passes left out of models that are loaded are not in it. Those
-            of prelinked models are: their kernels are dropped by the linker.
-            Instructions are counted as in the programs of the profile.
+        selection: The operators of the kernel table and of the product's lists.
+            Calls that passes removed from loaded models are not in it. Those
+            removed from prelinked models are: the linker drops their kernels.
+            Instruction numbers are those of the profile's programs.
         resolution: Kernels for it.
     """
 
@@ -71,17 +71,17 @@ class AdaptedModels:
 
     @property
     def rewritten(self) -> dict[str, tuple[LinkedMethod, ...]]:
-        """Methods of models that are loaded and that passes changed, without data."""
+        """Methods of loaded models that passes changed, without data."""
         return {n: a.passed for n, a in self.models.items() if a.passed is not None}
 
     @property
     def ledger(self) -> tuple[MethodPasses, ...]:
-        """What passes did to the methods of all models."""
+        """The pass records of all methods of all models."""
         return tuple(m for adapted in self.models.values() for m in adapted.ledger)
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Programs as the device loads them, by path in the build folder."""
+        """Programs that the device loads, by path in the build folder."""
         return {
             f"models/{name}.pte": adapted.program.data
             for name, adapted in self.models.items()
@@ -97,11 +97,11 @@ def find_scratch_needs(
     isa: str,
     model_spans: Mapping[str, SourceSpan],
 ) -> dict[str, tuple[ScratchNeed, ...]]:
-    """By model: scratch memory of its calls.
+    """By model: the scratch memory of its calls.
 
     Raises:
         KernelError: The size for a call is unknown.
-        MemoryPlanError: The profile's policy does not allow what a program has.
+        MemoryPlanError: A program's scratch sizes violate the profile's policy.
     """
     if scratch.policy is ScratchPolicy.KEEP:
         return dict.fromkeys(programs, ())
@@ -126,16 +126,16 @@ def size_scratch(
     pins: Mapping[str, Pins],
     span: Callable[..., SourceSpan],
 ) -> dict[str, Program]:
-    """Programs with scratch tensors of the right size, pinned ones in their arenas."""
+    """Programs with resized scratch tensors, and pinned tensors in their arenas."""
     from orchestrator.method.replan import with_pinned, with_scratch  # noqa: PLC0415
 
     schemas = _schemas(resolution)
     sized: dict[str, Program] = {}
     problems = []
     for number, (name, chosen) in enumerate(pins.items()):
-        # Where the profile asks to verify, everything is as it has to be already.
+        # With `verify` the sizes were checked before, and nothing has to change.
         program = with_scratch(programs[name], scratch_needs[name])
-        sized[name], refused = with_pinned(program, chosen, schemas)
+        sized[name], unplaced = with_pinned(program, chosen, schemas)
         problems += [
             Diagnostic(
                 code="cannot-pin",
@@ -145,7 +145,7 @@ def size_scratch(
                 notes=(("found", p.found),),
                 hint="name another tensor, or place its whole arena with `regions`",
             )
-            for p in refused
+            for p in unplaced
         ]
     if problems:
         raise MemoryPlanError(problems)
@@ -159,7 +159,7 @@ def _schemas(resolution: Resolution) -> dict[OperatorName, OpSchema]:
 def models_with_passes(
     *, loads: Mapping[str, Load], prelink: PrelinkTable
 ) -> tuple[str, ...]:
-    """Names of the models that passes run on: all, unless every one is skipped."""
+    """Names of the models that passes run on: all, unless every pass is skipped."""
     from orchestrator.profile import PASSES  # noqa: PLC0415  # pydantic
 
     runs = len(prelink.skip) < len(PASSES)
@@ -176,10 +176,10 @@ def prelink_models(
     prelink: PrelinkTable,
     model_spans: Mapping[str, SourceSpan],
 ) -> dict[str, Linkage]:
-    """Stage prelink: methods after the passes, of all models that passes run on.
+    """Stage prelink: link the models that passes run on, and run the passes.
 
     Raises:
-        ModelError: A prelinked model cannot be linked; one that is loaded may.
+        ModelError: A prelinked model cannot be linked; a loaded one need not be.
     """
     from orchestrator.method.passes import (  # noqa: PLC0415
         MAKES_CONSTANTS,
@@ -197,16 +197,16 @@ def prelink_models(
             methods = link_program(program, info, resolution, where=where)
             linkage = Linkage(methods=methods)
         elif any([*unsupported(model, program, m, None)] for m in program.methods):
-            # Stage memory reports it, by the values of the file.
+            # Stage memory reports it, with the value indices of the file.
             linkage = Linkage(methods=(), problems=("not supported",))
         else:
             linkage = try_link(program, info, resolution)
         if not linkage.problems:
             is_outside = bool(program.external) and not is_prelinked
-            refused = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
+            disabled = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
             passes = _passes(prelink)
             methods = tuple(
-                run_passes(method, passes, planned=False, refused=refused)
+                run_passes(method, passes, planned=False, disabled=disabled)
                 for method in linkage.methods
             )
             linkage = replace(linkage, methods=methods)
@@ -241,7 +241,7 @@ def replan_models(
     origin_span: Callable[[Origin], SourceSpan | None],
     every_library: Callable[[], Catalog],
 ) -> AdaptedModels:
-    """Stage replan: memory laid out afresh, and kernels for the calls that are left."""
+    """Stage replan: lay memory out again, and find kernels for the remaining calls."""
     from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
     from orchestrator.selection.resolve import resolve  # noqa: PLC0415
 
@@ -290,7 +290,7 @@ def replan_models(
 def _block_planner(
     planner: Planner,
 ) -> Callable[[Sequence[Block]], BlockPlan] | None:
-    """What lays arenas out; None if they keep their offsets."""
+    """The planner of arenas; None if they keep their offsets."""
     from orchestrator.planner import plan_blocks  # noqa: PLC0415
 
     if planner is Planner.KEEP:
@@ -299,7 +299,7 @@ def _block_planner(
 
 
 def _remaining_calls(info: OpInfo, adapted: Adapted) -> OpInfo:
-    """What a model calls as it is built."""
+    """The calls of a model that remain after passes."""
     if adapted.passed is None:
         return info
     kept = {(m.name, origin) for m in adapted.passed for origin in m.origins}
@@ -325,7 +325,7 @@ def plan_adapted_memory(
     concurrency: Concurrency,
     model_spans: Mapping[str, SourceSpan],
 ) -> MemoryPlan:
-    """Stage memory: of the models as they are built.
+    """Stage memory: plan the memory of the models after passes.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -361,7 +361,7 @@ def plan_file_memory(
     concurrency: Concurrency,
     model_spans: Mapping[str, SourceSpan],
 ) -> MemoryPlan:
-    """Memory of the programs as they are, where a gap keeps them from being adapted.
+    """Plan the memory of unchanged programs, where a gap prevents adapting them.
 
     Raises:
         ModelError: A program needs what the runtime does not offer.
@@ -383,7 +383,7 @@ def plan_file_memory(
 def _delegate_states(
     programs: Mapping[str, Program], delegates: Sequence[DelegateCode]
 ) -> dict[str, int]:
-    """State bytes of the delegates that some program needs, by backend."""
+    """State bytes of the delegates that programs need, by backend."""
     needed = {
         d.backend for p in programs.values() for m in p.methods for d in m.delegates
     }

@@ -24,7 +24,7 @@ class PlannedStage:
         name: Of the stage, see `orchestrator.build.table`.
         subject: The model, for stages that run per model; else "".
         inputs: What it depends on.
-        reason: Why it runs; "" if its result is known.
+        reason: Why it runs; "" if its recorded result still holds.
     """
 
     name: str
@@ -39,7 +39,7 @@ class PlannedStage:
 
     @property
     def key(self) -> str:
-        """Digest of the inputs: the stage's result is known by it."""
+        """Digest of the inputs, under which the stage's result is recorded."""
         return key_of(self.label, self.inputs)
 
 
@@ -50,7 +50,7 @@ class BuildPlan:
     stages: tuple[PlannedStage, ...]
 
     def stage(self, name: str, subject: str = "") -> PlannedStage:
-        """The stage of this name. Raises KeyError if there is none."""
+        """The stage with this name. Raises KeyError if there is none."""
         for stage in self.stages:
             if (stage.name, stage.subject) == (name, subject):
                 return stage
@@ -58,12 +58,12 @@ class BuildPlan:
 
     @property
     def is_current(self) -> bool:
-        """Nothing has to run."""
+        """Whether nothing has to run."""
         return not any(stage.reason for stage in self.stages)
 
 
 def key_of(label: str, inputs: Inputs) -> str:
-    """Digest that stands for a stage and its inputs."""
+    """Digest of a stage's label and inputs."""
     text = "\n".join((label, *(f"{name}\t{digest}" for name, digest in inputs)))
     return hashlib.sha256(text.encode()).hexdigest()
 

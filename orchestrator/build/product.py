@@ -1,4 +1,4 @@
-"""Building a product: carries the plan out, and publishes what came of it."""
+"""Build a product: run the plan, and publish the outputs."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class BuildReport:
     Args:
         profile: Name.
         folder: Build folder.
-        lock_file: The lock; None if none holds, and none was to be written.
-        exports: (label, why it ran or "") of stage export, for each model it is for.
+        lock_file: The lock; None if none matches and none was written.
+        exports: (label, why it ran or "") of stage export, by model.
         plan: Stages with the reasons they ran for.
-        report: What the firmware costs.
-        lock: What shaped the build and came out.
+        report: The cost of the firmware.
+        lock: The facts of this build.
         lock_changed: Whether the lock file was written.
-        inputs: Every file that the outputs were made from, absolute.
+        inputs: Absolute paths of every file that the outputs depend on.
         library: Absolute path of the library.
-        missing: What the profile allows to be missing, and is.
+        missing: Operators and backends that the profile allows to be missing, and are.
     """
 
     profile: str
@@ -70,11 +70,11 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
     """Build everything and publish it.
 
     Raises:
-        OrchestratorError: Of the stage that failed; outputs and lock are those of the
+        OrchestratorError: A stage failed; outputs and lock are still those of the
             build before.
     """
     with exclusive(project.folder) as folder_lock:
-        # A name that is taken is reported before anything is compiled.
+        # Report a name that is taken before compiling.
         check_names(project.folder, recorded_names(project.folder))
         folder = shell.compile_folder or NinjaFolder(
             path=project.work,
@@ -93,15 +93,15 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
     from orchestrator.shell.publish import publish  # noqa: PLC0415
 
     options, reporter = project.options, shell.reporter
-    # A gap is reported even where no compiler is installed.
+    # Report a gap even where no compiler is installed.
     prove(build)
     known = known_outputs(project, build)
     if known is None:
-        # The compiler itself is read: what others write into the cache must not decide
-        # what the lock says about it.
+        # Digest the compiler itself: others can write to the cache, and must not decide
+        # what the lock says about the compiler.
         build = build.replace({inputs.TRUST_CACHE: False})
     else:
-        # The only file that says where the build folder is; it may have moved.
+        # The only output with the absolute path of the build folder; it may have moved.
         machine = {"compile_commands.json": build[table.COMMANDS_JSON]}
         build = build.replace({table.OUTPUTS: known | machine})
     plan = build.plan()
@@ -131,7 +131,7 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
     writes = options.write_lock and not holds
     if options.locked and not holds:
         lines = lockfile.differences(old_lock, lock) if old_lock else ()
-        raise lockfile.stale(str(project.lock_file), lines or ("only its form",))
+        raise lockfile.stale(str(project.lock_file), lines or ("only its formatting",))
     publish(
         project.folder,
         outputs,
@@ -140,7 +140,7 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
     )
     states = _input_states(project, build)
     library = os.path.abspath(project.folder / build[table.COMMANDS].library)  # noqa: PTH100
-    with suppress(OSError):  # all is published; without notes builds are slower
+    with suppress(OSError):  # all is published; missing notes only slow the next build
         remember(project, build, plan, outputs)
         lock_file = os.path.abspath(project.lock_file)  # noqa: PTH100  # keeps links
         _write_stamp(
@@ -168,12 +168,12 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
 
 
 def export_steps(exported: Mapping[str, Exported]) -> tuple[tuple[str, str], ...]:
-    """(label, why it ran now or "") of stage export, for each model it is for."""
+    """(label, why it ran now or "") of stage export, by model."""
     return tuple((f"export {name}", one.reason) for name, one in exported.items())
 
 
 def prove(build: Build) -> None:
-    """Everything has a kernel and memory. Raises all problems of both stages."""
+    """Check that everything has a kernel and memory. Raises the problems of both."""
     try:
         _ = build[table.RESOLVE]
     except OrchestratorError as error:
@@ -183,7 +183,7 @@ def prove(build: Build) -> None:
 
 
 def _file_memory_problems(build: Build) -> tuple[Diagnostic, ...]:
-    """Problems of stage memory where a gap keeps models from being adapted."""
+    """Problems of stage memory where a gap prevents adapting models."""
     try:
         plan_file_memory(
             programs=build[inputs.PROGRAMS],
@@ -199,7 +199,7 @@ def _file_memory_problems(build: Build) -> tuple[Diagnostic, ...]:
 
 
 def known_outputs(project: Project, build: Build) -> dict[str, bytes] | None:
-    """What the last build published, if that is whole and nothing changed."""
+    """The outputs of the last build, if they are complete and nothing changed."""
     from orchestrator.shell.publish import (  # noqa: PLC0415
         identity_of,
         published_files,
@@ -229,7 +229,7 @@ def remember(
 
 
 def _input_states(project: Project, build: Build) -> dict[str, stamp.State]:
-    """States of all files that shape the outputs: what was read, the compiler."""
+    """States of all files that affect the outputs: inputs and the compiler."""
     states = dict(build[inputs.FILES].states)
     for path in build[inputs.TOOLCHAIN].files:
         states[path] = stamp.state_of(path)
@@ -249,15 +249,15 @@ def _write_stamp(
     lock: str,
     uses_path: bool,
 ) -> None:
-    """Note the states of all files, for builds that have nothing to do.
+    """Record the states of all files, so that a build with nothing to do is fast.
 
-    They show the warnings of this build again.
+    Such a build shows the warnings of this one again.
     """
     files = dict(inputs)
     others = [str(project.folder / name) for name in outputs]
     others += [lock] if lock else []
     if uses_path:
-        # A compiler that is new in one of these may be found first.
+        # A compiler installed later in one of these folders may be found first.
         others += os.get_exec_path()
     for path in others:
         absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
@@ -266,7 +266,7 @@ def _write_stamp(
         [f for f in files if f.endswith((*NATIVE_SUFFIXES, ".py"))]
     )
     for path in folders:
-        # Compiled Python files come and go; they say nothing.
+        # Python's bytecode files come and go; outputs do not depend on them.
         if not path.endswith("__pycache__"):
             files.setdefault(path, stamp.state_of(path))
     text = json.dumps(
@@ -291,12 +291,12 @@ def build_variant(
 
     Args:
         project: The product; its objects are used where they fit.
-        profile: Of the variant.
-        name: Of the variant; one of the same name is built upon.
-        shell: With what; its reporter gets the steps that run.
+        profile: Profile of the variant.
+        name: Name of the variant; an existing one is reused.
+        shell: Tools to build with; its reporter gets the steps that run.
 
     Returns:
-        What the build did. Its folder is whole while the product's is locked.
+        Report of the build. Its folder stays complete while the product's is locked.
 
     Raises:
         OrchestratorError: Of the stage that failed.
@@ -311,8 +311,8 @@ def build_variant(
 
 
 def _every_dtype_size(project: Project, shell: Shell) -> SizeReport | None:
-    """What the product costs with every dtype; None if it fits no memory then."""
-    shell.reporter.stage("with every dtype", "dtypes.compare asks for it")
+    """The cost of the product with every dtype; None if it then fits no memory."""
+    shell.reporter.stage("with every dtype", "requested by dtypes.compare")
     try:
         profile = EVERY_DTYPE.of(project.profile, ())
         return build_variant(project, profile, EVERY_DTYPE.text, shell).report

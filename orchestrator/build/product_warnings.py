@@ -1,4 +1,4 @@
-"""What a user should know of a product that can be built."""
+"""Warnings about a product that can be built."""
 
 from __future__ import annotations
 

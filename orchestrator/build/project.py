@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """How to build.
+    """Options of a build.
 
     Args:
         out: Build folder; None for build/<profile name>.
@@ -56,7 +56,7 @@ class BuildOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shell:
-    """What builds act with.
+    """The tools of a build, and where its progress goes.
 
     Args:
         reporter: Gets the progress.
@@ -77,7 +77,7 @@ class Project:
 
     Args:
         profile: What to build.
-        options: How.
+        options: How to build it.
     """
 
     profile: Profile
@@ -90,7 +90,7 @@ class Project:
 
     @property
     def work(self) -> Path:
-        """Its folder for what is not published."""
+        """Its folder for files that are not published."""
         return self.folder / WORK
 
     @property
@@ -100,12 +100,12 @@ class Project:
 
     @property
     def notes(self) -> BuildNotes:
-        """What the last build noted."""
+        """The notes of the last build."""
         return BuildNotes(self.work)
 
 
 def load(path: Path) -> Profile:
-    """The profile of a file.
+    """Load a profile from a file.
 
     Raises:
         ProfileError: Every problem of the file.
@@ -127,13 +127,13 @@ def open_build(
     given: Mapping[Value[Any], object] = MappingProxyType({}),
     digests: Mapping[Value[Any], Mapping[str, str]] = MappingProxyType({}),
 ) -> Build:
-    """The values of a project's build, made when they are needed.
+    """The values of a project's build, each made when it is needed.
 
     Args:
         project: What to build.
-        shell: With what; None for this machine, without progress.
-        given: More values that the build begins with.
-        digests: Digests of inputs that are known already.
+        shell: Tools to build with; None for this machine's, without progress.
+        given: More values that the build starts with.
+        digests: Digests of inputs that were computed already.
     """
     shell = shell or Shell()
     options = project.options
@@ -146,7 +146,7 @@ def open_build(
             inputs.WORK: project.work,
             inputs.TOOLCHAINS: shell.toolchains,
             inputs.PROCESSES: shell.processes,
-            # What is compared with a lock is read.
+            # Digests to compare with a lock are computed from the files themselves.
             inputs.TRUST_CACHE: options.trust_cache and not options.locked,
             inputs.EXPORT_CHOICE: options.export,
             inputs.REPORTER: shell.reporter,

@@ -1,4 +1,4 @@
-"""Reading what a build is made of; `orchestrator.build.inputs` is the table of it."""
+"""Read the inputs of a build, which `orchestrator.build.inputs` lists."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def find_model_spans(*, profile: Profile) -> dict[str, SourceSpan]:
 def find_origin_span(
     *, profile: Profile, model_spans: Mapping[str, SourceSpan]
 ) -> Callable[[Origin], SourceSpan | None]:
-    """The line because of which an operator is selected."""
+    """A function that finds the profile line that selects an operator."""
 
     def span_of(origin: Origin) -> SourceSpan | None:
         if origin.method or origin.source in model_spans:
@@ -53,7 +53,7 @@ def find_origin_span(
 
 
 def digest_program(*, files: InputFiles) -> str:
-    """Digest of all its code: results hold only for this code."""
+    """Digest of Orchestrator's own code: results of other code are not reused."""
     whole = hashlib.sha256()
     for path in sources.package_files():
         whole.update(files.read(path))
@@ -61,7 +61,7 @@ def digest_program(*, files: InputFiles) -> str:
 
 
 def name_host_toolchain(*, profile: Profile, toolchains: Toolchains) -> str:
-    """The toolchain, where the profile leaves it to what a host has; else ""."""
+    """The host's toolchain, if the profile does not choose one; else ""."""
     return "" if profile.target.toolchain else toolchains.name_for_host()
 
 
@@ -71,7 +71,7 @@ def choose_target(
     host_toolchain: str,
     regions: tuple[RegionChoice, ...],
 ) -> Target:
-    """What is built for."""
+    """The target of the build."""
     return resolve_target(
         cpu=target_choice.cpu,
         isa=target_choice.isa,
@@ -194,7 +194,7 @@ def digest_each(found: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def digest_data(found: Mapping[str, Mapping[str, bytes]]) -> dict[str, str]:
-    """By model, also of those without: the digest of all its data files."""
+    """By model: the digest of all its data files, also if there are none."""
     return {
         model: digest("\n".join(map(digest, files.values())).encode())
         for model, files in found.items()
@@ -208,7 +208,7 @@ class OperatorFile:
     Args:
         label: Its path relative to the profile.
         data: Its bytes.
-        path: As messages show it.
+        path: Its path in messages.
         where: The line of the profile that names it.
     """
 
@@ -266,7 +266,7 @@ def digest_texts(texts: tuple[LibraryText, ...]) -> dict[str, str]:
 def read_every_library(
     *, profile: Profile, libraries: Libraries, files: InputFiles
 ) -> Callable[[], Catalog]:
-    """Kernels of all libraries, for hints: one that is broken has none."""
+    """Kernels of all libraries, for hints; a broken library offers none."""
 
     def every_library() -> Catalog:
         from orchestrator.catalog import Catalog, read_catalog  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Stages extract, aggregate and resolve: what is selected, and its kernels."""
+"""Stages extract, aggregate and resolve: the selected operators and their kernels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def extract_program(*, model: str, program: Program) -> OpInfo:
 def read_operator_lists(
     *, operator_files: Sequence[OperatorFile]
 ) -> tuple[Selection, ...]:
-    """What the files of `operators.include_yaml` list. Raises ProfileError."""
+    """The operators in files of `operators.include_yaml`. Raises ProfileError."""
     if not operator_files:
         return ()
     from orchestrator.selection.selection_yaml import (  # noqa: PLC0415  # YAML
@@ -84,7 +84,7 @@ def select(
     dtypes: DtypesTable,
     operator_lists: Sequence[Selection],
 ) -> Selection:
-    """What models, profile and its lists select. Raises ProfileError."""
+    """The operators that models, profile and lists select. Raises ProfileError."""
     from orchestrator.selection.aggregate import aggregate  # noqa: PLC0415
 
     listed = [operator for found in operator_lists for operator in found.operators]
@@ -127,7 +127,7 @@ def read_kernels(
             message=f"the kernel library {name} has no kernel of {operator}",
             where=span("kernels", "operators", str(operator)),
             notes=(("expected", f"a library with a kernel of {operator}"),),
-            hint=f'take "{name}" out there',
+            hint=f'remove "{name}" there',
         )
         for operator, names in kernels.operators
         for name in names
@@ -179,10 +179,10 @@ def resolve_selection(
 
 
 def allowed_missing(operators: OperatorsTable) -> list[str]:
-    """Operators and backends that `operators.allow_missing` can mean."""
+    """Names of operators and backends that `operators.allow_missing` can mean."""
     return [name for item in operators.allow_missing for name in allowed_names(item)]
 
 
 def allowed_names(allowed: str) -> tuple[str, ...]:
-    """What an item of `operators.allow_missing` can mean: a backend, an operator."""
+    """The names that an item of `operators.allow_missing` can mean."""
     return (allowed, str(OperatorName.parse(allowed)))

@@ -1,4 +1,4 @@
-"""What-if: a product as it is built, and what it would cost with a change."""
+"""What-if: the cost of a product, and its cost with a change."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def what_if(
     project: Project, variant: Variant, shell: Shell
 ) -> tuple[SizeReport, SizeReport]:
-    """What a product costs, and what it would cost with a change.
+    """The cost of a product, and its cost with a change.
 
-    The variant is really built. Outputs, lock and notes of the product stay as they
-    are; another build of it waits.
+    The variant is really built. Outputs, lock and notes of the product do not
+    change; another build of it waits.
 
     Raises:
-        OrchestratorError: The product is not built as it is now (`no-report`,
+        OrchestratorError: The product has no current build (`no-report`,
             `stale-build`), the change makes no sense (see `Variant.of`), or the variant
             cannot be built.
     """
@@ -38,10 +38,10 @@ def what_if(
 
 @contextmanager
 def built(project: Project, shell: Shell) -> Iterator[SizeReport]:
-    """What a product costs; its build folder is locked meanwhile.
+    """The cost of a product; its build folder is locked meanwhile.
 
     Raises:
-        UsageError: It is not built (`no-report`), or not as it is now (`stale-build`).
+        UsageError: It is not built (`no-report`), or changed since (`stale-build`).
     """
     from orchestrator.measure import read_report  # noqa: PLC0415
 

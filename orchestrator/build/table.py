@@ -53,7 +53,7 @@ from orchestrator.build.selecting import (
 if TYPE_CHECKING:
     from orchestrator.build.engine import Value
 
-# What is selected, and the kernels that serve it.
+# The selection, and the kernels that serve it.
 
 EXTRACT = EachStage(
     name="extract",
@@ -165,7 +165,7 @@ MEMORY = Stage(
     gives="memory",
 )
 
-# Text for the compiler.
+# Generated sources.
 
 INLINE_CONSTANTS = Derived(
     reads=(inputs.PROGRAMS, inputs.LOADS),
@@ -219,11 +219,11 @@ COMMANDS = Derived(
     gives="commands",
 )
 
-# Firmware and library, and what they cost.
+# Firmware and library, and their cost.
 
 COMPILE = Stage(
     name="compile",
-    # ninja remembers.
+    # ninja keeps what it compiled.
     is_remembered=False,
     reads=(
         COMMANDS,
@@ -276,7 +276,7 @@ OUTPUTS = Derived(
     gives="outputs",
 )
 
-# What a build went by, and what came out.
+# The lock: inputs and outputs of the build.
 
 PROFILE_FILES = Input(
     reads=(inputs.PROFILE, inputs.FILES),
@@ -321,7 +321,7 @@ MEMORY_FACTS = Derived(
 )
 LOCK = Stage(
     name="lock",
-    # It also names the profile's files, of which other stages read only settings.
+    # The lock records digests of the profile's files; other stages read settings only.
     is_remembered=False,
     reads=(LOCK_INPUTS, GENERATE, OUTPUTS, FIRMWARE_FACTS, MEMORY_FACTS),
     run=make_lock,

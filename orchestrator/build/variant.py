@@ -1,4 +1,4 @@
-"""What-if: a profile with something else in it, and what that takes."""
+"""What-if: a profile with a change, to build and compare."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMOVABLE = frozenset({"operators.include", "dtypes.operators"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """How a product is to differ; what is empty stays as the profile has it.
+    """A change of a product; an empty field keeps what the profile has.
 
     Args:
         without_models: Names of models to leave out.
@@ -40,7 +40,7 @@ class Variant:
 
     @property
     def text(self) -> str:
-        """The options that ask for it; "" if nothing is to differ."""
+        """The command line options of this change; "" without any."""
         words = [f"--without-model {name}" for name in sorted(self.without_models)]
         words += [f"--without-op {name}" for name in sorted(self.without_operators)]
         words += [
@@ -57,17 +57,16 @@ class Variant:
     def of(self, profile: Profile, operators: tuple[SizeOperator, ...]) -> Profile:
         """The profile with the change.
 
-        Bounds are left out, which the product as it is keeps: the question is what the
-        change costs.
+        Bounds are left out: a variant may exceed them, to show what the change costs.
 
         Args:
-            profile: Of the product.
-            operators: Of the product as it is built.
+            profile: Profile of the product.
+            operators: Operators of the product as it is built.
 
         Raises:
             UsageError: There is no such model (`unknown-model`), operator
-                (`not-in-product`) or toolchain (`usage`), or an operator that is to be
-                left out is needed (`operator-needed`): all problems.
+                (`not-in-product`) or toolchain (`usage`), or an operator to
+                leave out is needed (`operator-needed`): all problems.
         """
         problems = [
             *self._unknown_models(profile),
@@ -148,7 +147,7 @@ class Variant:
                     code="operator-needed",
                     message=f"{name} cannot be left out: the profile lists more than"
                     " single operators",
-                    notes=(("asked for by", ", ".join(keys)),),
+                    notes=(("requested by", ", ".join(keys)),),
                     hint="only operators of operators.include and dtypes.operators can"
                     " be left out one by one",
                 )
@@ -165,11 +164,11 @@ class Variant:
 
 
 EVERY_DTYPE = Variant(dtypes=DtypeSelect.ALL.value)
-"""With every dtype of every kernel."""
+"""A profile with every dtype of every kernel."""
 
 
 def _without_models(profile: Profile, names: frozenset[str]) -> Profile:
-    """Without these models; the lines of the others stay known."""
+    """A profile without these models; the others keep their lines."""
     kept = [i for i, model in enumerate(profile.models) if model.name not in names]
     new_index = {old: new for new, old in enumerate(kept)}
     spans = []
@@ -184,7 +183,7 @@ def _without_models(profile: Profile, names: frozenset[str]) -> Profile:
 
 
 def without_bounds(profile: Profile) -> Profile:
-    """A profile that a variant may exceed, and that is compared with nothing."""
+    """A profile without bounds and without a comparison of dtypes."""
     dtypes = profile.dtypes.model_copy(update={"compare": False})
     return profile.model_copy(
         update={

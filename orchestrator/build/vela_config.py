@@ -1,6 +1,6 @@
-"""Configurations of Vela that a profile brings: the sections it names must be there.
+"""Check that a profile's configuration of Vela has the sections that it names.
 
-Vela itself would report it after quantizing the model, in its log only.
+Vela itself reports a missing section only after quantizing the model, in its log.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def check_vela_config(
     """Read the file that a model names, if it names one.
 
     Args:
-        profile: Has the lines for messages.
+        profile: The profile; gives the lines for messages.
         model: One of its models.
-        read: Gives the bytes of a file; may raise `OSError`.
+        read: Reads a file; may raise `OSError`.
 
     Raises:
-        ProfileError: It is no such file, or lacks a section: all of them.
+        ProfileError: The file is not a configuration, or lacks sections: all of them.
     """
     if model.source is None or not model.vela.config:
         return

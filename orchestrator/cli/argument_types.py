@@ -1,4 +1,4 @@
-"""Values on the command line: texts to numbers within bounds."""
+"""Parse and check the values of options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def finite_number(text: str) -> float:
 
 
 def job_count(text: str) -> int:
-    """How many of something, at least one."""
+    """A count of at least one."""
     with suppress(ValueError):
         if 1 <= (number := int(text)) <= _MOST_JOBS:
             return number

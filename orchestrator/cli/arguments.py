@@ -39,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _CMakeFolder(argparse.Action):
-    """Prints the folder of the CMake package; argparse's own action would wrap it."""
+    """Prints the folder of the CMake package; argparse would wrap a long path."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from orchestrator.shell.sources import native_root  # noqa: PLC0415
@@ -49,7 +49,7 @@ class _CMakeFolder(argparse.Action):
 
 
 def _near(message: str) -> str:
-    """A hint for a misspelt choice in argparse's own words."""
+    """A hint for a misspelt choice, from argparse's error message."""
     if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
         return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
     return ""
@@ -57,7 +57,7 @@ def _near(message: str) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their arguments."""
-    # Options are not abbreviated: the next one would break scripts that do.
+    # No abbreviated options: a new option could break scripts that use them.
     top = _Parser(
         prog="orchestrator", description=orchestrator.__doc__, allow_abbrev=False
     )
@@ -128,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_locking(command: _Parser) -> None:
-    """Options of builds about the lock."""
+    """Lock options of commands that build."""
     _add_lock_file(command)
     lock = command.add_mutually_exclusive_group()
     lock.add_argument("--no-lock", action="store_true", help="write no lock")
@@ -153,7 +153,7 @@ def _add_lock_file(command: _Parser) -> None:
 
 
 def _add_lock_commands(command: Callable[..., _Parser]) -> None:
-    """Commands about the lock and the outputs that it names."""
+    """Commands for the lock and its outputs."""
     lock = command("lock", "write the lock file")
     _add_lock_file(lock)
     lock.add_argument("--check", action="store_true", help="compare, change nothing")
@@ -180,7 +180,7 @@ def _add_lock_commands(command: Callable[..., _Parser]) -> None:
 
 
 def _add_export(command: Callable[..., _Parser]) -> None:
-    """Models that are given as Python."""
+    """The export command."""
     export = command("export", "export models given as Python to programs")
     export.add_argument(
         "--again", action="store_true", help="export even if nothing changed"
@@ -202,7 +202,7 @@ def _add_export(command: Callable[..., _Parser]) -> None:
 
 
 def _add_run(command: Callable[..., _Parser]) -> None:
-    """Running the firmware, and what its statuses mean."""
+    """The commands that run firmware and explain its statuses."""
     run = command("run", "run the built firmware on .npy inputs")
     run.add_argument("--model", metavar="NAME", help="model, if there are several")
     run.add_argument("--method", default="forward", metavar="NAME")
@@ -228,7 +228,7 @@ def _add_run(command: Callable[..., _Parser]) -> None:
     run.add_argument("-j", "--jobs", type=job_count, metavar="N", help="parallel steps")
     run.add_argument("--timeout", type=finite_number, default=600.0, metavar="SECONDS")
     run.add_argument(
-        # The positional argument has the name that argparse would give it.
+        # argparse would name this option `profile`, which the positional argument has.
         "--profile",
         action="store_true",
         dest="costs",
@@ -257,7 +257,7 @@ def _add_run(command: Callable[..., _Parser]) -> None:
 
 
 def _add_size(command: Callable[..., _Parser]) -> None:
-    """Sizes of a build, of another one, and of variants."""
+    """The size command and its variants."""
     size = command("size", "show flash and RAM of the last build, or of a variant")
     size.add_argument(
         "--by", choices=("op", "kernel", "model", "section"), help="what each row is"
@@ -282,7 +282,7 @@ def _add_size(command: Callable[..., _Parser]) -> None:
 
 
 def _add_scratch(command: Callable[..., _Parser]) -> None:
-    """Memory that kernels need during a call."""
+    """The scratch command."""
     scratch = command(
         "scratch", "show scratch memory of each call, or compare tables", profile=False
     )
@@ -299,7 +299,7 @@ def _add_scratch(command: Callable[..., _Parser]) -> None:
 
 
 def _add_memory_plan(command: Callable[..., _Parser]) -> None:
-    """The memory planner on its own."""
+    """The memory planner as a command of its own."""
     plan = command(
         "memory-plan", "give each block of a CSV file an offset", profile=False
     )
@@ -317,7 +317,7 @@ def _add_memory_plan(command: Callable[..., _Parser]) -> None:
 
 
 def _add_compat(command: Callable[..., _Parser]) -> None:
-    """Programs for existing firmware."""
+    """The compat command."""
     compat = command(
         "compat", "check whether built firmware can run new programs", profile=False
     )

@@ -26,8 +26,8 @@ class Console:
     """Standard output and error of one command, and what it builds with.
 
     Args:
-        json: Data is for programs.
-        shell: Compilers and the like; None for those of this machine.
+        json: Print results as JSON.
+        shell: Tools to build with; None for those of this machine.
     """
 
     def __init__(self, *, json: bool, shell: Shell | None = None) -> None:
@@ -36,22 +36,22 @@ class Console:
         self.color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
     def data(self, text: str) -> None:
-        """Print data for people; nothing with --json."""
+        """Print a result as text; nothing with --json."""
         if not self.json:
             self.put(printable_lines(text.removesuffix("\n")) + "\n")
 
     def document(self, document: object) -> None:
-        """Print data for programs; nothing without --json."""
+        """Print a result as JSON; nothing without --json."""
         if self.json:
             import json  # noqa: PLC0415  # only --json needs it
 
-            # JSON escapes everything that is not ASCII, except for one control
+            # JSON escapes everything outside of ASCII, except for one control
             # character.
             text = json.dumps(document, indent=2).replace("\x7f", "\\u007f")
             self.put(f"{text}\n")
 
     def put(self, text: str) -> None:
-        """Print a text as it is.
+        """Write a text to stdout, unchanged.
 
         Raises:
             UsageError: It cannot be written.
@@ -72,8 +72,8 @@ class Console:
                 )
             ) from error
 
-    def talk(self, text: str) -> None:
-        """Print a line about progress."""
+    def status(self, text: str) -> None:
+        """Print a line about progress to stderr."""
         say(f"{printable_lines(text)}\n")
 
     def failure(self, error: OrchestratorError) -> None:
@@ -98,7 +98,7 @@ class Console:
         say(render_diagnostics(diagnostics, color=self.color))
 
     def refusal(self, error: OSError) -> None:
-        """Show a file that cannot be read or written, or other system errors."""
+        """Show a system error, such as a file that cannot be read or written."""
         from orchestrator.shell.files import (  # noqa: PLC0415  # errors only
             WriteError,
             reason_of,
@@ -135,7 +135,7 @@ class Console:
         self.failure(bug)
 
     def shell(self, reporter: Reporter | None = None) -> Shell:
-        """What builds act with.
+        """Tools for builds.
 
         Args:
             reporter: Gets the progress; None for silence.

@@ -1,4 +1,4 @@
-"""Builds with nothing to do, recognised by their stamp without slow imports."""
+"""Recognize builds with nothing to do by their stamp, without slow imports."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def unchanged_build(arguments: list[str]) -> bool:
     Only plain profiles, `--out` and the options of locks and depfiles are understood
     here. Anything else, and any doubt, is left to the full program.
     """
-    asked = _read(arguments)
-    if asked is None:
+    parsed = _read(arguments)
+    if parsed is None:
         return False
-    profiles, options = asked
+    profiles, options = parsed
     lines: list[str] = []
     for profile in profiles:
         folder = options.get("--out") or _folder_of(profile)
         if folder is None:
             return False
         stamp = is_current(f"{folder}/.work/{STAMP_NAME}", profile=profile)
-        if stamp is None or not _as_asked(profile, options, stamp):
+        if stamp is None or not _holds(profile, options, stamp):
             return False
         warnings = stamp.get("warnings")
         lines += map(str, warnings if isinstance(warnings, list) else ())
@@ -61,8 +61,8 @@ def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]] | None:
     return profiles, options
 
 
-def _as_asked(profile: str, options: dict[str, str], stamp: dict[str, object]) -> bool:
-    """Whether lock and depfile are what the options request."""
+def _holds(profile: str, options: dict[str, str], stamp: dict[str, object]) -> bool:
+    """Whether lock and depfile are those that the options request."""
     return _lock_holds(profile, options, stamp) and _depfile_written(options, stamp)
 
 
@@ -99,7 +99,7 @@ def up_to_date(profile: str, folder: str) -> str:
 
 
 def _folder_of(profile: str) -> str | None:
-    """Default build folder; None if the name is not written in the plainest form."""
+    """Default build folder; None unless the name is written as `name = "..."`."""
     try:
         if not stat.S_ISREG(os.stat(profile).st_mode):  # noqa: PTH116
             return None  # a device may not end, a pipe is read once

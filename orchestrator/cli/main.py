@@ -1,4 +1,4 @@
-"""The command line: arguments to one call, its result to an exit code."""
+"""The command line: run the command that the arguments name."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ISSUES = "https://github.com/orchestrator-dev/orchestrator/issues"
 
 
 def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
-    """Carry out a command line; the result is the exit code.
+    """Run a command line and return its exit code.
 
     Args:
-        arguments: Its words.
-        shell: What builds act with; None for what this machine has.
+        arguments: Its arguments, without the name of the program.
+        shell: Tools to build with; None for those of this machine.
     """
     console = Console(json="--json" in arguments, shell=shell)
     try:
@@ -41,7 +41,7 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
         console.failure(error)
         return int(error.exit_code)
     except BrokenPipeError:
-        raise  # the reader of our output has closed it: no error
+        raise  # the reader of our output closed it, as `head` does: no error
     except OSError as error:
         console.refusal(error)
         return int(ExitCode.USAGE)
@@ -49,7 +49,7 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
         number = ended.number if isinstance(ended, Ended) else signal.SIGINT
         name = signal.Signals(number).name
         with suppress(OSError):  # the terminal may be gone
-            console.talk("interrupted" if name == "SIGINT" else f"ended by {name}")
+            console.status("interrupted" if name == "SIGINT" else f"ended by {name}")
         return 128 + number
     except Exception as error:  # noqa: BLE001  # the last resort: never a traceback
         console.bug(error, ISSUES)

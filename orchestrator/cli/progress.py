@@ -51,7 +51,7 @@ class Bar:
         )
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """A message for the user."""
         self._console.print(printable_lines(text.rstrip()), markup=False)
 
     def close(self) -> None:

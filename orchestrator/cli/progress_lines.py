@@ -36,7 +36,7 @@ class Lines:
         _say(f"[{done}/{total}] {printable(text)}")
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """A message for the user."""
         _say(text.rstrip())
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Diagnostics as text for people and as data for programs."""
+"""Diagnostics as text and as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def render_diagnostic(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """Text of one diagnostic, several lines, without a newline at the end.
 
     Args:
-        diagnostic: What to say.
+        diagnostic: The diagnostic.
         color: Whether to add ANSI colours; the text is the same without.
     """
     where = diagnostic.where
@@ -87,5 +87,5 @@ def _excerpt(where: SourceSpan) -> str:
 
 
 def _aligned(text: str, indent: str) -> str:
-    """Text of several lines with all but the first indented."""
+    """A text with all lines but the first indented."""
     return f"\n{indent}".join(printable(line) for line in text.split("\n"))

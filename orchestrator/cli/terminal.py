@@ -8,20 +8,20 @@ from contextlib import suppress
 
 
 def open_standard_streams() -> None:
-    """Give this process the standard streams that it was started without.
+    """Open the standard streams that this process was started without.
 
-    Otherwise the next opened file takes their place and receives what other programs
-    write to them. Writing to a closed stream fails, as it should.
+    Otherwise the next file to be opened gets their descriptor, and what other programs
+    write to the stream. Writing to a closed stream still fails, as it should.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # Open for reading only, even for writing.
+            # Opened for reading only, so that writing fails.
             descriptor = os.open(os.devnull, os.O_RDONLY)
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
 
 
 def say(text: str) -> None:
-    """Write to stderr. Text that does not fit on a full disk is lost, nothing else.
+    """Write to stderr. On a full disk the text is lost; this is not an error.
 
     Raises:
         BrokenPipeError: The reader has closed the stream.
@@ -46,7 +46,7 @@ def put(text: str) -> None:
 
 
 def drop_output() -> None:
-    """Discard unwritten output, or Python complains about it at exit."""
+    """Discard unwritten output, which Python would otherwise report at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -58,6 +58,6 @@ def drop_output() -> None:
 
 
 def _encodable(text: str, encoding: str | None) -> str:
-    """The text, with escapes for what a stream cannot show: odd file names."""
+    """The text, with escapes for what a stream cannot encode: odd file names."""
     encoding = encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,4 +1,4 @@
-"""Build folders: which folders are some, what in them is ours, one process at a time.
+"""Build folders: their mark, the names that builds made, one process at a time.
 
 A file marks a build folder and records the names that builds made in it. Everything
 else in the folder is the user's, and so is a folder without the mark.
@@ -27,21 +27,21 @@ MARKER = ".orchestrator.json"
 LOCK = ".lock"
 WORK = ".work"
 STORE = ".out"
-"""Folder of published sets, each in a folder of its own."""
+"""Folder of published sets, each in its own folder."""
 CURRENT = "current"
 """Link to the set that is published."""
 EXPORTED = "exported"
 """Link to the set of exported models."""
 VARIANTS = "variants"
-"""Folder in the work folder with build folders of their own."""
+"""Folder in the work folder that holds build folders of variants."""
 _SHOWN_NAMES = 5
 
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[int]:
-    """One build at a time in a folder, which is made and marked; others wait.
+    """Lock a build folder, making and marking it; other builds wait.
 
-    Processes that inherit the descriptor keep others waiting until they have ended.
+    Processes that inherit the descriptor hold the lock until they end.
 
     Yields:
         The descriptor that holds the lock.
@@ -61,9 +61,9 @@ def exclusive(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[int | None]:
-    """The lock of a folder; None if it is no longer the lock when we get it."""
+    """The lock of a folder; None if the file was replaced while we waited."""
     path = folder / LOCK
-    # Nothing is written into it: it might be another name of the user's file.
+    # Nothing is written to it: it might be a hard link to a file of the user.
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         lock = os.open(path, flags, 0o666)
@@ -84,11 +84,11 @@ def _locked(folder: Path) -> Iterator[int | None]:
 
 
 def claim(folder: Path) -> None:
-    """Make and mark a build folder, unless it is one.
+    """Make and mark a build folder, unless it is one already.
 
     Raises:
         UsageError: It is neither empty nor a build folder (`not-a-build-folder`), or
-            something lies in the place of what is ours (`link-in-the-way`). Nothing
+            something else has the name of a file of ours (`link-in-the-way`). Nothing
             was written.
         OSError: It cannot be written.
     """
@@ -108,7 +108,7 @@ def claim(folder: Path) -> None:
 
 
 def is_build_folder(folder: Path) -> bool:
-    """Whether it is marked, or was made before there were marks."""
+    """Whether it is marked, or was made before builds marked their folders."""
     if (folder / MARKER).exists():
         return True
     lock = folder / LOCK
@@ -117,9 +117,9 @@ def is_build_folder(folder: Path) -> bool:
 
 
 def _is_empty(folder: Path) -> bool:
-    """Whether nothing is in it but empty folders, and what marks a build folder.
+    """Whether it holds only empty folders and the files that mark a build folder.
 
-    ninja makes the folders of outputs before it starts a build; another build may
+    A ninja that runs this build makes the folders of outputs first; another build may
     start at the same time.
     """
     for path in folder.iterdir():
@@ -133,7 +133,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _check_own(folder: Path) -> None:
-    """Refuse anything else in the place of what is ours."""
+    """Reject other files under the names of ours."""
     for name, is_right in (
         (MARKER, stat.S_ISREG),
         (LOCK, stat.S_ISREG),
@@ -150,7 +150,7 @@ def _check_own(folder: Path) -> None:
 
 
 def set_of(link: Path) -> str | None:
-    """Name of the set in the store that a link of ours leads to; else None."""
+    """Name of the set in the store that our link points to; else None."""
     with suppress(OSError):
         top, _, name = os.readlink(link).partition("/")  # noqa: PTH115
         if top == STORE and name and "/" not in name and name not in (".", ".."):
@@ -159,7 +159,7 @@ def set_of(link: Path) -> str | None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Refuse links in the work folder: what compilers write would follow them.
+    """Reject links in the work folder: compilers would write through them.
 
     Raises:
         UsageError: There is one (`link-in-the-way`).
@@ -170,7 +170,7 @@ def refuse_links(folder: Path) -> None:
             if os.path.islink(os.path.join(path, name)):  # noqa: PTH114, PTH118
                 raise _in_the_way(Path(path, name))
         if Path(path) == work / VARIANTS:
-            folders.clear()  # build folders that look after themselves
+            folders.clear()  # build folders, which check themselves
 
 
 def _mark(folder: Path, names: Iterable[str]) -> None:
@@ -219,7 +219,7 @@ def _own_links(folder: Path) -> Iterator[str]:
 
 
 def is_output(folder: Path, name: str) -> bool:
-    """Whether a name of the folder is the link that publishing makes."""
+    """Whether a name in the folder is a link that publishing made."""
     with suppress(OSError):
         text = os.readlink(folder / name)  # noqa: PTH115  # Path.readlink normalises
         return text == f"{CURRENT}/{name}" and "/" not in name
@@ -227,10 +227,10 @@ def is_output(folder: Path, name: str) -> bool:
 
 
 def check_names(folder: Path, names: Iterable[str]) -> None:
-    """Hold that publishing replaces nothing that builds did not make.
+    """Check that publishing replaces only files that builds made.
 
     Raises:
-        UsageError: Something of the user's has one of the names (`name-taken`).
+        UsageError: A file of the user has one of the names (`name-taken`).
     """
     taken = [
         folder / name
@@ -244,14 +244,14 @@ def check_names(folder: Path, names: Iterable[str]) -> None:
 
 
 def check_exported(folder: Path) -> None:
-    """The same for exported models. Raises UsageError."""
+    """Check the same for exported models. Raises UsageError."""
     path = folder / EXPORTED
     if os.path.lexists(path) and set_of(path) is None:
         raise UsageError(_taken(path))
 
 
 def check_lock(path: Path) -> None:
-    """Hold that the lock of a profile replaces no folder or device.
+    """Check that the lock of a profile does not replace a folder or device.
 
     Raises:
         UsageError: It would (`name-taken`).
@@ -268,10 +268,10 @@ def check_lock(path: Path) -> None:
 
 
 def remove_made(folder: Path) -> tuple[str, ...]:
-    """Remove what builds made in a folder, and the folder if that was all.
+    """Remove what builds made in a folder, and the folder if it is then empty.
 
     Returns:
-        Names of what is left. The folder is still marked then: builds go on in it.
+        Names of the remaining files. The folder then stays a build folder.
 
     Raises:
         UsageError: It is not a build folder (`not-a-build-folder`).
@@ -285,7 +285,7 @@ def remove_made(folder: Path) -> tuple[str, ...]:
     _check_own(folder)
     with _locked(folder) as lock:
         if lock is None:
-            return ()  # somebody else just removed it
+            return ()  # another process just removed it
         left = _remove_made(folder)
     if not left:
         with suppress(OSError):  # a link to the folder, or the folder we are in
@@ -308,7 +308,7 @@ def _remove_made(folder: Path) -> tuple[str, ...]:
 
 
 def _kind(path: Path) -> str:
-    """What a path is, in words."""
+    """The kind of a path, in words."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return f"a link to {os.readlink(path)}"  # noqa: PTH115

@@ -1,4 +1,4 @@
-"""Where this machine keeps what several builds share, and digests of files."""
+"""The cache that builds on this machine share, and digests of files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def file_digest(path: Path) -> str:
 
 
 def program_digest(path: Path, *, trust_cache: bool = True) -> str:
-    """SHA-256 of a program; some are large, so the cache remembers it.
+    """SHA-256 of a program, from the cache if possible: some programs are large.
 
-    What is remembered holds for the file's state only: size, times, inode.
+    A cached digest holds for one state of the file: size, times, inode.
 
     Args:
         path: The program.
-        trust_cache: What the cache says will do. Whoever can write there decides what
-            that is, so what goes into a lock, or is compared with one, is read.
+        trust_cache: Accept a digest from the cache. Anyone who can write there decides
+            what it is, so digests for a lock, or to compare with one, are computed.
     """
     real = str(path.resolve())
     state = state_of(real)
@@ -53,7 +53,7 @@ def program_digest(path: Path, *, trust_cache: bool = True) -> str:
 
 
 def _remembered(store: Path) -> dict[str, tuple[State, str]]:
-    """States and digests of programs by path; what is damaged is left out."""
+    """States and digests of programs by path; damaged entries are left out."""
     found: dict[str, tuple[State, str]] = {}
     loaded = read_own_json(store)
     for path, entry in loaded.items() if isinstance(loaded, dict) else ():

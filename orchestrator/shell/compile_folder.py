@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class CompileFolder(Protocol):
-    """Compiles what is laid out in it."""
+    """Compiles the files that are laid out in it."""
 
     def compile(self, files: Mapping[str, bytes], *, whole: Iterable[str]) -> str:
-        """Lay out files and carry out `build.ninja`, which is one of them.
+        """Write files and run ninja on `build.ninja`, which is one of them.
 
         Args:
             files: Bytes by POSIX path relative to the folder.
-            whole: Folders in it that have no other files afterwards.
+            whole: Folders in it from which all other files are removed.
 
         Returns:
-            What ninja and the compilers wrote, warnings included.
+            Output of ninja and the compilers, warnings included.
 
         Raises:
             CompileError: A step failed.
@@ -55,8 +55,8 @@ class NinjaFolder:
     def compile(self, files: Mapping[str, bytes], *, whole: Iterable[str]) -> str:
         """See `CompileFolder`; a file that keeps its bytes keeps its time.
 
-        Sources are copied: what is compiled are the bytes that the lock names, and
-        their times say when their bytes changed, which those of a checkout do not.
+        Sources are copied: the lock names the bytes that are compiled, and the copies'
+        times say when these bytes changed; times in a checkout do not.
         """
         from orchestrator.shell import ninja  # noqa: PLC0415  # only real builds
 
@@ -64,7 +64,7 @@ class NinjaFolder:
         for path, data in paths.items():
             write_if_changed(path, data)
         for folder in whole:
-            # A header that is left of an earlier build would still be found.
+            # The compiler would still find a header of an earlier build.
             remove_others(self.path / folder, keep=paths)
         return ninja.run_ninja(
             self.path,

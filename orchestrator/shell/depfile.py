@@ -1,4 +1,4 @@
-"""Depfiles: which files an output was made from, for the build that runs this one.
+"""Depfiles: the files that an output depends on, for the build that runs this one.
 
 Imports nothing that is slow to import.
 """
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def depfile_text(target: str, inputs: Iterable[str]) -> str:
-    """A rule in the syntax that make, ninja and CMake read.
+    """A rule in the syntax of make, ninja and CMake.
 
     Args:
         target: Path of the output, as the reading build spells it.
-        inputs: Paths of what it depends on, in any order.
+        inputs: Paths of its dependencies, in any order.
 
     Raises:
-        ValueError: A path has a character that the syntax has no form for; the text
+        ValueError: A path has a character that the syntax cannot express; the text
             is the path.
 
     Source: what `gcc -M` writes, GCC `libcpp/mkdeps.cc`.
@@ -31,7 +31,7 @@ def depfile_text(target: str, inputs: Iterable[str]) -> str:
 
 
 def _escaped(path: str) -> str:
-    """A path; a blank, and each backslash just before it, gets a backslash."""
+    """A path; each space, and each backslash just before it, gets a backslash."""
     if any(character in path for character in "\t\n\r\v\f\0"):
         raise ValueError(path)
     *words, last = path.split(" ")

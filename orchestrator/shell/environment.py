@@ -1,11 +1,11 @@
-"""The environment of compilers and of ninja: what they need, and nothing else."""
+"""The environment of compilers and ninja: only the variables that they need."""
 
 from __future__ import annotations
 
 import os
 
 ALLOWED = (
-    # Finding programs, and what these load.
+    # Finding programs and their shared libraries.
     "PATH",
     "LD_LIBRARY_PATH",
     # Temporary files and caches.
@@ -21,13 +21,13 @@ ALLOWED = (
 )
 """Variables that reach a compiler; docs/reproducibility.md lists them.
 
-By a list of what is allowed: compilers know many variables that change what they
+A list of allowed variables: compilers have many variables that change what they
 compile (`CPATH`, `GCC_EXEC_PREFIX`, `CCC_OVERRIDE_OPTIONS`, `SOURCE_DATE_EPOCH`), and
-each version may know more.
+each version may add more.
 """
 
 
 def compiler_environment() -> dict[str, str]:
-    """Environment of everything whose output reaches a product."""
+    """Environment of every program whose output reaches a product."""
     kept = {name: os.environ[name] for name in ALLOWED if name in os.environ}
     return {**kept, "LC_ALL": "C"}

@@ -1,8 +1,8 @@
-"""Programs that were made of Python code, found again by everything that shaped them.
+"""The cache of programs made from Python code, found by everything that affects them.
 
-An entry holds for a request if every file that was read then has the same content now,
-the folders that were listed have the same names, and every distribution that took part
-is installed as it was. Contents are looked at again only where size, times or inode
+An entry is valid for a request if every file that was read has the same content now,
+the folders that were listed have the same names in them, and every distribution used
+is installed unchanged. Contents are read again only where size, times or inode
 changed. Paths in an entry are relative to the folder of the code.
 """
 
@@ -25,7 +25,7 @@ from orchestrator.shell.stamp import State, state_of
 PROGRAM = "model.pte"
 _ENTRY = "entry.json"
 _MOST_ENTRIES = 8
-"""Of one request, such as branches that somebody goes back and forth between."""
+"""Entries of one request: a user may switch between several branches."""
 _MOST_REQUESTS = 64
 _CLOCK_NS = 5_000_000
 """How far times of files lag behind the clock."""
@@ -33,7 +33,7 @@ _CLOCK_NS = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """A Python distribution that took part: its version, its metadata file's digest."""
+    """A Python distribution that was used: its version, its metadata file's digest."""
 
     version: str
     record: str
@@ -42,7 +42,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What was the same without acceleration: graphs, and processor time for them."""
+    """A comparison with plain lowering: equal graphs, and its processor time."""
 
     stages: int
     tosa_flatbuffers: int
@@ -51,15 +51,15 @@ class Verified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
-    """What the process that exports writes, and an entry keeps.
+    """The results of the export process that an entry keeps.
 
     Args:
         arrays: Files with inputs and outputs of the model.
         warnings: (code, text) of each.
         seconds: Processor time.
-        ledger: What the passes of accelerated lowering did.
-        python: Its version.
-        verified: The comparison with lowering that is not accelerated, if it was made.
+        ledger: Records of the passes of accelerated lowering.
+        python: Version of its Python.
+        verified: The comparison with plain lowering, if it was made.
     """
 
     arrays: tuple[str, ...]
@@ -72,12 +72,12 @@ class _Made:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportResult(_Made):
-    """What the process that exports writes; paths are absolute.
+    """The results of the export process; paths are absolute.
 
     Args:
-        files: That it read, the code first.
-        folders: That it listed.
-        distributions: By name.
+        files: Files that it read, the code first.
+        folders: Folders that it listed.
+        distributions: Distributions that it used, by name.
     """
 
     files: tuple[str, ...]
@@ -87,7 +87,7 @@ class ExportResult(_Made):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportFailure:
-    """Why the process could not export: a diagnostic."""
+    """The diagnostic of a failed export process."""
 
     code: str
     message: str
@@ -102,7 +102,7 @@ class _Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportFacts(_Made):
-    """What `entry.json` says; paths are relative to the folder of the code.
+    """The content of `entry.json`; paths are relative to the folder of the code.
 
     Args:
         files: Digest and state of each file that was read.
@@ -120,7 +120,7 @@ class ExportFacts(_Made):
 
 
 def read_result(path: Path) -> ExportResult | ExportFailure:
-    """What the process that exports wrote."""
+    """Read the results that the export process wrote."""
     from pydantic import TypeAdapter  # noqa: PLC0415  # slow to import
 
     adapter: TypeAdapter[ExportResult | _Failed] = TypeAdapter(ExportResult | _Failed)
@@ -129,7 +129,7 @@ def read_result(path: Path) -> ExportResult | ExportFailure:
 
 
 def _read_facts(path: Path) -> ExportFacts | None:
-    """What an entry says; None if it is damaged."""
+    """Read the facts of an entry; None if they are damaged."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415  # slow to import
 
     with suppress(OSError, ValidationError):
@@ -139,11 +139,11 @@ def _read_facts(path: Path) -> ExportFacts | None:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One program with what it was made of.
+    """A program with the facts of its export.
 
     Args:
-        folder: Where it lies, with the other files of the export.
-        facts: What is noted beside it.
+        folder: Its folder, with the other files of the export.
+        facts: The facts recorded beside it.
     """
 
     folder: Path
@@ -161,7 +161,7 @@ class ExportCache:
     Args:
         key: Digest of the request.
         base: Folder of the code.
-        folder: Where all entries are; None for the machine's cache.
+        folder: Folder of all entries; None for the machine's cache.
     """
 
     def __init__(self, key: str, *, base: Path, folder: Path | None = None) -> None:
@@ -170,7 +170,7 @@ class ExportCache:
         self._base = base
 
     def find(self) -> tuple[Entry | None, str]:
-        """The entry that holds, or why none does."""
+        """The valid entry, or the reason why there is none."""
         reasons = []
         for folder in self._folders():
             facts = _read_facts(folder / _ENTRY)
@@ -197,7 +197,7 @@ class ExportCache:
         return []
 
     def _compare(self, facts: ExportFacts) -> tuple[str, ExportFacts]:
-        """What is not as it was, or ""; and the facts with the states of now."""
+        """What changed, or ""; and the facts with current states of files."""
         states: dict[str, dict[str, tuple[str, State]]] = {}
         for kind, known in (("files", facts.files), ("records", facts.records)):
             states[kind] = {}
@@ -222,19 +222,19 @@ class ExportCache:
         return Path(os.path.normpath(self._base / label))
 
     def paths(self, entry: Entry) -> list[str]:
-        """Absolute paths of everything that the entry depends on."""
+        """Absolute paths of all files that the entry depends on."""
         facts = entry.facts
         labels = [*facts.files, *facts.records, *facts.folders]
         return [str(self._path(label)) for label in labels]
 
     def store(self, made: Path, result: ExportResult, *, since_ns: int) -> Entry:
-        """Keep what a process made.
+        """Store the results of a process.
 
         Args:
             made: Folder with the program and other files; it is moved.
-            result: Of the process.
-            since_ns: When it started: an entry whose files changed since is of no use
-                later, and will not be found.
+            result: Results of the process.
+            since_ns: When it started. If files changed since, the entry is never valid
+                and `find` skips it.
         """
         files: dict[str, tuple[str, State]] = {}
         changed = False
@@ -295,11 +295,11 @@ def folder_digest(path: Path) -> str:
 
 
 def _put(made: Path, folder: Path) -> None:
-    """Move a folder to its place in one step; what was there goes."""
+    """Move a folder to its place in one step, replacing what was there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     mark = f"{os.getpid()}.{time.monotonic_ns()}"
     new, old = (folder.with_name(f".{folder.name}.{mark}.{n}") for n in ("new", "old"))
-    shutil.move(made, new)  # perhaps from another file system
+    shutil.move(made, new)  # copies if it is on another file system
     with suppress(OSError):
         folder.rename(old)
     new.rename(folder)
@@ -308,13 +308,13 @@ def _put(made: Path, folder: Path) -> None:
 
 
 def started() -> int:
-    """Now, in nanoseconds; files that were written before have earlier times."""
+    """The current time in nanoseconds; files written before it have earlier times."""
     time.sleep(_CLOCK_NS / 1e9)
     return time.time_ns()
 
 
 def _forget(folder: Path, most: int) -> None:
-    """Remove what was not used for longest."""
+    """Remove the entries that were unused for longest."""
     with suppress(OSError):
         entries = sorted(folder.iterdir(), key=lambda p: -p.stat().st_mtime_ns)
         for old in entries[most:]:

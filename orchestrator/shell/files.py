@@ -22,8 +22,8 @@ MOST_PROFILE_BYTES = 1 << 20
 MOST_LIST_BYTES = 4 << 20
 MOST_TEXT_BYTES = 16 << 20
 MOST_BYTES = 2 << 30
-"""Of a profile, of a list of operators or kernels, of any other text, of a program or
-its data: far more than any has."""
+"""Limits for a profile, a list of operators or kernels, any other text, a program or
+its data: far above any real size."""
 
 _UNUSABLE = (
     (stat.S_ISDIR, errno.EISDIR, "a folder"),
@@ -35,10 +35,10 @@ _UNUSABLE = (
 
 
 def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
-    """Bytes of a file that somebody named, who may have meant something else.
+    """Bytes of a file that the user named, possibly by mistake.
 
     Args:
-        path: Of a regular file. A device may never end, and a pipe never begin.
+        path: Must be a regular file: a device may never end, a pipe may never start.
         most_bytes: A larger file is not read.
 
     Raises:
@@ -57,7 +57,7 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
 def read_text_file(
     path: Path, *, encoding: str = "utf-8", most_bytes: int = MOST_TEXT_BYTES
 ) -> str:
-    """The same for text, of which every line ends in a newline.
+    """The same for text; every line end becomes a newline.
 
     Raises:
         OSError: It cannot be read; `strerror` says why.
@@ -68,7 +68,7 @@ def read_text_file(
 
 
 def read_own_json(path: Path) -> object:
-    """What an earlier run noted; None if it is missing, damaged or somebody else's."""
+    """Notes of an earlier run; None if missing, damaged or of another user."""
     with suppress(OSError, ValueError, RecursionError):
         return json.loads(read_text_file(path))
     return None
@@ -81,13 +81,13 @@ class Files(Protocol):
         """Make a folder and those above it, unless they are there."""
 
     def write(self, path: Path, data: bytes, *, executable: bool = False) -> None:
-        """Write a file that is not there yet, so that a loss of power keeps it."""
+        """Write a new file durably: it survives a loss of power."""
 
     def link(self, path: Path, text: str) -> None:
-        """Make a symbolic link that is not there yet."""
+        """Make a new symbolic link."""
 
     def rename(self, old: Path, new: Path) -> None:
-        """Move to another name, in one step; a file or link of that name goes."""
+        """Rename in one step, replacing a file or link of that name."""
 
     def unlink(self, path: Path) -> None:
         """Remove a file or a link."""
@@ -96,7 +96,7 @@ class Files(Protocol):
         """Remove an empty folder."""
 
     def remove(self, path: Path) -> None:
-        """Remove whatever is there, of a link only the link."""
+        """Remove a file, folder or link; the target of a link stays."""
 
 
 class Disk:
@@ -135,18 +135,18 @@ class Disk:
 
 
 DISK = Disk()
-"""The one that is used."""
+"""The file system that commands use."""
 
 
 def remove_others(folder: Path, *, keep: Collection[Path]) -> None:
-    """Remove files of a folder, and of those below it, but for some."""
+    """Remove files of a folder and of those below it, except some."""
     for path in folder.rglob("*"):
         if path.is_file() and path not in keep:
             path.unlink()
 
 
 def write_new(path: Path, data: bytes, *, executable: bool, durable: bool) -> None:
-    """Write a file that is not there yet; arguments are those of `write_atomic`."""
+    """Write a new file; arguments are those of `write_atomic`."""
     with path.open("xb") as file:
         file.write(data)
         file.flush()
@@ -158,7 +158,7 @@ def write_new(path: Path, data: bytes, *, executable: bool, durable: bool) -> No
 
 
 class WriteError(OSError):
-    """A file cannot be written; named as the user knows it, not a temporary one."""
+    """A file cannot be written; names the user's path, not that of a temporary file."""
 
     def __init__(self, error: OSError, path: Path) -> None:
         super().__init__(error.errno, error.strerror or str(error), str(path))
@@ -168,7 +168,7 @@ class WriteError(OSError):
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says, as the end of a sentence: `permission denied`."""
+    """The system's reason, as the end of a sentence: `permission denied`."""
     said = error.strerror or str(error)
     return said[:1].lower() + said[1:]
 
@@ -181,8 +181,8 @@ def write_atomic(
     Args:
         path: Of the file; its folder is made. A link is replaced, not followed.
         data: All its bytes.
-        executable: Whoever may read it may run it.
-        durable: Also after the machine loses power.
+        executable: Everyone who may read it may run it.
+        durable: It survives a loss of power.
 
     Raises:
         WriteError: It cannot be written.
@@ -203,10 +203,10 @@ def write_atomic(
 
 
 def write_if_changed(path: Path, data: bytes) -> bool:
-    """Write a file unless it has these bytes; whether it was written.
+    """Write a file unless it has these bytes; returns whether it was written.
 
-    A file that keeps its bytes keeps its time, so that ninja sees no change. Bytes that
-    a loss of power spoils are other bytes, and so are written again.
+    A file that keeps its bytes keeps its time, so that ninja sees no change. It need
+    not be durable: bytes that a loss of power damaged differ, and are written again.
     """
     with suppress(OSError):
         if path.stat().st_size == len(data) and path.read_bytes() == data:
@@ -216,10 +216,10 @@ def write_if_changed(path: Path, data: bytes) -> bool:
 
 
 def check_writable(path: Path) -> None:
-    """See whether `write_atomic` could write a file; nothing is left behind.
+    """Check whether `write_atomic` could write a file; leaves nothing behind.
 
-    Asking for permissions would not do: they are not all that there is (read-only and
-    full file systems, access control lists).
+    Checking permissions would not suffice: there are other causes (read-only and full
+    file systems, access control lists).
 
     Raises:
         WriteError: It could not.

@@ -1,4 +1,4 @@
-"""Reading the files that a build is made of, with their states for its stamp."""
+"""Read the input files of a build, and keep their states for its stamp."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class InputFiles(Protocol):
-    """Reads files, and remembers which."""
+    """Reads files, and remembers their states."""
 
     def read(self, path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
         """Bytes of a file. Raises OSError."""
 
     def note(self, paths: Iterable[str]) -> None:
-        """Remember files that somebody else read, by absolute path."""
+        """Remember files that other code read, by absolute path."""
 
     @property
     def states(self) -> Mapping[str, State]:

@@ -1,4 +1,4 @@
-"""The files of a custom kernel library, wherever its owner keeps them."""
+"""The files of a custom kernel library, in folders of its owner's choice."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ NATIVE_SUFFIXES = (*sorted(SOURCES), *sorted(HEADERS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryFiles:
-    """Where the files of a kernel library are.
+    """The files of a kernel library.
 
-    Paths are relative to the innermost folder that holds all of them, POSIX, so that
-    includes between them hold in a copy.
+    Paths are POSIX, relative to the innermost folder that holds all of them, so that
+    includes between them work in a copy.
 
     Args:
-        root: That folder.
-        functions: The functions.yaml; "" for delegates, which have none.
+        root: This folder.
+        functions: The functions.yaml; "" for a delegate, which has none.
         files: Sources and headers, each with its path on this machine.
         sources: Files to compile with any kernel of the library; sorted.
         include: Folders of headers, that of `functions` first if there is one.
@@ -51,7 +51,7 @@ class LibraryFiles:
 def find_library(
     functions: Path | None, *, sources: Sequence[Path], include: Sequence[Path]
 ) -> LibraryFiles:
-    """Find every file a kernel library, or delegate, may need.
+    """Find every file that a kernel library or delegate may need.
 
     These are all sources and headers in the folder of its functions.yaml and below,
     the sources that match a pattern with the headers beside them, and the headers in
@@ -91,7 +91,7 @@ def find_library(
 
 
 def _absolute(path: Path) -> Path:
-    """The path without `..`, links kept: that is how people see their folders."""
+    """The path without `..`; links are kept, as users see their folders with them."""
     return Path(os.path.abspath(path))  # noqa: PTH100  # resolve() follows links
 
 
@@ -100,7 +100,7 @@ def _matching(pattern: Path) -> Iterable[Path]:
         return [pattern] if pattern.is_file() else []
     parts = pattern.parts
     first = next(i for i, part in enumerate(parts) if "*" in part)
-    # Of what globs know, only * has a meaning in a profile.
+    # Only * is special in a profile's patterns, so other glob characters are escaped.
     names = (p.replace("[", "[[]").replace("?", "[?]") for p in parts[first:])
     found = Path(*parts[:first]).glob("/".join(names))
     return (p for p in found if p.suffix in SOURCES and p.is_file())
@@ -109,7 +109,7 @@ def _matching(pattern: Path) -> Iterable[Path]:
 def _walk(folder: Path) -> Iterator[Path]:
     """Files of a folder and of those below it."""
     for path, folders, names in os.walk(folder):
-        if WORK in folders:  # a build folder: what lies in it are copies
+        if WORK in folders:  # a build folder, which holds copies
             folders.clear()
             continue
         folders[:] = sorted(f for f in folders if not f.startswith("."))

@@ -1,4 +1,4 @@
-"""Running ninja: progress, and what a failed step said."""
+"""Run ninja: progress, and the output of a failed step."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def run_ninja(
     reporter: Reporter,
     folder_lock: int | None = None,
 ) -> str:
-    """Bring everything in a folder up to date.
+    """Run ninja in a folder.
 
     Args:
         folder: Holds build.ninja.
         jobs: Steps at a time; None lets ninja choose.
         reporter: Gets every step.
         folder_lock: Descriptor of the lock on the build folder. ninja and compilers
-            hold it as well: if we are killed, the next build waits for their end.
+            hold it as well: if we are killed, the next build waits until they end.
 
     Returns:
-        What ninja and the compilers wrote, warnings included.
+        Output of ninja and the compilers, warnings included.
 
     Raises:
         CompileError: A step failed.
@@ -52,7 +52,7 @@ def run_ninja(
     command = [str(ninja_program())]
     if jobs is not None:
         command += ["-j", str(jobs)]
-    # A relative working directory keeps the machine's paths out of debug information.
+    # A relative working directory keeps absolute paths out of debug information.
     env = {
         **compiler_environment(),
         "NINJA_STATUS": "[%f/%t] ",
@@ -82,7 +82,7 @@ def run_ninja(
 def _failure(text: str, folder: Path) -> CompileError | MemoryPlanError:
     overflows: dict[str, int] = {}
     for region, size in _OVERFLOW.findall(text):
-        # lld counts anew with every section; the last count is the whole.
+        # lld reports a running total at each section; the last one is the overflow.
         overflows[region] = max(int(size), overflows.get(region, 0))
     if overflows:
         return MemoryPlanError(

@@ -1,6 +1,6 @@
-"""What a build notes in its work folder for the next one: inputs and results of stages.
+"""Notes of a build in its work folder for the next one: stages' inputs and results.
 
-Notes that are damaged, or another program's, only mean that stages run again.
+If notes are damaged, or from another program, stages just run again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class BuildNotes:
 
     @property
     def outputs(self) -> str | None:
-        """Identity of the outputs; None if it is not known."""
+        """Identity of the outputs; None if unknown."""
         return self._noted.get(_OUTPUTS, {}).get("identity")
 
     def inputs(self, label: str) -> Mapping[str, str] | None:
@@ -50,8 +50,8 @@ class BuildNotes:
         return self._noted.get(label)
 
     def result(self, label: str, key: str) -> object | None:
-        """The value that a stage made, if it is known by this key."""
-        # A damaged or foreign file only means that the stage runs again.
+        """The value that a stage made, if it was recorded under this key."""
+        # If a file is damaged or not ours, the stage just runs again.
         with suppress(Exception):
             data = self._result_file(label).read_bytes()
             known, result = pickle.loads(data)  # noqa: S301  # ours

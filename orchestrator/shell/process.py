@@ -1,6 +1,6 @@
-"""Processes: one way to start them, and what a failure looks like.
+"""Start processes, and report their failures, in one way.
 
-None outlives this program: an error, an interruption or a signal ends a process with
+No process outlives this program: an error, interrupt or signal ends a process with
 all that it started, and if this program is killed, the system ends the process.
 """
 
@@ -22,7 +22,7 @@ TIMED_OUT = -1000
 NOT_STARTED = -1001
 
 _GRACE_S = 10.0
-"""How long a process that is asked to end may take."""
+"""How long a process may take to end after SIGTERM."""
 _PR_SET_PDEATHSIG = 1
 """Source: `linux/prctl.h`."""
 
@@ -57,7 +57,7 @@ class Processes(Protocol):
 
 
 class SystemProcesses:
-    """Those of this machine."""
+    """Runs programs on this machine."""
 
     def run(
         self,
@@ -89,9 +89,9 @@ def started(
         command: Program and arguments.
         cwd: Its folder.
         env: Its whole environment.
-        stderr: As of `subprocess.Popen`.
-        ask_first: Whether it ends what it started if it is asked to (SIGTERM), such as
-            ninja, whose commands have groups of their own.
+        stderr: As for `subprocess.Popen`.
+        ask_first: Whether to send SIGTERM first, for a process that ends what it
+            started, such as ninja, whose commands have groups of their own.
         pass_fds: Descriptors that it inherits.
 
     Raises:
@@ -135,7 +135,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _ends_with_parent(ending: signal.Signals) -> Callable[[], None] | None:
-    """What a new process calls so that the system signals it when we are gone."""
+    """A function for a new process: the system then signals it when we are gone."""
     if sys.platform != "linux":
         return None
     import ctypes  # noqa: PLC0415  # only builds that start something need it
@@ -146,7 +146,7 @@ def _ends_with_parent(ending: signal.Signals) -> Callable[[], None] | None:
     def ask() -> None:
         prctl(_PR_SET_PDEATHSIG, int(ending), 0, 0, 0)
         if os.getppid() != parent:
-            os._exit(1)  # it was too late
+            os._exit(1)  # we were gone already
 
     return ask
 

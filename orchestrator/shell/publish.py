@@ -1,10 +1,10 @@
 """Publishing outputs: a whole set becomes visible in one step, and the lock with it.
 
 The build folder holds links `NAME -> current/NAME`, and `current` is a link to the
-folder of one finished build. Changing `current` is atomic, so whoever looks sees the
-previous set or the new one, also after a kill at any moment. All that may fail, by a
-full disk or a name that is taken, comes before; an error leaves set and lock as they
-were. What a kill leaves lying about, the next build of the folder removes.
+folder of one finished build. Changing `current` is atomic, so readers see the
+previous set or the new one, even after a kill at any moment. Steps that may fail, by a
+full disk or a name that is taken, come before; an error leaves set and lock as they
+were. Files left behind by a kill are removed by the next build of the folder.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def publish(
     lock_data: bytes | None = None,
     files: Files = DISK,
 ) -> None:
-    """Make a set of files the outputs of a build folder, and write the lock.
+    """Publish a set of files as the outputs of a build folder, and write the lock.
 
-    A set that is there already is not written again.
+    A set that exists already is not written again.
 
     Args:
         folder: The build folder; it is marked, and this process has locked it.
         outputs: Bytes by POSIX path relative to the folder.
-        lock: Path of the lock; of a link, what it leads to is replaced.
+        lock: Path of the lock; the target of a link is replaced.
         lock_data: Its new bytes; None leaves it as it is.
         files: The file system.
 
@@ -86,7 +86,7 @@ def publish(
             if lock is not None and new_lock is not None:
                 files.rename(new_lock, lock)
             undo.pop_all()
-            # What cannot be tidied up now is tidied up later.
+            # What cannot be removed now is removed by the next build.
             with suppress(OSError):
                 for name in sorted(recorded_names(folder) - names):
                     _unlink_output(folder, name, files)
@@ -97,7 +97,7 @@ def publish(
 def publish_exported(
     folder: Path, programs: Mapping[str, bytes], *, files: Files = DISK
 ) -> None:
-    """Make a set of files what `exported` of a build folder leads to.
+    """Publish a set of files as `exported` of a build folder.
 
     Args:
         folder: The build folder; it is marked, and this process has locked it.
@@ -105,8 +105,8 @@ def publish_exported(
         files: The file system.
 
     Raises:
-        UsageError: No build made what is there (`name-taken`).
-        OSError: A file cannot be written. All is as it was.
+        UsageError: No build made what is there now (`name-taken`).
+        OSError: A file cannot be written. Nothing changed.
     """
     check_exported(folder)
     with ExitStack() as undo:
@@ -125,13 +125,13 @@ def _write_set(
     files: Files,
     undo: ExitStack,
 ) -> str:
-    """Name of a set in the store that has these files."""
+    """Write a set of files to the store unless it is there; returns its name."""
     store = folder / STORE
     name = _free_or_equal(store, identity_of(outputs)[:16], outputs)
     undo.callback(_forget_quietly, folder, files)
     if (store / name).is_dir():
         return name
-    # Only a set that is complete has its final name.
+    # Only a complete set gets its final name.
     staging = store / f"{name}.tmp"
     files.remove(staging)
     for path in sorted({(staging / n).parent for n in outputs} | {staging}):
@@ -144,9 +144,9 @@ def _write_set(
 
 
 def _keep_time(path: Path, data: bytes, *, before: Path) -> None:
-    """Give a file the time it had in the set before, if it has the same bytes.
+    """Give a file the time of its predecessor, if that has the same bytes.
 
-    Builds that use it then see no change.
+    Builds that depend on it then see no change.
     """
     with suppress(OSError):
         if before.read_bytes() == data:
@@ -155,7 +155,7 @@ def _keep_time(path: Path, data: bytes, *, before: Path) -> None:
 
 
 def _free_or_equal(store: Path, name: str, outputs: Mapping[str, bytes]) -> str:
-    """Name of a set with just these bytes, or of one that does not exist yet."""
+    """Name of a set with exactly these bytes, or a name that is free."""
     number = 0
     while True:
         found = f"{name}-{number}" if number else name
@@ -177,9 +177,10 @@ def _holds(path: Path, outputs: Mapping[str, bytes]) -> bool:
 def _write_lock(
     folder: Path, lock: Path, data: bytes | None, files: Files, undo: ExitStack
 ) -> Path | None:
-    """Write the lock to a temporary file beside it, if there is something to write.
+    """Write the lock to a temporary file beside it, if it changes.
 
-    Its name tells the build folder: what a killed build left there is removed.
+    Its name has a digest of the build folder, so that the next build of that folder
+    removes what a killed build left.
     """
     place = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]
     temporary = lock.with_name(f".{lock.name}.{place}.tmp")
@@ -192,7 +193,7 @@ def _write_lock(
         files.make_folder(lock.parent)
         files.write(temporary, data)
     except OSError as error:
-        # The user knows the lock, not the temporary file.
+        # Name the lock, not the temporary file.
         raise OSError(error.errno, error.strerror, str(lock)) from error
     return temporary
 
@@ -200,7 +201,7 @@ def _write_lock(
 def _prepare_switch(
     folder: Path, name: str, target: str, files: Files, undo: ExitStack
 ) -> Callable[[], None]:
-    """What makes a link lead to a set, in one step; it is undone in one step, too."""
+    """A function that points a link to a set in one step; undoing is one step, too."""
     link, store = folder / name, folder / STORE
     before = set_of(link)
     for prepared, to in ((_NEW, target), (_OLD, before)):
@@ -226,7 +227,7 @@ def _prepare_switch(
 
 
 def _remove_empty(path: Path, files: Files) -> None:
-    """Remove a folder without files: ninja makes those of outputs beforehand."""
+    """Remove a folder without files: ninja makes folders of outputs beforehand."""
     if path.is_symlink() or not path.is_dir():
         return
     for inner in path.iterdir():
@@ -245,7 +246,7 @@ def _unlink(path: Path, files: Files) -> None:
 
 
 def _forget(folder: Path, files: Files) -> None:
-    """Remove what is in the store and is not published."""
+    """Remove sets from the store that are not published."""
     keep = {set_of(folder / CURRENT), set_of(folder / EXPORTED)}
     for path in sorted((folder / STORE).iterdir()):
         if path.name not in keep:

@@ -1,4 +1,4 @@
-"""The plugin that counts instructions in QEMU, compiled when it is first needed."""
+"""The QEMU plugin that counts instructions, compiled when it is first needed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FLAGS = ("-O2", "-fPIC", "-shared")
 def counting_plugin() -> Path:
     """The plugin, compiled for this machine and kept in the cache.
 
-    It needs no header of QEMU: it declares the few functions it uses itself.
+    It needs no headers of QEMU: it declares the few functions that it uses.
 
     Raises:
         ToolchainError: There is no C compiler (`no-c-compiler`), or it cannot compile
@@ -74,5 +74,5 @@ def _compiler() -> tuple[str, ...]:
                 hint=f"apt-get install gcc, or {pip_install('zig')}",
             )
         )
-    # The plugin's open symbols are QEMU's, which loads it.
+    # QEMU, which loads the plugin, defines its undefined symbols.
     return (str(zig), "cc", "-Wl,-z,undefs")

@@ -1,4 +1,4 @@
-"""Progress of a build, for whoever started it."""
+"""Progress of a build."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Reporter(Protocol):
-    """Receives what happens; nothing it does changes the build."""
+    """Receives the progress of a build; does not affect the build."""
 
     def stage(self, label: str, reason: str) -> None:
         """A stage begins; `reason` says why."""
@@ -21,14 +21,14 @@ class Reporter(Protocol):
         """A compile step ended."""
 
     def note(self, text: str) -> None:
-        """Something worth knowing."""
+        """A message for the user."""
 
     def close(self) -> None:
-        """The build ended, well or not."""
+        """The build ended, successfully or not."""
 
 
 class StepsOnly:
-    """Passes on the steps of a variant's build, but no text about the product.
+    """Forwards the steps of a variant's build, without messages about the product.
 
     Args:
         reporter: Receives the steps.

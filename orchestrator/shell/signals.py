@@ -1,4 +1,4 @@
-"""Signals that end the program: they unwind it, so that it leaves nothing behind."""
+"""Signals that end the program: they raise, so that it cleans up."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(BaseException):
-    """A signal asked the program to end.
+    """A signal requested that the program end.
 
     Args:
-        number: Of the signal.
+        number: Number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -34,7 +34,7 @@ def unwind_on_signals() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    # Once is enough: another one must not stop what is cleaned up.
+    # Once is enough: another signal must not interrupt the clean-up.
     for other in ENDING:
         signal.signal(other, signal.SIG_IGN)
     raise Ended(number)
@@ -42,7 +42,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Keep these signals until the end of a few steps that belong together."""
+    """Defer these signals to the end of a few steps that belong together."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is interrupted by signals
         return

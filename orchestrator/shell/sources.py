@@ -1,4 +1,4 @@
-"""Where the C++ sources of runtime and kernels are, and what is in them."""
+"""The folders and files of the C++ sources of runtime and kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUFFIXES = {".cpp", ".h", ".yaml"}
 
 @cache
 def native_root() -> Path:
-    """Folder of runtime/ and kernels/: in a wheel inside the package, or beside it."""
+    """Folder of runtime/ and kernels/: inside an installed package, else beside it."""
     return checkout() or PACKAGE_FOLDER / "_native"
 
 

@@ -15,12 +15,12 @@ STAMP_NAME = "stamp.json"
 State = list[int]
 """Size, times of change of content and of status, inode of a file; empty if missing.
 
-The second time cannot be set, so it also shows contents that were given an old date.
+The second time cannot be set, so it also shows new content with an old date.
 """
 
 
 def state_of(path: str) -> State:
-    """What `stat` says of a file, links followed."""
+    """The state of a file, links followed."""
     with suppress(OSError):
         found = os.stat(path)  # noqa: PTH116  # pathlib is slow to import
         times = (found.st_mtime_ns, found.st_ctime_ns)
@@ -29,7 +29,7 @@ def state_of(path: str) -> State:
 
 
 def folders_of(paths: list[str]) -> list[str]:
-    """Folders of the files: their times change when a file comes or goes."""
+    """Folders of the files: their times change when a file is added or removed."""
     return sorted({os.path.dirname(p) or "." for p in paths})  # noqa: PTH120
 
 
@@ -56,7 +56,7 @@ def is_current(stamp_file: str, *, profile: str) -> dict[str, object] | None:
 
 
 def inputs_of(stamp: dict[str, object]) -> list[str]:
-    """The files that the build read, which come first in its stamp; [] in doubt."""
+    """The files that the build read, which come first in its stamp; [] if invalid."""
     files, count = stamp.get("files"), stamp.get("input_count")
     if not isinstance(files, dict) or not isinstance(count, int):
         return []
@@ -64,7 +64,7 @@ def inputs_of(stamp: dict[str, object]) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """What decides which programs are found: compilers, Pythons, and this one."""
+    """What decides which compilers and Pythons are found, and this installation."""
     return {
         "PATH": os.environ.get("PATH", ""),
         "python": sys.executable,

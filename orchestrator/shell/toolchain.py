@@ -1,4 +1,4 @@
-"""Finding compilers and emulators on this machine."""
+"""Find compilers and emulators on this machine."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _INSTALL_HINTS = {
     "g++": 'apt-get install g++, or use toolchain = "zig"',
     "qemu-system-arm": "apt-get install qemu-system-arm",
 }
-"""By program of the system: how to get it."""
+"""How to install the system's programs, by program."""
 
 
 def install_hint(program: str) -> str:
-    """How to get a program."""
+    """How to install a program."""
     if program == "zig":
         return pip_install("zig")
     return _INSTALL_HINTS.get(program, f"install {program}")
@@ -51,11 +51,11 @@ class Toolchains(Protocol):
         """See `find_toolchain`. Raises ToolchainError."""
 
     def builtins(self, toolchain: Toolchain, target: Target) -> bytes:
-        """The object that `needs_builtins` is about. Raises ToolchainError."""
+        """The object that `needs_builtins` requires. Raises ToolchainError."""
 
 
 class InstalledToolchains:
-    """Those of this machine."""
+    """The compilers of this machine."""
 
     def name_for_host(self) -> str:
         """The system's compiler where there is one, else zig."""
@@ -72,11 +72,11 @@ class InstalledToolchains:
 
 
 def find_toolchain(target: Target, *, trust_cache: bool = True) -> Toolchain:
-    """The toolchain a target names.
+    """Find the toolchain that a target names.
 
     Args:
         target: What is built for.
-        trust_cache: As of `program_digest`.
+        trust_cache: As for `program_digest`.
 
     Raises:
         ToolchainError: It is not installed, or does not work.
@@ -149,7 +149,7 @@ def _gnu(prefix: str, *, trust_cache: bool) -> Toolchain:
 
 
 def with_builtins(toolchain: Toolchain, target: Target) -> Toolchain:
-    """The toolchain with its support functions built for the target's core.
+    """Build the toolchain's support functions for the target's core.
 
     zig ships them as source: they are built once per core and kept in the cache.
 

@@ -1,9 +1,9 @@
-"""Folders of builds beside a build: variants of a product, out of its objects.
+"""Build folders of variants of a product, which reuse its objects.
 
 They lie in the build's work folder and touch nothing that is published. A variant
 starts as a copy of ninja's folder, with the times of all files, so that ninja compiles
-only what is different; when the product was compiled anew since, the copy is made anew.
-A copy gets its name when it is complete, and a variant's build is as atomic as any.
+only what differs; when the product was compiled again since, it is copied again.
+A copy gets its final name when it is complete; a variant's build is atomic, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def variant_folder(work: Path, name: str) -> Path:
 
     Args:
         work: Work folder of the product, whose build folder is locked.
-        name: Of the variant; a folder of the same name is built upon.
+        name: Name of the variant; an existing folder is reused.
     """
     variants = work / VARIANTS
     folder = variants / hashlib.sha256(name.encode()).hexdigest()[:12]
@@ -38,9 +38,9 @@ def variant_folder(work: Path, name: str) -> Path:
 
 
 def _seed(work: Path, folder: Path) -> None:
-    """Make a variant's folder out of the product's, unless it came of these objects."""
+    """Copy the product's folder for a variant, unless these objects were copied."""
     log = work / ".ninja_log"
-    # Whatever was compiled or linked since is in there.
+    # ninja logs every compile and link step.
     mark = hashlib.sha256(log.read_bytes() if log.exists() else b"").hexdigest()
     seed = folder / _SEED
     if seed.is_file() and seed.read_text() == mark:
@@ -55,7 +55,7 @@ def _seed(work: Path, folder: Path) -> None:
 
 
 def copy_work(work: Path, copy: Path) -> None:
-    """Copy ninja's folder with the times of its files, so that nothing is stale."""
+    """Copy ninja's folder with the times of its files, so that objects stay current."""
     shutil.copytree(
         work,
         copy,
@@ -65,7 +65,7 @@ def copy_work(work: Path, copy: Path) -> None:
 
 
 def _forget(variants: Path, *, keep: Path) -> None:
-    """Remove the variants that were built longest ago."""
+    """Remove the oldest variants."""
     keep.touch()
     others = [path for path in variants.iterdir() if path != keep]
     others.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)

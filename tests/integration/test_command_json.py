@@ -206,7 +206,7 @@ def test_data_is_on_stdout_and_talk_on_stderr(w: Workspace, command: str) -> Non
     else:
         done = w.run(command, *(SCENARIO if command == "run" else ()))
     assert done.code == 0
-    # What a build makes are files; all it says is talk.
+    # What a build makes are files; all it prints is progress.
     assert bool(done.out) == (command != "build")
     assert not done.out.startswith("{")
     assert "error[" not in done.err

@@ -474,7 +474,10 @@ def test_sizes_of_an_old_build_are_not_shown_as_if_they_were_of_this_one(
     for more in questions:
         done = w.run("size", *more)
         assert done.code == 0
-        assert "something changed since the last build; sizes are those of" in done.err
+        assert (
+            "something changed since the last build; sizes are from that build"
+            in done.err
+        )
 
 
 @pytest.mark.toolchain

@@ -486,7 +486,7 @@ def test_export_publishes_programs(w: Workspace) -> None:
     ]
     again = w.run("export")
     assert again.out.startswith("model: up to date, ")
-    assert w.run("export", "--again").out.startswith("model: exported (asked for)")
+    assert w.run("export", "--again").out.startswith("model: exported (requested)")
     plain = w.run("export", "--no-accelerate", "--explain")
     assert "lowered without acceleration" in plain.out
 

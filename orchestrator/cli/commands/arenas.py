@@ -1,4 +1,4 @@
-"""How arenas are shown."""
+"""Arenas as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def arena_lines(plan: MemoryPlan) -> Iterator[str]:
-    """One line per arena that has bytes, or had some."""
+    """One line per arena that has bytes, or had some in the program."""
     for model in plan.models:
         for method in model.methods:
             for arena in method.own_arenas:
@@ -20,7 +20,7 @@ def arena_lines(plan: MemoryPlan) -> Iterator[str]:
 
 
 def arenas_json(plan: MemoryPlan) -> list[dict[str, object]]:
-    """The same for tools; `file_bytes` is null where nothing was planned."""
+    """The same as JSON; `file_bytes` is null where nothing was planned."""
     return [
         {
             "model": model.model,

@@ -33,16 +33,16 @@ def run(args: Namespace, console: Console) -> ExitCode:
         if args.depfile is not None:
             target = args.depfile_target or report.library
             write_dependencies(args.depfile, target=target, inputs=report.inputs)
-        console.talk(_summary(report))
+        console.status(_summary(report))
         if notice := dtype_notice(report.report):
-            console.talk(f"{report.profile}: {notice.rstrip()}")
+            console.status(f"{report.profile}: {notice.rstrip()}")
         documents.append(_document(report))
     console.document({"builds": documents})
     return ExitCode.OK
 
 
 def _check(args: Namespace) -> None:
-    """What the parser cannot see. Raises UsageError with every problem."""
+    """Check what the parser cannot. Raises UsageError with every problem."""
     problems = [
         Diagnostic(
             code="usage",

@@ -32,7 +32,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     ram = memory.arena_bytes + memory.state_bytes
     missing = [str(m) for m in resolution.missing]
     for text in build[table.WARNINGS]:
-        console.talk(text)
+        console.status(text)
     console.document(
         {
             "profile": project.profile.name,

@@ -71,7 +71,7 @@ def _problems(firmware: Firmware, path: Path, model: str) -> tuple[Diagnostic, .
     try:
         program = read_program(data, file=str(path))
     except ModelError as error:
-        return error.diagnostics  # the device refuses it too
+        return error.diagnostics  # the device rejects it too
     states = {
         method.name: method_state_bytes(
             method,

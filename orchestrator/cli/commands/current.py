@@ -1,4 +1,4 @@
-"""Whether the last build of a product is one of the profile as it is now."""
+"""Check whether the last build of a product is current."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def make_current(project: Project, console: Console) -> None:
     """Build a product, unless there is nothing to do.
 
     Raises:
-        OrchestratorError: Of the stage that failed.
+        OrchestratorError: A stage failed.
     """
     stamp, options = _stamp(project), project.options
-    # Without --lock, what was built with --no-lock needs no lock to be run.
+    # Without --lock, a product built with --no-lock runs without a lock.
     has_lock = options.lock is None or stamp == _absolute(options.lock)
     if stamp is not None and has_lock and not options.locked:
         return
@@ -39,12 +39,12 @@ def make_current(project: Project, console: Console) -> None:
 
 
 def need_current(project: Project, console: Console) -> None:
-    """Refuse a product that a build would change.
+    """Reject a product that a build would change.
 
-    Where its compiler is not installed, it is taken for the one of the last build.
+    A compiler that is not installed counts as unchanged since the last build.
 
     Raises:
-        UsageError: It is not built (`not-built`), or not as it is now (`stale-build`).
+        UsageError: It is not built (`not-built`), or changed since (`stale-build`).
     """
     if _stamp(project) is not None:
         return
@@ -74,7 +74,7 @@ def need_current(project: Project, console: Console) -> None:
 
 
 def _holds(project: Project, console: Console) -> bool:
-    """Whether the outputs are those of the inputs as they are now."""
+    """Whether the outputs match the current inputs."""
     build = open_build(project, console.shell())
     try:
         _ = build[inputs.TOOLCHAIN]
@@ -86,7 +86,7 @@ def _holds(project: Project, console: Console) -> bool:
     outputs = known_outputs(project, build)
     if outputs is None:
         return False
-    # Somebody may have put a file in the place of a link.
+    # The user may have replaced a link by a file.
     published = project.folder / CURRENT
     try:
         return all((project.folder / n).samefile(published / n) for n in outputs)
@@ -95,15 +95,15 @@ def _holds(project: Project, console: Console) -> bool:
 
 
 def note_if_stale(project: Project, console: Console, what: str) -> None:
-    """Say that what is shown is of an older build.
+    """Note that a result comes from an older build.
 
     Args:
         project: The product.
-        console: Shows it.
-        what: That is shown: `costs`.
+        console: Where to print it.
+        what: The result: `costs`.
     """
     if _stamp(project) is None:
-        console.talk(
+        console.status(
             f"{project.profile.file}: something changed since the last build;"
             f" {what} are from that build"
         )

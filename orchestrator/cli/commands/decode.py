@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Explain what a status means, where it comes from and what to do."""
+    """Explain a status: its meaning, its origin and what to do."""
     error = parse_status(args.code)
     found = explain_device_error(
         Project(load(args.from_profile)),

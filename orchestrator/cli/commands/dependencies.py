@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def depfile_problems(args: Namespace) -> list[Diagnostic]:
-    """A target without a file to write it to."""
+    """Problems of `--depfile-target` without `--depfile`."""
     if args.depfile_target is None or args.depfile is not None:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What a status of the device means for a product: for `decode` and `run`."""
+"""Explain a status of the device for a product: for `decode` and `run`."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def explain_device_error(
     method: str | None,
     instruction: int | None,
 ) -> Explanation:
-    """What a status means, where it comes from and what to do.
+    """Explain a status: its meaning, its origin and what to do.
 
     Args:
-        project: Of the profile that the device was built from.
+        project: Project of the firmware on the device.
         error: The status.
-        model: Name of the model; None if only one has such a method.
+        model: Name of the model; None if only one has the method.
         method: Name of the method; None if there is only one.
-        instruction: From the device; None if it reported none.
+        instruction: Index that the device reported; None if it reported none.
 
     Raises:
-        OrchestratorError: The profile cannot be built, or there is nothing of that
-            name in it.
+        OrchestratorError: The profile cannot be built, or has no model, method or
+            instruction of that name.
     """
     build = open_build(project)
     adapted = build[table.REPLAN]
@@ -63,7 +63,7 @@ def explain_device_error(
         error,
         place,
         state_bytes=state_bytes,
-        # What the profile allows to be missing is a gap as well.
+        # An operator that the profile allows to be missing is a gap as well.
         missing=list(
             dict.fromkeys(
                 (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Finding:
-    """One program: what it is for, what was found, how to get it."""
+    """A program: its purpose, where it was found, how to install it."""
 
     purpose: str
     found: str
@@ -31,7 +31,7 @@ class _Finding:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Probe every toolchain and emulator. A missing one is no failure."""
+    """Probe every toolchain and emulator. A missing one is not an error."""
     del args
     findings = [*_toolchains(), *_emulators(), _ninja(), _export()]
     console.document(
@@ -106,7 +106,7 @@ for name in ("torch", "executorch", "ethos-u-vela", "tosa-tools"):
 
 
 def _export() -> _Finding:
-    """What models given as Python need; their packages are not imported."""
+    """The packages that export needs; they are not imported, which takes seconds."""
     python = interpreter()
     done = run_process(
         [python, "-c", _VERSIONS], cwd=Path(), env=os.environ, timeout_s=60.0

@@ -1,4 +1,4 @@
-"""`orchestrator export`: models given as Python, as programs."""
+"""`orchestrator export`: programs from models given as Python."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         reporter.close()
     for name, exported in found.items():
         for code, text in exported.facts.warnings:
-            console.talk(f"warning[{code}]: model {name}: {text}")
+            console.status(f"warning[{code}]: model {name}: {text}")
     console.document(
         {
             "profile": profile.name,
@@ -124,7 +124,7 @@ def _lines(
 
 
 def _ledger_lines(ledger: Mapping[str, Any] | None) -> Iterator[str]:
-    """One line for each pass, the runs of one together, in the order of the first."""
+    """One line per pass with all its runs, in the order of first runs."""
     passes = ledger.get("passes") if ledger else None
     if not isinstance(passes, list):
         yield "  lowered without acceleration: no information on passes"

@@ -1,4 +1,4 @@
-"""Carrying out calls on a firmware: as a process, or in an emulator."""
+"""Run calls on a firmware: as a process, or in an emulator."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from orchestrator.running.product import Product
     from orchestrator.running.values import Call
 
-# Relative and short: the firmware reads its command line into a small buffer.
+# Relative and short, as the firmware reads its command line into a small buffer.
 _REQUEST, _RESPONSE = "request.bin", "response.bin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a firmware left.
+    """The results of a firmware's run.
 
     Args:
         response: Its response; empty if it wrote none.
-        counts: What the emulator counted; "" if it was not asked to.
+        counts: Counts of the emulator; "" without a counting plan.
     """
 
     response: bytes
@@ -49,17 +49,17 @@ def carry_out(
     timeout_s: float,
     plan: CountPlan | None = None,
 ) -> Answer:
-    """Have a firmware carry out calls.
+    """Run calls on a firmware.
 
     Args:
-        product: What it is.
+        product: The product it was built from.
         firmware: The program.
         calls: In order.
-        timeout_s: The run is ended after that long.
-        plan: What the emulator is to count; hosts have none.
+        timeout_s: Time limit of the run.
+        plan: What the emulator counts; None on hosts.
 
     Raises:
-        OrchestratorError: An input does not fit (`bad-input`), emulator or plugin are
+        OrchestratorError: An input does not fit (`bad-input`), emulator or plugin is
             missing, the firmware failed (`firmware-failed`).
     """
     with tempfile.TemporaryDirectory(prefix="orchestrator-run-") as name:
@@ -75,7 +75,7 @@ def carry_out(
                 str(firmware),
             )
         if plan is not None:
-            # QEMU splits the option at commas, which a path may have.
+            # A relative path: QEMU splits the option at commas, which paths may have.
             (work / PLUGIN).symlink_to(counting_plugin())
             command = (*command, "-plugin", f"./{PLUGIN},{plan.arguments}")
         done = process.run(command, cwd=work, env=os.environ, timeout_s=timeout_s)
@@ -92,7 +92,7 @@ def carry_out(
 
 
 def need_runnable(product: Product) -> None:
-    """Refuse a firmware that neither this machine nor an emulator runs.
+    """Reject a firmware that neither this machine nor an emulator can run.
 
     Raises:
         ToolchainError: Its board has no emulator (`no-emulator`).

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Value(TypedDict):
-    """An input or output; only tensors have more than their kind."""
+    """An input or output; only tensors have fields besides the kind."""
 
     kind: str
     dtype: NotRequired[str]

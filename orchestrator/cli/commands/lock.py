@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Build what is needed to know the lock and write it; --check changes nothing."""
+    """Build what the lock depends on, and write it; --check changes nothing."""
     if args.outputs and not args.check:
         raise UsageError(
             Diagnostic(

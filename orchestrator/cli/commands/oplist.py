@@ -40,7 +40,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Write the union of all sources; the same sources give the same bytes."""
     if problems := depfile_problems(args):
         raise UsageError(problems)
-    selection = union_of(
+    selection = read_union(
         [
             *(partial(_model, path) for path in args.model),
             *(partial(read_names, text, source="--ops") for text in args.ops),
@@ -67,7 +67,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
             inputs=(str(path.absolute()) for path in read),
         )
     if not selection.operators and not selection.every_operator:
-        console.talk(f"{output}: nothing is selected")
+        console.status(f"{output}: nothing is selected")
     keys = sum(len(o.all_keys) + o.every_dtype for o in selection.operators)
     console.document(
         {
@@ -81,12 +81,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def union_of(readers: Iterable[Callable[[], Selection]]) -> Selection:
-    """What all readers give together.
+def read_union(readers: Iterable[Callable[[], Selection]]) -> Selection:
+    """The union of all readers' selections.
 
     Raises:
-        ModelError: Models cannot be read, and nothing else is wrong.
-        UsageError: Another source is wrong; the problems of models are among its own.
+        ModelError: Models cannot be read, and there are no other problems.
+        UsageError: Other sources cannot be read; includes the problems of models.
     """
     selections, errors = [], []
     for read in readers:
@@ -98,7 +98,7 @@ def union_of(readers: Iterable[Callable[[], Selection]]) -> Selection:
         only_models = all(isinstance(error, ModelError) for error in errors)
         problems = [problem for error in errors for problem in error.diagnostics]
         raise (ModelError if only_models else UsageError)(problems)
-    # Also of one selection: the union has every operator once, in order.
+    # Even for one selection: the union has every operator once, in order.
     return reduce(union, selections, Selection())
 
 
@@ -110,7 +110,7 @@ def read_file(path: Path) -> Selection:
         return read_operator_list(
             text, file=str(path), origin=Origin(_origin(path)), keep_sources=True
         )
-    except ProfileError as error:  # here no profile names the file
+    except ProfileError as error:  # no profile names the file here
         raise UsageError(error.diagnostics) from error
 
 
@@ -119,5 +119,5 @@ def _model(path: Path) -> Selection:
 
 
 def _origin(path: Path) -> str:
-    """Who asks, as the list shows it: no folder of this machine."""
+    """The origin as the list shows it, without folders of this machine."""
     return path.name if path.is_absolute() else path.as_posix()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def build_options(args: Namespace) -> BuildOptions:
-    """What the command line says of a build.
+    """The build options of a command line.
 
     Raises:
         UsageError: Two of its options contradict each other.
@@ -49,4 +49,4 @@ _CONTRADICTIONS = (
     ("--no-build", "--locked"),
     ("--no-build", "--frozen"),
 )
-"""Besides those that the parser knows of."""
+"""Besides those that the parser checks."""

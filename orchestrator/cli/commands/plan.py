@@ -48,7 +48,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     else:
         plan = build.plan()
     for text in build[table.WARNINGS]:
-        console.talk(text)
+        console.status(text)
     adapted, memory = build[table.REPLAN], build[table.MEMORY]
     resolution = adapted.resolution
     exports = export_steps(build[inputs.EXPORTED])
@@ -125,7 +125,7 @@ def _shown_toolchain(build: Build) -> str:
 
 
 def _target(project: Project, build: Build) -> dict[str, object]:
-    """What is known without the models, for programs."""
+    """The facts that do not depend on models, as JSON."""
     target = build[inputs.TARGET]
     return {
         "profile": project.profile.name,
@@ -139,7 +139,7 @@ def _target(project: Project, build: Build) -> dict[str, object]:
 
 
 def _head(project: Project, build: Build) -> list[str]:
-    """The same for people."""
+    """The same as text."""
     target = build[inputs.TARGET]
     board = f" on {target.board.name}" if target.board else ""
     return [
@@ -151,14 +151,14 @@ def _head(project: Project, build: Build) -> list[str]:
     ]
 
 
-_OF_MODELS = ("kernels", "missing", "arena_bytes", "state_bytes", "prelink", "arenas")
+_MODEL_KEYS = ("kernels", "missing", "arena_bytes", "state_bytes", "prelink", "arenas")
 """Keys of the document that are unknown before the models are exported."""
 
 
 def _show_pending(
     project: Project, build: Build, pending: Mapping[str, str], console: Console
 ) -> None:
-    """Print what is known while models are still Python: a plan runs no code."""
+    """Print what does not need the exported models: a plan runs no code of models."""
     steps = [
         (f"export {model.name}", pending.get(model.name, ""))
         for model in project.profile.models
@@ -167,7 +167,7 @@ def _show_pending(
     console.document(
         {
             **_target(project, build),
-            **dict.fromkeys(_OF_MODELS),
+            **dict.fromkeys(_MODEL_KEYS),
             "stages": [
                 {"stage": label, "runs": bool(reason), "reason": reason}
                 for label, reason in steps

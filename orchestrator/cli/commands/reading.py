@@ -1,4 +1,4 @@
-"""Reading files that a command names itself, without a profile."""
+"""Read files that a command line names, without a profile."""
 
 from __future__ import annotations
 

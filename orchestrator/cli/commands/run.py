@@ -1,4 +1,4 @@
-"""`orchestrator run`: the built firmware on given inputs."""
+"""`orchestrator run`: run the built firmware on given inputs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PASSES = 11
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Run calls in order, write their outputs, and compare what is expected."""
+    """Run calls in order, write their outputs, and compare them with expected ones."""
     if args.passes is not None and not args.costs:
         raise UsageError(
             Diagnostic(
@@ -88,7 +88,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.data(table)
     problems = failures(calls, results, outputs, tolerance, failure)
     if problems and console.json:
-        # The document has everything; a second one would make it invalid JSON.
+        # The document has everything; a second one would be invalid JSON.
         console.problems(problems)
         return ExitCode.MISMATCH
     if problems:
@@ -99,11 +99,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
 def _failure(
     project: Project, calls: tuple[Call, ...], results: tuple[CallResult, ...]
 ) -> Failure | None:
-    """What the device's status means; None if all is well, or the profile is not."""
+    """Explain the device's status; None if there is no error, or no explanation."""
     for call, result in zip(calls, results, strict=False):
         if result.error is DeviceError.Ok:
             continue
-        # A profile that does not build any more must not hide what the device said.
+        # A profile that no longer builds must not hide the device's status.
         with suppress(OrchestratorError):
             found = explain_device_error(
                 project,
@@ -122,7 +122,7 @@ def _failure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
-    """Costs of a run, for people and for programs."""
+    """Costs of a run, as text and as JSON."""
 
     table: str
     data: dict[str, object]
@@ -131,14 +131,14 @@ class _Measured:
 def _measure(
     args: Namespace, console: Console, project: Project, calls: tuple[Call, ...]
 ) -> tuple[tuple[CallResult, ...], _Measured | None]:
-    """Results of the calls, and what they cost unless one failed on the device."""
+    """Results of the calls, and their costs unless one failed on the device."""
     reporter = console.reporter(explain=False)
     try:
         ready = instrument(project, console.shell(reporter))
     finally:
         reporter.close()
     passes = (args.passes or _PASSES) if ready.plan is None else 1
-    # Each pass begins as a run does: with methods that are not loaded.
+    # Each pass starts like a run: with methods that are not loaded.
     again = (replace(calls[0], fresh=True), *calls[1:])
     every = (*calls, *(again * (passes - 1)))
     with tempfile.TemporaryDirectory(prefix="orchestrator-profile-") as name:
@@ -170,7 +170,7 @@ def _measure(
 def _calls(
     args: Namespace, product: Product
 ) -> tuple[tuple[Call, ...], Tolerance | None]:
-    """Calls of the command line, and their tolerance if something is expected."""
+    """Calls of the command line, and their tolerance if outputs are expected."""
     if args.scenario is None:
         call = command_line_call(
             product,

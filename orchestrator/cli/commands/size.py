@@ -1,4 +1,4 @@
-"""`orchestrator size`: what the last build costs, and what something else would."""
+"""`orchestrator size`: the cost of the last build, and of variants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PROFILE_SUFFIX = ".toml"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Print flash and RAM, their change from another build, or that of a what-if."""
+    """Print flash and RAM, or their change from another build or in a what-if."""
     variant = Variant(
         without_models=tuple(dict.fromkeys(args.without_model)),
         without_operators=tuple(dict.fromkeys(map(_operator, args.without_op))),
@@ -86,7 +86,7 @@ def _show_what_if(project: Project, variant: Variant, by: By, console: Console) 
 
 
 def _other(path: Path, console: Console) -> SizeReport:
-    """What `--diff` names: a report, or a profile by the report of its last build."""
+    """The report that `--diff` names, or that of the profile it names."""
     if path.suffix != _PROFILE_SUFFIX:
         return _read(path)[1]
     project = Project(load(path))
@@ -99,8 +99,8 @@ def _read(path: Path, *, build: Path | None = None) -> tuple[str, SizeReport]:
     """A report and its text.
 
     Args:
-        path: Of the report.
-        build: Profile whose build writes it; None for a file that the user names.
+        path: Path of the report.
+        build: Profile whose build writes it; None for a file that the user named.
     """
     try:
         text = read_text_file(path)

@@ -1,4 +1,4 @@
-"""`orchestrator targets`: what can be built for."""
+"""`orchestrator targets`: the supported targets."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ def read_text(path: Path, *, wanted: str, most_bytes: int = MOST_TEXT_BYTES) -> 
 
     Args:
         path: The file.
-        wanted: What should be named: `a table of scratch sizes (CSV)`.
-        most_bytes: A larger file is refused.
+        wanted: What the file should be: `a table of scratch sizes (CSV)`.
+        most_bytes: A larger file is an error.
 
     Raises:
         UsageError: It cannot be read.

@@ -40,7 +40,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 
 def _check(args: Namespace) -> None:
-    """What the parser cannot see. Raises UsageError."""
+    """Check what the parser cannot. Raises UsageError."""
     if args.artefact is None and args.lock_file is not None:
         message = "--lock requires --artefact"
         hint = "two builds are compared with each other, without a lock"
@@ -53,7 +53,7 @@ def _check(args: Namespace) -> None:
 
 
 def _identify(args: Namespace, console: Console) -> ExitCode:
-    """Tell which output of the lock a file is."""
+    """Identify a file as an output of the lock."""
     lock_file = args.lock_file or args.profile.with_suffix(".lock")
     found = identify(args.artefact, lock_file)
     console.document(
@@ -74,7 +74,7 @@ def _build_twice(args: Namespace, console: Console) -> ExitCode:
     """Build in place and in a fresh folder; every published byte must be the same."""
     profile = load(args.profile)
     with tempfile.TemporaryDirectory(prefix="orchestrator-verify-") as name:
-        # A deeper folder, so that lengths of paths differ as well.
+        # A deeper folder, so that a difference in path lengths shows as well.
         elsewhere = Path(name) / "another" / "folder"
         reporter = console.reporter(explain=False)
         try:

@@ -1,4 +1,4 @@
-"""`orchestrator why`: what asked for something, what serves it and what it costs."""
+"""`orchestrator why`: why something is in a product, and what it costs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Tell why an operator, kernel, source or symbol is in the product."""
+    """Explain why an operator, kernel, source or symbol is in the product."""
     project = Project(load(args.profile), BuildOptions(out=args.out))
     build = open_build(project, console.shell(console.notes()))
     facts = selection_facts(project, build)

@@ -1,4 +1,4 @@
-"""`orchestrator why-not`: why something is not in a product, and how it gets there."""
+"""`orchestrator why-not`: why something is not in a product, and how to add it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Tell why an operator, kernel, source or dtype is not in the product."""
+    """Explain why an operator, kernel, source or dtype is not in the product."""
     project = Project(load(args.profile), BuildOptions(out=args.out))
     build = open_build(project, console.shell(console.notes()))
     answer = why_not(args.name, selection_facts(project, build), dtype=args.dtype)

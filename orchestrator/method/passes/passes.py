@@ -148,7 +148,7 @@ def run_passes(
     names: Iterable[str],
     *,
     planned: bool | None = None,
-    refused: Mapping[str, str] = MappingProxyType({}),
+    disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
     """A method after the named passes, which run in the order of `PASSES`.
 
@@ -159,7 +159,7 @@ def run_passes(
         names: Passes to run.
         planned: Run only the passes after memory is planned, or only those before;
             None for all.
-        refused: By name: why a pass must not run.
+        disabled: Passes that must not run, each with the reason.
     """
     wanted = frozenset(names)
     records = [*method.passes]
@@ -167,7 +167,7 @@ def run_passes(
     for name, step in PASSES.items():
         if planned not in (None, step.planned):
             continue
-        skipped = refused.get(name) or _skipped(step, method)
+        skipped = disabled.get(name) or _skipped(step, method)
         skipped = skipped if name in wanted else NOT_WANTED
         changed = method if skipped else step.change(method)
         after = before if changed is method else counts_of(changed)

@@ -212,4 +212,4 @@ def test_dtypes_are_compared_if_the_profile_says_so(folder: Path) -> None:
     report = _build(folder, fakes)
     assert len(fakes.folder.runs) == 2
     assert report.report.dtype_comparison is not None
-    assert fakes.reporter.stages["with every dtype"] == "dtypes.compare asks for it"
+    assert fakes.reporter.stages["with every dtype"] == "requested by dtypes.compare"

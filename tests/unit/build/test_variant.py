@@ -130,7 +130,7 @@ def test_all_problems_at_once() -> None:
             code="operator-needed",
             message="aten::add.out cannot be left out: the profile lists more than"
             " single operators",
-            notes=(("asked for by", "operators.all"),),
+            notes=(("requested by", "operators.all"),),
             hint="only operators of operators.include and dtypes.operators can be left"
             " out one by one",
         ),

@@ -41,7 +41,7 @@ def shell(command: str, cwd: Path) -> tuple[int, str]:
         ("O --help >/dev/full", 2, NO_SPACE),
         ("O inspect $MODEL >&-", 2, CLOSED),
         ("O schema --json >&-", 2, CLOSED),
-        # Data is lost, so it is an error; talk is not.
+        # Data is lost, so it is an error; lost progress is not.
         ("O inspect $MODEL >/dev/null 2>&-", 0, ""),
         ("O inspect $MODEL <&- >&- 2>&-", 2, ""),
         ("O check gone.toml 2>/dev/full", 3, ""),

@@ -53,7 +53,7 @@ def test_progress_and_commands_show_it(
     if reporter == "lines":
         made.progress(1, 2, name)
     console = Console(json=False)
-    console.talk(name)
+    console.status(name)
     console.data(name)
     said = capsys.readouterr()
     assert _is_safe(said.out + said.err)
