@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Access(StrEnum):
-    """What a kernel does with an argument, or with each tensor of a list.
+    """How a kernel accesses an argument, or each tensor of a list.
 
-    Outputs of unknown operators count as `WRITES`: by the meaning of an out variant its
+    Outputs of unknown operators count as `WRITES`: by definition of an out variant its
     kernel does not read them, but nothing guarantees that it writes every item.
     """
 

@@ -1,4 +1,4 @@
-"""How compact the tables of prelinked methods are, and what is in them."""
+"""The layout of the tables of prelinked methods: compact or not, and their parts."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
 
 WIDE = 4
-"""Bytes of a value index in tables that are laid out as programs are."""
+"""Bytes of a value index in tables with the layout of programs."""
 _BYTE = 0xFF
 _HALF_WORD = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """The tables of all methods of a product.
+    """The layout of the tables of all methods of a product.
 
     Args:
-        index_bytes: Of a value index: 1 or 2 in compact tables, which have no loader
-            beside them; else `WIDE`.
-        dynamic_sizes: There may be tensors that change their sizes.
+        index_bytes: Bytes of a value index: 1 or 2 in compact tables, which have no
+            loader beside them; else `WIDE`.
+        dynamic_sizes: Tensors may change their sizes.
         control_flow: There may be moves and jumps.
-        initial_bytes: Something may be written before the first call.
+        initial_bytes: Bytes may be written before the first call.
 
     Source: runtime/include/orch/index.h and method.h.
     """
@@ -40,7 +40,7 @@ class TableLayout:
 
     @property
     def compact(self) -> bool:
-        """All methods are prelinked, and fit."""
+        """Whether all methods are prelinked and fit compact tables."""
         return self.index_bytes != WIDE
 
 
@@ -52,7 +52,7 @@ def table_layout(
 ) -> TableLayout:
     """The layout of a product's tables.
 
-    They are compact unless a program is loaded, as its indices are used in place, or a
+    They are compact unless a program is loaded, whose indices are used in place, or a
     method does not fit.
 
     Args:
@@ -73,7 +73,7 @@ def table_layout(
 
 
 def _fits(method: LinkedMethod) -> bool:
-    """Counts and indices fit, and so do dim orders: behind sizes that are constant."""
+    """Whether counts and indices fit, and dim orders, which follow constant sizes."""
     counts = [len(i.args) for i in method.instructions if isinstance(i, LinkedCall)]
     return (
         max(len(method.values), len(method.instructions), sum(counts)) <= _HALF_WORD

@@ -1,6 +1,6 @@
-"""What each instruction reads, writes, fills and aliases, and what can run after it.
+"""What each instruction reads, writes, fills and aliases, and which can run next.
 
-Passes, the planner, lower bounds and both proofs take their answers from here, for
+Passes, the planner, lower bounds and both proofs use these answers, for
 methods of programs and for linked methods. `tests/integration/test_effects.py` compares
 the answers with what kernels touch.
 """
@@ -36,20 +36,20 @@ _VIEW: Final = "executorch_prim::et_view.default"
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
 class Effect:
-    """What an instruction does with tensors, which are given by value index.
+    """What an instruction does with tensors, which are named by value index.
 
     Args:
         reads: Tensors whose items it reads.
         fills: Tensors of which it writes every item; of a dynamic tensor, every item
             of its new size.
-        updates: Tensors of which it may leave some items as they were. Those that it
-            reads as well are in `reads`, too.
+        updates: Tensors of which it may leave some items unchanged. Those that it
+            also reads are in `reads`, too.
         scratch: Tensors whose contents are undefined before and after.
-        views: Those of `fills` that lie where their base lies: no byte changes.
-        moved: Tensors that an earlier move may have put in the place of one it reads.
+        views: Those of `fills` that have the memory of their base: no byte changes.
+        moved: Tensors whose memory an earlier move may have given to one it reads.
         replaces: The target of a move, which gets the memory of the source.
         next: Indices of the instructions that can run next; the number of instructions
-            stands for the end of the run.
+            means the end of the run.
     """
 
     reads: tuple[int, ...] = ()
@@ -77,12 +77,12 @@ class MethodEffects:
     """The effects of a method's instructions, inputs and outputs.
 
     Args:
-        values: Of the method.
-        at: By instruction.
+        values: Values of the method.
+        at: Effects by instruction.
         inputs: Tensors that the caller writes before a run.
         outputs: Tensors that the caller reads after it.
-        moved: Tensors that a move may have put in the place of an output.
-        is_known: Every call has a schema, and no call writes where a move decides.
+        moved: Tensors whose memory a move may have given to an output.
+        is_known: Every call has a schema, and none writes where a move decides.
     """
 
     values: tuple[Value, ...]
@@ -105,8 +105,8 @@ def effects_of_method(
 
     Args:
         method: The method.
-        schemas: Of the operators that have a kernel. Calls of others are assumed to
-            write their results, and the arguments before them if those are the same.
+        schemas: Schemas of operators that have a kernel. Calls of others are assumed to
+            write their results, and arguments that are the same values.
     """
     maker = _Maker(method.values, method.instructions)
     for instruction in method.instructions:
@@ -119,7 +119,7 @@ def effects_of_method(
                 else:
                     maker.call(name, args, accesses(schema))
             case DelegateCall(args=args, scratch_count=count):
-                # A program does not say which it reads and which it writes.
+                # A program does not say which arguments a delegate reads or writes.
                 both = (Access.UPDATES,) * (len(args) - count)
                 maker.add(args, (*both, *(Access.SCRATCH,) * count))
             case FreeCall():
@@ -174,7 +174,7 @@ class _Maker:
         self.add(args, how, views=args[-1:] if shows else ())
 
     def unknown_call(self, args: tuple[int, ...]) -> None:
-        """A call without schema; an out variant repeats its outputs as results."""
+        """Add a call without schema; out variants repeat their outputs as results."""
         self._is_known = False
         results = self._tensors(args[-1:]) or args[-1:]
         first = len(args) - 1 - len(results)
@@ -184,7 +184,7 @@ class _Maker:
 
     def control(self, instruction: MoveCall | JumpFalseCall) -> None:
         if isinstance(instruction, MoveCall):
-            # No byte moves: whoever reads the target reads the source (`moved`).
+            # No byte moves: reading the target reads the source (`moved`).
             target = (instruction.target,)
             self.add((instruction.source,), (Access.READS,), replaces=target)
         else:
@@ -219,7 +219,7 @@ class _Maker:
         )
 
     def _is_at(self, base: int, view: int) -> bool:
-        """Whether a view lies where its base does, and no move replaces the base."""
+        """Whether a view has the memory of its base, and no move replaces the base."""
         one, other = self._values[base], self._values[view]
         return (
             isinstance(one, TensorValue)

@@ -1,4 +1,4 @@
-"""Arenas whose contents a method needs from one call to the next."""
+"""Arenas whose contents a method keeps from one call to the next."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def kept_arenas(method: Method) -> frozenset[int]:
-    """Memory ids of the arenas that a method keeps something in.
+    """Memory ids of the arenas in which a method keeps state.
 
     They hold a mutable buffer, or bytes that an instruction may read, or an output
-    shows, that no input and no earlier instruction has written. What is not certain
-    counts as kept. A tensor that a single call has and that no other one writes, also
-    not under another index, is scratch memory of that call.
+    contains, that no input and no earlier instruction has written. Uncertain cases
+    count as kept. A tensor that only one call uses and nothing else writes, even
+    under another index, is scratch memory of that call.
     """
     places = {
         index: place
@@ -58,7 +58,7 @@ def kept_arenas(method: Method) -> frozenset[int]:
 
     write(effects.inputs)
     for instruction, effect in zip(method.instructions, effects.at, strict=True):
-        # What nothing has written before a delegate comes out of it.
+        # An argument of a delegate that nothing wrote before is its output.
         if not isinstance(instruction, DelegateCall):
             read(effect.reads)
         write((*effect.writes, *effect.replaces))

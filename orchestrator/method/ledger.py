@@ -1,4 +1,4 @@
-"""What passes did to a method: the ledger of stage `prelink`."""
+"""The ledger of stage `prelink`: what each pass changed in a method."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassCounts:
-    """What a method is made of.
+    """Counts of a method.
 
     Args:
         calls: Calls of kernels.
         values: Slots.
-        constant_bytes: Flash of its constants and of what its state begins with.
+        constant_bytes: Flash of its constants and of its initial state.
     """
 
     calls: int
@@ -22,14 +22,14 @@ class PassCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassRecord:
-    """What became of one pass.
+    """The record of one pass.
 
     Args:
-        name: Of the pass.
+        name: Name of the pass.
         skipped: Why it did not run; "" if it did.
-        changed: Whether it left the method another one.
-        before: What the method was made of.
-        after: What it is made of since.
+        changed: Whether it changed the method.
+        before: Counts before the pass.
+        after: Counts after it.
     """
 
     name: str
@@ -41,7 +41,7 @@ class PassRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodPasses:
-    """The passes of one method, in the order they come in."""
+    """The records of one method's passes, in order."""
 
     model: str
     method: str

@@ -1,4 +1,4 @@
-"""How long planned tensors live, and how many bytes do at the same time."""
+"""Lifetimes of planned tensors, and the most bytes live at one time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def peak_live_bytes(method: Method, memory_id: int) -> int:
-    """Most bytes of an arena that are live at once: a lower bound of its size.
+    """Most bytes of an arena that are live at once: a lower bound on its size.
 
     A value is live from the instruction that writes it to the last one that touches
     it; inputs from the start, outputs to the end, state always. A value that is read
     but never written is a view: it is live from the last write to its bytes.
     """
-    # One sweep: methods may have thousands of values, of which few live together.
+    # One sweep: methods may have thousands of values, few of them live at once.
     peak = 0
     live: list[tuple[int, int]] = []
     ends: list[tuple[int, int, int]] = []
@@ -75,11 +75,11 @@ def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]
 def _extend_view(
     view: tuple[int, int, int, int], owners: list[tuple[int, int, int, int]]
 ) -> tuple[int, int, int, int]:
-    """Start a view where the value whose bytes it shows was written.
+    """Start the lifetime of a view where the value that it shows was written.
 
     Args:
-        view: Its life.
-        owners: Lives of values that are no views, sorted.
+        view: Its lifetime.
+        owners: Lifetimes of values that are not views, sorted.
     """
     first, last, begin, end = view
     for at in range(bisect_left(owners, (first,)) - 1, -1, -1):
@@ -90,7 +90,7 @@ def _extend_view(
 
 
 def _union_bytes(spans: Iterable[tuple[int, int]]) -> int:
-    """Bytes that spans cover together; they come sorted."""
+    """Bytes that sorted spans cover together."""
     total, reach = 0, 0
     for begin, end in spans:
         total += max(0, end - max(begin, reach))

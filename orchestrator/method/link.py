@@ -1,4 +1,4 @@
-"""A program's methods with their kernels."""
+"""Link a program's methods: find the kernel of every call."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def link_program(
     *,
     where: SourceSpan | None,
 ) -> tuple[LinkedMethod, ...]:
-    """The methods of a program, every call with the kernel that serves it.
+    """Link the methods of a program: every call gets the kernel that serves it.
 
     Args:
         program: The program.
-        info: Its calls.
-        resolution: Which kernel serves which call.
+        info: Operators and calls of the program.
+        resolution: The kernels that serve its calls.
         where: The profile line that requires it.
 
     Returns:
-        In the program's order. Calls find the kernels that the device's loader would
-        find.
+        Methods in the program's order. Calls get the kernels that the device's loader
+        would find.
 
     Raises:
         ModelError: The device's loader would reject the program (`cannot-prelink`).
@@ -69,7 +69,7 @@ def link_program(
 
 
 def try_link(program: Program, info: OpInfo, resolution: Resolution) -> Linkage:
-    """The same for a program that may not be linked; nothing is raised."""
+    """The same, but problems are part of the result; raises nothing."""
     linker = _Linker(program, info, resolution)
     methods = tuple(linker.method(method) for method in program.methods)
     return Linkage(methods=methods, problems=tuple(linker.problems))
@@ -98,7 +98,7 @@ class _Linker:
         }
 
     def method(self, method: Method) -> LinkedMethod:
-        # Freeing does nothing: jumps to such an instruction go to the next one.
+        # Free instructions do nothing and are removed: jumps to one go to the next.
         kept = [
             i for i, x in enumerate(method.instructions) if not isinstance(x, FreeCall)
         ]
@@ -162,7 +162,7 @@ class _Linker:
             )
             return None
         how = accesses(schema)
-        # Out arguments follow once more as the result, which kernels do not see.
+        # Programs repeat out arguments as results, which kernels do not get.
         taken = args[: len(how)]
         outs = [args[position] for position in written_positions(schema)]
         pairs = zip(taken, how, strict=True)
@@ -181,7 +181,7 @@ class _Linker:
 
 
 def _items(values: tuple[Value, ...], indices: Iterable[int]) -> Iterable[int]:
-    """The values, and for a list those in it: the list itself stays."""
+    """The values; for a list, its items, as the list itself does not change."""
     for index in indices:
         value = values[index]
         if isinstance(value, TENSOR_LISTS):
@@ -191,7 +191,7 @@ def _items(values: tuple[Value, ...], indices: Iterable[int]) -> Iterable[int]:
 
 
 def _may_move(source: Value, target: Value) -> bool:
-    """Whether the device's loader accepts a move: what is found for calls stays."""
+    """Whether the device's loader accepts a move: kernels of calls stay valid."""
     if type(source) is not type(target) or isinstance(source, TENSOR_LISTS):
         return False
     if not isinstance(source, TensorValue) or not isinstance(target, TensorValue):

@@ -1,4 +1,4 @@
-"""A method whose kernels are known: what passes change, and prelinked images hold."""
+"""A linked method: what passes change and images are made from."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedCall:
-    """Calls a kernel.
+    """A kernel call.
 
     Args:
-        operator: What it computes.
+        operator: The operator that it computes.
         function: Qualified C++ name of the kernel.
-        args: Value indices, as the kernel counts them.
-        accesses: How the kernel uses each of them.
+        args: Value indices, in the kernel's order.
+        accesses: How the kernel accesses each of them.
         outs: Values that it writes, with items of lists; scratch comes last.
         in_place: Positions of arguments that may be the same memory as the output, if
             they have its dtype, sizes and dim order.
@@ -45,19 +45,19 @@ LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedMethod:
-    """A method that needs no loading.
+    """A method whose calls have their kernels; it needs no loading.
 
     Args:
         model: Name of its model.
-        name: Of the method.
-        values: Every slot; a constant tensor has no allocation.
-        instructions: In the order they run in; jumps name them by index.
+        name: Name of the method.
+        values: All slots; a constant tensor has no allocation.
+        instructions: In execution order; jumps name them by index.
         inputs: Value indices.
         outputs: Value indices.
-        data: By value index: bytes of constant tensors, and those that tensors of
-            mutable state begin with.
+        data: By value index: bytes of constant tensors, and initial bytes of
+            mutable state.
         origins: By instruction: index of the program's instruction it comes from.
-        passes: The ledger of passes; no part of what the method computes.
+        passes: The ledger of passes; does not affect what the method computes.
     """
 
     model: str
@@ -72,7 +72,7 @@ class LinkedMethod:
 
     @property
     def written(self) -> frozenset[int]:
-        """Values that inputs, moves and calls write."""
+        """Values that the caller, moves or calls write."""
         found = set(self.received)
         for instruction in self.instructions:
             if isinstance(instruction, MoveCall):
@@ -83,12 +83,12 @@ class LinkedMethod:
 
     @property
     def received(self) -> frozenset[int]:
-        """Inputs, and the tensors in those that are lists."""
+        """Inputs, and the tensors in inputs that are lists."""
         return self._with_items(self.inputs)
 
     @property
     def returned(self) -> frozenset[int]:
-        """Outputs, and the tensors in those that are lists."""
+        """Outputs, and the tensors in outputs that are lists."""
         return self._with_items(self.outputs)
 
     def _with_items(self, indices: tuple[int, ...]) -> frozenset[int]:
@@ -98,14 +98,14 @@ class LinkedMethod:
 
     @property
     def given(self) -> frozenset[int]:
-        """Inputs and outputs in memory of the caller: its pointers go into slots."""
+        """Inputs and outputs in memory of the caller, whose pointers go into slots."""
         data = {index for index, _ in self.data}
         ends = {*self.inputs, *self.outputs} - data
         return frozenset(i for i in ends if lacks_memory(self.values[i]))
 
     @property
     def has_constant_slots(self) -> bool:
-        """No slot ever changes: no moves, pointers of callers or written numbers."""
+        """Whether no slot changes: no moves, caller's pointers or written numbers."""
         moves = any(isinstance(i, MoveCall) for i in self.instructions)
         numbers = (IntValue, DoubleValue, BoolValue)
         return (
@@ -118,7 +118,7 @@ class LinkedMethod:
 
     @property
     def has_initial_bytes(self) -> bool:
-        """Something is written before the first call: slots, sizes, state."""
+        """Whether slots, sizes or state are written before the first call."""
         state = (index for index, data in self.data if data)
         values = (self.values[index] for index in state)
         return (
@@ -129,7 +129,7 @@ class LinkedMethod:
 
     @property
     def dynamic_words(self) -> int:
-        """32-bit words for the capacity and sizes of tensors that may change size."""
+        """32-bit words for capacities and sizes of tensors that may change size."""
         return sum(
             1 + len(value.sizes)
             for value in self.values
@@ -137,7 +137,7 @@ class LinkedMethod:
         )
 
     def state_bytes(self, *, pointer_bytes: int, compact: bool) -> int:
-        """RAM for slots and sizes that change; slots of `compact` tables are smaller.
+        """RAM for changing slots and sizes; slots of `compact` tables are smaller.
 
         Source: size of `Value` in runtime/include/orch/value.h, which asserts it.
         """
@@ -147,17 +147,17 @@ class LinkedMethod:
 
     @property
     def constants(self) -> tuple[bytes, ...]:
-        """Bytes that go into flash: of constants and initial state; distinct."""
+        """Distinct constants and initial states that go into flash."""
         return tuple(dict.fromkeys(data for _, data in self.data if data))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linkage:
-    """The methods of a program, as far as every call has its kernel.
+    """The linked methods of a program, or why it cannot be linked.
 
     Args:
-        methods: In the program's order; of no use if there are problems.
-        problems: What cannot be linked.
+        methods: In the program's order; not to be used if there are problems.
+        problems: Reasons why calls cannot be linked.
     """
 
     methods: tuple[LinkedMethod, ...] = field(repr=False)

@@ -1,4 +1,4 @@
-"""A program from linked methods: what passes left, as the device loads it."""
+"""Write linked methods as a program again, for the device to load."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 
 class UnlinkError(Exception):
-    """The program has a call that cannot be written again. No exporter makes one."""
+    """A call of the program cannot be written again. No exporter makes such calls."""
 
 
 class WriteProofError(Exception):
-    """What was written is not what passes left: nothing may be built with it."""
+    """The written program differs from its linked methods: it must not be used."""
 
 
 def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
-    """The program that consists of linked methods.
+    """Write a program that consists of linked methods.
 
-    Calls get the arguments again that kernels do not read: results, which repeat what
-    was written. Constants that nothing names any more are left out, also external ones.
+    Calls get back the arguments that kernels do not read: results, which repeat what
+    was written. Unused constants are removed, even external ones.
 
     Args:
-        program: That they were linked from, with the sizes its arenas have now. Its
+        program: What they were linked from, with the new sizes of its arenas. Its
             methods call no delegates.
         linked: Its methods, in order.
 
     Returns:
-        What is read from the new bytes.
+        The program as read back from the new bytes.
 
     Raises:
-        UnlinkError: Calls of the program return something else than they write.
-        WriteProofError: The bytes do not say what the methods do.
+        UnlinkError: A call of the program returns a value that it does not write.
+        WriteProofError: The bytes do not match the methods.
     """
     constants: dict[bytes, int] = {}
     shares = shares_state(program)
@@ -79,7 +79,7 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
 
 
 def _unused_state(method: Method, linked: LinkedMethod) -> Iterator[TensorValue]:
-    """State that only other methods use: to load this one begins it anew as well."""
+    """State that only other methods use: loading this method resets it as well."""
     places = {v.allocation for v in linked.values if isinstance(v, TensorValue)}
     for value in method.values:
         if (
@@ -118,7 +118,7 @@ class _Unlinker:
         self._operators = tuple(
             name for name in dict.fromkeys(method.operators) if name in used
         )
-        # Kernels take none of the lists that only hold results.
+        # Kernels do not get lists that only hold results.
         named = {
             arg
             for i in linked.instructions
@@ -151,7 +151,7 @@ class _Unlinker:
         )
 
     def _with_data(self) -> Iterator[Value]:
-        """Values; constants with the index that their data has in the new file."""
+        """Values; constants have the index of their data in the new file."""
         data = dict(self._linked.data)
         for index, value in enumerate(self._linked.values):
             is_constant = isinstance(value, TensorValue) and value.is_constant
@@ -179,7 +179,7 @@ class _Unlinker:
     def _renamed(
         self, before: Sequence[int], after: Sequence[int]
     ) -> Mapping[int, int]:
-        """By value of the program: the one that stands in its place in a call."""
+        """By value of the program: the value that replaces it in a call."""
         old, new = self._method.values, self._linked.values
         found: dict[int, int] = {}
         for was, now in zip(before, after, strict=False):
@@ -191,7 +191,7 @@ class _Unlinker:
         return found
 
     def _result(self, index: int, new: Mapping[int, int]) -> int:
-        """The value that a call returns: what it wrote, or a list of that."""
+        """The value that a call returns: what it wrote, or a list of these values."""
         if index in new:
             return new[index]
         value = self._method.values[index]

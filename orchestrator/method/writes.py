@@ -29,8 +29,8 @@ def check_writes(
 ) -> None:
     """Reject programs that write into constants.
 
-    A value that a move replaces counts as one: it may come to share the memory of a
-    constant. The rule is that of runtime/src/find_kernel.cpp.
+    A value that a move replaces counts as a constant: it may share the memory of a
+    constant. runtime/src/find_kernel.cpp has the same rule.
 
     Args:
         programs: By model name.
@@ -86,7 +86,7 @@ def _writes(method: Method, schemas: Mapping[OperatorName, OpSchema]) -> Iterato
 
 
 def _fixed_inputs(method: Method, moved: set[int]) -> Iterator[str]:
-    """Inputs that callers could not write."""
+    """Inputs that callers cannot write."""
     given = caller_values(method)
     for position, index in enumerate(method.inputs):
         for item in with_items(method, [index]):

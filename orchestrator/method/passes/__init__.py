@@ -1,4 +1,4 @@
-"""Stage `prelink`: the loader's work, done at build time."""
+"""Stage `prelink`: run passes over linked methods."""
 
 from orchestrator.method.link import link_program, try_link
 from orchestrator.method.passes.ledger_lines import ledger_lines, ledger_of, not_run

@@ -1,8 +1,8 @@
-"""Copies that need not be made: both sides can lie in one place.
+"""Remove copies whose two sides can share memory.
 
-A copy is left out if the tensor it writes can lie where the one it reads does, or if
-who writes that one can write to the copy's place. Candidates are found by following
-the bytes; `is_same` decides.
+A copy is removed if its output can take the place of its input, or if the producer of
+its input can write to the output's place. Candidates come from following the bytes;
+`is_same` decides.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _WORD_BYTES: Final = 4
 
 
 def alias_copies(method: LinkedMethod) -> LinkedMethod:
-    """Leave out copies whose two sides can share their memory.
+    """Remove copies whose two sides can share memory.
 
-    Arenas keep their sizes: what moves goes to a place the plan has already.
+    Arenas keep their sizes: tensors move only to places in the plan.
     """
     flow, written = Dataflow(method), method.written
     dropped: set[int] = set()
@@ -72,7 +72,7 @@ class _Sides:
         self._sides: list[tuple[Place, Place]] = []
 
     def share(self) -> Candidate | None:
-        """Tensors that get another place so that the call is left out, or None."""
+        """Tensors with new places that make the call unnecessary, or None."""
         places = self._places
         for view in self._views:
             source, target = places.get(view.source), places.get(view.target)
@@ -103,14 +103,14 @@ class _Sides:
             return
         if all(here == to for here, to in self._sides):
             yield {}
-        # Arenas may lie in different memories, and a tensor was given one of them.
+        # Arenas may lie in different memories, and the profile may have chosen one.
         if any(here.space != to.space for here, to in self._sides):
             return
         yield self._forward()
         yield self._backward()
 
     def _forward(self) -> Candidate | None:
-        """What shows the copies shows what they were copied from."""
+        """Readers of the copies read the originals instead."""
         moves = []
         for view, (here, to) in zip(self._views, self._sides, strict=True):
             shown = self._flow.followers(self._index, to, self._places)
@@ -118,7 +118,7 @@ class _Sides:
         return self._moved(moves)
 
     def _backward(self) -> Candidate | None:
-        """What is copied is written to the copy's place at once."""
+        """The producer of the original writes to the copy's place directly."""
         moves = []
         for here, to in self._sides:
             writers = self._flow.writers(self._index, here, self._places)
@@ -131,7 +131,7 @@ class _Sides:
         return self._moved(moves)
 
     def _moved(self, moves: Iterable[tuple[int, Place, Place]]) -> Candidate | None:
-        """(tensor, old, new place of what it is moved with) as tensors with places."""
+        """Tensors with new places, from (tensor, old, new place of its group)."""
         changed: Candidate = {}
         for index, here, to in moves:
             tensor, place = self._tensor(index), self._places[index]

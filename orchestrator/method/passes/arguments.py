@@ -1,4 +1,4 @@
-"""Arguments of a prelinked call that are the same in every run."""
+"""Arguments of a linked call that are the same in every run."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 class UnknownCallError(Exception):
-    """It is not certain what a call does."""
+    """The effect of a call is not certain."""
 
 
 def need(condition: object) -> None:
-    """Raise UnknownCallError unless something holds."""
+    """Raise UnknownCallError unless the condition holds."""
     if not condition:
         raise UnknownCallError
 
 
 class Arguments:
-    """Arguments of a call; what can be another one in the next run is unknown.
+    """Arguments of a call; an argument that may change between runs is unknown.
 
     Args:
-        method: Has the call.
+        method: The method of the call.
         call: The call.
         written: `method.written`.
     """
@@ -49,14 +49,14 @@ class Arguments:
         return self._args[position]
 
     def tensor_at(self, index: int) -> TensorValue:
-        """A value that is a tensor whose sizes stay."""
+        """A value that is a tensor of constant sizes."""
         value = self._values[index]
         if not isinstance(value, TensorValue) or value.is_dynamic:
             raise UnknownCallError
         return value
 
     def tensor(self, position: int) -> TensorValue:
-        """An argument that is a tensor whose sizes stay."""
+        """An argument that is a tensor of constant sizes."""
         return self.tensor_at(self.index(position))
 
     def tensors(self, position: int) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ class Arguments:
 
 
 def strides_of(tensor: TensorValue) -> tuple[int, ...]:
-    """Items in memory from one index of a dimension to the next."""
+    """Strides of a tensor, in items, by dimension."""
     inner = accumulate(
         (tensor.sizes[d] for d in tensor.dim_order[:0:-1]), int.__mul__, initial=1
     )
@@ -106,6 +106,6 @@ def strides_of(tensor: TensorValue) -> tuple[int, ...]:
 
 
 def dim_of(dim: int, rank: int) -> int:
-    """An index of a dimension that may count from the end."""
+    """A dimension as a non-negative index; `dim` may count from the end."""
     need(-rank <= dim < rank)
     return dim % rank

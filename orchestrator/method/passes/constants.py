@@ -1,4 +1,4 @@
-"""Passes that compute calls whose inputs are constants."""
+"""Passes that replace calls with constant inputs by their results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fold_permutes(method: LinkedMethod) -> LinkedMethod:
 
 
 def fold_constants(method: LinkedMethod) -> LinkedMethod:
-    """Make all other copies, views and parts of constants at build time.
+    """Compute all other copies, views and slices of constants at build time.
 
     That includes conversions to another dtype, where they are exact.
     """
@@ -38,9 +38,9 @@ def fold_constants(method: LinkedMethod) -> LinkedMethod:
 
 
 def evaluate_constants(method: LinkedMethod) -> LinkedMethod:
-    """Compute calls whose inputs are constants, where flash does not grow.
+    """Compute calls with constant inputs, where flash does not grow.
 
-    Results may be copied, permuted and computed with in turn.
+    Results may be inputs of further folds.
     """
     given = frozenset(index for index, _ in method.data)
     outputs_of = partial(_computed_outputs, given=given)
@@ -64,7 +64,7 @@ def _computed_outputs(
 ) -> dict[int, bytes] | None:
     """Items of a call's outputs, if they can be computed.
 
-    Moves of the constants in `given`, which the method had before the pass, are left to
+    Moves of constants in `given`, which the method had before the pass, are left to
     the other passes: the profile may skip these.
     """
     outs = [method.values[out] for out in call.outs]
@@ -137,7 +137,7 @@ def _moved(
 
 
 def _replaces(method: LinkedMethod, flow: Dataflow, sources: set[int]) -> bool:
-    """Whether only calls that may be folded as well read some constants."""
+    """Whether only calls that may be folded, too, read some constants."""
     if not sources.isdisjoint(flow.outputs):
         return False
     for index, effect in enumerate(flow.at):

@@ -1,4 +1,4 @@
-"""Who reads what an instruction writes, and who wrote what it reads."""
+"""The readers of what an instruction writes, and the writers of what it reads."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Dataflow:
     """The effects of a linked method while a pass changes it.
 
     Args:
-        method: The method. Tensors may get other places, instructions stay.
+        method: The method. Tensors may get other places; instructions do not change.
 
     Attributes:
         at: Effect of every instruction.
-        outputs: Tensors whose items are results of the method.
-        moved: Values that moves read or write: a tensor's memory goes with it.
+        outputs: Tensors whose items the method returns.
+        moved: Values that moves read or write, with their memory.
         overlaps: Outputs and inputs of the method that overlap.
-        is_open: Something writes where a move decides: nothing may change.
+        is_open: A call writes to memory that a move chooses: nothing may change.
     """
 
     def __init__(self, method: LinkedMethod) -> None:
@@ -46,24 +46,24 @@ class Dataflow:
         self.is_open = not effects.is_known
 
     def copy(self) -> Self:
-        """A copy; a drop in one does not show in the other."""
+        """A copy with drops of its own."""
         new = copy(self)
         new.at = [*self.at]
         return new
 
     def drop(self, index: int) -> None:
-        """Treat an instruction as one that does nothing."""
+        """Treat an instruction as a no-op."""
         self.at[index] = Effect(next=(index + 1,))
 
     def followers(
         self, start: int, where: Place, places: Mapping[int, Place]
     ) -> set[int]:
-        """Tensors that are read with bytes that an instruction has written.
+        """Tensors through which bytes that an instruction wrote are read.
 
         Args:
             start: Index of the instruction.
-            where: What it has written.
-            places: Of all tensors that have bytes.
+            where: Where it wrote.
+            places: Places of all tensors that have bytes.
         """
         return {v for shown in self._ahead(start, where, places) for v in shown}
 
@@ -74,7 +74,7 @@ class Dataflow:
     def _ahead(
         self, start: int, where: Place, places: Mapping[int, Place]
     ) -> Iterator[set[int]]:
-        """Followers, by instruction, until the bytes are written again."""
+        """Followers, by instruction, until the bytes are overwritten."""
         seen: set[int] = set()
         ahead = [*self.at[start].next]
         while ahead:
@@ -86,7 +86,7 @@ class Dataflow:
                 yield _near(self.outputs, where, places)
                 continue
             effect = self.at[index]
-            # A partial write leaves some of the bytes.
+            # A partial write does not end it: some bytes remain.
             shown = (*effect.reads, *effect.updates, *effect.moved)
             yield _near(shown, where, places)
             if not _near(effect.fills, where, places):
@@ -99,11 +99,11 @@ class Dataflow:
 
         Args:
             start: Index of the instruction.
-            where: What it reads.
-            places: Of all tensors that have bytes.
+            where: Where it reads.
+            places: Places of all tensors that have bytes.
 
         Returns:
-            None if some of it may have been there before the run.
+            None if some bytes may be from before the run.
         """
         before: dict[int, list[int]] = {}
         for index, effect in enumerate(self.at):

@@ -1,4 +1,4 @@
-"""Edits of a linked method: leave out instructions, replace and renumber values."""
+"""Edits of a linked method: remove instructions, replace and renumber values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LISTS = (IntListValue, TensorListValue, OptionalTensorListValue)
 
 
 def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
-    """The method without some instructions; jumps to one go to the next one that stays.
+    """Remove instructions; jumps to one go to the next that remains.
 
     Unchanged instructions stay the same objects, and so does an unchanged method.
     """
@@ -51,7 +51,7 @@ def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
 
 
 def with_values(method: LinkedMethod, changed: Mapping[int, Value]) -> LinkedMethod:
-    """The method with other values in some slots; the rest stay the same objects."""
+    """The method with new values in some slots; the rest stay the same objects."""
     values = list(method.values)
     for index, value in changed.items():
         if value != values[index]:
@@ -60,7 +60,7 @@ def with_values(method: LinkedMethod, changed: Mapping[int, Value]) -> LinkedMet
 
 
 def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMethod:
-    """The method with other value indices in use; the slots stay where they are.
+    """The method with other value indices in use; the slots keep their positions.
 
     Unchanged values and instructions stay the same objects, and so does an unchanged
     method.

@@ -1,7 +1,7 @@
-"""Leave out calls whose results the build has computed.
+"""Remove calls whose results the build has computed.
 
-A tensor that a call writes becomes a constant; a number that it returns is put into its
-slot from the beginning.
+A tensor that a call writes becomes a constant; a number that it returns becomes the
+initial value of its slot.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 Contents: TypeAlias = "dict[int, bytes]"
-"""By value index: items of tensors, in the order of their memory."""
+"""By value index: items of tensors, in memory order."""
 
 ComputeOutputs: TypeAlias = (
     "Callable[[LinkedMethod, Dataflow, frozenset[int], LinkedCall], Contents | None]"
@@ -36,7 +36,7 @@ ComputeNumber: TypeAlias = (
 )
 
 SMALL_BYTES: Final = 32
-"""A call, its arguments and the value that it writes take at least this much flash."""
+"""Least flash of a call with its arguments and the value that it writes."""
 
 
 def folded(
@@ -46,15 +46,15 @@ def folded(
     may_grow: bool,
     number_of: ComputeNumber | None = None,
 ) -> LinkedMethod:
-    """The method without calls whose results the build can compute.
+    """Remove calls whose results the build can compute.
 
     Args:
-        method: Before.
-        outputs_of: Computes all outputs of a call, or gives None to keep the call. Its
+        method: The method.
+        outputs_of: Computes all outputs of a call; None keeps the call. Its
             third argument: values that instructions still write.
         may_grow: Whether constants may take more bytes than before. If not, they may
-            take as many more as the calls that are left out.
-        number_of: Computes the number that a call returns, or gives None.
+            grow by as many bytes as the removed calls took.
+        number_of: Computes the number that a call returns, or returns None.
 
     Returns:
         The method; results of earlier calls are constants for later ones.
@@ -72,7 +72,7 @@ def folded(
 
 
 class _Folding:
-    """A method while calls are folded; it still contains those in `dropped`.
+    """A method while calls are folded; still contains the calls in `dropped`.
 
     Args:
         method: The method.
@@ -87,7 +87,7 @@ class _Folding:
         self._written = method.written
 
     def copy(self) -> Self:
-        """A copy to try something on."""
+        """A copy to try a change on."""
         new = copy(self)
         new._flow = self._flow.copy()  # noqa: SLF001  # its own
         return new
@@ -102,7 +102,7 @@ class _Folding:
         return {out: data for out, data in found.items() if data} if found else None
 
     def fold_number(self, index: int, number_of: ComputeNumber) -> None:
-        """Leave out a call that returns the same number in every run."""
+        """Remove a call that returns the same number in every run."""
         call = self.method.instructions[index]
         if not isinstance(call, LinkedCall) or index in self.dropped:
             return
@@ -117,7 +117,7 @@ class _Folding:
         self.method = with_values(self.method, dict.fromkeys(call.outs, number))
 
     def touches(self, index: int, tensors: Contents) -> bool:
-        """Whether one of the tensors is an argument of an instruction."""
+        """Whether an instruction has one of the tensors as an argument."""
         return not tensors.keys().isdisjoint(self._flow.at[index].touches)
 
     def constant_bytes(self) -> int:
@@ -128,7 +128,7 @@ class _Folding:
         return sum(map(len, {d for v, d in self.method.data if v in used}))
 
     def fold(self, index: int, outputs: Contents) -> Contents:
-        """Leave out a call if the proof holds that nothing else changes.
+        """Remove a call if `is_same` proves that nothing else changes.
 
         Returns:
             Tensors that became constants; empty if the call stays.
@@ -162,7 +162,7 @@ class _Folding:
 
 
 def _folded_within_flash(state: _Folding, index: int, outputs: Contents) -> _Folding:
-    """Without a call, and calls that depend on it, if flash does not grow."""
+    """Remove a call, and calls that depend on it, if flash does not grow."""
     trial = state.copy()
     shown = trial.fold(index, outputs)
     if not shown:
@@ -170,7 +170,8 @@ def _folded_within_flash(state: _Folding, index: int, outputs: Contents) -> _Fol
     most = state.constant_bytes() + SMALL_BYTES
     later = index
     while trial.constant_bytes() > most:
-        # Only small results may remain of a large one, or a constant become unused.
+        # A result may be larger than its inputs; folding its readers, too, may leave
+        # only small results, or make a constant unused.
         more: Contents = {}
         while not more:
             later += 1
@@ -206,13 +207,13 @@ def _is_only_source(
 ) -> bool:
     """Whether every reader of a call's result gets what this call returned.
 
-    Nothing else writes the slot, it is no input or output of the method, and every path
+    Nothing else writes the slot, the method does not return or take it, and every path
     to a reader leads through the call.
 
     Args:
-        method: Has the call.
+        method: The method of the call.
         flow: Its dataflow.
-        dropped: Calls that are left out.
+        dropped: Calls that were removed.
         index: Index of the call, which has one result, a number.
     """
     call = method.instructions[index]

@@ -1,4 +1,4 @@
-"""Calls that may write their output over an input that is dead after them."""
+"""Let calls write their output over an input that is dead afterwards."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 Share: TypeAlias = tuple[int, int, int]
 """(call, output, input)"""
 ALIGNMENT: Final = 16
-"""What offsets keep their distance to, in bytes."""
+"""Alignment of offsets in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Web:
-    """Tensors of one arena that keep their distance, as their bytes are shared.
+    """Tensors of one arena that move together, as they share bytes.
 
     Args:
-        members: (tensor, offset), sorted; as the method has them, or moved with what
-            they were merged with.
-        sizes: Of the members, in bytes.
+        members: (tensor, offset), sorted; offsets of the method, or shifted with the
+            web they were merged into.
+        sizes: Sizes of the members in bytes.
         space: The arena.
-        first: First instruction that touches one; -1 is before the run.
-        last: The last one; the count of the instructions is after it.
-        is_fixed: They cannot be moved.
+        first: First instruction that touches a member; -1 is before the run.
+        last: Last such instruction; the number of instructions is after the run.
+        is_fixed: The members cannot be moved.
         has_input: An input of the method is among them.
-        has_output: An output is.
+        has_output: An output of the method is among them.
     """
 
     members: tuple[tuple[int, int], ...]
@@ -52,18 +52,18 @@ class Web:
 
     @property
     def begin(self) -> int:
-        """Lowest offset, down to a multiple of the alignment."""
+        """Lowest offset, rounded down to the alignment."""
         low = min(offset for _, offset in self.members)
         return low - low % ALIGNMENT
 
     @property
     def size_bytes(self) -> int:
-        """Bytes from there to the end of the last member."""
+        """Bytes from `begin` to the end of the last member."""
         pairs = zip(self.members, self.sizes, strict=True)
         return max(offset + size for (_, offset), size in pairs) - self.begin
 
     def merged(self, other: Web, distance: int) -> Web:
-        """Both as one, the other's members farther by a distance."""
+        """Both webs as one, with the other's members shifted by a distance."""
         moved = tuple((v, offset + distance) for v, offset in other.members)
         return replace(
             self,
@@ -75,9 +75,9 @@ class Web:
         )
 
     def excludes(self, other: Web) -> bool:
-        """Whether both cannot have the same bytes.
+        """Whether both cannot share bytes.
 
-        They are needed at one moment; or the caller may write one and read the other.
+        They are live at the same time; or the caller may write one and read the other.
         """
         ends = (self.has_input and other.has_output) or (
             self.has_output and other.has_input
@@ -92,10 +92,10 @@ def may_be_in_place(call: LinkedCall) -> bool:
 
 
 def in_place(method: LinkedMethod) -> LinkedMethod:
-    """Let outputs take the place of inputs that die there, where kernels allow it.
+    """Let outputs take the place of inputs that die at the call, if kernels allow it.
 
-    Only if fewer bytes are needed at the worst moment then. The arenas are laid out
-    again for it, and get no larger. Methods with jumps or moves stay as they are.
+    Only if that lowers the peak of live bytes. The arenas are then laid out
+    again, and do not grow. Methods with jumps or moves do not change.
     """
     flow, places = Dataflow(method), places_of(method)
     shares = [*_shares(method, places)]
@@ -125,7 +125,7 @@ def in_place(method: LinkedMethod) -> LinkedMethod:
 
 
 def _shares(method: LinkedMethod, places: Mapping[int, Place]) -> Iterator[Share]:
-    """Where an output could take an input's place, if the input is not needed."""
+    """(call, output, input) where the output could take the input's place."""
     for index, call in enumerate(method.instructions):
         if not isinstance(call, LinkedCall) or len(call.outs) != 1:
             continue
@@ -156,7 +156,7 @@ def _chosen(
     shares: Sequence[Share],
     ends: Mapping[Space, int],
 ) -> tuple[dict[int, int], tuple[Share, ...]] | None:
-    """Offsets of all tensors and what is shared: all if that fits, else one by one."""
+    """Offsets of all tensors, and the shares: all if they fit, else one by one."""
     taken, merged = _merged(webs, shares)
     if _peak(merged) >= _peak(webs):
         return None
@@ -174,7 +174,7 @@ def _chosen(
 
 
 def _peak(webs: Sequence[Web]) -> int:
-    """Bytes of all webs that are needed at the worst moment."""
+    """Peak of live bytes of all webs."""
     return max(
         sum(w.size_bytes for w in webs if w.first <= moment <= w.last)
         for moment in {web.first for web in webs}
@@ -184,7 +184,7 @@ def _peak(webs: Sequence[Web]) -> int:
 def _merged(
     webs: Sequence[Web], shares: Iterable[Share]
 ) -> tuple[tuple[Share, ...], list[Web]]:
-    """The shares that are possible, and the webs with them."""
+    """The shares that are possible, and the webs merged for them."""
     left = dict(enumerate(webs))
     of = {v: number for number, web in left.items() for v, _ in web.members}
     taken = []
@@ -210,14 +210,14 @@ def _merged(
 def _layout(webs: Sequence[Web], ends: Mapping[Space, int]) -> dict[int, int] | None:
     """By tensor: an offset; None if an arena is too small."""
     low = _filled(webs, ends, from_top=False)
-    # Where what cannot be moved lies at the bottom, the top may have more room.
+    # Fixed webs often lie at the bottom, so filling from the top may find more room.
     return _filled(webs, ends, from_top=True) if low is None else low
 
 
 def _filled(
     webs: Sequence[Web], ends: Mapping[Space, int], *, from_top: bool
 ) -> dict[int, int] | None:
-    """By tensor: the first offset that is free, the largest webs first."""
+    """By tensor: the first free offset, placing the largest webs first."""
     placed = [(web, web.begin) for web in webs if web.is_fixed]
     loose = sorted(
         (web for web in webs if not web.is_fixed),
@@ -252,12 +252,12 @@ def _filled(
 def _webs_of(
     method: LinkedMethod, flow: Dataflow, places: Mapping[int, Place]
 ) -> list[Web]:
-    """The webs of a method without jumps and moves; what nothing touches is in none.
+    """The webs of a method without jumps and moves; unused tensors are in none.
 
     Args:
         method: The method.
         flow: Its dataflow.
-        places: Of its tensors.
+        places: Places of its tensors.
     """
     return _Webs(method, flow, places).webs()
 
@@ -288,7 +288,7 @@ class _Webs:
         return [self._web(found) for found in members.values()]
 
     def _touch(self, time: int, tensors: Iterable[int]) -> None:
-        """What one instruction touches stays together where it overlaps."""
+        """Join tensors that one instruction touches and that overlap."""
         here = sorted({t for t in tensors if t in self._places})
         for at, one in enumerate(here):
             self._times.setdefault(one, []).append(time)
@@ -297,7 +297,7 @@ class _Webs:
                     self._unite(one, other)
 
     def _join(self, time: int, reads: Iterable[int]) -> None:
-        """What reads stays with what wrote."""
+        """Join readers with the writers of their bytes."""
         for tensor in reads:
             if tensor not in self._places:
                 continue
@@ -317,7 +317,7 @@ class _Webs:
         )
         known = set(members) <= method.received
         fixed = kept or not self._fixed.isdisjoint(members)
-        # Of what is there before the run, only inputs are known to be written then.
+        # Before the run, only inputs are certain to be written.
         whole = fixed and not known
         return Web(
             members=tuple((m, self._places[m].begin) for m in members),

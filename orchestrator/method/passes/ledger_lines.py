@@ -1,4 +1,4 @@
-"""The ledger of passes: what each pass left of a method, as records and as a table."""
+"""The ledger of passes: counts of a method after each pass, as records and a table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def not_run(
     wanted: Collection[str],
     reason: str,
 ) -> tuple[MethodPasses, ...]:
-    """The ledger of a program over which no pass ran.
+    """The ledger of a program on which no pass ran.
 
     Args:
         model: Name of the model.

@@ -35,9 +35,9 @@ MAKES_CONSTANTS: Final = ("fold_permutes", "fold_constants", "evaluate_constants
 
 
 def share_values(method: LinkedMethod) -> LinkedMethod:
-    """Give values that are equal and never change one slot.
+    """Give equal values that never change one slot.
 
-    Tensors of the same kind at the same place are equal, whenever they are used.
+    Tensors of the same kind at the same place are equal, even with different lifetimes.
     """
     targets = {i.target for i in method.instructions if isinstance(i, MoveCall)}
     written = method.written
@@ -58,7 +58,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
             shareable = index not in written
             if isinstance(value, LISTS):
                 value = type(value)(tuple(map(place, value.items)))
-            key = repr(value)  # tells 0.0 from -0.0, and 1 from true
+            key = repr(value)  # distinguishes 0.0 from -0.0, and 1 from true
         new_index[index] = first.setdefault(key, index) if shareable else index
         return new_index[index]
 
@@ -68,7 +68,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
 
 
 def drop_values(method: LinkedMethod) -> LinkedMethod:
-    """Leave out slots that nothing uses."""
+    """Remove unused slots."""
     used: set[int] = set()
 
     def use(indices: Iterable[int]) -> None:
@@ -104,8 +104,8 @@ class Pass:
     """A change of a method.
 
     Args:
-        change: Returns the changed method; the same object if there is nothing to do.
-        calls: Whether the pass concerns a call; None if it looks at slots only.
+        change: Returns the changed method, or the same object if nothing changed.
+        calls: Whether the pass applies to a call; None if it changes slots only.
         planned: Whether it runs after memory is planned. Before, slots that it shares
             would tie lifetimes together.
     """
@@ -115,7 +115,7 @@ class Pass:
     planned: bool = False
 
     def concerns(self, method: LinkedMethod) -> bool:
-        """Whether a method has a call that the pass looks at."""
+        """Whether a method has a call to which the pass applies."""
         calls = self.calls
         return calls is None or any(
             isinstance(i, LinkedCall) and calls(i) for i in method.instructions
@@ -150,12 +150,12 @@ def run_passes(
     planned: bool | None = None,
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
-    """A method after the named passes, which run in the order of `PASSES`.
+    """Run the named passes on a method, in the order of `PASSES`.
 
-    Its ledger (`LinkedMethod.passes`) lists every pass, also those that did not run.
+    The ledger (`LinkedMethod.passes`) lists every pass, even those that did not run.
 
     Args:
-        method: Before.
+        method: The method.
         names: Passes to run.
         planned: Run only the passes after memory is planned, or only those before;
             None for all.

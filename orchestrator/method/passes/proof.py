@@ -1,15 +1,15 @@
-"""Whether a method computes the same after a change of where its tensors lie.
+"""Prove that a method computes the same after its tensors got other places.
 
 The method before and the method after run side by side; jumps go the same way in both
-as long as what they look at is the same. For every instruction the proof keeps which
+as long as their conditions are the same. For every instruction the proof tracks which
 byte of the memory after equals which byte of the memory before, on every path that
 leads there. A change is proved if every kernel then reads the same bytes, and every
-output has the same bytes in the end. What one run leaves to the next, state for
-instance, must be the same as well wherever a run can stop.
+output has the same bytes in the end. What one run leaves for the next, such as
+state, must be the same as well, wherever a run can stop.
 
 `replan/proof.py` proves something else: there, bytes that no instruction of the run has
-written may differ, and every tensor may move. Here nothing may differ that a kernel
-could read, and calls may be gone.
+written may differ, and every tensor may move. Here nothing that a kernel could read may
+differ, and calls may be removed.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 State: TypeAlias = "dict[tuple[Space, Space, int], Spans]"
-"""By space after, space before and distance: offsets before that are held after."""
+"""By space after, space before and distance: offsets whose bytes are equal in both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """A call that is left out.
+    """A removed call.
 
     Args:
         outs: Where it wrote.
         copies: Bytes it copied: from where to where.
-        constants: What it computed that is a constant now, and where it put that.
+        constants: Its results that are constants now, and where it wrote them.
     """
 
     outs: tuple[Place, ...]
@@ -63,15 +63,15 @@ def is_same(
     dropped: Mapping[int, Dropped],
     shared: Collection[tuple[int, int, int]] = (),
 ) -> bool:
-    """Whether outputs, state and every kernel's inputs stay the same to the bit.
+    """Whether outputs, state and all kernels' inputs stay bit for bit the same.
 
     Args:
         method: Before the change.
         flow: Its dataflow.
         changed: Tensors that get another place.
-        dropped: Calls that are left out, by index.
-        shared: (call, output, input) where the kernel may write the output to the very
-            place of the input.
+        dropped: Removed calls, by index.
+        shared: (call, output, input) where the kernel may write the output over
+            the input.
     """
     return _Proof(method, flow, changed, dropped, shared).holds()
 
@@ -91,7 +91,7 @@ class _Proof:
         self._dropped = dropped
         self._changed = changed
         self._before = places_of(method)
-        # Of these a call writes as many items as they then have.
+        # A call writes only as many items of these as they have at that time.
         self._dynamic = {
             index
             for index in self._before
@@ -112,7 +112,7 @@ class _Proof:
         }
 
     def _touched(self) -> frozenset[int]:
-        """Tensors that the change has something to do with."""
+        """Tensors that the change affects."""
         window = [p for d in self._dropped.values() for p in d.outs]
         for index in self._changed:
             window += [self._before[index], self._after[index]]
@@ -128,13 +128,13 @@ class _Proof:
         kept = self._identity()
         while True:
             states = self._states(kept)
-            left = self._left(states, kept)
+            left = self._state_after_run(states, kept)
             if left == kept:
                 return self._reads_same(states)
             kept = left
 
     def _may_change(self) -> bool:
-        """Whether nothing else decides where the changed tensors lie."""
+        """Whether the places of changed tensors depend on nothing else."""
         written = {
             out
             for index, effect in enumerate(self._flow.at)
@@ -158,11 +158,11 @@ class _Proof:
         return True
 
     def _is_apart(self) -> bool:
-        """Whether each call's outputs overlap what they did before, and nothing else.
+        """Whether each call's outputs overlap the same tensors as before.
 
-        What a kernel reads once it has written depends on that. An output of the
-        method must not come to lie on an input either, where the caller may write
-        while it is still read.
+        What a kernel reads after it began to write depends on that. An output of the
+        method must not overlap an input either, which the caller may write
+        while it reads the output.
         """
         outputs, inputs = self._method.returned, self._method.received
         ports = {(o, i) for o in outputs for i in inputs} - self._flow.overlaps
@@ -203,16 +203,17 @@ class _Proof:
         )
 
     def _identity(self) -> State:
-        """Every byte of every arena is the same."""
+        """The state in which every byte of every arena is the same."""
         ends: dict[Space, int] = {}
         for place in (*self._before.values(), *self._after.values()):
             ends[place.space] = max(ends.get(place.space, 0), place.end)
         return {(s, s, 0): ((0, end),) for s, end in ends.items() if s[0] == "arena"}
 
     def _states(self, kept: State) -> list[State]:
-        """What holds before every instruction, and at the end."""
+        """The states before every instruction, and at the end."""
         effects = self._flow.at
-        # In order, since every instruction can come after the one before it.
+        # In program order: every instruction can follow the one before it, so its state
+        # is known when the loop gets there.
         states = {0: self._entry(kept)}
         again = True
         while again:
@@ -230,7 +231,7 @@ class _Proof:
         return [states[index] for index in range(len(effects) + 1)]
 
     def _entry(self, kept: State) -> State:
-        """What holds once the caller has written the inputs."""
+        """The state after the caller has written the inputs."""
         for index in sorted(self._method.received):
             place = self._before.get(index)
             if index in self._dynamic:
@@ -241,7 +242,7 @@ class _Proof:
         return kept
 
     def _step(self, index: int, state: State) -> State:
-        """What holds after an instruction."""
+        """The state after an instruction."""
         dropped = self._dropped.get(index)
         if dropped is None:
             return self._written(self._flow.at[index], state)
@@ -270,7 +271,7 @@ class _Proof:
             key = (after.space, before.space, after.begin - before.begin)
             found: Spans = ((before.begin, before.end),)
             is_whole = out in effect.fills and out not in self._dynamic
-            if not is_whole:  # what it leaves is as it was
+            if not is_whole:  # items that it does not write stay equal
                 found = meet(state.get(key, ()), found)
             state = _learn(self._forget(state, after, before), key, found)
             if out in effect.fills and not is_whole:
@@ -278,7 +279,7 @@ class _Proof:
         return state
 
     def _forget(self, state: State, after: Place | None, before: Place) -> State:
-        """The state once these bytes are written; `after` is None if nothing is."""
+        """The state without facts about bytes that are overwritten."""
         left = {}
         for key, known in state.items():
             space, old, distance = key
@@ -295,15 +296,16 @@ class _Proof:
                 left[key] = spans
         return left
 
-    def _left(self, states: Sequence[State], kept: State) -> State:
-        """What is the same after a run, wherever it stopped."""
+    def _state_after_run(self, states: Sequence[State], kept: State) -> State:
+        """The state after a run, wherever it stopped."""
         left, last = kept, None
         for index, state in enumerate(states):
             if state is last and index not in self._writers:
                 continue
             last = state
             left = {k: meet(spans, state.get(k, ())) for k, spans in left.items()}
-            for out in self._writers.get(index, ()):  # done in part, perhaps
+            # The run may have stopped in the middle of this instruction.
+            for out in self._writers.get(index, ()):
                 left = self._forget(left, self._after[out], self._before[out])
         return {key: spans for key, spans in left.items() if spans}
 
@@ -333,7 +335,7 @@ _ALL: Final[Spans] = ((0, 1),)
 
 
 def _items(index: int) -> tuple[Space, Space, int]:
-    """Key for the items that a tensor which changes its sizes has at the moment."""
+    """Key for the current items of a tensor that changes its sizes."""
     return (("items", index), ("items", index), 0)
 
 

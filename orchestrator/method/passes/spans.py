@@ -1,4 +1,4 @@
-"""Sets of numbers as sorted ranges that do not touch, and places in memory."""
+"""Sets of numbers as sorted, disjoint ranges, and places in memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """(begin, end) of every range, ends exclusive."""
 Space: TypeAlias = tuple[str, int]
-"""What offsets count in: an arena by its memory id, a constant by its value index."""
+"""The base of an offset: an arena by memory id, or a constant by value index."""
 
 
 def cut(spans: Spans, begin: int, end: int) -> Spans:
-    """What is left without a range."""
+    """The spans without a range."""
     left = []
     for low, high in spans:
         if low < begin:
@@ -29,7 +29,7 @@ def cut(spans: Spans, begin: int, end: int) -> Spans:
 
 
 def meet(one: Spans, other: Spans) -> Spans:
-    """What both have."""
+    """The intersection."""
     return tuple(
         (max(low, begin), min(high, end))
         for low, high in one
@@ -39,7 +39,7 @@ def meet(one: Spans, other: Spans) -> Spans:
 
 
 def join(one: Spans, other: Spans) -> Spans:
-    """What one of the two has."""
+    """The union."""
     joined: list[tuple[int, int]] = []
     for low, high in sorted((*one, *other)):
         if joined and low <= joined[-1][1]:
@@ -51,14 +51,14 @@ def join(one: Spans, other: Spans) -> Spans:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Bytes of a tensor: `begin` to `end`, exclusive, in a space."""
+    """Bytes of a tensor: `begin` to `end` (exclusive) in a space."""
 
     space: Space
     begin: int
     end: int
 
     def overlaps(self, other: Place) -> bool:
-        """Whether a byte is in both."""
+        """Whether both share a byte."""
         return (
             self.space == other.space
             and self.begin < other.end
@@ -66,7 +66,7 @@ class Place:
         )
 
     def holds(self, other: Place) -> bool:
-        """Whether every byte of the other is in this one."""
+        """Whether this place contains the other."""
         return (
             self.space == other.space
             and self.begin <= other.begin
@@ -74,17 +74,17 @@ class Place:
         )
 
     def part(self, begin: int, size_bytes: int) -> Place:
-        """Bytes of this place, counted from its beginning."""
+        """A part of this place; `begin` counts from its beginning."""
         start = self.begin + begin
         return replace(self, begin=start, end=start + size_bytes)
 
 
 def place_of(value: Value, index: int) -> Place | None:
-    """Where a tensor lies; None for what has no bytes.
+    """The place of a tensor; None for a value without bytes.
 
     Args:
         value: The value.
-        index: Of its slot.
+        index: Index of its slot.
     """
     if not isinstance(value, TensorValue) or value.size_bytes == 0:
         return None

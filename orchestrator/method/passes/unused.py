@@ -1,4 +1,4 @@
-"""Calls whose outputs are never read."""
+"""Remove calls whose outputs are never read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
 
 _OURS: Final = ("orch::cortex_m::", "orch::portable::", "orch::quantized::")
-"""Kernels of these libraries keep no state and write nothing but their outputs.
+"""Libraries whose kernels keep no state and write only their outputs.
 
 A kernel of another library may have side effects, such as access to hardware.
 """
@@ -39,19 +39,19 @@ A run that fails must go on failing.
 
 
 def may_be_unused(call: LinkedCall) -> bool:
-    """Whether a call has no effect but its outputs."""
+    """Whether a call has no effects besides its outputs."""
     return moves_items(call.operator) or _is_pure(call)
 
 
 def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
-    """Leave out calls whose outputs are never read.
+    """Remove calls whose outputs are never read.
 
-    Only calls that cannot fail, whatever items and computed numbers they get.
+    Only calls that cannot fail for any items and computed numbers.
     """
     flow, written = Dataflow(method), method.written
     dropped: set[int] = set()
     places = places_of(method)
-    # From the last one on: what a call reads is unused once the call is gone.
+    # From the last call on, as removing a call may make its inputs unused.
     for index, call in reversed([*enumerate(method.instructions)]):
         if not isinstance(call, LinkedCall):
             continue
@@ -87,7 +87,7 @@ def _is_settled(
 
 
 def _slots(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
-    """Arguments, and what is in those that are lists."""
+    """Arguments, and the items of arguments that are lists."""
     for index in call.args:
         yield index
         value = method.values[index]

@@ -1,4 +1,4 @@
-"""Calls that give items of a tensor another shape or order, and nothing else."""
+"""Calls that only reshape or reorder items of a tensor."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Items of one tensor that a call writes to another, or to a part of it.
+    """Items that a call moves from one tensor to another, or to a part of it.
 
     Args:
         source: Value that is read.
         target: Value that is written.
-        sizes: Of the items, outermost dimension first; no size is 1.
-        read: By dimension: items of the source from one to the next.
-        written: The same for the target.
-        first_read: Item of the source that comes first, in memory.
-        first_written: The same for the target.
+        sizes: Sizes of the moved items, outermost dimension first; no size is 1.
+        read: Strides in the source, in items.
+        written: Strides in the target.
+        first_read: First item of the source, in memory order.
+        first_written: First item of the target, in memory order.
     """
 
     source: int
@@ -47,7 +47,7 @@ class View:
 
     @property
     def is_block(self) -> bool:
-        """Whether items are side by side, in one order, on both sides."""
+        """Whether the items are contiguous and in the same order on both sides."""
         inner = 1
         for size, here, there in sorted(
             zip(self.sizes, self.read, self.written, strict=True),
@@ -59,11 +59,11 @@ class View:
         return True
 
     def moved(self, source: bytes, target: bytearray, item_bytes: int) -> None:
-        """Write the items of a source to a target."""
+        """Copy the items from a source to a target."""
         taken = memoryview(source).cast(_ITEMS[item_bytes])
         given = memoryview(target).cast(_ITEMS[item_bytes])
         axes = sorted(zip(self.sizes, self.read, self.written, strict=True))
-        # Rows along the longest axis at once; what is repeated, item by item.
+        # Copy rows along the longest axis at once, but repeated items one by one.
         repeats = not axes or axes[-1][1] == 0
         size, here, there = (1, 1, 1) if repeats else axes.pop()
         reads, writes = [self.first_read], [self.first_written]
@@ -78,7 +78,7 @@ class View:
 _ITEMS: Final[Mapping[int, Literal["B", "H", "I", "Q"]]] = MappingProxyType(
     {1: "B", 2: "H", 4: "I", 8: "Q"}
 )
-"""Formats of items by their size."""
+"""Formats of items, by size."""
 ITEM_BYTES: Final = frozenset(_ITEMS)
 """Sizes of items that `View.moved` takes."""
 
@@ -90,17 +90,17 @@ def views_of(
     *,
     converts: bool = False,
 ) -> tuple[View, ...] | None:
-    """What a call moves; together it is all of its outputs.
+    """The views of a call, which together fill all of its outputs.
 
     Args:
-        method: Has the call.
+        method: The method of the call.
         call: One of its calls.
         written: `method.written`.
-        converts: Whether items may become another dtype on their way.
+        converts: Whether items may be converted to another dtype.
 
     Returns:
-        None for calls that compute, and for calls that the kernel might reject as
-        they depend on sizes or numbers that can change from run to run.
+        None for calls that compute, and for calls that the kernel might reject
+        because of sizes or numbers that can change from run to run.
     """
     find = _FINDERS.get(str(call.operator))
     if find is None:
@@ -139,7 +139,7 @@ def _view(
     read: tuple[int, ...],
     first: int = 0,
 ) -> tuple[View, ...]:
-    """The view that has these sizes, of the first argument, as a whole output."""
+    """The view of the first argument with these sizes that fills the output."""
     target = arguments.tensor_at(out)
     need(target.sizes == sizes)
     source = (arguments.index(0), read, first)
@@ -151,7 +151,7 @@ def _part(
     target: tuple[int, tuple[int, ...], int],
     sizes: tuple[int, ...],
 ) -> View:
-    """A view between two tensors, each with its strides and its first item."""
+    """A view between two tensors, each with strides and a first item."""
     axes = [
         axis for axis in zip(sizes, source[1], target[1], strict=True) if axis[0] != 1
     ]
@@ -167,11 +167,11 @@ def _part(
 
 
 def _as_it_is(out: int) -> Callable[[Arguments], tuple[View, ...]]:
-    """Same sizes, contiguous; no other argument has a say in it."""
+    """A finder for contiguous copies of the same sizes; ignores other arguments."""
 
     def find(arguments: Arguments) -> tuple[View, ...]:
         tensor = arguments.tensor(0)
-        # Of other dim orders an argument might say more.
+        # With another dim order, a further argument may matter.
         need(tensor.is_contiguous and arguments.tensor(out).is_contiguous)
         target = arguments.index(out)
         return _view(arguments, target, tensor.sizes, strides_of(tensor))
@@ -249,7 +249,7 @@ def _expand(arguments: Arguments) -> tuple[View, ...]:
         size if wanted == -1 else wanted
         for size, wanted in zip(tensor.sizes, sizes[new:], strict=True)
     )
-    # What is repeated is read with a stride of 0, which no block has.
+    # Repeated items are read with a stride of 0, which no block has.
     pairs = [*zip(tensor.sizes, own, strides_of(tensor), strict=True)]
     need(all(size in (1, wanted) and wanted >= 0 for size, wanted, _ in pairs))
     return _view(
@@ -363,4 +363,4 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
         }
     )
 )
-"""What moves items, by operator. Source: their op schemas and ATen's documentation."""
+"""Finders of views, by operator. Source: op schemas and ATen's documentation."""

@@ -1,4 +1,4 @@
-"""Stage `replan`: programs made right for the target, memory laid out afresh."""
+"""Stage `replan`: adapt programs to the target, and lay memory out again."""
 
 from orchestrator.method.replan.adapt import (
     Adapted,

@@ -1,4 +1,4 @@
-"""A program made right for the target, or the methods linked from it."""
+"""Adapt a program to the target, or the methods linked from it."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapted:
-    """A model as it is built.
+    """A model after passes and planning.
 
     Args:
-        program: What the device loads; of a prelinked model, the program that was
-            linked, with the sizes its arenas have now.
+        program: What the device loads; for a prelinked model, the program that was
+            linked, with the new sizes of its arenas.
         linked: Methods of a prelinked model.
-        arenas: By method, of each arena that could be planned.
-        passed: Methods of a model that is loaded, where passes changed it: what
-            `program` was written from, without data.
-        kept: By method, memory ids of the arenas that it keeps something in, as
-            determined before passes; None: as determined from `program`.
-        ledger: What passes did.
+        arenas: By method, the result for each arena that could be planned.
+        passed: Methods of a loaded model that passes changed: `program` was
+            written from them; without data.
+        kept: By method, memory ids of the arenas that keep state, as
+            determined before passes; None: determine it from `program`.
+        ledger: Records of the passes.
     """
 
     program: Program = field(repr=False)
@@ -53,7 +53,7 @@ class Adapted:
 
 
 def with_scratch(program: Program, needs: Iterable[ScratchNeed]) -> Program:
-    """The program's facts with scratch tensors of the sizes that calls need.
+    """The decoded program with scratch tensors of the sizes that calls need.
 
     Its bytes stay those of the file.
     """
@@ -71,7 +71,7 @@ def adapt_program(
     *,
     plan: Planner | None,
 ) -> Adapted:
-    """The program that the device loads.
+    """Plan the memory of a program that the device loads.
 
     Args:
         original: As it was read.
@@ -93,7 +93,7 @@ def adapt_program(
             for m, r in zip(program.methods, found, strict=True)
         ]
         arenas = tuple(r.arenas for r in found)
-        # Unusual files cannot be edited in place; they keep their offsets.
+        # Files of unusual layout cannot be edited in place; they keep their offsets.
         try:
             return Adapted(program=with_methods(original, methods), arenas=arenas)
         except EditError:
@@ -111,11 +111,11 @@ def adapt_linked(
     *,
     plan: Planner | None,
 ) -> Adapted:
-    """Linked methods, planned after everything that passes have left out.
+    """Plan the memory of linked methods, after passes.
 
     Args:
         original: As it was read.
-        program: That they were linked from: with scratch tensors of the right size.
+        program: What they were linked from, with resized scratch tensors.
         linked: Its methods, in order.
         plan: The planner; None keeps the offsets.
 

@@ -1,12 +1,12 @@
-"""Which tensors share bytes, and how long bytes are needed.
+"""Find the tensors that share bytes, and the lifetimes of their bytes.
 
 The bytes of an arena are cut where tensors begin or end. Each piece is followed along
-all ways a run can take: what may have written it (as the program has it now), and who
-looks at it next. A tensor and what wrote the bytes it reads keep their distance: they
-are one group. A group is live wherever something it has written may still be read.
+all paths of a run: who may have written it (with the program's offsets), and who
+reads it next. A tensor and the writers of the bytes it reads keep their distance: they
+form a group. A group is live wherever bytes that it wrote may still be read.
 
-What a tensor holds before anything was written to it means nothing, from one run to
-the next, too, unless it is state.
+Bytes that nothing has written have no meaning, not even from one run to
+the next, unless they are state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from orchestrator.method.effects import Effect, MethodEffects
 
 _BEFORE: Final = -1
-"""Stands for what lay there before the run."""
+"""The writer of bytes from before the run."""
 
 _Note: TypeAlias = "Callable[[int, str, Iterable[int]], None]"
 
@@ -33,14 +33,14 @@ _MOST_WORK: Final = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Tensors that stay where they are beside one another.
+    """Tensors that keep their distances to each other.
 
     Args:
         members: Value indices, sorted.
-        begin: Lowest offset in bytes, as the program has it.
+        begin: Lowest offset in bytes, in the program.
         end: Highest end.
         first: First moment at which the bytes are needed; -1 is before the run.
-        last: Last one, inclusive; the count of the instructions is after it.
+        last: Last moment, inclusive; the number of instructions is after the run.
     """
 
     members: tuple[int, ...]
@@ -52,11 +52,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """Groups of one arena.
+    """The groups of one arena.
 
     Args:
         groups: In order of their first members.
-        idle: Tensors that nothing touches: they only have to fit.
+        idle: Tensors that nothing uses: they only have to fit.
         is_clear: Every byte that is read has known writers. If not, the arena keeps
             its plan.
     """
@@ -70,19 +70,19 @@ def flow_of(effects: MethodEffects, memory_id: int) -> Flow:
     """Groups and lifetimes of the tensors in one arena.
 
     Args:
-        effects: Of the method.
-        memory_id: Of the arena.
+        effects: Effects of the method.
+        memory_id: Memory id of the arena.
     """
     return _Analysis(effects, memory_id).flow()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BasicBlock:
-    """Moments that always follow one another.
+    """A sequence of moments without branches.
 
     Args:
-        first: First moment: -1 is before the run, the count of instructions after it.
-        last: Last one, inclusive.
+        first: First moment: -1 is before the run, the number of instructions after it.
+        last: Last moment, inclusive.
         next: Indices of the blocks that can follow.
     """
 
@@ -93,7 +93,7 @@ class _BasicBlock:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """What happens to a piece: `kind` is one of the words below."""
+    """A use of a piece: `kind` is one of the words below."""
 
     time: int
     kind: str
@@ -116,7 +116,7 @@ class _Analysis:
         self._spans: dict[int, list[int]] = {}
         self._whole: set[int] = set()
         self._written: set[int] = set(effects.replaced)
-        # The caller would write the input where the last run has moved it.
+        # The caller would write the input to where the last run moved it.
         self._is_clear = effects.is_known and effects.replaced.isdisjoint(
             effects.inputs
         )
@@ -156,7 +156,7 @@ class _Analysis:
         )
 
     def _events(self) -> list[_Event]:
-        """All that happens, in order; overlaps at one moment are noted on the way."""
+        """All events in order; also joins tensors that overlap at one moment."""
         effects, places = self._effects, self._places
         state = [
             v
@@ -199,7 +199,7 @@ class _Analysis:
             self._written.add(value)
 
     def _beside(self, values: Iterable[int]) -> None:
-        """Tensors that one instruction touches stay together where they overlap."""
+        """Join tensors that one instruction touches and that overlap."""
         found = sorted((self._places[v], v) for v in set(values) if v in self._places)
         reach, holder = -1, -1
         for (begin, end), value in found:
@@ -224,7 +224,7 @@ class _Analysis:
         blocks: Sequence[_BasicBlock],
         states: Mapping[int, frozenset[int]],
     ) -> None:
-        """Join what reads with what wrote."""
+        """Join readers with writers."""
         for number, events in _by_block(piece, blocks).items():
             state = states.get(number, frozenset())
             for event in events:
@@ -244,7 +244,7 @@ class _Analysis:
                 and tensor.is_dynamic
                 and self._kin.of(value) != self._kin.of(writer)
             ):
-                # It may have written less than its bytes, and older ones show.
+                # The writer may have written fewer bytes, so that older ones remain.
                 self._is_clear = False
 
     def _follow(
@@ -253,7 +253,7 @@ class _Analysis:
         blocks: Sequence[_BasicBlock],
         states: Mapping[int, frozenset[int]],
     ) -> None:
-        """Stretch the lives of groups over the moments between write and read."""
+        """Extend the lifetimes of groups over the moments between write and read."""
         by_block = _by_block(piece, blocks)
         wanted = self._wanted(by_block, blocks)
         for number, block in enumerate(blocks):
@@ -277,7 +277,7 @@ class _Analysis:
     def _wanted(
         self, by_block: Mapping[int, Sequence[_Event]], blocks: Sequence[_BasicBlock]
     ) -> list[frozenset[int]]:
-        """By block: groups whose bytes are looked at from its beginning on."""
+        """By block: groups whose bytes are read from its beginning on."""
         wanted: list[frozenset[int]] = [frozenset()] * len(blocks)
         changed = True
         while changed:
@@ -292,7 +292,7 @@ class _Analysis:
         return wanted
 
     def _ahead(self, event: _Event, want: frozenset[int]) -> frozenset[int]:
-        """What is wanted before an event, from what is wanted after it."""
+        """The groups wanted before an event, from those wanted after it."""
         if event.kind == "fill":
             return frozenset()
         return want | {self._groups.of(event.value)}
@@ -301,8 +301,8 @@ class _Analysis:
 def _basic_blocks(effects: Sequence[Effect]) -> tuple[_BasicBlock, ...]:
     """The basic blocks of a method, in order.
 
-    The first one begins before the first instruction, the last one is what comes after
-    the last.
+    The first begins before the first instruction; the last is the moment after
+    the last instruction.
     """
     count = len(effects)
     starts = {-1, count}
@@ -327,7 +327,7 @@ def _basic_blocks(effects: Sequence[Effect]) -> tuple[_BasicBlock, ...]:
 def _states(
     piece: list[_Event], blocks: Sequence[_BasicBlock]
 ) -> dict[int, frozenset[int]]:
-    """By basic block that can be reached: what may have written the piece before it."""
+    """By reachable basic block: who may have written the piece before it."""
     by_block = _by_block(piece, blocks)
     states: dict[int, frozenset[int]] = {0: frozenset({_BEFORE})}
     ahead = [0]
@@ -346,7 +346,7 @@ def _states(
 
 
 def _after(event: _Event, state: frozenset[int]) -> frozenset[int]:
-    """What may have written a piece after an event."""
+    """Who may have written a piece after an event."""
     match event.kind:
         case "fill" | "write":
             return frozenset({event.value})
@@ -367,19 +367,19 @@ def _by_block(
 
 
 class _Sets:
-    """Sets that are joined; each is named by its least member."""
+    """Disjoint sets (union-find); each is named by its least member."""
 
     def __init__(self, items: Iterable[int]) -> None:
         self._parent = {item: item for item in items}
 
     def of(self, item: int) -> int:
-        """The name of the set that an item is in."""
+        """The name of an item's set."""
         while self._parent[item] != item:
             self._parent[item] = self._parent[self._parent[item]]
             item = self._parent[item]
         return item
 
     def join(self, one: int, other: int) -> None:
-        """Make the sets of two items one."""
+        """Join the sets of two items."""
         low, high = sorted((self.of(one), self.of(other)))
         self._parent[high] = low

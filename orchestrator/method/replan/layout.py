@@ -1,4 +1,4 @@
-"""Offsets afresh for the arenas of a method."""
+"""New offsets for the arenas of a method."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 ALIGNMENT: Final = 16
-"""Of blocks, where the program has them at such a multiple; else what it has."""
+"""Alignment of blocks; less for blocks that have less in the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replanned:
-    """A method with its memory laid out.
+    """A method with its memory laid out again.
 
     Args:
-        values: Every slot, tensors with the places they have now.
+        values: All slots, tensors with new places.
         arena_bytes: Size of each arena; entry 0 is reserved.
-        arenas: Of each that could be planned.
+        arenas: Results for the arenas that could be planned.
     """
 
     values: tuple[Value, ...]
@@ -44,13 +44,13 @@ def replan(
     fixed: Collection[int],
     plan: Callable[[Sequence[Block]], BlockPlan],
 ) -> Replanned:
-    """Lay out the arenas of a method; one that gets no smaller stays as it is.
+    """Lay out the arenas of a method; one that would not shrink does not change.
 
     Args:
-        effects: Of the method, with the places that the program gives.
-        arena_bytes: Size of the arenas with these places, by memory id.
+        effects: Effects of the method, with the places of the program.
+        arena_bytes: Sizes of the arenas with these places, by memory id.
         file_bytes: Sizes in the file, for the report; there may be fewer.
-        fixed: Memory ids that must stay as they are.
+        fixed: Memory ids of arenas that must not change.
         plan: The planner.
     """
     values = list(effects.values)
@@ -94,7 +94,7 @@ def _blocks(effects: MethodEffects, flow: Flow) -> Iterable[Block]:
             size_bytes=group.end - group.begin + pad,
             alignment=alignment,
         )
-    # What nothing touches shares its bytes with anything: it has a moment of its own.
+    # An unused tensor may share bytes with any other: it gets a moment of its own.
     for moment, index in enumerate(flow.idle, len(effects.at) + 1):
         value = effects.values[index]
         assert isinstance(value, TensorValue)  # noqa: S101  # has a place
@@ -109,8 +109,8 @@ def _blocks(effects: MethodEffects, flow: Flow) -> Iterable[Block]:
 def _alignment(group: Group) -> tuple[int, int]:
     """Alignment of a group, and the bytes before its first member.
 
-    Each member keeps its distance to multiples of 16: a program whose tensors lie at
-    smaller ones gets what it has.
+    Each member keeps its offset modulo 16: a program with less
+    alignment keeps that alignment.
     """
     return ALIGNMENT, group.begin % ALIGNMENT
 
@@ -135,6 +135,6 @@ def _place(
             continue
         if value.allocation.memory_id != memory_id:
             continue
-        # Without bytes it lies anywhere, but inside.
+        # A tensor without bytes lies anywhere inside the arena.
         allocation = Allocation(memory_id=memory_id, offset_bytes=places.get(index, 0))
         values[index] = replace(value, allocation=allocation)

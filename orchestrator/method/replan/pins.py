@@ -1,4 +1,4 @@
-"""Tensors that the profile pins to a memory leave their arena."""
+"""Move tensors that the profile pins to a memory out of their arena."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class PinProblem:
     """Why a tensor cannot lie where the profile wants it.
 
     Args:
-        pin: Its place among the model's.
-        method: Whose tensor.
+        pin: Index among the model's pins.
+        method: Method of the tensor.
         found: The reason.
     """
 
@@ -41,19 +41,19 @@ class PinProblem:
 def with_pinned(
     program: Program, pins: Pins, schemas: Mapping[OperatorName, OpSchema]
 ) -> tuple[Program, tuple[PinProblem, ...]]:
-    """The program's facts with pinned tensors in arenas of their own.
+    """The decoded program with pinned tensors in arenas of their own.
 
-    Tensors whose bytes are read through a pinned one, or the other way round, go with
+    Tensors whose bytes are read through a pinned one, or vice versa, move with
     it. There is one new arena for each memory (`Pins.tensor_arenas`). The program's
     bytes stay those of the file.
 
     Args:
         program: With scratch tensors of the right size.
-        pins: Of the model.
+        pins: Pins of the model.
         schemas: Of the operators that have a kernel.
 
     Returns:
-        The program, and what could not be done.
+        The program, and the pins that are impossible.
 
     Raises:
         PlanProofError: The new places are wrong.
@@ -83,7 +83,7 @@ def with_pinned(
 
 
 def free_memory_id(program: Program) -> int:
-    """Lowest memory id for new arenas: no method has it, nor could share it."""
+    """Lowest free memory id for new arenas: no method uses or could share it."""
     return max(SHARED_ID + 1, *(len(m.arena_bytes) for m in program.methods))
 
 
@@ -104,7 +104,7 @@ class _Mover:
         self._sizes = list(method.arena_bytes)
 
     def move(self, pin: TensorPin, memory_id: int) -> str:
-        """Give a tensor a place in an arena; else the reason why it has none."""
+        """Move a tensor to an arena, or return why that is impossible."""
         index = self._index(pin)
         value = None if index is None else self._method.values[index]
         if index is None or not isinstance(value, TensorValue):
@@ -136,7 +136,7 @@ class _Mover:
         return self._flows[memory_id]
 
     def _place(self, members: Sequence[int], memory_id: int) -> None:
-        """Put tensors behind everything in an arena, as they lie now."""
+        """Append tensors to an arena, with their present distances."""
         self._sizes += [0] * (memory_id + 1 - len(self._sizes))
         begins = {}
         for index in members:
@@ -156,7 +156,7 @@ class _Mover:
             self._sizes[memory_id] = max(self._sizes[memory_id], end)
 
     def moved(self) -> Method:
-        """The method with everything that could be moved."""
+        """The method with all moved tensors."""
         if not self._taken:
             return self._method
         values, sizes = tuple(self._values), tuple(self._sizes)

@@ -1,13 +1,13 @@
-"""Whether a method computes the same after its tensors were moved.
+"""Prove that a method computes the same after its tensors were moved.
 
-The method runs twice, side by side, over what its bytes stand for: once with the
-places of the program, once with the new ones. A byte stands for who wrote it, when, and
-how far from where the reader begins. Whatever an instruction or the caller looks at
+The method runs twice, side by side, over symbolic bytes: once with the
+places of the program, once with the new ones. A byte records who wrote it, when, and
+how far from where the reader begins. All bytes that an instruction or the caller reads
 must be the same in both, on every path through the method. Shares no code with the
 planner, which groups and places tensors; both take effects from `method/effects.py`.
 
 `passes/proof.py` proves changes by passes, for which this is too weak: here bytes that
-no instruction has written may become others.
+no instruction has written may change.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 _Tag: TypeAlias = tuple[int, int]
-"""Who wrote a byte: (moment, value); value -1 stands for bytes from before the run."""
+"""The writer of a byte: (moment, value); value -1 is for bytes from before the run."""
 _Memory: TypeAlias = list[frozenset[_Tag]]
-"""By piece: who may have written it."""
+"""By piece: the possible writers."""
 
 _Seen: TypeAlias = frozenset[tuple[int, int, int]]
-"""Who may have written a byte a reader looks at, and how far from there it begins."""
+"""The possible writers of a byte that is read, and its distance from their begin."""
 
 _SPACE_BYTES = 1 << 64
 """From one arena to the next; no offset is larger."""
 
-_NOBODY = (-1, -1, 0)
+_NO_WRITER = (-1, -1, 0)
 _UNKNOWN: frozenset[_Tag] = frozenset({(-1, -1)})
 
 
@@ -45,11 +45,11 @@ class PlanProofError(Exception):
 def problems_of(
     effects: MethodEffects, values: Sequence[Value], arena_bytes: Sequence[int]
 ) -> tuple[str, ...]:
-    """What is wrong with new places of a method's tensors; nothing, if they are right.
+    """Problems of new places of a method's tensors; empty if they are right.
 
     Args:
-        effects: Of the method with places that are right.
-        values: Every slot, with the new places.
+        effects: Effects of the method with the places of the program.
+        values: All slots, with the new places.
         arena_bytes: New size of each arena, by memory id.
     """
     before, after = _Layout(effects.values), _Layout(values)
@@ -78,9 +78,9 @@ def _misplaced(
 
 
 class _Layout:
-    """Places in all arenas, and the pieces they cut them into.
+    """Places in all arenas, and the pieces into which they cut the arenas.
 
-    The arenas lie behind one another, so that a tensor may go from one to another.
+    All arenas are in one address space, so that a tensor may move to another arena.
     """
 
     def __init__(self, values: Sequence[Value]) -> None:
@@ -102,13 +102,13 @@ class _Layout:
         return range(bisect_left(self._cuts, begin), bisect_left(self._cuts, end))
 
     def write(self, memory: _Memory, value: int, time: int, *, over: bool) -> None:
-        """Note that a value is written; what was there stays with it unless `over`."""
+        """Record a write; earlier writers remain possible unless `over`."""
         tag = frozenset({(time, value)})
         for piece in self.pieces(value):
             memory[piece] = tag if over else memory[piece] | tag
 
     def seen(self, memory: _Memory, value: int, *, own: bool) -> dict[int, _Seen]:
-        """What a reader finds, by where its bytes may change hands."""
+        """The possible writers of a reader's bytes, by piece."""
         begin = self.places[value][0]
         found: dict[int, _Seen] = {}
         for piece in self.pieces(value):
@@ -137,7 +137,7 @@ class _Comparison:
             for v in before.places
             if isinstance(t := effects.values[v], TensorValue) and t.is_mutable_state
         ]
-        self._found: list[str] = []
+        self._problems: list[str] = []
 
     def problems(self) -> list[str]:
         steps, layouts = self._effects.at, self._layouts
@@ -165,7 +165,7 @@ class _Comparison:
                 time += 1
         if len(steps) in known:
             self._end(known[len(steps)])
-        return self._found
+        return self._problems
 
     def _arrive(
         self,
@@ -215,22 +215,22 @@ class _Comparison:
     def _same(
         self, time: int, value: int, memories: tuple[_Memory, _Memory], *, own: bool
     ) -> None:
-        """Note it if a reader finds something else."""
+        """Record a problem if a reader finds other bytes."""
         before, after = self._layouts
         old = before.seen(memories[0], value, own=own)
         new = after.seen(memories[1], value, own=own)
         was = now = frozenset[tuple[int, int, int]]()
         for at in sorted({*old, *new}):
             was, now = old.get(at, was), new.get(at, now)
-            # What nothing has written may be anything.
-            if not (was - {_NOBODY} <= now if _NOBODY in was else was == now):
-                self._found.append(
+            # Bytes that nothing has written may differ.
+            if not (was - {_NO_WRITER} <= now if _NO_WRITER in was else was == now):
+                self._problems.append(
                     f"instruction {time} finds other bytes in value {value}"
                 )
                 return
 
     def _apart(self, time: int, values: Sequence[int]) -> None:
-        """Note values that overlap at one moment as they did not before."""
+        """Record values that overlap at one moment and did not before."""
         before, after = self._layouts
         order = sorted(values, key=lambda v: after.places[v])
         for at, one in enumerate(order):
@@ -239,7 +239,7 @@ class _Comparison:
                 if distance is None:
                     break
                 if distance != before.overlap(one, other):
-                    self._found.append(
+                    self._problems.append(
                         f"instruction {time} touches values {one} and {other}, which"
                         " overlap"
                     )

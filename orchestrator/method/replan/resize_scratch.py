@@ -1,4 +1,4 @@
-"""Scratch tensors of the size that calls need on the target."""
+"""Resize scratch tensors to what calls need on the target."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def resize_scratch(method: Method, needs: Iterable[ScratchNeed]) -> Method:
-    """The method with scratch tensors of the sizes that are needed.
+    """The method with scratch tensors of the needed sizes.
 
-    One that becomes smaller stays where it is. One that grows gets a place behind
-    everything else: the method is right as it is, if not small.
+    A tensor that shrinks keeps its place. One that grows gets a place behind
+    everything else: the method is correct without replanning, if not small.
 
     Args:
         method: The method.
-        needs: Of its calls.
+        needs: Scratch needs of its calls.
     """
     values = list(method.values)
     arenas = list(method.arena_bytes)
@@ -45,7 +45,7 @@ def resize_scratch(method: Method, needs: Iterable[ScratchNeed]) -> Method:
 
 
 def _with_bytes(value: TensorValue, size_bytes: int) -> TensorValue:
-    """A tensor of as many items as fit so many bytes: all in its first dimension."""
+    """A tensor with as many items as fit, all in its first dimension."""
     items = -(-size_bytes // value.dtype.item_bytes)
     sizes = (items, *(1 for _ in value.sizes[1:]))
     return replace(value, sizes=sizes)

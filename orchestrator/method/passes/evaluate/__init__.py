@@ -1,8 +1,8 @@
-"""What some kernels compute from constants, bit for bit, in Python.
+"""Compute some kernels' results from constants in Python, bit for bit.
 
-A call of a method comes in, with the values of that method; what goes out is what the
-call writes or returns, or None where only the device can tell. Which kernels have an
-evaluator, and why others have none, is in docs/constants.md.
+In: a call, with the values of its method. Out: the items or number that the call writes
+or returns, or None where the device has to compute it. Which kernels have an evaluator,
+and why others have none, is in docs/constants.md.
 """
 
 from orchestrator.method.passes.evaluate.registry import (

@@ -1,7 +1,7 @@
 """Affine quantization: q = round(x / scale) + zero_point, and back.
 
-Kernels use scales as float32 and zero points as 32-bit integers, in any dtype they
-come. Source: kernels/util/affine.h.
+Kernels use scales as float32 and zero points as 32-bit integers, whatever dtype they
+have. Source: kernels/util/affine.h.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def quantize_per_tensor(call: ConstantCall) -> Items:
         number = np.where(np.isnan(exact), -float(_INT32), inside)
         clipped = np.clip(number, low, high)
     else:
-        # NaN compares as below every limit.
+        # In the kernel, NaN counts as below every limit.
         clipped = np.where(exact > low, np.minimum(exact, high), low)
     kind = "u" if out.dtype in _UNSIGNED else "i"
     integers = clipped.astype(np.int64).astype(f"<{kind}{out.dtype.item_bytes}")
@@ -62,7 +62,7 @@ def dequantize_per_tensor(call: ConstantCall) -> Items:
 
 
 def dequantize_int8(call: ConstantCall) -> Items:
-    """`cortex_m::dequantize_per_tensor`: checks limits, names no output dtype."""
+    """`cortex_m::dequantize_per_tensor`: checks limits, has no output dtype."""
     items, out = call.items(0), call.tensor(6)
     need(items.dtype in _QUANTIZED and call.number(5) == items.dtype)
     _check_limits(call.number(3), call.number(4), items.dtype)
@@ -103,7 +103,7 @@ def _check_limits(low: int, high: int, dtype: ScalarType) -> None:
 
 
 def _check_dtypes(call: ConstantCall, position: int, out: TensorValue) -> None:
-    """The dtypes that arguments name: of the input and, unless None, of the output."""
+    """Check dtype arguments: of the input and, unless None, of the output."""
     need(call.number(position) == call.items(0).dtype)
     need(call.is_none(position + 1) or call.number(position + 1) == out.dtype)
 
@@ -111,7 +111,7 @@ def _check_dtypes(call: ConstantCall, position: int, out: TensorValue) -> None:
 def _dequantized(
     items: Items, scale: Array, zero_point: Array, out: TensorValue
 ) -> Items:
-    """The difference wraps around at 32 bits, the product is rounded."""
+    """As in the kernel, the difference wraps at 32 bits and the product is rounded."""
     need(items.dtype in _QUANTIZED and out.dtype in FLOATING)
     difference = items.numbers.astype(np.uint32) - zero_point.astype(np.uint32)
     value = difference.astype(np.int32).astype(np.float32) * scale

@@ -88,11 +88,11 @@ def _scaled(
 def _binary(
     a: Items, b: Items, out: TensorValue, accepted: frozenset[ScalarType], fn: Binary
 ) -> Items:
-    """fn(a, b) in the dtype to which both promote, one of `accepted`."""
+    """fn(a, b) in the dtype to which both promote, which must be in `accepted`."""
     common = _result_type(a, b)
     if a.dtype is b.dtype is out.dtype:
         common = out.dtype
-    # A result may not be stored in a lower category, a float in an integer, say.
+    # A result may not be stored in a lower category, such as a float in an integer.
     need(common in accepted and _category(common) <= _category(out.dtype))
     return _pairwise(a, b, out, common, fn)
 

@@ -1,4 +1,4 @@
-"""Arguments of a call whose inputs are all constant."""
+"""Arguments of a call with constant inputs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class ConstantCall(Arguments):
-    """Arguments of a call, by their positions in the op schema.
+    """Arguments of a call, by position in the op schema.
 
-    Every method raises UnknownCallError if the argument is of another kind, or may
+    Every method raises UnknownCallError if the argument has another kind, or may
     differ from run to run.
 
     Args:
-        method: Has the call.
+        method: The method of the call.
         call: The call.
         unknown: Values that an instruction writes or moves.
         data: By value index: bytes of constants.
@@ -78,7 +78,7 @@ class ConstantCall(Arguments):
         )
 
     def scalar(self, position: int) -> Scalar:
-        """A number or truth value that no instruction writes."""
+        """A number or bool that no instruction writes."""
         index = self.index(position)
         value = self._values[index]
         if (
@@ -89,21 +89,21 @@ class ConstantCall(Arguments):
         return value.value
 
     def truth(self, position: int) -> bool:
-        """A truth value that no instruction writes."""
+        """A bool that no instruction writes."""
         value = self.scalar(position)
         if not isinstance(value, bool):
             raise UnknownCallError
         return value
 
     def static_tensor(self, position: int) -> TensorValue:
-        """A tensor whose sizes stay; its items may change."""
+        """A tensor of constant sizes; its items may change."""
         need(self.index(position) not in self._moved)
         return self.tensor(position)
 
     def computed(self, evaluator: Callable[[ConstantCall], Items]) -> dict[int, bytes]:
         """By value index: the memory of the output, from an evaluator's items."""
         need(len(self._outs) == 1)
-        # Overflow and division by 0 give what they give on the device.
+        # Overflow and division by 0 give the same as on the device, without warnings.
         with np.errstate(all="ignore"):
             items = evaluator(self)
         (out,) = self._outs

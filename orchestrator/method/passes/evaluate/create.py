@@ -1,4 +1,4 @@
-"""Tensors made from numbers alone.
+"""Tensors created from numbers.
 
 Source: kernels/portable/op_full.cpp, op_scalar_tensor.cpp and op_arange.cpp.
 """
@@ -37,7 +37,7 @@ def scalar_tensor(call: ConstantCall) -> Items:
 
 
 def arange(call: ConstantCall) -> Items:
-    """Numbers from start on, up to but without end."""
+    """Numbers from start to end, exclusive."""
     start, end, step = (call.scalar(i) for i in range(3))
     out = call.tensor(3)
     need(len(out.sizes) == 1)
@@ -49,7 +49,7 @@ def arange(call: ConstantCall) -> Items:
     need(step != 0)
     count = len(range(int(start), int(end), int(step)))
     need((count,) == out.sizes and (end - start) * step >= 0)
-    # Modulo 2^64, as the kernel counts.
+    # Modulo 2^64, as in the kernel.
     steps = np.arange(count, dtype=np.uint64) * np.uint64(int(step) % (1 << 64))
     numbers = steps + np.uint64(int(start) % (1 << 64))
     return Items(out.dtype, converted(numbers, out.dtype))

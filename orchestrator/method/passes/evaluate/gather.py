@@ -1,4 +1,4 @@
-"""Items that tensors of indices select.
+"""Items selected by tensors of indices.
 
 Source: kernels/util/indexing.h and kernels/portable/op_embedding.cpp.
 """
@@ -21,7 +21,7 @@ _MATRIX: Final = 2
 
 
 def embedding(call: ConstantCall) -> Items:
-    """Rows of a matrix; unlike `index`, none may be counted from the end."""
+    """Rows of a matrix; unlike in `index`, indices must not be negative."""
     weight, indices, out = call.items(0), call.items(1), call.tensor(5)
     need(weight.dtype is out.dtype and indices.dtype in _INDICES)
     need(weight.rank == _MATRIX)

@@ -60,7 +60,7 @@ def _multiplied(call: ConstantCall, rank: int) -> Items:
 def _product(a: Items, b: Items, out: TensorValue) -> Array:
     """[..., M, K] @ [..., K, N], in the type in which the kernel computes.
 
-    Never `numpy.matmul`, which sums in an order of its own: K additions, from 0 on.
+    K additions in order, starting from 0. `numpy.matmul` would sum in another order.
     """
     need(out.dtype in REAL and a.dtype is b.dtype is out.dtype)
     need(a.numbers.shape[-1] == b.numbers.shape[-2])

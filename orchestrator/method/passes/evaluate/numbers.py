@@ -104,7 +104,7 @@ def converted(numbers: Array, dtype: ScalarType) -> Array:
     """Items of another dtype: floats are rounded, integers wrap around.
 
     Raises:
-        UnknownCallError: Floats would become integers, which operators do differently.
+        UnknownCallError: Floats would become integers: kernels differ in how.
     """
     if dtype is _S.Bool:
         return np.asarray(numbers != 0)
@@ -123,7 +123,7 @@ def converted(numbers: Array, dtype: ScalarType) -> Array:
 
 
 def computed(numbers: Array, dtype: ScalarType) -> Array:
-    """Items in the type in which kernels add and multiply them.
+    """Items in the type in which kernels add and multiply.
 
     Integers become unsigned, so that they wrap around; `converted` reverses it.
     """
@@ -133,7 +133,7 @@ def computed(numbers: Array, dtype: ScalarType) -> Array:
 
 
 def computed_number(value: Scalar, dtype: ScalarType) -> Array:
-    """A number among the arguments, in the type in which kernels compute.
+    """A number argument in the type in which kernels compute.
 
     Source: scalar_as in kernels/util/scalar.h.
     """
@@ -154,5 +154,5 @@ def _whole(value: Scalar) -> int:
 
 
 def item_of(value: Scalar, dtype: ScalarType) -> Array:
-    """A number among the arguments as an item: an array without dimensions."""
+    """A number argument as an item: an array without dimensions."""
     return converted(computed_number(value, dtype), dtype)

@@ -1,4 +1,4 @@
-"""Which kernels have an evaluator, and which function it is.
+"""The kernels that have an evaluator, and the evaluator of each.
 
 NumPy is imported when the first call is computed: most programs have none.
 """
@@ -91,20 +91,20 @@ def evaluated_kernels() -> frozenset[str]:
 def has_evaluator(call: LinkedCall) -> bool:
     """Whether there is an evaluator for the kernel of a call.
 
-    The kernel decides, not the operator: a kernel from elsewhere may round otherwise.
+    Not for its operator: a kernel of another library may round differently.
     """
     return call.function in _TENSORS or call.function in _NUMBERS
 
 
 def may_be_computed(method: LinkedMethod, call: LinkedCall) -> bool:
-    """Whether a call has an evaluator for tensors, and reads none in an arena."""
+    """Whether a call has an evaluator for tensors, and reads no tensor in an arena."""
     return call.function in _TENSORS and _inputs(method, call) is not None
 
 
 def results_of(
     method: LinkedMethod, call: LinkedCall, unknown: Collection[int]
 ) -> dict[int, bytes] | None:
-    """What a call writes, if all its inputs are constant.
+    """Compute what a call writes, if all its inputs are constant.
 
     Args:
         method: Has the call.
@@ -112,10 +112,10 @@ def results_of(
         unknown: Values that an instruction writes or moves.
 
     Returns:
-        By value index: the items of the output, in the order of its memory. None if an
+        By value index: the items of the output, in memory order. None if an
         input may differ from run to run, if the kernel would report an error, if the
-        evaluator does not cover the arguments, and if an item were NaN, of which
-        kernels do not promise the bits.
+        evaluator does not cover the arguments, or if an item would be NaN, whose bits
+        kernels do not define.
     """
     inputs = _inputs(method, call) if call.function in _TENSORS else None
     if inputs is None or not inputs.isdisjoint(unknown):
@@ -138,7 +138,7 @@ def number_of(
     unknown: Collection[int],
     moved: Collection[int],
 ) -> Value | None:
-    """The number that a call returns, if it is the same in every run.
+    """Compute the number that a call returns, if it is the same in every run.
 
     Args:
         method: Has the call.
@@ -147,7 +147,7 @@ def number_of(
         moved: Values that moves read or write.
 
     Returns:
-        A number of the kind that its slot has. None if an input may differ from run to
+        A number of the kind of its slot. None if an input may differ from run to
         run, if the kernel would report an error, and for NaN.
     """
     if call.function not in _NUMBERS or len(call.outs) != 1:
@@ -166,7 +166,7 @@ def number_of(
 
 
 def _function(name: str) -> Callable[[ConstantCall], Items | Scalar]:
-    """The function behind a name in the tables."""
+    """Import the function that a table names."""
     module, _, function = name.partition(".")
     found: Callable[[ConstantCall], Items | Scalar]
     found = getattr(import_module(f"{_PACKAGE}.{module}"), function)
@@ -174,14 +174,14 @@ def _function(name: str) -> Callable[[ConstantCall], Items | Scalar]:
 
 
 def _may_be_constant(value: Value, index: int, unknown: Collection[int]) -> bool:
-    """A cheap look at an argument, before NumPy is imported for the call."""
+    """A cheap check of an argument, before NumPy is imported for the call."""
     if isinstance(value, TensorValue):
         return not value.is_dynamic
     return index not in unknown
 
 
 def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:
-    """Tensors that a call only reads; None unless all of them are constants."""
+    """Tensors that a call only reads; None unless all are constants."""
     inputs = set()
     for index in _tensors(method, call):
         tensor = method.values[index]

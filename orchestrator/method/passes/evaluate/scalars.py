@@ -1,7 +1,7 @@
-"""Numbers from numbers, and from sizes and items of tensors.
+"""Numbers computed from numbers, and from sizes and items of tensors.
 
 Integers have 64 bits; a kernel reports an error if a result does not fit. Otherwise
-Python's numbers compare, divide and round as the kernels' do.
+Python's numbers compare, divide and round as those of kernels do.
 
 Source: kernels/prim_ops/op_scalar_*.cpp and op_sizes.cpp.
 """
@@ -30,7 +30,7 @@ _INT64: Final = 1 << 63
 
 
 def as_value(number: Scalar) -> BoolValue | IntValue | DoubleValue:
-    """A number as a slot holds it.
+    """A number as a value of a slot.
 
     Raises:
         UnknownCallError: It does not fit, or is NaN, whose bits depend on the machine.
@@ -45,7 +45,7 @@ def as_value(number: Scalar) -> BoolValue | IntValue | DoubleValue:
 
 
 def _number(call: ConstantCall, position: int) -> Number:
-    """An int or double, no truth value."""
+    """An int or double, not a bool."""
     number = call.scalar(position)
     need(not isinstance(number, bool))
     return number
@@ -64,7 +64,7 @@ def _binary(fn: Callable[[Number, Number], Number]) -> Evaluator:
 
 
 def _comparison(fn: Callable[[Scalar, Scalar], bool]) -> Evaluator:
-    """By exact values; truth values compare with each other only."""
+    """Compares exact values; bools compare with each other only."""
 
     def evaluate(call: ConstantCall) -> Scalar:
         a, b = call.scalar(0), call.scalar(1)
@@ -148,12 +148,12 @@ def sym_min(call: ConstantCall) -> Scalar:
 
 
 def sym_not(call: ConstantCall) -> Scalar:
-    """The other truth value."""
+    """The negation of a bool."""
     return not call.truth(0)
 
 
 def sym_ite(call: ConstantCall) -> Scalar:
-    """One of two numbers; the other one may be unknown."""
+    """One of two numbers; the other may be unknown."""
     return call.scalar(1 if call.truth(0) else 2)
 
 
@@ -165,7 +165,7 @@ def sym_size(call: ConstantCall) -> Scalar:
 
 
 def sym_numel(call: ConstantCall) -> Scalar:
-    """Count of items."""
+    """Number of items."""
     return prod(call.static_tensor(0).sizes)
 
 
