@@ -259,7 +259,7 @@ function(_orchestrator_check call target keywords)
   if(arg_UNPARSED_ARGUMENTS)
     list(JOIN arg_UNPARSED_ARGUMENTS " " found)
     _orchestrator_refuse(${call} "${target}" "unknown arguments: ${found}"
-      "known are ${keywords}")
+      "use only ${keywords}")
   endif()
   if(arg_KEYWORDS_MISSING_VALUES)
     list(JOIN arg_KEYWORDS_MISSING_VALUES ", " found)

@@ -1,10 +1,10 @@
 """Scratch memory that CMSIS-NN's functions need, in bytes.
 
-CMSIS-NN chooses its inner function by shapes and by what the core has; each needs
-another buffer. These are the sizes that ExecuTorch's exporter reserves.
+CMSIS-NN chooses its inner function by shapes and by the core's features; each needs
+a different buffer. These are the sizes that ExecuTorch's exporter reserves.
 
 Source: the `*_get_buffer_size` functions of CMSIS-NN, as its Python binding and
-ExecuTorch 1.5.1 give them for a core that the code is not compiled for.
+ExecuTorch 1.5.1 compute them for a core other than the one they are compiled for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Backend(StrEnum):
-    """Which of its implementations CMSIS-NN takes; the values are names of ISAs."""
+    """The implementations of CMSIS-NN; values are names of ISAs."""
 
     SCALAR = "scalar"
     DSP = "dsp"
@@ -33,7 +33,7 @@ class DataType(StrEnum):
 class Shape(NamedTuple):
     """Sizes of a tensor of images: count, height, width, channels.
 
-    Filters have their outputs where images are counted.
+    For filters, the count is that of output channels.
     """
 
     n: int
@@ -43,7 +43,7 @@ class Shape(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A setting of rows and of columns."""
+    """A setting for rows and for columns."""
 
     h: int
     w: int
@@ -54,12 +54,12 @@ _ONE = Pair(1, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convolution:
-    """What the sizes of all kinds of convolutions depend on.
+    """The parameters that the sizes of all kinds of convolutions depend on.
 
     Args:
-        input: Its sizes.
-        filter: Its sizes; outputs first, for depthwise ones channels last.
-        output: Its sizes.
+        input: Sizes of the input.
+        filter: Sizes of the filter; outputs first, for depthwise ones channels last.
+        output: Sizes of the output.
         padding: At the top and at the left.
         stride: At least 1.
         dilation: 1 is none.
@@ -81,7 +81,7 @@ class Convolution:
 
     @property
     def columns(self) -> int:
-        """Items of the input that one output is computed from."""
+        """Items of the input that contribute to one output."""
         return self.input.c * self.taps
 
     @property
@@ -91,7 +91,7 @@ class Convolution:
 
     @property
     def is_1x1(self) -> bool:
-        """Whether it is a matrix product, item by item."""
+        """Whether it is a matrix product per pixel."""
         return (
             self.padding == (0, 0)
             and (self.filter.h, self.filter.w) == (1, 1)
@@ -101,7 +101,7 @@ class Convolution:
 
     @property
     def is_1xn(self) -> bool:
-        """Whether it goes along one row, in steps of whole words."""
+        """Whether it runs along one row, in steps of whole words."""
         return (
             self.input.h == 1
             and self.dilation.w == 1
@@ -160,7 +160,7 @@ def _padded_row(of: Convolution) -> int | None:
     inner = max(of.output.w - (right + left), 0)
     if right + inner + left != of.output.w:
         return None
-    # The row with what is padded at its left; the right end never needs more.
+    # The row with its left padding; the right end never needs more.
     return (of.filter.w + pad) * of.input.c
 
 
@@ -194,7 +194,7 @@ def _depthwise_s16(backend: Backend, of: Convolution) -> int:
 
 
 def _as_convolution(of: Convolution) -> int:
-    """A depthwise convolution of one channel, run as another one, filter turned."""
+    """A depthwise convolution of one channel as an ordinary one, filter transposed."""
     n, h, w, c = of.filter
     turned = Convolution(
         input=of.input,
@@ -213,20 +213,20 @@ def fully_connected(backend: Backend, types: DataType, *, rows: int) -> int:
     Args:
         backend: See `Backend`.
         types: A8W8 or A16W8.
-        rows: Of the weights, one per output.
+        rows: Rows of the weights, one per output.
     """
     needed = backend is Backend.MVE and types is DataType.A8W8
     return rows * _WORD if needed else 0
 
 
 def avgpool(backend: Backend, types: DataType, *, channels: int) -> int:
-    """Scratch of `arm_avgpool_s8` and `_s16`, of images with so many channels."""
-    del types  # the sums are as wide for both
+    """Scratch of `arm_avgpool_s8` and `_s16`, by number of channels."""
+    del types  # both sum in 32 bits
     return channels * _WORD if backend is Backend.DSP else 0
 
 
 def svdf(backend: Backend, *, filters: int) -> int:
-    """Scratch of `arm_svdf_s8` with so many filters of features."""
+    """Scratch of `arm_svdf_s8`, by number of feature filters."""
     return filters * _WORD if backend is Backend.MVE else 0
 
 
@@ -236,13 +236,13 @@ def transpose_conv(backend: Backend, of: Convolution) -> int:
         if backend is Backend.MVE:
             return _ROWS_MVE * _rounded_up(of.columns, _VECTOR_BYTES)
         return _ROWS * _unfolded(of) * _HALF
-    # Width and height are compared with the stride of rows, both of them.
+    # As in CMSIS-NN, both width and height are compared with the stride of rows.
     width = (of.input.w - 1) * of.stride.w + max(of.filter.w, of.stride.h)
     return width * of.output.c * max(of.filter.h, of.stride.h) * _WORD
 
 
 def transpose_conv_reverse_conv(of: Convolution) -> int:
-    """Scratch of `arm_transpose_conv_s8`: its output context, for a turned filter."""
+    """Scratch of `arm_transpose_conv_s8`: its output context, for a reversed filter."""
     return of.columns * of.filter.n if _is_reversed(of) else 0
 
 

@@ -1,4 +1,4 @@
-"""Scratch sizes of `cortex_m::*` where CMSIS-NN runs them.
+"""Scratch sizes of `cortex_m::*` operators that call CMSIS-NN.
 
 Source: ExecuTorch 1.5.1, `backends/cortex_m/passes/scratch_buffer_sizes.py`.
 """
@@ -22,9 +22,9 @@ _CONVOLUTION = (
     "cmsis_nn.convolve_wrapper_s8(input_nhwc={input}, filter_nhwc=weight.sizes,"
     f" output_nhwc={{out}}, {_PLACES})"
 )
-# The exporter gives outputs first and one channel, CMSIS-NN's kernel the reverse. That
+# The exporter passes outputs first and one channel, CMSIS-NN's kernel the reverse. That
 # makes a difference for images of one channel only, with filters of 1x1 or one row:
-# CMSIS-NN then takes a shorter way, which needs less.
+# CMSIS-NN then takes a shortcut, which needs less.
 _DEPTHWISE = (
     "cmsis_nn.depthwise_conv_wrapper_s8(input_nhwc={input},"
     " filter_nhwc=[weight.sizes[3], weight.sizes[1], weight.sizes[2], 1],"
@@ -49,17 +49,17 @@ _IMAGES: Mapping[str, Mapping[str, str]] = {
     "quantized_transpose_conv2d": {"scratch": _TRANSPOSED, "output_scratch": _REVERSED},
     "quantized_avg_pool2d": {"scratch": _POOL},
 }
-"""Operators of images; those that end in `_nhwc` have sizes in that order."""
+"""Operators on images; those that end in `_nhwc` have sizes in that order."""
 
 
 def cmsis_nn_sizes(schema: OpSchema) -> tuple[tuple[str, str], ...]:
     """Expressions for the scratch arguments of an operator, as in `Kernel.scratch`.
 
     Args:
-        schema: Of the operator.
+        schema: Schema of the operator.
 
     Returns:
-        Nothing for operators that CMSIS-NN has nothing for, or whose arguments are not
+        Empty for operators that need no buffer of CMSIS-NN, or whose arguments are not
         those of ExecuTorch.
     """
     name = schema.name

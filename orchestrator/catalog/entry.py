@@ -1,4 +1,4 @@
-"""One entry of a `functions.yaml` to its kernels."""
+"""Read one entry of a `functions.yaml`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from orchestrator.core.kernel import KernelKey
     from orchestrator.core.operator import Argument, OpSchema
 
-# ExecuTorch's first. Those in the second line say nothing about our kernels.
+# ExecuTorch's keys first. Those in the second line do not matter for our kernels.
 _ENTRY_KEYS = (
     *("op", "func", "kernels", "type_alias", "dim_order_alias"),
     *("variants", "tags", "dispatch", "cpp_no_default_args"),
@@ -43,12 +43,12 @@ _SOURCE = re.compile(r"[^\\:/\s]+(?:/[^\\:/\s]+)*")
 
 
 class EntryReader:
-    """Reads the entries of one library; what is wrong is noted in its file.
+    """Reads the entries of one library; problems are recorded in its file.
 
     Args:
-        file: Where problems are noted.
+        file: Where problems are recorded.
         library: The library.
-        schemas: For entries that give only the operator's name.
+        schemas: Schemas for entries that have only the operator's name.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class EntryReader:
             near = did_you_mean(str(name), map(str, self._schemas))
             self._file.problem(
                 "missing-schema",
-                f"no kernel library gives the schema of {name}",
+                f"no kernel library has the schema of {name}",
                 fields[what],
                 hint=near or f"write `- func: {name}(...) -> ...` with its schema",
             )
@@ -183,7 +183,7 @@ class EntryReader:
             if name not in fields:
                 self._file.problem(
                     "missing-argument",
-                    f'`dtypes` says nothing about the argument "{name}"',
+                    f'`dtypes` lacks the argument "{name}"',
                     node,
                     hint="list every tensor argument, or write one list for all",
                 )
@@ -260,7 +260,7 @@ class EntryReader:
             if name not in fields:
                 self._file.problem(
                     "missing-argument",
-                    f'`scratch` says nothing about the argument "{name}"',
+                    f'`scratch` lacks the argument "{name}"',
                     node,
                     hint="give the size of every scratch argument, 0 if it is not used",
                 )

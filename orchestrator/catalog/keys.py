@@ -1,4 +1,4 @@
-"""`arg_meta` and its aliases to kernel keys."""
+"""Expand `arg_meta` and its aliases to kernel keys."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def tensor_arguments(schema: OpSchema) -> dict[str, Argument]:
 
 
 class KeyReader:
-    """Reads dtypes, dim orders and kernel keys; problems are noted in the file."""
+    """Reads dtypes, dim orders and kernel keys; problems are recorded in the file."""
 
     def __init__(self, file: YamlFile) -> None:
         self._file = file
-        # A library names few dtypes, each of them often.
+        # A library uses few dtypes, but each of them often.
         self._known: dict[str, frozenset[ScalarType] | str] = {}
 
     def dtypes(self, node: Node | None, what: str) -> frozenset[ScalarType]:
-        """Dtypes of a list of dtype and group names."""
+        """The dtypes that a list of dtype and group names means."""
         if node is None:
             return frozenset()
         found: set[ScalarType] = set()
@@ -128,7 +128,7 @@ class KeyReader:
         in every call, so it has no dtypes.
 
         Returns:
-            Keys, sorted, and (argument, dtypes); None if something is wrong.
+            Keys, sorted, and (argument, dtypes); None if there are problems.
         """
         noted = len(self._file.problems)
         tensors = tensor_arguments(schema)
@@ -180,7 +180,7 @@ class KeyReader:
                 metas[name] = self._slots(value, pair, types, orders)
         for name, argument in tensors.items():
             if name not in fields and not argument.optional:
-                self._missing(node, f'`arg_meta` says nothing about "{name}"')
+                self._missing(node, f'`arg_meta` lacks "{name}"')
         return metas
 
     def _missing(self, node: Node, message: str) -> None:
@@ -223,6 +223,6 @@ class KeyReader:
 
 
 def _choices(slots: list[str], options: dict[str, list[_T]]) -> list[dict[str, _T]]:
-    """Every way to give each slot one of its options."""
+    """All combinations of one option for each slot."""
     chosen = product(*(options[slot] for slot in slots))
     return [dict(zip(slots, choice, strict=True)) for choice in chosen]

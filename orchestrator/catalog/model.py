@@ -21,9 +21,9 @@ class LibraryText:
         name: Name of the library, as the profile writes it.
         file: Path of the file, for messages.
         text: Its text.
-        folder: Folder of the file in the library, POSIX; "" if that is the library's.
+        folder: Folder of the file in the library, POSIX; "" for the library's folder.
         sources: Files compiled with every kernel, relative to the library's folder.
-        files: Every file the library has; None if unknown.
+        files: All files of the library; None if unknown.
     """
 
     name: str
@@ -36,14 +36,14 @@ class LibraryText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """Every kernel on offer.
+    """All kernels of the libraries.
 
     Within one library an (operator, kernel key) occurs once, and all libraries agree
     on the signature of an operator: `read_catalog` checks both.
 
     Args:
-        libraries: (name, kernels), the library tried first comes first.
-        order: (operator, libraries that are tried for it, instead of all).
+        libraries: (name, kernels), in the order in which they are tried.
+        order: (operator, libraries that are tried for it instead of all).
     """
 
     libraries: tuple[tuple[str, tuple[Kernel, ...]], ...] = ()

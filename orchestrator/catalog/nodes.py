@@ -1,4 +1,4 @@
-"""YAML text to checked nodes; every problem is kept with its line."""
+"""Read YAML as checked nodes; collects problems with their lines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
 class YamlFile:
-    """A YAML file being read, and the problems found in it so far.
+    """A YAML file being read, with the problems found so far.
 
-    The readers below take a node and return its content, or None after noting what
+    The readers below take a node and return its content, or None after recording what
     is wrong with it.
 
     Args:
@@ -79,7 +79,7 @@ class YamlFile:
         notes: tuple[tuple[str, str], ...] = (),
         hint: str = "",
     ) -> None:
-        """Note a problem of a node."""
+        """Record a problem of a node."""
         where = self.span(line_of(node))
         self.problems.append(
             Diagnostic(code=code, message=message, where=where, notes=notes, hint=hint)
@@ -88,7 +88,7 @@ class YamlFile:
     def mapping(
         self, node: Node, what: str, known: Collection[str] | None = None
     ) -> dict[str, Node] | None:
-        """Keys and values of a mapping; `known` are the keys it may have."""
+        """Keys and values of a mapping; `known` are the allowed keys."""
         if not isinstance(node, MappingNode):
             self._wrong(node, what, "a mapping")
             return None
@@ -128,7 +128,7 @@ class YamlFile:
     def scalar(self, node: Node, what: str) -> str | None:
         """Text of a scalar that is not null."""
         if not isinstance(node, ScalarNode) or is_null(node):
-            self._wrong(node, what, "a text")
+            self._wrong(node, what, "a string")
             return None
         text: str = node.value
         return text
@@ -153,9 +153,9 @@ class YamlFile:
 
 
 def _too_deep(text: str) -> int:
-    """1-based line where a text is nested deeper than it may be; else 0.
+    """1-based line where a text is nested too deeply; else 0.
 
-    Composing goes down recursively, in C: far enough down it crashes.
+    PyYAML composes recursively in C, which crashes on deep nesting.
     """
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):

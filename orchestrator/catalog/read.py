@@ -1,4 +1,4 @@
-"""`functions.yaml` texts to kernels."""
+"""Read the kernels of `functions.yaml` texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_catalog(
     entry `- func:` of that operator.
 
     Args:
-        libraries: The one tried first comes first.
+        libraries: In the order in which they are tried.
         order: `Catalog.order`.
 
     Raises:
@@ -54,10 +54,10 @@ def read_library(
     """Read one kernel library.
 
     Args:
-        text: Of its `functions.yaml`.
+        text: Text of its `functions.yaml`.
         library: Its name, as the profile writes it.
         file: Path of the text, for messages and `Kernel.entry`.
-        schemas: For entries that give only the operator's name.
+        schemas: Schemas for entries that have only the operator's name.
 
     Returns:
         Its kernels in the order of the file.
@@ -66,7 +66,7 @@ def read_library(
         ProfileError: Every problem of the file.
 
     Source: ExecuTorch `docs/source/kernel-library-custom-aten-kernel.md` for the
-    syntax; the keys from `sources` on are ours.
+    syntax; the keys from `sources` on are Orchestrator's.
     """
     return _read([LibraryText(name=library, file=file, text=text)], schemas)[0]
 
@@ -104,7 +104,7 @@ def _schema(entry: Node) -> OpSchema | None:
         return None
     for key, value in entry.value:
         if key.value == "func" and isinstance(value, ScalarNode):
-            with suppress(ValueError):  # the entry's reader says what is wrong
+            with suppress(ValueError):  # the reader of the entry reports it
                 return parse_schema(value.value)
     return None
 
@@ -114,7 +114,7 @@ def _clashes(
     kernels: Sequence[Kernel],
     schemas: Mapping[OperatorName, OpSchema],
 ) -> list[Diagnostic]:
-    """Problems between entries: one key offered twice, two forms of one operator."""
+    """Problems between entries: duplicate keys, different schemas of an operator."""
     problems = []
     first: dict[tuple[OperatorName, KernelKey | None], Kernel] = {}
     for kernel in kernels:
@@ -163,7 +163,7 @@ def _line(entry: str) -> int:
 
 
 def _same_form(a: OpSchema, b: OpSchema) -> bool:
-    """Whether programs and the device see the same in two schemas."""
+    """Whether two schemas are the same for programs and the device."""
     return a is b or (a.signature == b.signature and _result_form(a) == _result_form(b))
 
 

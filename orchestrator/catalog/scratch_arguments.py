@@ -1,4 +1,4 @@
-"""Scratch arguments: which arguments of an operator are scratch memory."""
+"""The scratch arguments of operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_scratch(argument: Argument) -> bool:
-    """Whether an argument is memory that a kernel needs during its call only.
+    """Whether an argument is scratch memory.
 
     It is a tensor named `scratch`, or one whose name ends in `_scratch`, that is no
     out argument.
@@ -31,12 +31,12 @@ def scratch_arguments(schema: OpSchema) -> tuple[tuple[int, Argument], ...]:
 
 
 def missing_size(kernel: Kernel) -> Diagnostic:
-    """A kernel does not say how much scratch memory it needs."""
+    """The problem of a kernel without scratch sizes."""
     named = dict(kernel.scratch)
     names = [a.name for _, a in scratch_arguments(kernel.schema) if a.name not in named]
     return Diagnostic(
         code="missing-scratch-size",
-        message=f"nothing says how much scratch memory {kernel.operator} needs",
+        message=f"no scratch size is given for {kernel.operator}",
         where=entry_of(kernel),
         notes=(("found", f"{', '.join(names)} in {kernel.schema.text}"),),
         hint="add `scratch` to this entry, see docs/scratch.md",
@@ -44,6 +44,6 @@ def missing_size(kernel: Kernel) -> Diagnostic:
 
 
 def entry_of(kernel: Kernel) -> SourceSpan:
-    """The line of `functions.yaml` that a kernel's entry begins in."""
+    """The line of `functions.yaml` at which a kernel's entry begins."""
     file, _, line = kernel.entry.rpartition(":")
     return SourceSpan(file=file, line=int(line))

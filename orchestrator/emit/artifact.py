@@ -1,4 +1,4 @@
-"""Files that stages make and measure."""
+"""Generated files, and files of a finished build."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH: Final = 80
 
 @dataclass(frozen=True, slots=True, order=True)
 class GeneratedFile:
-    """A text file a stage wrote, by its POSIX path relative to the output folder."""
+    """A generated text file, by its POSIX path relative to the output folder."""
 
     path: str
     text: str
@@ -24,13 +24,13 @@ class GeneratedFile:
 
 
 def comment_text(text: str) -> str:
-    """A text in one line that neither ends a comment of C or C++ nor looks like one."""
+    """A text in one line that neither ends nor starts a comment of C or C++."""
     plain = text.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *")
     return " ".join(plain.split())
 
 
 def row_comment(text: str) -> str:
-    """A comment before a row of a table; lines end in newlines, 80 columns at most."""
+    """A comment before a row of a table: whole lines of at most 80 columns."""
     lines = wrap(
         comment_text(text),
         _WIDTH,

@@ -1,7 +1,7 @@
 """Headers in ExecuTorch's form, for a user who builds ExecuTorch for the same models.
 
-They say what the models need, not what our kernels need inside: their dtype closures
-mean nothing to ExecuTorch's kernels.
+They list what the models need, not what our kernels need internally: our dtype closures
+do not apply to ExecuTorch's kernels.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def executorch_headers(
     """Every header in ExecuTorch's form, sorted by path.
 
     Args:
-        head: Who generated them, for which profile, in one line.
-        selection: What models and profile need.
-        resolution: What is linked.
+        head: One line: generator and profile.
+        selection: The operators that models and profile select.
+        resolution: The linked kernels.
         max_kernels: Slots of ExecuTorch's registry; None for as many as are linked, or
             with every operator ExecuTorch's default.
 
@@ -64,12 +64,12 @@ def executorch_headers(
 def check_max_kernels(
     resolution: Resolution, max_kernels: int | None, *, where: SourceSpan
 ) -> None:
-    """Check that the linked kernels have room in the slots.
+    """Check that the registry has slots for all linked kernels.
 
     Args:
-        resolution: What is linked.
+        resolution: The linked kernels.
         max_kernels: The profile's number; None is always enough.
-        where: The profile line that has it.
+        where: The profile line with the number.
 
     Raises:
         ProfileError: `registry-too-small`.
@@ -93,15 +93,15 @@ def check_max_kernels(
 def oplist_headers(
     head: str, selection: Selection, *, prim_ops: int | None = None
 ) -> tuple[GeneratedFile, ...]:
-    """The same headers for a list of operators alone, sorted by path.
+    """The same headers for an operator list without a product, sorted by path.
 
     The registry then holds one kernel per (operator, kernel key) of the list, which is
     the most that any kernel library registers for it, and ExecuTorch's prim ops; those
     among them that the list names as well are counted once.
 
     Args:
-        head: Who generated them, from what, in one line.
-        selection: The list.
+        head: One line: generator and source.
+        selection: The operator list.
         prim_ops: Kernels that ExecuTorch always registers; None if it is
             built to register only the prim ops listed.
     """
@@ -127,17 +127,17 @@ def oplist_headers(
 
 
 def _is_prim_op(name: OperatorName) -> bool:
-    # Versions of ExecuTorch to come may have more of them.
+    # Future versions of ExecuTorch may have more prim ops.
     return name.namespace == "executorch_prim" or name in PRIM_OPS
 
 
 def _variants(head: str, selection: Selection, resolution: Resolution) -> str:
-    """Which dtypes of which operators are instantiated.
+    """The header that decides which dtypes of operators are instantiated.
 
     The header includes nothing, like ExecuTorch's: the file that includes it has
     <string_view> and executorch::aten::ScalarType already. With every operator
     selected the answer is always true; with none it is always false, where
-    ExecuTorch's tool says true for want of a selection.
+    ExecuTorch's tool answers true, as it then has no selection.
     """
     every_dtype = {
         operator.name
@@ -171,7 +171,7 @@ def _condition(selected: SelectedOperator, *, every_dtype: bool) -> str:
     found = {dtype for key in keys for dtype in key.dtypes} | set(selected.dtypes)
     dtypes = sorted(dtype.name for dtype in found)
     checks = [f"scalar_type == executorch::aten::ScalarType::{d}" for d in dtypes]
-    # A key without tensors says nothing about dtypes, so it rules none out.
+    # A key without tensors does not restrict dtypes.
     if every_dtype or not all(key.tensors for key in keys):
         checks = ["true"]
     # Portable kernels name aten operators without their namespace.
@@ -185,7 +185,7 @@ def _condition(selected: SelectedOperator, *, every_dtype: bool) -> str:
 def _prim_ops(head: str, names: set[str], *, every: bool) -> str:
     """A macro per selected operator; ExecuTorch looks for those of prim ops.
 
-    With every operator selected they all have theirs, whether or not they are listed.
+    With every operator selected all prim ops have one, even if not listed.
     """
     if every:
         names = names | {str(name) for name in PRIM_OPS}
@@ -197,7 +197,7 @@ def _prim_ops(head: str, names: set[str], *, every: bool) -> str:
 
 
 def _kernel_num(head: str, count: int | None) -> str:
-    """How many kernels ExecuTorch has room for; None lets it take its default."""
+    """The header with the registry's size; None keeps ExecuTorch's default."""
     text = f"// {head}\n#pragma once\n"
     if count is None:
         return (

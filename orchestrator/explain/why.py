@@ -85,7 +85,7 @@ class KernelUse:
         binding: The kernel and what it is linked for.
         table_keys: By what the device finds it; None stands for any other key.
         closure_dtypes: Dtypes that no call has, but the kernel needs internally.
-        asked_by: What needs it, sorted.
+        requesters: What needs it, sorted.
         shared_with: Other operators of the product from the same sources.
         parts: What its sources cost; None if nothing is built.
     """
@@ -105,7 +105,7 @@ class DelegateUse:
 
     Args:
         code: What it is.
-        asked_by: Who needs it, sorted.
+        requesters: What needs it, sorted.
         parts: What its sources cost; None if nothing is built.
     """
 

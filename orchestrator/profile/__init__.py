@@ -1,11 +1,11 @@
 """The profile: one TOML file per product, checked at the edge.
 
-In comes the text of a profile and of its base; out comes one frozen `Profile`, whose
-tables the rest of the program uses, with the line of every value. On the way, `load`
-has a `document` with lines, then `tables`, which validate each value, then the rules
-over several values that stand beside the tables.
-Importing this package is cheap; its names import pydantic when they are used, so that
-commands that need no profile do not pay for it.
+In: the texts of a profile and of its base. Out: one frozen `Profile`, whose
+tables the rest of the program uses, with the line of every value. `load` reads
+a `document` with lines, validates each value with `tables`, then runs the rules
+over several values, which are beside the tables.
+Importing this package is cheap: its names import pydantic on first use, so that
+commands without a profile do not pay for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Closed sets of the profile's values; importing them is cheap.
 
-Those that other topics decide by are theirs: `planner.policy`, `targets.regions`.
+Sets that other topics use are defined there: `planner.policy`, `targets.regions`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class DtypeSelect(StrEnum):
 
 
 class Overlap(StrEnum):
-    """Whether several models, or several libraries, may bring one operator."""
+    """Whether several models, or several libraries, may have the same operator."""
 
     ALLOW = "allow"
     ERROR = "error"
 
 
 class CheckImage(StrEnum):
-    """When a product compares what flash holds with what was linked.
+    """When a product checks that flash holds what was linked.
 
     Never, when the application requests it, or also before a method's first call.
     """
@@ -50,7 +50,7 @@ class CheckImage(StrEnum):
 
 
 class RegionKind(StrEnum):
-    """What a memory is for."""
+    """The use of a memory."""
 
     FLASH = "flash"
     RAM = "ram"
@@ -60,4 +60,4 @@ PASSES: Final = (
     *("fold_permutes", "fold_constants", "evaluate_constants", "alias_copies"),
     *("drop_unused_calls", "in_place", "drop_values", "share_values"),
 )
-"""Names of the passes of stage `prelink`; a test holds the two equal."""
+"""Names of the passes of stage `prelink`; a test compares them with the passes."""

@@ -113,7 +113,7 @@ class DelegateTable(Table):
 def delegate_problems(
     delegates: Iterable[DelegateTable], facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Every problem of `[[delegates]]` that single values do not show."""
+    """Problems of `[[delegates]]` beyond single values."""
     first: dict[str, int] = {}
     for index, table in sound(delegates):
         where: KeyPath = ("delegates", index)

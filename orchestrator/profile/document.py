@@ -1,7 +1,7 @@
-"""A profile's file as parsed: values, and where each was written.
+"""A parsed profile: values, and the place of each.
 
-Where a file and its base are merged, each text still knows the folder of the file it is
-from, as paths start there.
+When a file and its base are merged, each text still knows the folder of its file, as
+paths are relative to it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Text(str):
-    """A text of a profile.
+    """A string of a profile.
 
     Args:
         text: As written.
-        folder: Of the file it is written in.
+        folder: Folder of the file in which it is written.
     """
 
     __slots__ = ("folder",)
@@ -35,7 +35,7 @@ class Text(str):
     folder: Path
 
     def __new__(cls, text: str, folder: Path) -> Self:
-        """Text with the folder of its file."""
+        """Make a string with the folder of its file."""
         self = super().__new__(cls, text)
         self.folder = folder
         return self
@@ -46,8 +46,8 @@ class Document:
     """Values of a profile, or of a profile merged with its base.
 
     Args:
-        path: Of the profile.
-        data: As TOML parses it, but each string a `Text`; not to be changed.
+        path: Path of the profile.
+        data: As TOML parses it, but each string is a `Text`; must not be changed.
         spans: Where each key path was written.
     """
 
@@ -56,11 +56,11 @@ class Document:
     spans: Mapping[KeyPath, SourceSpan]
 
     def span(self, *key_path: str | int) -> SourceSpan:
-        """Where a key path, or else its nearest parent, was written."""
+        """The place of a key path, or else of its nearest parent."""
         return find_span(self.spans, key_path) or SourceSpan(file=str(self.path))
 
     def over(self, base: Document) -> Document:
-        """This profile on top of its base.
+        """Merge this profile over its base.
 
         Tables are merged key by key; everything else, arrays too, is replaced.
         `name` and `description` belong to one product and are not inherited.
@@ -86,12 +86,12 @@ def _merge(table: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_inherited(table: object, base_path: KeyPath) -> bool:
-    """Whether what stands at the key path of the base is not overridden."""
+    """Whether the value at a key path of the base is not overridden."""
     if base_path[0] in _OWN_KEYS:
         return False
     for key in base_path:
         if not isinstance(table, dict) or isinstance(key, int):
-            return False  # replaced whole
+            return False  # arrays are replaced as a whole
         if key not in table:
             return True
         table = table[key]
@@ -99,7 +99,7 @@ def _is_inherited(table: object, base_path: KeyPath) -> bool:
 
 
 MOST_VALUES = 10_000
-"""Most keys and items of a profile: each is checked and may need a message."""
+"""Most keys and items of a profile: each is checked and may produce a message."""
 
 
 def read_document(
@@ -111,8 +111,8 @@ def read_document(
     """Read and parse one file.
 
     Args:
-        path: Of the file.
-        text_of: Gives a file's text; raises `OSError` or `UnicodeDecodeError`.
+        path: Path of the file.
+        text_of: Reads a file's text; raises `OSError` or `UnicodeDecodeError`.
         named_by: Where another file names this one.
 
     Raises:
@@ -121,7 +121,7 @@ def read_document(
     text = _read_text(path, text_of, named_by).removeprefix("\ufeff")
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     file = str(path)
-    # Before the parser, which takes long for many keys in deep tables.
+    # Checked before parsing, which is slow for many keys in deep tables.
     found = map_lines(text, most=MOST_VALUES)
     if len(found) >= MOST_VALUES:
         line = max(found.values())
@@ -158,7 +158,7 @@ def read_document(
 
 def _add_folders(values: Any, folder: Path) -> None:  # noqa: ANN401  # of any shape
     """Make every string of a table or an array a `Text`."""
-    # A frame for each level, of which the parser accepts some hundred.
+    # Recursive: the parser accepts only a few hundred levels.
     for key, value in values.items() if isinstance(values, dict) else enumerate(values):
         if isinstance(value, str):
             values[key] = Text(value, folder)

@@ -1,4 +1,4 @@
-"""pydantic's errors as diagnostics in the words of TOML."""
+"""Turn pydantic's errors into diagnostics in the terms of TOML."""
 
 from __future__ import annotations
 
@@ -95,20 +95,20 @@ def _missing_key(path: KeyPath, span: FindSpan) -> Diagnostic:
 
 
 def _example(path: KeyPath) -> str:
-    """An assignment that shows what the key takes, `cpu = "cortex-m55"`, or ""."""
+    """An example assignment, such as `cpu = "cortex-m55"`, or ""."""
     key, field = field_of(path)
     return f"{key} = {shown(field.examples[0])}" if field.examples else ""
 
 
 def _beginning(table: tuple[str, ...]) -> str:
-    """How a profile begins a table: its header and its first required key."""
+    """The beginning of a table: its header and its first required key."""
     model = tables()[table]
     required = (
         key
         for name, key in keys_of(model).items()
         if model.model_fields[name].is_required()
     )
-    # Of a model, a rule requires path or source.
+    # A rule requires path or source of a model, so neither is required by its field.
     first = _example((*table, next(required, "path")))
     return f"{header_of(table)} and below it {first}"
 
@@ -149,7 +149,7 @@ def _type_hint(path: KeyPath, expected: str, value: object) -> str:
     return hint
 
 
-# A bool is an int to Python, and a datetime a date: the first that fits is meant.
+# In Python a bool is an int, and a datetime is a date, so the order matters.
 _TYPE_NAMES: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),
     (int, "integer"),
@@ -170,7 +170,7 @@ def _type_name(value: object) -> str:
 def _from_validator(
     path: KeyPath, span: FindSpan, code: str, error: ErrorDetails
 ) -> Diagnostic:
-    """The diagnostic that `fields.problem` describes."""
+    """The diagnostic of an error from `fields.problem`."""
     parts = error["ctx"]
     return Diagnostic(
         code=code,

@@ -1,7 +1,7 @@
-"""Value types that tables share, and what their validators are made of.
+"""Value types that tables share, and helpers for validators.
 
-A type says what a text may be, what it becomes, and what is wrong if it is neither.
-One that a single table has stands beside that table.
+A type defines which texts are valid, what they become, and the problem of other texts.
+A type of a single table is beside that table.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _Ordered = TypeVar("_Ordered", str, OperatorName)
 
 @dataclass(frozen=True, slots=True)
 class ReadFrom:
-    """Annotation of a value that a profile writes as another type.
+    """Annotates a value that has another type in profiles.
 
     `Annotated[OperatorName, ReadFrom(StrictStr, parse)]` validates a string, parses
     it, and has the JSON schema of a string.
 
     Args:
-        written: Type that the profile has.
-        read: Gives the value; raises what `problem` makes.
+        written: Its type in the profile.
+        read: Converts it; raises the errors of `problem`.
     """
 
     written: Any
@@ -60,11 +60,11 @@ class ReadFrom:
 def problem(
     code: str, message: str, *, expected: str = "", hint: str = ""
 ) -> PydanticCustomError:
-    """What a validator raises: the parts of a diagnostic it knows.
+    """The error that a validator raises: the parts of a diagnostic that it knows.
 
     Args:
-        code: Of the diagnostic.
-        message: What is wrong; `{key}` stands for the key path.
+        code: Code of the diagnostic.
+        message: What is wrong; `{key}` is replaced by the key path.
         expected: Text of the note "expected".
         hint: What to do next.
     """
@@ -77,18 +77,18 @@ def problem(
 
 
 def bad_value(value: object, *, expected: str, hint: str) -> PydanticCustomError:
-    """What a validator raises about a value that the key cannot have."""
+    """The error for a value that the key cannot have."""
     message = f"{{key}} cannot be {shown(value)}"
     return problem("bad-value", message, expected=expected, hint=hint)
 
 
 def shown_key(key: str) -> str:
-    """A key as TOML would write it."""
+    """A key in TOML's syntax."""
     return key if re.fullmatch("[A-Za-z0-9_-]+", key) else f'"{key}"'
 
 
 def key_text(path: KeyPath) -> str:
-    """A key path as people write it: `models[0].path`."""
+    """A key path as text: `models[0].path`."""
     text = ""
     for key in path:
         if isinstance(key, int):
@@ -99,11 +99,11 @@ def key_text(path: KeyPath) -> str:
 
 
 _LINE: Final = 80
-"""Most characters of a value; each level of tables and arrays has one at least."""
+"""Most characters of a value; each level of tables and arrays has at least one."""
 
 
 def shown(value: object, levels: int = _LINE) -> str:
-    """A value as TOML would write it, shortened to fit a line."""
+    """A value in TOML's syntax, shortened to fit a line."""
     match value:
         case list() | dict() if not levels:
             text = "..."
@@ -126,18 +126,18 @@ def shown(value: object, levels: int = _LINE) -> str:
 
 
 def is_model_name(text: str) -> bool:
-    """Whether a model may have that name."""
+    """Whether a model may have this name."""
     return len(text) <= MAX_NAME_LENGTH and bool(re.fullmatch(_MODEL_NAME, text))
 
 
 def near_name(text: str, filler: str) -> str:
-    """A valid name close to the text, with `filler` for what it cannot have; or ""."""
+    """A valid name close to the text, with `filler` for invalid characters; or ""."""
     near = re.sub("[^a-z0-9]+", filler, text.lower()).lstrip("-_0123456789")
     return near[:MAX_NAME_LENGTH].rstrip("-_")
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes of a size such as `96 KiB`; None if it is none."""
+    """Bytes of a size such as `96 KiB`; None if it is not a size."""
     match = re.fullmatch(_SIZE, text)
     return int(match[1]) * _UNIT_BYTES[match[2]] if match else None
 
@@ -151,7 +151,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def choice(known: Iterable[str], code: str = "bad-value") -> tuple[object, ...]:
-    """Annotations of a value out of a closed set; an enumeration gives its members."""
+    """Annotations of a value from a closed set; an enumeration's values are members."""
     names = tuple(map(str, known))
 
     def read(value: str) -> str:
@@ -167,12 +167,12 @@ def choice(known: Iterable[str], code: str = "bad-value") -> tuple[object, ...]:
 
 
 def sorted_set(items: Iterable[_Ordered]) -> tuple[_Ordered, ...]:
-    """A validator for arrays whose order and repetitions mean nothing."""
+    """A validator for arrays whose order and repetitions do not matter."""
     return tuple(sorted(set(items)))
 
 
 def name_like(pattern: str, filler: str) -> Callable[[str], str]:
-    """A validator for names of that form, whose words `filler` separates."""
+    """A validator for names that match a pattern; `filler` separates their words."""
 
     def check(value: str) -> str:
         if re.fullmatch(pattern, value) and len(value) <= MAX_NAME_LENGTH:
@@ -221,7 +221,7 @@ def whole_number(first: int, last: int, *, hint: str) -> tuple[object, ...]:
 
 
 def not_empty(items: _Items) -> _Items:
-    """A validator for arrays that say nothing when they are empty."""
+    """A validator for arrays that must not be empty."""
     if not items:
         raise problem(
             "bad-value",
@@ -251,7 +251,7 @@ _LOOSE_SIZE = re.compile(
 
 
 def _near_size(value: object) -> str:
-    """The size that is probably meant, or ""."""
+    """The size that was probably meant, or ""."""
     match = _LOOSE_SIZE.fullmatch(value if isinstance(value, str) else shown(value))
     if not match or isinstance(value, bool):
         return ""

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from orchestrator.profile.source_map import KeyPath
 
 _RESERVED: Final = ("util",)
-"""Names no library may have: folders beside the libraries."""
+"""Names that no library may have: other folders beside the libraries."""
 _IMPLICIT: Final = ("prim_ops",)
-"""Tried last without being named: every program may call their operators."""
+"""Always tried last: every program may call their operators."""
 
 
 _KERNEL_KEY: Final = r"v1/[0-9]+;[0-9,]*(\|[0-9]+;[0-9,]*)*"
@@ -58,7 +58,7 @@ def _check_operator(value: str) -> str:
 
 
 def _check_operator_or_backend(value: str) -> str:
-    # A backend's id, such as XnnpackBackend, is a bare name.
+    # The id of a backend, such as XnnpackBackend, has no namespace.
     return value if re.fullmatch(r"[A-Za-z]\w*", value) else _check_operator(value)
 
 
@@ -80,7 +80,7 @@ def _read_dtype(value: str) -> ScalarType | KernelKey:
 _OperatorKey = Annotated[
     StrictStr, AfterValidator(_check_operator), text_schema("operator", OPERATOR)
 ]
-"""An operator as the profile writes it, which finds its line."""
+"""An operator as written in the profile, which is needed to find its line."""
 _OperatorOrBackend = Annotated[
     StrictStr,
     AfterValidator(_check_operator_or_backend),
@@ -102,7 +102,7 @@ _Dtype = Annotated[
 
 
 def _close_operators(schema: dict[str, Any]) -> None:
-    """Refuse invalid names of operators and empty arrays, as the validators do."""
+    """Make the schema reject invalid operator names and empty arrays."""
     schema["additionalProperties"] = False
     for items in schema["patternProperties"].values():
         items["minItems"] = 1
@@ -152,7 +152,7 @@ class OperatorsTable(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DtypeRequest:
-    """Dtypes and kernel keys wanted for one operator; sorted, at least one of them."""
+    """Dtypes and kernel keys requested for one operator; sorted, not both empty."""
 
     operator: OperatorName
     dtypes: tuple[ScalarType, ...] = ()
@@ -186,7 +186,7 @@ class DtypesTable(Table):
 
     @property
     def operators(self) -> tuple[DtypeRequest, ...]:
-        """The same sorted by operator, whose name may be written in two ways."""
+        """The requests by operator, sorted; merges the two spellings of a name."""
         items: dict[OperatorName, set[ScalarType | KernelKey]] = {}
         for operator, dtypes in self.operators_.items():
             items.setdefault(OperatorName.parse(operator), set()).update(dtypes)
@@ -242,7 +242,7 @@ class CustomTable(Table):
         return name if is_model_name(name) else ""
 
     def with_defaults(self) -> Self:
-        """The same with a name."""
+        """The table with a name."""
         return self.model_copy(update={"name": self.name or self.default_name})
 
 
@@ -254,7 +254,7 @@ class KernelsTable(Table):
 
     libraries: _Libraries = Field(
         default_factory=tuple,
-        exclude=True,  # from the table's default in the schema: it cannot be empty
+        exclude=True,  # from the table's default: the schema allows no empty array
         description="Kernel libraries; the first that has a fitting kernel wins. "
         "Custom libraries that are not named here come before all that are; "
         "`prim_ops` comes last. Default: `portable`, before it `quantized` if a model "
@@ -283,10 +283,10 @@ class KernelsTable(Table):
     def with_defaults(
         self, models: Iterable[ModelTable], shipped: Collection[str]
     ) -> Self:
-        """The same with every library that is tried, in that order, and all names.
+        """The table with all libraries in the order they are tried, and all names.
 
         Args:
-            models: Of the profile.
+            models: Models of the profile.
             shipped: Names of the kernel libraries that exist without the profile.
         """
         custom = tuple(table.with_defaults() for table in self.custom)
@@ -304,16 +304,16 @@ class KernelsTable(Table):
 
 
 def _default_libraries(models: Iterable[ModelTable]) -> tuple[str, ...]:
-    """Libraries that the models call, in the order they are tried."""
+    """Libraries that the models call, in the order in which they are tried."""
     chosen = [kernel_libraries(model.lowered_for) for model in models]
-    # Each is a tail of the longest.
+    # Each list is a tail of the longest one.
     return max(chosen, key=len, default=kernel_libraries(None))
 
 
 def operator_list_problems(
     operators: OperatorsTable, facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Lists of operators that are missing."""
+    """Problems of operator lists that are missing."""
     for index, file in sound(operators.include_yaml):
         yield from facts.missing_file(
             file,
@@ -326,12 +326,12 @@ def operator_list_problems(
 def kernel_problems(
     kernels: KernelsTable, models: Callable[[], Iterable[ModelTable]], facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Every problem of `[kernels]` that single values do not show.
+    """Problems of `[kernels]` beyond single values.
 
     Args:
         kernels: The table.
-        models: Gives the models of the profile, which may be broken.
-        facts: What else there is to know.
+        models: Returns the models of the profile, which may be broken.
+        facts: Further facts.
     """
     names: Mapping[int, str] = {}
     with suppress(BrokenValueError):
@@ -354,7 +354,7 @@ def kernel_problems(
 
 
 def _custom_names(custom: Iterable[CustomTable]) -> Mapping[int, str]:
-    """Names of custom libraries by their index, without those that have none."""
+    """Names of custom libraries by index, without those that have none."""
     names = {}
     for index, table in sound(custom):
         with suppress(BrokenValueError):
@@ -366,7 +366,7 @@ def _custom_names(custom: Iterable[CustomTable]) -> Mapping[int, str]:
 def _custom_problems(
     custom: Iterable[CustomTable], names: Mapping[int, str], facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Files of custom libraries that are missing, and names that are not unique."""
+    """Problems of missing files and duplicate names of custom libraries."""
     first: dict[str, int] = {}
     for index, table in sound(custom):
         where: KeyPath = ("kernels", "custom", index)
@@ -429,7 +429,7 @@ def _duplicate(
 def _name_problems(
     libraries: Iterable[str], key_path: KeyPath, known: Collection[str], facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Libraries that a key lists: each once, and one that exists."""
+    """Problems of libraries that a key lists twice, or that do not exist."""
     names = ", ".join(known)
     seen: dict[str, int] = {}
     for index, library in sound(libraries):
@@ -460,8 +460,8 @@ def _name_problems(
 def _left_out_problems(
     kernels: KernelsTable, models: Iterable[ModelTable], facts: Facts
 ) -> Iterator[Diagnostic]:
-    """A model that is quantized for kernels of a library that is left out."""
-    # Others may have kernels for the same operators.
+    """Problems of models quantized for kernels of a library that is left out."""
+    # A custom library may have kernels for the same operators.
     if not kernels.libraries or kernels.custom or kernels.operators_:
         return
     listed = [name for _, name in sound(kernels.libraries)]
@@ -488,7 +488,7 @@ def _left_out_problems(
 def _unused_problems(
     kernels: KernelsTable, unused: Collection[str], facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Libraries of single operators that the product does not use."""
+    """Problems of libraries for single operators that the product does not use."""
     for operator, libraries in kernels.operators_.items():
         for index, name in sound(libraries):
             if name in unused:

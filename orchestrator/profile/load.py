@@ -1,4 +1,4 @@
-"""Profile text to `Profile`: parse, merge, validate, report everything at once."""
+"""Load a profile: parse, merge, validate, and report all problems at once."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def load_profile(
     """Read a profile and its base, and check everything in them.
 
     Args:
-        path: Of the profile, as the user named it.
-        text_of: Gives a file's text; raises `OSError` or `UnicodeDecodeError`.
+        path: Path of the profile, as the user named it.
+        text_of: Reads a file's text; raises `OSError` or `UnicodeDecodeError`.
         is_file: Whether a path is a file, for every file the profile names; may raise
             `OSError`.
         known_libraries: Names of the kernel libraries that exist without the profile.
@@ -67,7 +67,7 @@ def load_profile(
         libraries=known_libraries,
     )
     problems += rule_problems(table, facts)
-    if lacks_base:  # what seems to be missing may be in the base
+    if lacks_base:  # keys that seem to be missing may be in the base
         problems = [p for p in problems if p.code not in _ABSENCES]
     if problems or lacks_base:
         raise ProfileError(_in_order(problems, path))
@@ -83,7 +83,7 @@ _ABSENCES = frozenset({"missing-key", "nothing-selected"})
 
 
 def _in_order(problems: list[Diagnostic], path: Path) -> list[Diagnostic]:
-    """By place, what is wrong in the profile itself before its base."""
+    """Sort problems by place, those of the profile itself before those of its base."""
 
     def place(problem: Diagnostic) -> tuple[bool, int, str]:
         where = problem.where or SourceSpan(file="")
@@ -96,16 +96,16 @@ def _base_path(document: Document) -> Path | None:
     extends = document.data.get("extends")
     if isinstance(extends, str) and is_relative_path(extends):
         return document.path.parent / extends
-    return None  # none, or one that the validator reports
+    return None  # no base, or a value that the validator reports
 
 
 def _read_base(
     document: Document, base_path: Path, text_of: Callable[[Path], str]
 ) -> Document:
-    """The base of a profile.
+    """Read the base of a profile.
 
     Raises:
-        ProfileError: It cannot be read, has a base itself, or is of another schema.
+        ProfileError: It cannot be read, has a base itself, or has another schema.
     """
     named_by = document.span("extends")
     if base_path == document.path:
@@ -135,7 +135,7 @@ def _read_base(
         )
     version = base.data.get("schema", SCHEMA_VERSION)
     if "schema" in document.data and version != SCHEMA_VERSION:
-        # The profile's own schema hides the base's from validation.
+        # After merging, the profile's `schema` hides that of the base from validation.
         problems.append(
             Diagnostic(
                 code="unknown-schema",

@@ -1,4 +1,4 @@
-"""How a model that is Python code becomes a program."""
+"""How models given as Python are lowered and quantized."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def kernel_libraries(lowering: str | None) -> tuple[str, ...]:
 
 
 class Activations(StrEnum):
-    """What activations are quantized to."""
+    """Dtypes of quantized activations."""
 
     INT8 = "int8"
     INT16 = "int16"
 
 
 class Weights(StrEnum):
-    """How many scales the weights of a layer have."""
+    """The number of scales of a layer's weights."""
 
     PER_CHANNEL = "per-channel"
     PER_TENSOR = "per-tensor"
@@ -89,10 +89,10 @@ class Vela:
     """How Vela compiles for Ethos-U. Source: ExecuTorch 1.5, `EthosUCompileSpec`.
 
     Args:
-        system_config: Clocks and memories of the system; "": that of `with_defaults`.
-        memory_mode: Which memory is for what; "" likewise.
-        config: Path of the file that has both; "": Vela's own.
-        flags: More of its options, such as `--optimise=Size`.
+        system_config: Clocks and memories of the system; "" for the default.
+        memory_mode: The use of each memory; "" for the default.
+        config: Path of the file that has both; "" for Vela's own.
+        flags: Further options of Vela, such as `--optimise=Size`.
     """
 
     system_config: str = ""
@@ -113,7 +113,7 @@ _DEFAULTS: Final = {
 
 
 def with_defaults(vela: Vela, lowering: str) -> Vela:
-    """The same with ExecuTorch's defaults for what is empty."""
+    """The settings with ExecuTorch's defaults for empty ones."""
     system_config, memory_mode = _DEFAULTS[lowering.rpartition("-")[0]]
     return replace(
         vela,
@@ -135,7 +135,7 @@ def quantize_text(quantize: Quantize) -> str:
 
 
 def vela_text(vela: Vela, config: str) -> str:
-    """The same as options of Vela; `config` as the lock names it."""
+    """The settings as options of Vela; `config` as the lock names it."""
     named = {
         "system-config": vela.system_config,
         "memory-mode": vela.memory_mode,
@@ -147,12 +147,12 @@ def vela_text(vela: Vela, config: str) -> str:
 
 
 def needed_library(lowering: str) -> str:
-    """Library that programs quantized for a lowering need; "" if that depends."""
+    """Library that programs quantized for a lowering always need; else ""."""
     return "" if lowering == XNNPACK else kernel_libraries(lowering)[0]
 
 
 def unsupported(lowering: str, quantize: Quantize) -> tuple[str, str] | None:
-    """A key that a lowering cannot quantize with, and what it accepts, if any."""
+    """A key that a lowering does not support, and what it accepts instead."""
     if quantize.activations is Activations.INT16 and lowering not in ETHOS_U:
         return "activations", "int8; int16 is for Ethos-U"
     if quantize.dynamic and lowering not in (XNNPACK, PORTABLE):

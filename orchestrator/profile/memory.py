@@ -125,13 +125,13 @@ def memory_problems(
     models: Callable[[], Iterable[ModelTable]],
     facts: Facts,
 ) -> Iterator[Diagnostic]:
-    """Every problem of `[[memory.regions]]`, and of models that name a memory.
+    """Problems of `[[memory.regions]]`, and of models that name a memory.
 
     Args:
         memory: The table.
-        target: What the profile is for; one with a wrong cpu or board has no memories.
-        models: Gives the models of the profile, which may be broken.
-        facts: What else there is to know.
+        target: Target of the profile; with an invalid cpu or board it has no memories.
+        models: Returns the models of the profile, which may be broken.
+        facts: Further facts.
     """
     cpu = CPUS[target.cpu]
     name = target.board or cpu.default_board
@@ -202,7 +202,7 @@ def _against_board(
 def _region_problems(
     choice: RegionTable, where: KeyPath, board: Board, facts: Facts
 ) -> Iterator[Diagnostic]:
-    """A memory without an origin must be the board's, and no larger."""
+    """Problems of a memory without origin: it must be the board's, and no larger."""
     known = {r.name: r for r in board.regions}
     region = known.get(choice.name)
     if choice.origin is not None:
@@ -246,7 +246,7 @@ def _region_problems(
 def _whole_map(
     regions: Iterable[RegionTable], board: Board, facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Both kinds are there, and no memories overlap."""
+    """Problems of a whole memory map: a missing kind, memories that overlap."""
     for kind in RegionKind:
         if not any(r.kind == kind for r in board.regions):
             yield _problem(
@@ -272,7 +272,7 @@ def _whole_map(
 
 
 def _named(models: Iterable[ModelTable]) -> Iterator[tuple[KeyPath, str]]:
-    """Memories that models name, and where."""
+    """Memories that models name, and the key paths that name them."""
     for index, model in sound(models):
         where: KeyPath = ("models", index)
         with suppress(BrokenValueError):
@@ -290,7 +290,7 @@ def _named(models: Iterable[ModelTable]) -> Iterator[tuple[KeyPath, str]]:
 def _pins(
     models: Iterable[ModelTable], board: Board, facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Memories that models name, and that arenas cannot lie in."""
+    """Problems of memories that models name but arenas cannot be in."""
     ram = [r.name for r in board.regions if r.kind == RegionKind.RAM]
     for where, name in _named(models):
         if name in ram:

@@ -1,4 +1,4 @@
-"""`[[models]]`: programs, and Python code that programs are made of."""
+"""`[[models]]`: programs, and Python code that is exported to programs."""
 
 from __future__ import annotations
 
@@ -63,9 +63,10 @@ if TYPE_CHECKING:
     from orchestrator.profile.source_map import KeyPath
 
 DEFAULT_MAX_INSTRUCTIONS: Final = 1_000_000
-"""Of a run of a program that the device loads, where the profile sets no limit.
+"""Default instruction limit for a run of a program that the device loads.
 
-Programs without loops have some hundred; loops run theirs some thousand times.
+Programs without loops have a few hundred instructions; loops may repeat theirs a few
+thousand times.
 """
 
 _TENSOR = f"({'|'.join(TensorKind)}) (0|[1-9][0-9]{{0,8}})"
@@ -196,7 +197,7 @@ class TensorTable(Table):
 
     @property
     def pin(self) -> TensorPin:
-        """The same as later stages take it."""
+        """The tensor as later stages take it."""
         kind, index = self.tensor.split()
         return TensorPin(
             kind=TensorKind(kind),
@@ -316,7 +317,7 @@ class ModelTable(Table):
 
     @property
     def file(self) -> NamedFile:
-        """The program, or the Python file that it is made of."""
+        """The program, or the Python file that makes it."""
         file = self.path_ or self.source
         if file is None:
             raise ValueError("a rule of the profile requires path or source")
@@ -324,24 +325,24 @@ class ModelTable(Table):
 
     @property
     def path(self) -> Path:
-        """Where the file is, as seen from where the user named the profile."""
+        """Path of the file, relative to the user's current folder."""
         return self.file.path
 
     @property
     def written(self) -> str:
-        """Path of the file as the profile has it."""
+        """Path of the file as written in the profile."""
         return self.file.written
 
     @property
     def key(self) -> str:
-        """The key of the profile that says where it comes from."""
+        """The key of the profile that names its file."""
         return "source" if self.path_ is None else "path"
 
     @property
     def instruction_limit(self) -> int:
-        """How many instructions a run executes; 0: any number.
+        """Most instructions that a run executes; 0: any number.
 
-        A prelinked program needs no limit: no other program takes its place.
+        A prelinked program needs no limit, as no other program can replace it.
         """
         if self.max_instructions is not None:
             return self.max_instructions
@@ -354,7 +355,7 @@ class ModelTable(Table):
 
     @property
     def vela(self) -> Vela:
-        """Options of Vela; `config` as seen from where the user named the profile."""
+        """Options of Vela; `config` is relative to the user's current folder."""
         table = self.vela_
         if table is None:
             return NO_VELA
@@ -376,17 +377,17 @@ class ModelTable(Table):
 
     @property
     def lowered_for(self) -> str | None:
-        """What the build lowers it for; None for a program."""
+        """The lowering; None for a program."""
         return None if "source" not in self.written_keys else self.lowering
 
     def with_defaults(self) -> Self:
-        """The same with a name."""
+        """The table with a name."""
         update = {"name": self.name or PurePosixPath(self.written).stem}
         return self.model_copy(update=update)
 
 
 def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagnostic]:
-    """Every problem of `[[models]]` that single values do not show."""
+    """Problems of `[[models]]` beyond single values."""
     first_with: dict[str, KeyPath] = {}
     for index, model in sound(models):
         where: KeyPath = ("models", index)
@@ -405,7 +406,7 @@ def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagn
 def _origin_problems(
     model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
-    """A program or code, with the keys that belong to it."""
+    """Problems of path and source, and of keys that belong to the other."""
     keys = model.written_keys
     if not keys & {"path", "source"}:
         yield Diagnostic(
@@ -455,13 +456,13 @@ _FILES: Final = {
     "data": ("data file", "constants of the program, a .ptd file"),
     "reads": ("file", "what the code of the model reads"),
 }
-"""What a file is to the profile, and what it should hold, by the key that names it."""
+"""By key: what kind of file it names, and what the file should contain."""
 
 
 def _files(
     model: ModelTable, where: KeyPath, key: str
 ) -> Iterator[tuple[KeyPath, NamedFile]]:
-    """Files that a key of a model names, patterns apart."""
+    """Files that a key of a model names, without patterns."""
     where = (*where, key)
     match key:
         case "path" if model.path_ is not None:
@@ -493,13 +494,13 @@ def _file_problems(
 def _name_problems(
     model: ModelTable, where: KeyPath, facts: Facts, first_with: dict[str, KeyPath]
 ) -> Iterator[Diagnostic]:
-    """Names that are missing or are those of models before it.
+    """Problems of missing or duplicate names.
 
     Args:
-        model: To look at.
+        model: The model to check.
         where: Its key path.
-        facts: What else there is to know.
-        first_with: What each name so far comes from; the model's is added.
+        facts: Further facts.
+        first_with: Origins of the names so far; the model's is added.
     """
     name: str = model.name
     key: KeyPath = (*where, "name")
@@ -540,7 +541,7 @@ def _name_problems(
 def _quantize_problems(
     model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
-    """What the lowering cannot quantize so."""
+    """Problems of settings that the lowering cannot quantize with."""
     if "source" not in model.written_keys or model.quantize is None:
         return
     if found := unsupported(model.lowering, model.quantize):
@@ -559,7 +560,7 @@ def _quantize_problems(
 def _vela_problems(
     model: ModelTable, where: KeyPath, facts: Facts
 ) -> Iterator[Diagnostic]:
-    """Whether Vela runs at all, and has the sections that are named."""
+    """Problems of Vela's options: it does not run, or lacks a named section."""
     where = (*where, "vela")
     if "source" not in model.written_keys or model.vela_ is None:
         return

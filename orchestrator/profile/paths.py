@@ -1,4 +1,4 @@
-"""Paths that a profile names, and the problem of a file that is missing."""
+"""Paths in a profile, and the problem of a missing file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PATH: Final = r"[^/\\][^\\]*"
 _SOURCE_SUFFIXES: Final = (".cpp", ".cc", ".cxx", ".c", ".S")
-"""What a custom library may have compiled."""
+"""Suffixes of sources that a custom library may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +23,8 @@ class NamedFile:
     """A file, folder or pattern of files that a profile names.
 
     Args:
-        path: Where it is, as seen from where the user named the profile.
-        written: The path as the profile has it.
+        path: Its path, relative to the user's current folder.
+        written: The path as written in the profile.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class NamedFile:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it stands for any number of files."""
+        """Whether it is a pattern, which may match any number of files."""
         return "*" in self.written
 
 
@@ -44,7 +44,7 @@ class PythonCallable(NamedFile):
 
 
 def is_relative_path(text: str) -> bool:
-    """Whether the text is a path that means the same on every machine."""
+    """Whether the text is a relative path that is portable between machines."""
     windows = PureWindowsPath(text)
     anchored = text.startswith("/") or windows.drive or windows.root
     return bool(text) and not anchored and "\\" not in text and "\0" not in text

@@ -1,4 +1,4 @@
-"""JSON Schema and reference page of the profile, generated from its model."""
+"""JSON Schema and reference page of the profile, generated from its tables."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ ram = "64 KiB"
 
 
 class _Generator(GenerateJsonSchema):
-    """pydantic's, without titles that only repeat the keys."""
+    """pydantic's generator, without titles that only repeat the keys."""
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
         """Never (the argument's name is pydantic's)."""
@@ -98,7 +98,7 @@ class _Generator(GenerateJsonSchema):
 def json_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a profile file.
 
-    With `extends`, what is required may come from the base, so it is not asked for.
+    With `extends`, required keys may come from the base, so the schema requires none.
     """
     schema = _without_null(
         ProfileTable.model_json_schema(by_alias=True, schema_generator=_Generator)

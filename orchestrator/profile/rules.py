@@ -1,7 +1,7 @@
-"""What rules over several values of a profile know besides its tables.
+"""Facts for rules over several values of a profile.
 
-A rule is a generator of diagnostics over tables of the right types. Where it reads a
-value that is wrong itself it ends with `BrokenValueError`: that one is reported.
+A rule is a generator of diagnostics over typed tables. If it reads a value that is
+invalid itself, it ends with `BrokenValueError`: that value is reported already.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the profile's text and the machine decide.
+    """Facts from the profile's text and from the machine.
 
     Args:
         span: Where a key path was written.
-        keys: Of the top of the file, right or wrong.
+        keys: Keys at the top of the file, valid or not.
         is_file: Whether a path is a file; may raise `OSError`.
         libraries: Names of the kernel libraries that exist without the profile.
     """
@@ -40,13 +40,13 @@ class Facts:
     def missing_file(
         self, file: NamedFile, *key_path: str | int, what: str, expected: str
     ) -> Iterator[Diagnostic]:
-        """The problem of a path where there is no file.
+        """The problem of a missing file.
 
         Args:
-            file: What the profile names.
-            key_path: Of the value.
-            what: What the file is to the profile, "model file".
-            expected: What it should hold.
+            file: The file that the profile names.
+            key_path: Key path of the value.
+            what: Kind of the file: "model file".
+            expected: What it should contain.
         """
         with suppress(OSError):  # a name that the file system cannot have
             if self.is_file(file.path):
@@ -69,7 +69,7 @@ class Facts:
         what: str,
         expected: str,
     ) -> Iterator[Diagnostic]:
-        """The same of an array; the build reports patterns without a match."""
+        """The same for an array; the build reports patterns without a match."""
         for at, file in sound(files):
             if not file.is_pattern:
                 yield from self.missing_file(

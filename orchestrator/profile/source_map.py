@@ -1,8 +1,8 @@
-"""Key path to line: the positions in a TOML text that parsers do not keep.
+"""Map key paths to lines, which TOML parsers do not keep.
 
-A scanner of its own for TOML 1.0 (and the looser inline tables of 1.1). It takes
-text that the parser has accepted, so it does not check; on anything it does not
-understand it stops, and key paths it has not reached have no line.
+A scanner for TOML 1.0 (and the looser inline tables of 1.1). It takes
+text that the parser has accepted, so it does not validate; at anything it does not
+understand it stops, and key paths after that have no line.
 
 Source: TOML 1.0.0, toml.io/en/v1.0.0.
 """
@@ -24,10 +24,10 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 
 
 class FindSpan(Protocol):
-    """Where the value of a key path was written, or else the table it would be in."""
+    """Finds the place of a key path's value, or else of the table it would be in."""
 
     def __call__(self, *key_path: str | int) -> SourceSpan:
-        """Of the key path `("models", 0)`: `span("models", 0)`."""
+        """The place of a key path: `span("models", 0)`."""
 
 
 def find_span(
@@ -48,8 +48,8 @@ def map_lines(text: str, *, most: int | None = None) -> Mapping[KeyPath, int]:
     not TOML may be missing; it never raises.
 
     Args:
-        text: Of the file.
-        most: Stop when at least so many are found.
+        text: Text of the file.
+        most: Stop when at least this many are found.
     """
     scanner = _Scanner(text, most)
     with suppress(_NotTomlError, _EnoughFoundError, RecursionError):
@@ -62,7 +62,7 @@ class _NotTomlError(Exception):
 
 
 class _EnoughFoundError(Exception):
-    """As many key paths as wanted are found."""
+    """Enough key paths are found."""
 
 
 _BLANK = re.compile(r"[ \t]*")
@@ -90,7 +90,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 class _Scanner:
-    """Position in the text, the table that keys go to, and what was found."""
+    """Position in the text, the current table, and the lines found so far."""
 
     def __init__(self, text: str, most: int | None) -> None:
         self._most = most
@@ -122,7 +122,7 @@ class _Scanner:
         for key in parents:
             path = (*path, key)
             self.lines.setdefault(path, line)
-            if path in self._item_counts:  # of an array, its newest item is meant
+            if path in self._item_counts:  # the newest item of an array
                 path = (*path, self._item_counts[path] - 1)
         path = (*path, last)
         if is_array:
@@ -188,7 +188,7 @@ class _Scanner:
             self._scan_pair(path)
 
     def _more(self, end: str) -> bool:
-        """Whether another item follows; moves to it, or behind the end."""
+        """Whether another item follows; moves to it, or past the end."""
         self._match(_TRIVIA)
         if self._peek() == ",":
             self._at += 1

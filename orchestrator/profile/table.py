@@ -1,7 +1,7 @@
-"""What every table of the profile is, and what remains of one that is wrong.
+"""The base of all tables of the profile, and salvaging invalid ones.
 
-A profile is validated once. If that fails, `salvage` validates it again and leaves out
-what is wrong, so that rules over several values still run on the rest: a rule ends
+A profile is validated once. If that fails, `salvage` validates it again and drops
+invalid values, so that rules over several values still run on the rest: a rule ends
 with `BrokenValueError` where it touches a value that was reported already.
 """
 
@@ -27,11 +27,11 @@ _TableT = TypeVar("_TableT", bound="Table")
 
 
 class BrokenValueError(Exception):
-    """A rule has come to a value that is wrong itself."""
+    """A rule has read a value that is invalid itself."""
 
 
 class _Broken:
-    """Stands where a wrong value was."""
+    """Takes the place of an invalid value."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise BrokenValueError(name)
@@ -42,18 +42,18 @@ _SALVAGE: Final = object()
 
 
 class Table(BaseModel):
-    """A table of the profile: no unknown keys, nothing changed later.
+    """A table of the profile: frozen, without unknown keys.
 
     A field is the value of a key. Where the rest of the program takes another type, or
     a default follows from other values, the field's name ends in `_` and a property
-    without it gives that.
+    without it returns that.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @property
     def written_keys(self) -> frozenset[str]:
-        """Keys that the profile has, right or wrong."""
+        """Keys that the profile has, valid or not."""
         keys = keys_of(type(self))
         return frozenset(keys[name] for name in self.model_fields_set)
 
@@ -83,7 +83,7 @@ class Table(BaseModel):
                 del self.__dict__[name]
         return self
 
-    if not TYPE_CHECKING:  # mypy is to know the attributes
+    if not TYPE_CHECKING:  # mypy should not see this: it would accept any attribute
 
         def __getattr__(self, name: str) -> object:
             if name in type(self).model_fields:
@@ -92,28 +92,28 @@ class Table(BaseModel):
 
 
 def keys_of(table: type[Table]) -> Mapping[str, str]:
-    """Keys of a table as a profile writes them, by the names of their fields."""
+    """Keys of a table as written in profiles, by the names of their fields."""
     return {name: f.alias or name for name, f in table.model_fields.items()}
 
 
 def salvage(table: type[_TableT], data: Mapping[str, Any]) -> _TableT:
-    """A table without its values that are wrong, and without unknown keys."""
+    """Validate a table without its invalid values and unknown keys."""
     return table.model_validate(data, context=_SALVAGE)
 
 
 def _salvaged(value: object, read: Callable[[Any], Any], depth: int = 2) -> object:
-    """A value, its items and entries that are right; `_BROKEN` for the others.
+    """A value with its valid items and entries; `_BROKEN` for invalid ones.
 
     Args:
-        value: As the profile has it.
+        value: The value in the profile.
         read: Validates it.
-        depth: Of arrays and entries in each other that any key has.
+        depth: Deepest nesting of arrays and entries of any key.
     """
     try:
         return read(value)
     except ValidationError:
         pass
-    # An item, or an entry, is validated as the only one.
+    # Each item or entry is validated alone.
     if depth and isinstance(value, list):
         items = tuple(_salvaged(v, _item(read), depth - 1) for v in value)
         return items if any(v is not _BROKEN for v in items) else _BROKEN
@@ -135,5 +135,5 @@ def _entry(key: object, read: Callable[[Any], Any]) -> Callable[[object], Any]:
 
 
 def sound(items: Iterable[_T]) -> Iterator[tuple[int, _T]]:
-    """Items of an array with their places, without those that are wrong."""
+    """Valid items of an array, with their indices."""
     return ((i, item) for i, item in enumerate(items) if item is not _BROKEN)

@@ -1,4 +1,4 @@
-"""The whole profile: its tables, their rules over more than one value, and its keys."""
+"""The whole profile: its tables, the rules over several values, and its keys."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _check_schema(value: int) -> int:
 
 
 def _check_name(value: str) -> str:
-    """Its header, its library and its functions have the name, too."""
+    """Check a product's name, which its header, library and functions have, too."""
     if re.fullmatch(_OF_THE_RUNTIME, value):
         taken = "functions and headers of the runtime begin with orch"
     elif value in HEADERS:
@@ -284,7 +284,7 @@ class ProfileTable(Table):
     )
 
     def with_defaults(self, shipped: Collection[str]) -> Self:
-        """The same with defaults that follow from other values.
+        """The profile with defaults that depend on other values.
 
         Args:
             shipped: Names of the kernel libraries that exist without the profile.
@@ -299,11 +299,11 @@ class ProfileTable(Table):
 
 
 class Profile(ProfileTable):
-    """One product: checked, defaults filled in, every value's origin known.
+    """One product: validated, with defaults, and with the place of every value.
 
     Args:
         file: The profile as the user named it.
-        files: Every file it was read from: the profile, then its base if it has one.
+        files: All files it was read from: the profile, then its base if it has one.
         spans: Where each key path was written; key paths are unique.
     """
 
@@ -317,20 +317,20 @@ class Profile(ProfileTable):
         return self.file.parent
 
     def span(self, *key_path: str | int) -> SourceSpan:
-        """Where the value of a key path was written, in the profile or its base.
+        """The place of a key path's value, in the profile or its base.
 
-        A default has the span of the table it would be in, and in the last resort that
+        A default has the span of the table it would be in, or, as a last resort, that
         of the whole file.
         """
         return find_span(dict(self.spans), key_path) or SourceSpan(file=str(self.file))
 
 
 def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
-    """Every problem that single values do not show.
+    """All problems beyond single values.
 
     Args:
-        profile: With what is right of each table.
-        facts: What rules know besides.
+        profile: The valid part of each table.
+        facts: Further facts for rules.
     """
     rules: tuple[Callable[[], Iterable[Diagnostic]], ...] = (
         lambda: isa_problems(profile.target, facts),
@@ -352,7 +352,7 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
-    """A product without kernels is legal, but only one that says so."""
+    """A product without kernels is valid only if the profile says so explicitly."""
     selecting = ("models", "operators")
     unknown = set(facts.keys) - set(keys_of(ProfileTable).values())
     misspelt = any(did_you_mean(key, selecting) for key in unknown)
@@ -369,7 +369,7 @@ def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
 
 @cache
 def tables() -> Mapping[tuple[str, ...], type[Table]]:
-    """Every table of the profile, by its keys from the top; `()` is the top."""
+    """All tables of the profile, by their keys from the top; `()` is the top."""
     found: dict[tuple[str, ...], type[Table]] = {}
 
     def add(path: tuple[str, ...], table: type[Table]) -> None:
@@ -384,12 +384,12 @@ def tables() -> Mapping[tuple[str, ...], type[Table]]:
 
 
 def is_array(table: tuple[str, ...]) -> bool:
-    """Whether a profile may have any number of the table."""
+    """Whether a profile may have several of the table."""
     return bool(table) and get_origin(field_of(table)[1].annotation) is tuple
 
 
 def field_of(path: KeyPath) -> tuple[str, FieldInfo]:
-    """Key and field that a key path means; deeper down, that it lies in.
+    """Key and field of a key path, or, below a field, the field that contains it.
 
     Raises:
         KeyError: No table has such a key.
@@ -404,6 +404,6 @@ def field_of(path: KeyPath) -> tuple[str, FieldInfo]:
 
 
 def header_of(table: tuple[str, ...]) -> str:
-    """How a profile opens the table: `[target]`, `[[models]]`."""
+    """The header of a table: `[target]`, `[[models]]`."""
     text = f"[{'.'.join(table)}]"
     return f"[{text}]" if is_array(table) else text

@@ -22,7 +22,7 @@ _ISAS: Final = tuple(dict.fromkeys(isa for cpu in CPUS.values() for isa in cpu.i
 
 
 def _choices_by_cpu(schema: dict[str, Any]) -> None:
-    """Narrow isa, board and toolchain to what the cpu has."""
+    """Restrict isa, board and toolchain to those of the cpu."""
     schema["allOf"] = [
         {
             "if": {"properties": {"cpu": {"const": name}}, "required": ["cpu"]},
@@ -48,7 +48,7 @@ class TargetTable(Table):
         description="Core the product runs on; `host` is the machine that builds.",
         examples=["cortex-m55"],
     )
-    # `_isa_problems` knows which variants a cpu has.
+    # `isa_problems` checks it against the cpu.
     isa: Annotated[StrictStr, choice(_ISAS)[1]] = Field(
         default_factory=str,
         description="Instruction set variant; each cpu has its own. "
@@ -84,9 +84,9 @@ class TargetTable(Table):
     )
 
     def with_defaults(self) -> Self:
-        """The same with what the cpu gives where nothing is written."""
+        """The table with the defaults of the cpu."""
         cpu = CPUS[self.cpu]
-        # The build looks for a compiler of the host.
+        # On a host the default depends on its compilers: the build decides.
         toolchain = None if cpu.default_board is None else cpu.toolchains[0]
         return self.model_copy(
             update={
@@ -98,7 +98,7 @@ class TargetTable(Table):
 
 
 def isa_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
-    """An ISA that the cpu does not have."""
+    """The problem of an ISA that the cpu does not have."""
     try:
         cpu = CPUS[target.cpu]
     except BrokenValueError:
@@ -118,7 +118,7 @@ def isa_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def board_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
-    """A board that does not have the cpu."""
+    """The problem of a board with another cpu."""
     if target.board is None or target.cpu in BOARDS[target.board].cpus:
         return
     boards = boards_of(target.cpu, BOARDS)
@@ -137,7 +137,7 @@ def board_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def toolchain_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
-    """A toolchain that cannot build for the cpu."""
+    """The problem of a toolchain that cannot build for the cpu."""
     cpu = CPUS[target.cpu]
     if target.toolchain is not None and target.toolchain not in cpu.toolchains:
         yield Diagnostic(
@@ -151,12 +151,12 @@ def toolchain_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
 
 
 def unaligned_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
-    """A choice where the cpu has none."""
+    """The problem of choosing `unaligned` where the cpu has no choice."""
     cpu = CPUS[target.cpu]
     if cpu.has_unaligned or "unaligned" not in target.written_keys:
         return
     if cpu.is_arm and not target.unaligned:
-        return  # true anyway
+        return  # already the case
     yield Diagnostic(
         code="unaligned-mismatch",
         message=f"target.unaligned cannot be chosen with {cpu.name}",

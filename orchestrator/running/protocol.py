@@ -228,7 +228,7 @@ def decode_response(data: bytes, calls: Sequence[Call]) -> tuple[CallResult, ...
                     ("found", str(error)),
                 ),
                 hint="the firmware has crashed or was built from something else; "
-                "see what it printed and build again",
+                "check its output and build again",
             )
         ) from None
 

@@ -51,7 +51,7 @@ class _Row:
         """A name out of a closed set."""
         known, found = tuple(known), self[column]
         if found not in known:
-            near = did_you_mean(found, known) or f"known are {', '.join(known)}"
+            near = did_you_mean(found, known) or f"use one of {', '.join(known)}"
             raise _RowError(f'{column} cannot be "{found}", {near}')
         return found
 

@@ -74,7 +74,7 @@ KNOWN_GEN = (
         (
             f"{ADD}(t PROFILE p.toml MODEL m.pte)",
             "unknown arguments: MODEL m.pte",
-            f"known are {KNOWN_ADD}",
+            f"use only {KNOWN_ADD}",
         ),
         (
             f"{ADD}(t PROFILE p.toml JOBS 0)",
@@ -100,7 +100,7 @@ KNOWN_GEN = (
         (
             f"{GEN}(t ALL MODEL m.pte)",
             "unknown arguments: MODEL m.pte",
-            f"known are {KNOWN_GEN}",
+            f"use only {KNOWN_GEN}",
         ),
         (
             f"{GEN}(t ALL OPS)",

@@ -116,7 +116,7 @@ def test_a_kernel_without_a_size_is_an_error(
         assert run([command, profile]) == 5
         functions = tmp_path / "vendor" / "functions.yaml"
         assert capsys.readouterr().err == (
-            "error[missing-scratch-size]: nothing says how much scratch memory"
+            "error[missing-scratch-size]: no scratch size is given for"
             " cortex_m::quantized_conv2d.out needs\n"
             f"  --> {functions}:1\n"
             f"   = found: scratch in {SCHEMAS['quantized_conv2d']}\n"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Arguments = Mapping[str, tuple[int, ...]]
-"""Of a call of a function; a number is a list of one."""
+"""Arguments of a call; a number is a list of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,8 @@ class Function:
     """A function of the language, called with named arguments.
 
     Args:
-        parameters: (name, kind), all of them required.
-        call: With an ISA and the arguments.
+        parameters: (name, kind); all are required.
+        call: Computes the size from an ISA and the arguments.
     """
 
     parameters: tuple[tuple[str, Kind], ...]
@@ -31,7 +31,7 @@ class Function:
 
 
 def _convolution(arguments: Arguments) -> Convolution:
-    """The convolution of some arguments; what is left out does not matter."""
+    """The convolution of some arguments; omitted ones do not matter."""
     stride = Pair(*_items(arguments, "stride_hw", _PAIR))
     if min(stride) < 1:
         raise ExpressionError(f"stride_hw is {list(stride)}, not 1 or more")

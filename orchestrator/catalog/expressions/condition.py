@@ -1,4 +1,4 @@
-"""Conditions that a kernel makes on the arguments of a call."""
+"""Conditions of a kernel on the arguments of a call."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Refusal:
-    """Why a kernel refuses a call.
+    """Why a kernel rejects a call.
 
     Args:
-        condition: That is not met.
-        reason: Why it has no result; "" if it is just false.
+        condition: The condition that is not met.
+        reason: Why it has no result; "" if it is false.
     """
 
     condition: str
@@ -34,7 +34,7 @@ def check_condition(text: str, schema: OpSchema) -> None:
     """Read a condition on the arguments of an operator.
 
     Raises:
-        ExpressionError: What is wrong with it.
+        ExpressionError: The condition is invalid.
     """
     compiled(text, schema, Kind.TRUTH)
 
@@ -50,7 +50,7 @@ def refusal(
         arguments: By name, see `pte.call_facts.argument_facts`.
 
     Returns:
-        None if there is none: then the kernel takes the call, as far as that can be
+        None if there is none: then the kernel accepts the call, as far as that can be
         known before the program runs.
     """
     for text in requires:

@@ -1,4 +1,4 @@
-"""Functions of conditions, as expressions call them."""
+"""The functions that conditions can call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of int8 images, as kernels/cortex_m computes them; see `shapes`."""
+"""Sizes of int8 images, computed as in kernels/cortex_m; see `shapes`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 def _taps(
     position: Number, size: int, kernel: int, padding: int, dilation: int, stride: int
 ) -> bool:
-    """Whether a window has an item of the input."""
+    """Whether a window contains an item of the input."""
     first = known(position) * stride - padding
     return any(0 <= first + tap * dilation < size for tap in (0, kernel - 1)) or (
         first < 0
         and first + (kernel - 1) * dilation >= size
-        # Taps that are further apart than the input is long can miss it.
+        # With a large dilation, all taps may lie in the padding on both sides.
         and any(0 <= first + tap * dilation < size for tap in range(kernel))
     )
 
@@ -115,7 +115,7 @@ def transposed_image(
 
 
 def from_nhwc(sizes: Sizes) -> Sizes:
-    """Sizes [N, C, H, W] of those in memory order."""
+    """Sizes [N, C, H, W] from those in memory order."""
     n, h, w, c = sizes
     return n, c, h, w
 
@@ -127,8 +127,8 @@ def padded_tensor(
 
     Args:
         tensor: The input, of at most four dimensions.
-        before: Items before those of each of four dimensions, in memory order.
-        after: Items after them.
+        before: Padding before each of four dimensions, in memory order.
+        after: Padding after them.
         nhwc: Memory is NHWC, of sizes [N, C, H, W].
     """
     order = (0, 2, 3, 1) if nhwc else range(tensor.rank)

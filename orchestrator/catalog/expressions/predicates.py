@@ -1,6 +1,6 @@
-"""What kernels require of the arguments of a call.
+"""Predicates for conditions on the arguments of a call.
 
-They say what runtime and kernels check: `resizes` is `resize` of
+They mirror the checks of runtime and kernels: `resizes` is `resize` of
 runtime/src/tensor.cpp, the others are functions in kernels/util and kernels/cortex_m.
 """
 
@@ -41,7 +41,7 @@ def resizes(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
         return False
     lowest = [limits(size)[0] for size in sizes]
     if min(lowest, default=0) < 0:
-        # A size that the program computes.
+        # The program computes this size.
         raise Undecided("a size is known only when the program runs")
     least = prod(lowest, start=tensor.dtype_bytes)
     if least > tensor.capacity_bytes:
@@ -53,12 +53,12 @@ def resizes(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
 
 
 def same_dtype(*tensors: TensorFacts | None) -> bool:
-    """Whether all that are not None have one dtype."""
+    """Whether all tensors that are not None have the same dtype."""
     return len({t.dtype for t in tensors if t is not None}) == 1
 
 
 def same_order(*tensors: TensorFacts) -> bool:
-    """Whether all have one dim order, and so one rank."""
+    """Whether all have the same dim order, and so the same rank."""
     return len({t.dim_order for t in tensors}) == 1
 
 
@@ -114,7 +114,7 @@ def is_int(scalar: Value) -> bool:
 
 
 def with_number(dtype: ScalarType, *scalars: Value) -> ScalarType:
-    """The dtype of a tensor and numbers, of which some may be None."""
+    """The dtype of a tensor combined with numbers, some of which may be None."""
     for scalar in scalars:
         if scalar is None:
             continue
@@ -126,7 +126,7 @@ def with_number(dtype: ScalarType, *scalars: Value) -> ScalarType:
 
 
 def can_cast(start: ScalarType, end: ScalarType) -> bool:
-    """Whether a result may be stored in this dtype: categories must not fall."""
+    """Whether a result may be stored in this dtype: its category must not be lower."""
     return category(start) <= category(end)
 
 
@@ -146,7 +146,7 @@ def dtype_limits(dtype: ScalarType) -> tuple[int, int]:
 
 
 def holds(dtype: ScalarType, *scalars: Value) -> bool:
-    """Whether an integer dtype holds numbers; floats hold all, rounded."""
+    """Whether a dtype can hold numbers; floats hold all, rounded."""
     if dtype in FLOATING:
         return True
     low, high = dtype_limits(dtype)
@@ -209,7 +209,7 @@ def indices_fit(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) ->
 
 
 def has_strides(tensor: TensorFacts, order: tuple[int, ...]) -> bool:
-    """Whether memory lies in this order; where a size is 1 its stride says nothing."""
+    """Whether memory has this order; strides of dimensions of size 1 do not matter."""
     if tensor.dim_order == order:
         return True
     sizes = [shapes.known(size) for size in tensor.sizes]
@@ -226,24 +226,24 @@ def has_strides(tensor: TensorFacts, order: tuple[int, ...]) -> bool:
 
 
 def is_image(tensor: TensorFacts, order: tuple[int, ...]) -> bool:
-    """Whether an image lies in memory in this order."""
+    """Whether an image has this order in memory."""
     if tensor.rank != len(order):
         raise ExpressionError(f"it has {tensor.rank} dimensions")
     return has_strides(tensor, order)
 
 
 def is_channels_last(tensor: TensorFacts) -> bool:
-    """Whether sizes [N, C, H, W] lie in memory as NHWC."""
+    """Whether a tensor of sizes [N, C, H, W] is NHWC in memory."""
     return is_image(tensor, (0, 2, 3, 1))
 
 
 def is_nhwc(tensor: TensorFacts) -> bool:
-    """Whether sizes [N, H, W, C] lie in memory as they are."""
+    """Whether a tensor of sizes [N, H, W, C] is contiguous."""
     return is_image(tensor, (0, 1, 2, 3))
 
 
 def per_channel(count: Number, *tensors: TensorFacts | None) -> bool:
-    """Whether tensors that are not None have one Int for each of some channels."""
+    """Whether tensors that are not None have one Int per channel."""
     given = [t for t in tensors if t is not None]
     return all(t.dtype is _S.Int for t in given) and every(
         [lambda t=t: same_number(t.numel, count) for t in given]  # type: ignore[misc]
@@ -308,7 +308,7 @@ def fills(tensor: TensorFacts, sizes: tuple[Number, ...]) -> bool:
 
 
 def copies_to(target: TensorFacts, row: TensorFacts, index: Number) -> bool:
-    """Whether a tensor can take a row; the first one sets sizes that may change."""
+    """Whether a tensor can take a row; the first row sets sizes that may change."""
     if target.capacity_bytes is not None:
         return resizes(target, (index + 1, *row.sizes))
     return every(
@@ -330,18 +330,18 @@ def has_order(tensor: TensorFacts, order: tuple[Number, ...]) -> bool:
 
 
 def is_dtype(code: Number, tensor: TensorFacts) -> bool:
-    """Whether a code is that of the dtype of a tensor."""
+    """Whether a code names the dtype of a tensor."""
     return same_number(code, int(tensor.dtype))
 
 
 def quantizes(low: Number, high: Number, dtype: ScalarType) -> bool:
-    """Whether quantized numbers of a dtype can have these limits."""
+    """Whether a quantized dtype can have these limits."""
     least, most = dtype_limits(dtype)
     return every([lambda: least <= low, lambda: high <= most, lambda: low <= high])
 
 
 def divisible(tensor: TensorFacts, other: TensorFacts, dtype: ScalarType) -> bool:
-    """Whether a constant divisor of integers has no 0."""
+    """Whether a constant integer divisor contains no 0."""
     if dtype in FLOATING or same_number(tensor.numel, 0):
         return True
     items = other.items()
@@ -357,7 +357,7 @@ def kind_of(scalar: Value) -> type:
 
 
 def fits_int(scalar: Value) -> bool:
-    """Whether a number without its fraction fits 64 bits."""
+    """Whether the integer part of a number fits 64 bits."""
     number = settled(scalar)
     if isinstance(number, float):
         return -(2.0**63) <= number < 2.0**63
@@ -367,7 +367,7 @@ def fits_int(scalar: Value) -> bool:
 def result_fits(
     compute: Callable[[Number, Number], Number],
 ) -> Callable[[Value, Value], bool]:
-    """Whether the result for two ints fits 64 bits; floats always do."""
+    """A predicate: the result for two ints fits 64 bits; floats always do."""
 
     def fits(a: Value, b: Value) -> bool:
         if is_float(a) or is_float(b):
@@ -378,11 +378,11 @@ def result_fits(
 
 
 def same_kind(a: Value, b: Value) -> bool:
-    """Whether two scalars are of one kind."""
+    """Whether two scalars have the same kind."""
     return kind_of(a) is kind_of(b)
 
 
 def gives(result: Value, *scalars: Value) -> bool:
-    """Whether a result has the kind of arithmetic on numbers that are no bools."""
+    """Whether a result has the kind that arithmetic on these numbers gives."""
     kinds = {kind_of(s) for s in scalars}
     return bool not in kinds and kind_of(result) is (float if float in kinds else int)

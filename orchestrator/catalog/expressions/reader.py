@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from orchestrator.core.operator import Argument, OpSchema
 
 RESULT = "result"
-"""Name of the number that an operator returns."""
+"""The name, in expressions, of the number that an operator returns."""
 
 _MAX_TEXT = 4000  # characters
 _MAX_DEPTH = 100
@@ -62,7 +62,7 @@ Truth = Callable[[Call], bool]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an expression: the kind of what it gives, and how."""
+    """A part of an expression: the kind of its value, and how to compute it."""
 
     kind: Kind
     run: Callable[[Call], Value]
@@ -114,7 +114,7 @@ _EQUAL: Mapping[Kind, Callable[..., bool]] = {
 
 
 def _known(call: Call, name: str) -> Value:
-    """An argument. Raises Undecided."""
+    """The value of an argument. Raises Undecided."""
     if name not in call:
         raise Undecided(f"{name} is known only when the program runs")
     return call[name]
@@ -139,19 +139,19 @@ def _constant(node: ast.expr, value: object) -> Part:
         case str():
             if value not in tuple(ISAS):
                 names = ", ".join(ISAS)
-                raise ExpressionError(f'"{value}" is no ISA, known are {names}')
+                raise ExpressionError(f'"{value}" is not an ISA, use one of {names}')
             named = Backend(value)
             return Part(Kind.ISA, lambda _: named)
-    raise ExpressionError(f"{_shown(node)} cannot be written here")
+    raise ExpressionError(f"{_shown(node)} is not allowed here")
 
 
 def _negative(number: Numeric) -> Part:
-    """A number with the other sign."""
+    """The negative of a number."""
     return Part(Kind.NUMBER, lambda call: -number(call))
 
 
 def _logic(truths: list[Truth], *, is_and: bool) -> Part:
-    """Whether all hold, or any; one that decides makes up for what is not known."""
+    """Whether all hold, or any; a deciding one makes unknown ones irrelevant."""
 
     def run(call: Call) -> bool:
         return every([lambda t=t: t(call) is is_and for t in truths]) is is_and  # type: ignore[misc]  # mypy knows no types of defaults
@@ -165,13 +165,13 @@ def compiled(text: str, schema: OpSchema, gives: Kind) -> Callable[[Call], Value
 
     Args:
         text: The expression.
-        schema: Of the operator that is called.
+        schema: Schema of the operator that is called.
         gives: Kind of the result.
 
     Raises:
-        ExpressionError: What is wrong with it. The function raises `Undecided` for
-            what is known only when the program runs, and `ExpressionError` if there is
-            no result: the arguments do not fit what it computes.
+        ExpressionError: The expression is invalid. The function raises `Undecided` for
+            values that are known only when the program runs, and `ExpressionError`
+            if there is no result: the arguments do not fit what it computes.
     """
     part = _Reader(schema).read(_tree_of(text))
     if part.kind is not gives:
@@ -180,14 +180,14 @@ def compiled(text: str, schema: OpSchema, gives: Kind) -> Callable[[Call], Value
 
 
 class _Reader:
-    """Reads expressions of the arguments of an operator."""
+    """Reads expressions over the arguments of an operator."""
 
     def __init__(self, schema: OpSchema) -> None:
         self._arguments = {a.name: a for a in schema.arguments}
         self._result = schema.result
 
     def read(self, node: ast.expr) -> Part:
-        """A part of the expression, its kinds checked."""
+        """Read a part of the expression and check its kinds."""
         match node:
             case ast.Constant(value=value):
                 part = _constant(node, value)
@@ -239,7 +239,7 @@ class _Reader:
             case ast.IfExp(test=test, body=yes, orelse=no):
                 part = self._choice(test, yes, no)
             case _:
-                raise ExpressionError(f"{_shown(node)} cannot be written here")
+                raise ExpressionError(f"{_shown(node)} is not allowed here")
         return part
 
     def _name(self, name: str) -> Part:
@@ -340,7 +340,7 @@ class _Reader:
                 lambda call: order(settled(small(call)), settled(large(call))),
             )
         if not isinstance(op, ast.Eq | ast.NotEq):
-            raise ExpressionError(f"{_shown(node)} cannot be written here")
+            raise ExpressionError(f"{_shown(node)} is not allowed here")
         part = self.read(left)
         same = _EQUAL.get(part.kind)
         if same is None:
@@ -351,7 +351,7 @@ class _Reader:
         return Part(Kind.TRUTH, lambda call: same(part.run(call), other(call)) is equal)
 
     def _same_kind(self, node: ast.expr, kind: Kind) -> Callable[[Call], Value]:
-        """What is compared with something of a kind; strings are not ISAs then."""
+        """Read the other side of a comparison; strings are then not ISAs but texts."""
         if kind is Kind.TEXT and isinstance(node, ast.Constant):
             text = node.value
             if isinstance(text, str):
@@ -362,7 +362,7 @@ class _Reader:
         part = self.read(left)
         if not isinstance(right, ast.List):
             if part.kind is not Kind.DTYPE:
-                raise ExpressionError(f"{_shown(node)} cannot be written here")
+                raise ExpressionError(f"{_shown(node)} is not allowed here")
             dtypes = self._of(right, Kind.DTYPES)
             return Part(
                 Kind.TRUTH,
@@ -392,7 +392,7 @@ class _Reader:
                 return Part(
                     Kind.TRUTH, lambda call: (_known(call, name) is None) is wanted
                 )
-        raise ExpressionError(f"{_shown(node)} cannot be written here")
+        raise ExpressionError(f"{_shown(node)} is not allowed here")
 
     def _choice(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> Part:
         holds, part = self._truth(test), self.read(yes)
@@ -463,7 +463,7 @@ class _Reader:
 
 
 def _argument_of(call: Call, name: str, kind: Kind) -> Value:
-    """An argument; where a truth value is wanted it must be known."""
+    """The value of an argument; a truth value must be known."""
     value = _known(call, name)
     if kind is Kind.TRUTH and isinstance(value, Changing):
         raise Undecided(f"{name} is known only when the program runs")
@@ -471,11 +471,11 @@ def _argument_of(call: Call, name: str, kind: Kind) -> Value:
 
 
 def _tree_of(text: str) -> ast.expr:
-    """The syntax of an expression, not too large for what goes down recursively."""
+    """Parse an expression, of limited depth, as it is read recursively."""
     if len(text) > _MAX_TEXT:
         raise ExpressionError(f"it has more than {_MAX_TEXT} characters")
     try:
-        with warnings.catch_warnings():  # of Python, about odd ways to write numbers
+        with warnings.catch_warnings():  # Python's warnings about odd number literals
             warnings.simplefilter("error")
             tree = ast.parse(" ".join(text.split()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -489,6 +489,6 @@ def _tree_of(text: str) -> ast.expr:
 
 
 def _shown(node: ast.AST) -> str:
-    """A part of an expression as messages show it."""
+    """The text of a part, shortened for messages."""
     text = ast.unparse(node)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

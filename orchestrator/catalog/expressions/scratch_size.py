@@ -1,4 +1,4 @@
-"""Sizes of scratch arguments: expressions that give bytes."""
+"""Expressions for the sizes of scratch arguments, in bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_size(text: str, schema: OpSchema) -> None:
     """Read an expression for a scratch argument of an operator.
 
     Raises:
-        ExpressionError: What is wrong with it.
+        ExpressionError: The expression is invalid.
     """
     compiled(text, schema, Kind.NUMBER)
 
@@ -29,17 +29,17 @@ def check_size(text: str, schema: OpSchema) -> None:
 def scratch_bytes(
     text: str, schema: OpSchema, arguments: Mapping[str, Value], isa: str
 ) -> int:
-    """The size that an expression gives for a call.
+    """Compute the size of a scratch argument of a call.
 
     Args:
-        text: One that `check_size` accepts for this schema.
-        schema: Of the operator.
-        arguments: By name, all that sizes may depend on; None if one is missing. Those
+        text: An expression that `check_size` accepts for this schema.
+        schema: Schema of the operator.
+        arguments: By name, all that sizes may depend on; None for a missing one. Those
             that the program computes are left out.
         isa: One of `ISAS`.
 
     Raises:
-        ExpressionError: There is none: the arguments do not fit what it computes.
+        ExpressionError: There is no result: the arguments do not fit the expression.
     """
     size = compiled(text, schema, Kind.NUMBER)({**arguments, "isa": Backend(isa)})
     if not isinstance(size, int):

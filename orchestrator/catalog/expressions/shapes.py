@@ -1,6 +1,6 @@
-"""Sizes that operators give their outputs, as their kernels compute them.
+"""Output sizes of operators, computed as in their kernels.
 
-Sizes may be ranges. A function raises `ExpressionError` where its kernel refuses the
+Sizes may be ranges. A function raises `ExpressionError` where its kernel rejects the
 arguments, and `Undecided` where that is known only when the program runs.
 """
 
@@ -38,7 +38,7 @@ def require(holds: bool, what: str) -> None:  # reads as a sentence
 
 
 def known(number: Number) -> int:
-    """A number that is known. Raises Undecided."""
+    """The value of a number. Raises Undecided if it is unknown."""
     found = settled(number)
     if isinstance(found, Range):
         raise Undecided("a number is known only when the program runs")
@@ -46,7 +46,7 @@ def known(number: Number) -> int:
 
 
 def dimension(index: Number, rank: int) -> int:
-    """An index of a dimension, counted from the end if negative."""
+    """A dimension as a non-negative index; `index` may count from the end."""
     at, count = known(index), max(rank, 1)
     require(-count <= at < count, f"there is no dimension {at} of {rank}")
     return at % count
@@ -60,19 +60,19 @@ def dimensions(indices: Sequence[Number], rank: int) -> frozenset[int]:
 
 
 def item(items: Sequence[Number], index: int) -> Number:
-    """A parameter of a dimension; a single one stands for all."""
+    """The parameter of a dimension; a single one is for all dimensions."""
     return items[index if len(items) > 1 else 0]
 
 
 def _joined(a: Number, b: Number) -> Number:
-    """The size that two dimensions broadcast to."""
+    """The size to which two dimensions broadcast."""
     for one, other in ((a, b), (b, a)):
         if one == 1:
             return other
     if isinstance(a, int) and isinstance(b, int):
         require(a == b, f"sizes {a} and {b} do not broadcast")
         return a
-    # One of them may turn out to be 1.
+    # One of them may turn out to be 1 at run time.
     (low, high), (other_low, other_high) = limits(a), limits(b)
     if isinstance(a, int) or isinstance(b, int):
         fixed, (least, most) = (a, limits(b)) if isinstance(a, int) else (b, limits(a))
@@ -85,7 +85,7 @@ def _joined(a: Number, b: Number) -> Number:
 
 
 def broadcast(*tensors: TensorFacts) -> Sizes:
-    """Sizes that tensors broadcast to."""
+    """Sizes to which tensors broadcast."""
     rank = max(t.rank for t in tensors)
     sizes: list[Number] = [1] * rank
     for tensor in tensors:
@@ -99,7 +99,7 @@ def reduced(
     dims: tuple[Number, ...] | Number | None,
     keepdim: bool,
 ) -> Sizes:
-    """Sizes without some dimensions, or with 1 there; None stands for all."""
+    """Sizes without some dimensions, or with 1 there; None means all."""
     if dims is None:
         gone = frozenset(range(tensor.rank))
     else:
@@ -118,7 +118,7 @@ def reduced_or_all(
     dims: tuple[Number, ...] | None,
     keepdim: bool,
 ) -> Sizes:
-    """The same where an empty list stands for all dimensions as well."""
+    """The same, but an empty list means all dimensions as well."""
     return reduced(tensor, dims or None, keepdim)
 
 
@@ -130,13 +130,13 @@ def without(tensor: TensorFacts, dim: Number) -> Sizes:
 
 
 def replaced(tensor: TensorFacts, dim: Number, size: Number) -> Sizes:
-    """Sizes with another one in a dimension."""
+    """Sizes with one size replaced."""
     at = dimension(dim, tensor.rank)
     return (*tensor.sizes[:at], size, *tensor.sizes[at + 1 :])
 
 
 def grouped(tensor: TensorFacts, shape: Sizes) -> Sizes:
-    """Sizes with 1 for the last ones, as many as `shape` has."""
+    """Sizes with 1 for the last dimensions, as many as `shape` has."""
     kept = tensor.rank - len(shape)
     return (*tensor.sizes[:kept], *[1] * (tensor.rank - kept))
 
@@ -149,7 +149,7 @@ def permuted(tensor: TensorFacts, dims: Sizes) -> Sizes:
 
 
 def squeezed(tensor: TensorFacts, dims: Sizes) -> Sizes:
-    """Sizes without those of some dimensions that are 1."""
+    """Sizes without the given dimensions whose size is 1."""
     listed = dimensions(dims, tensor.rank)
     return tuple(
         size
@@ -159,7 +159,7 @@ def squeezed(tensor: TensorFacts, dims: Sizes) -> Sizes:
 
 
 def unsqueezed(tensor: TensorFacts, dim: Number) -> Sizes:
-    """Sizes with another one of 1."""
+    """Sizes with a dimension of size 1 inserted."""
     require(tensor.rank < MAX_RANK, f"it would have {tensor.rank + 1} dimensions")
     at = dimension(dim, tensor.rank + 1)
     return (*tensor.sizes[:at], 1, *tensor.sizes[at:])
@@ -188,7 +188,7 @@ def expanded(tensor: TensorFacts, sizes: Sizes) -> Sizes:
 
 
 def viewed(tensor: TensorFacts, sizes: Sizes) -> Sizes:
-    """Sizes of a view; one may be -1, for as many as are left."""
+    """Sizes of a view; one may be -1, to be inferred."""
     numel = tensor.numel
     unknown = [place for place, size in enumerate(sizes) if limits(size)[0] < 0]
     places = [place for place in unknown if isinstance(sizes[place], int)]
@@ -223,7 +223,7 @@ def sliced(
     end: Number | None,
     step: Number,
 ) -> Sizes:
-    """Sizes of a slice, its bounds read as in Python."""
+    """Sizes of a slice with Python's bounds."""
     require(tensor.rank > 0, "the tensor has no dimension")
     at = dimension(dim, tensor.rank)
     require(step > 0, f"the step is {step}")
@@ -239,7 +239,7 @@ def sliced(
 
 
 def concatenated(tensors: tuple[TensorFacts | None, ...], dim: Number) -> Sizes:
-    """Sizes of tensors one after the other; those of sizes [0] add nothing."""
+    """Sizes of a concatenation; tensors of sizes [0] add nothing."""
     require(len(tensors) > 0, "there are no tensors")
     given = [t for t in tensors if t is not None and t.rank > 0]
     require(len(given) == len(tensors), "a tensor has no dimension")
@@ -275,7 +275,7 @@ def indexed(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> Siz
 def window_extent(
     size: Number, kernel: Number, stride: Number, padding: Number, dilation: Number
 ) -> tuple[Number, Number]:
-    """Padded size and extent of a window."""
+    """Size of the padded input, and extent of the window."""
     del stride
     return size + 2 * padding, dilation * (kernel - 1) + 1
 
@@ -369,7 +369,7 @@ def convolved(
 def upsampled(
     tensor: TensorFacts, sizes: Sizes | None, factors: tuple[float, ...] | None
 ) -> Sizes:
-    """Sizes of a scaled image, [N, C, H, W]; one of the two says how large."""
+    """Sizes of a scaled image, [N, C, H, W]; takes either sizes or factors."""
     require((sizes is None) != (factors is None), "size and factor are both given")
     found = [*tensor.sizes[:2]]
     for axis in range(2):

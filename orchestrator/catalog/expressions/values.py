@@ -1,4 +1,4 @@
-"""What expressions in `functions.yaml` are made of: kinds of values, and functions.
+"""The kinds of values, and the functions, in expressions of `functions.yaml`.
 
 Numbers that are known only when a program runs are ranges: comparing them gives an
 answer where their bounds decide, and `Undecided` otherwise.
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 ISAS = tuple(Backend)
-"""What `isa` may be."""
+"""Values of `isa`."""
 
 
 class ExpressionError(ValueError):
-    """An expression is wrong, or has no result for a call."""
+    """An expression is invalid, or has no result for a call."""
 
 
-class Undecided(ExpressionError):  # noqa: N818  # no error: run-time checks decide
+class Undecided(ExpressionError):  # noqa: N818  # not an error: run-time checks decide
     """The result is known only when the program runs."""
 
 
 class Kind(StrEnum):
-    """What an expression gives; the value is its name in messages."""
+    """The kind of a value; the enum's value is its name in messages."""
 
     NUMBER = "a number"
     TRUTH = "a truth value"
@@ -50,12 +50,12 @@ ACCEPTS: Mapping[Kind, tuple[Kind, ...]] = {
     Kind.SCALAR: (Kind.NUMBER, Kind.TRUTH),
     Kind.LIST: (Kind.NUMBERS, Kind.SCALARS, Kind.TENSORS),
 }
-"""Kinds that may stand where another one is wanted."""
+"""Kinds that are accepted where another is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A whole number that is not known yet, between two limits, both inclusive."""
+    """An unknown integer between two limits, both inclusive."""
 
     low: int
     high: int
@@ -119,7 +119,7 @@ Number = int | Range
 
 
 def limits(number: Number) -> tuple[int, int]:
-    """The least and the largest that a number can be."""
+    """The least and largest value of a number."""
     if isinstance(number, Range):
         return number.low, number.high
     return number, number
@@ -142,7 +142,7 @@ def same_number(a: Number, b: Number) -> bool:
 
 
 def every(truths: list[Callable[[], bool]]) -> bool:
-    """Whether all hold; one that does not decides, whatever is not known yet."""
+    """Whether all hold; one that does not decides, even if others are unknown."""
     open_question = None
     for truth in truths:
         try:
@@ -167,7 +167,7 @@ class Changing:
     """A scalar that the program computes.
 
     Args:
-        type: Of the scalar; it never changes.
+        type: Type of the scalar; it never changes.
     """
 
     type: type[int | float | bool]
@@ -181,9 +181,9 @@ class TensorFacts:
         dtype: Element type.
         sizes: As in the program, outermost dimension first.
         dim_order: Dimensions from outermost to innermost in memory.
-        capacity_bytes: Of its memory, if its sizes may change; else None.
-        items: Gives the items of a constant, in memory order; None if they are not
-            known, or no whole numbers.
+        capacity_bytes: Size of its memory, if its sizes may change; else None.
+        items: Returns the items of a constant, in memory order; None if they are not
+            known, or not integers.
     """
 
     dtype: ScalarType
@@ -214,7 +214,7 @@ class TensorFacts:
 
     @property
     def is_contiguous(self) -> bool:
-        """Its dim order is 0, 1, 2, ..."""
+        """Whether its dim order is 0, 1, 2, ..."""
         return self.dim_order == tuple(range(self.rank))
 
     @property
@@ -245,7 +245,7 @@ Value = (
 
 
 def settled(value: Value) -> Number:
-    """A number that can be compared."""
+    """A known number, or a range. Raises Undecided for others."""
     if isinstance(value, Changing):
         raise Undecided("a number is known only when the program runs")
     return cast("Number", value)
@@ -261,7 +261,7 @@ PROPERTIES: Mapping[str, Kind] = {
     "size_bytes": Kind.NUMBER,
     "is_contiguous": Kind.TRUTH,
 }
-"""Of a tensor."""
+"""Properties of a tensor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,12 +269,12 @@ class Helper:
     """A function of the language, called without names.
 
     Args:
-        form: As it is written.
-        compute: With the arguments.
-        kinds: Of the arguments; the last one of any more.
+        form: How a call is written.
+        compute: Computes the result from the arguments.
+        kinds: Kinds of the arguments; the last is for all further ones.
         gives: Kind of the result.
-        least: Arguments it needs.
-        most: Arguments it may have; 0 is any number.
+        least: Least number of arguments.
+        most: Most arguments; 0 is no limit.
         optional: Arguments may be None.
     """
 

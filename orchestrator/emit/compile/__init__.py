@@ -1,7 +1,7 @@
 """Stage `compile`: what to compile and link, as text for ninja.
 
-This stage only writes down the build; ninja runs it. All paths are relative to
-ninja's folder, so that nothing of the machine reaches an object.
+This stage only describes the build; ninja runs it. All paths are relative to
+ninja's folder, so that objects do not depend on the machine.
 """
 
 from orchestrator.emit.compile.database import compile_commands

@@ -24,11 +24,11 @@ def compile_commands(
     """The compilation database for editors, with the sources that users edit.
 
     Args:
-        plan: What is compiled.
+        plan: The compile plan.
         compiler: Its command.
-        folder: Ninja's, absolute.
-        sources: The one that holds runtime/ and kernels/, absolute.
-        elsewhere: Folders of it that are really somewhere else: `kernels/my_ops` and
+        folder: Ninja's folder, absolute.
+        sources: The folder that holds runtime/ and kernels/, absolute.
+        elsewhere: Folders in it that are elsewhere on disk: `kernels/my_ops` and
             its absolute path.
     """
     places = {f"{SOURCES}/{name}": path for name, path in elsewhere.items()}

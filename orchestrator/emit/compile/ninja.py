@@ -1,4 +1,4 @@
-"""The build as text for ninja."""
+"""Write the build as text for ninja."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def ninja_text(
     """Text of build.ninja.
 
     Args:
-        profile: Its name.
-        toolchain: With which programs.
+        profile: Name of the profile.
+        toolchain: Compiler, linker and archiver.
         library: File name of the static library.
-        library_units: What is in it.
-        firmware_units: What is linked with it.
-        link_flags: Of the firmware.
+        library_units: Its objects.
+        firmware_units: Objects that are linked with it.
+        link_flags: Flags for linking the firmware.
     """
     from ninja.ninja_syntax import Writer  # noqa: PLC0415  # only real builds need it
 
@@ -87,11 +87,11 @@ def ninja_text(
 
 
 def _command(words: tuple[str, ...]) -> str:
-    """Words as a shell reads them, as ninja reads that."""
+    """Words quoted for a shell, and escaped for ninja."""
     return shlex.join(words).replace("$", "$$")
 
 
 def toolchain_text(toolchain: Toolchain) -> str:
-    """Identifies the toolchain: objects of another one are compiled again."""
+    """The toolchain's identity: when it changes, objects are compiled again."""
     lines = (f"{role} {digest}\n" for role, digest in toolchain.programs)
     return f"{toolchain.version}\n{''.join(lines)}"

@@ -1,4 +1,4 @@
-"""Every source with its flags, and how they are linked."""
+"""All sources with their flags, and how they are linked."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _CXX = (
     "-fno-threadsafe-statics",
     "-fno-use-cxa-atexit",
 )
-# Vector code would not change results, but size, and on MVE the rounding of
+# No vectorization: it would change the size, and on MVE the rounding of
 # subnormals.
 _BY_TOOLCHAIN = {
     "gnu": ("-fno-tree-vectorize",),
@@ -72,15 +72,15 @@ _OPTIMIZE = {
     ("debug", "gnu"): ("-Og", "-g", "-ffile-prefix-map=/proc/self/cwd=."),
     ("debug", "zig"): ("-Og", "-g", "-fdebug-compilation-dir=."),
 }
-# The memory functions must not be turned into calls of themselves.
+# Otherwise the compiler may turn the loops of memcpy and memset into calls of these.
 _MEMORY_FUNCTIONS = {
     "gnu": ("-fno-builtin", "-fno-tree-loop-distribute-patterns"),
     "zig": ("-fno-builtin",),
 }
-# The size of enums in code that users bring is that of arm-none-eabi-gcc, whose
-# libraries it may call; clang has another one.
+# Enums in users' code have the size that arm-none-eabi-gcc gives them, whose
+# libraries that code may call; clang's default differs.
 _ARM_ENUMS = ("-fshort-enums",)
-# What we ask of our sources, but not of those that users bring.
+# Warnings for our own sources, but not for those of users.
 _OWN_WARNINGS = ("-Wconversion", "-Wshadow", "-Wundef")
 
 
@@ -108,24 +108,24 @@ def plan_compile(
 
     Args:
         profile: Name of the profile.
-        target: What is built for.
-        toolchain: With which programs.
-        resolution: Names the kernel sources.
+        target: Target of the build.
+        toolchain: Compiler, linker and archiver.
+        resolution: The kernels to link, with their sources.
         runtime_sources: Files under runtime/ by POSIX path relative to it: src/, the
             platform's, app/ and, for freestanding targets, freestanding/.
         models: Names of the models whose programs are linked.
-        custom: Kernel libraries that are not ours, by name.
+        custom: Custom kernel libraries, by name.
         delegates: How the sources of delegates are compiled, by backend.
         traced: The product has hooks around every instruction.
-        checked: The product can compare what flash holds with what was linked.
-        scratch_checks: Kernels compare their scratch memory with what they need.
-        programs: By model name: show whether an input or output is a list.
-        caller_bytes: Inputs and outputs in memory of the caller, of one method at
-            most: what the application of `run` has for them.
-        external: Programs leave constants outside, which the loader finds by name.
+        checked: The product can check that flash holds what was linked.
+        scratch_checks: Kernels check the size of their scratch memory.
+        programs: By model name; whether an input or output is a list depends on them.
+        caller_bytes: Most bytes of one method's inputs and outputs in memory of the
+            caller: the application of `run` reserves them.
+        external: Programs have external constants, which the loader finds by name.
         inline_constants: Programs have constants inside the flatbuffer.
         common_arenas: Arenas of methods overlap.
-        tables: How tables of methods are laid out.
+        tables: The layout of the tables of methods.
     """
     common = (
         *target.isa.machine_flags,
@@ -252,7 +252,7 @@ _STATUS_TEXT = "runtime/src/error.cpp"
 
 
 def _with_scratch(resolution: Resolution) -> frozenset[str]:
-    """Kernel libraries of which a kernel is linked that has scratch memory."""
+    """Kernel libraries with a linked kernel that needs scratch memory."""
     return frozenset(
         binding.kernel.library
         for operator in resolution.operators
@@ -282,7 +282,7 @@ def _switches(
     caller_bytes: int,
     inline_constants: bool,
 ) -> tuple[str, ...]:
-    """Macros of a source of the runtime: what a product does not need, or adds."""
+    """Macros of a runtime source: features that the product adds or leaves out."""
     found: tuple[str, ...] = ()
     if source in _CALLER_IO and not caller_bytes:
         found = ("-DORCH_CALLER_IO=0",)
@@ -298,7 +298,7 @@ def _switches(
 
 
 def _settles(source: str, resolution: Resolution) -> tuple[str, ...]:
-    """Whether numbers have to be settled that kernels return."""
+    """The macro that leaves out `settle_result`, if no kernel returns such a number."""
     if source != "runtime/src/load_method.cpp":
         return ()
     returned = {e.signature.partition(">")[2] for e in resolution.table_entries}
@@ -334,7 +334,7 @@ def _kernel_unit(
     target: Target,
     options: LibraryOptions | None,
 ) -> CompileUnit:
-    """A source of a kernel library or delegate; ours have no `options`."""
+    """A source of a kernel library or delegate; our own have no `options`."""
     kind, _, library = folder.partition("/")
     includes = own_includes(target) if options is None else header_folders(target)
     if kind == "kernels":

@@ -1,4 +1,4 @@
-"""Macros that leave out of the runtime what the tables of a product do not need."""
+"""Macros that leave out parts of the runtime that a product does not need."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _LOADER = frozenset(
         "src/program.cpp",
     }
 )
-"""Sources that products without a program to load do not have."""
+"""Sources that only products with a program to load need."""
 
 BESIDE_MODELS = ("runtime/app/", "runtime/platform/")
-"""Where the sources are that no inference waits for."""
+"""Folders of sources that do not affect the time of an inference."""
 
 
 def smallest(flags: tuple[str, ...]) -> tuple[str, ...]:
-    """Flags of clang for fewer bytes than with -Os, if they have that.
+    """The flags with clang's -Oz in place of -Os, if they have that.
 
-    Functions share no code: its stack use would be unknown.
+    Without outlining, as the stack use of outlined code would be unknown.
     """
     if "-Os" not in flags:
         return flags
@@ -39,12 +39,12 @@ def smallest(flags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
-    """Whether a product has a file of runtime/src.
+    """Whether a product needs a file of runtime/src.
 
     Args:
-        source: By path relative to runtime/.
-        tables: Of the product.
-        delegates: It links some.
+        source: Path relative to runtime/.
+        tables: Table layout of the product.
+        delegates: Whether it links delegates.
     """
     return (delegates or source != ONLY_FOR_DELEGATES) and (
         not tables.compact or source not in _LOADER
@@ -52,7 +52,7 @@ def has_source(source: str, tables: TableLayout, *, delegates: bool) -> bool:
 
 
 def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
-    """Macros of the application: what inputs and outputs there are."""
+    """Macros of the application: kinds of inputs and outputs in the product."""
     methods = [method for program in programs for method in program.methods]
     if any(map(has_lists, methods)):
         return ("-DORCH_LISTS=1",)
@@ -61,13 +61,13 @@ def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
 
 
 def table_flags(tables: TableLayout) -> tuple[str, ...]:
-    """What all sources of a product have to agree on."""
+    """Flags that must be the same for all sources of a product."""
     flags = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
     return flags if tables.dynamic_sizes else (*flags, "-DORCH_DYNAMIC_SIZES=0")
 
 
 def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
-    """Macros of one source of the runtime."""
+    """Macros for one source of the runtime."""
     if source == "runtime/src/executor.cpp" and not tables.control_flow:
         return ("-DORCH_CONTROL_FLOW=0",)
     if source == "runtime/src/model.cpp" and not tables.initial_bytes:

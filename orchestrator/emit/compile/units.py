@@ -1,4 +1,4 @@
-"""What to compile, and where it lies in ninja's folder."""
+"""Compile units, and their places in ninja's folder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 SOURCES = "src"
 """Folder in ninja's folder with copies of runtime/ and kernels/."""
 TOOLCHAIN_FILE = "toolchain.txt"
-"""File in ninja's folder on which everything depends: `toolchain_text`."""
+"""File in ninja's folder on which all steps depend: `toolchain_text`."""
 BUILTINS = "obj/compiler_rt.o"
 """Object in ninja's folder with the compiler's support functions, where these are
 needed."""
 
 SELECTED = "gen/selected"
-"""Folder with a folder per kernel library: the dtypes of its kernels."""
+"""Folder of headers with selected dtypes, with a folder per kernel library."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,13 +45,13 @@ class LibraryOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompilePlan:
-    """Everything ninja has to do.
+    """All compile and link steps.
 
     Args:
         units: Library and firmware, in order.
         library: `lib<profile>.a`.
-        flags: Of every compile, without paths of the machine: in the lock file.
-        link_flags: Of the firmware.
+        flags: Flags of every compile step, without absolute paths, for the lock.
+        link_flags: Flags for linking the firmware.
         ninja: Text of build.ninja.
         sources: Every source, relative to the folder of runtime/ and kernels/.
     """
@@ -71,15 +71,15 @@ _FOLDERS = (
     f"-I{SOURCES}/kernels",
 )
 _FREESTANDING_FOLDER = f"-I{SOURCES}/runtime/freestanding"
-# Our objects have no enums whose size is open, and say so.
+# Our objects have only enums of fixed size; the attribute says so to the linker.
 _ARM_ATTRIBUTES = ("-include", f"{SOURCES}/runtime/src/attributes.h")
 
 
 def header_folders(target: Target) -> tuple[str, ...]:
-    """Where every source finds its headers."""
+    """Include flags of every source."""
     return (*_FOLDERS, *((_FREESTANDING_FOLDER,) if target.freestanding else ()))
 
 
 def own_includes(target: Target) -> tuple[str, ...]:
-    """The same for our own sources, with the header that all of them have."""
+    """Include flags of our own sources, with the header that all of them include."""
     return (*header_folders(target), *(_ARM_ATTRIBUTES if target.cpu.is_arm else ()))

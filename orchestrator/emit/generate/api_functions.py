@@ -1,4 +1,4 @@
-"""Functions of a method: what include/<profile>.h declares."""
+"""Definitions of a method's functions, which include/<profile>.h declares."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
     ]
     for port in outputs:
         if port.is_given and not _resized(port):
-            continue  # it is where it belongs
+            continue  # its memory is the caller's
         body += [
             "  if (error == orch::Error::Ok) {",
             *(f"    {line}" for line in _get_output(port)),
@@ -100,7 +100,7 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
 
 
 def _prepared(entry: str, inputs: list[Port]) -> list[str]:
-    """A loaded method with everything that is not written through a pointer."""
+    """Prepares a method, and sets inputs that are not written through a pointer."""
     body = [
         f"  const orch::ModelMethod& method = {entry};",
         "  orch::Error error = orch::prepare(method);",
@@ -129,7 +129,7 @@ def _resized(port: Port) -> list[str]:
 
 
 def _defined(parameters: str) -> str:
-    """Parameters of a declaration as those of its definition in C++."""
+    """Parameters of a declaration, for its definition in C++."""
     if parameters == "void":
         return ""
     return re.sub(r"ORCH_AT_LEAST\((\d+)\)", r"\1", parameters)
@@ -142,7 +142,7 @@ def _set_scalar(port: Port) -> str:
 
 
 def _give_input(port: Port) -> list[str]:
-    """Copies a parameter to where the method reads it."""
+    """Copies a parameter to the method's input."""
     value = port.value
     if not isinstance(value, TensorValue):
         return [_set_scalar(port)]
@@ -161,7 +161,7 @@ def _give_input(port: Port) -> list[str]:
 
 
 def _accessors(method: ApiMethod, port: Port) -> Iterator[str]:
-    """Functions that reach a port where it is."""
+    """Functions that access a port without a copy."""
     value = port.value
     name = f"{method.base}_{port.name}"
     if port.is_given:

@@ -1,4 +1,4 @@
-"""The header a firmware engineer sees: include/<profile>.h."""
+"""The public header: include/<profile>.h."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 END: Final = "#undef ORCH_AT_LEAST"
-"""End of the header; constants known after linking go before it."""
+"""End of the header; constants that are known after linking are inserted before it."""
 
 
 def api_header(
@@ -234,7 +234,7 @@ def _reset_text(method: ApiMethod) -> str:
 
 
 def _accessors(method: ApiMethod, port: Port) -> Iterable[str]:
-    """Declarations of what reaches a port where it is."""
+    """Declarations of functions that access a port without a copy."""
     name, value = f"{method.base}_{port.name}", port.value
     if isinstance(value, TensorValue):
         const = "" if port.is_input else "const "
@@ -255,7 +255,7 @@ def _accessors(method: ApiMethod, port: Port) -> Iterable[str]:
 
 
 def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> str:
-    """The blocks of all methods are all static RAM of the models."""
+    """Asserts that the blocks of all methods add up to the models' static RAM."""
     blocks = [common_constant(profile, c.name) for c in memory.common]
     blocks += [
         f"{method.base.upper()}_{block}_BYTES"
@@ -266,7 +266,7 @@ def _total(profile: str, methods: Sequence[ApiMethod], memory: MemoryPlan) -> st
         )
     ]
     total = f"{identifier(profile).upper()}_RAM_BYTES"
-    # A line for each, so that the order of models changes nothing but that of lines.
+    # One line per block, so that reordering models only reorders lines.
     lines = "".join(f"            + {block}\n" for block in blocks)
     return f"ORCH_ASSERT({total} == 0\n{lines});"
 

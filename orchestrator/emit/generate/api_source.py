@@ -60,15 +60,15 @@ def api_source(
     """Memory of every method, the method table, and the functions of the header.
 
     Args:
-        profile: Its name.
-        head: For the first line.
+        profile: Name of the profile.
+        head: Text of the first line.
         programs: By model name, in the profile's order.
         memory: Sizes of all blocks.
         linked: By name of a prelinked model: its methods in the program's order.
         delegates: State bytes of the delegates of the product, by backend.
-        integrity: When flash is compared with what was linked.
-        limits: By model, how many instructions a run executes; 0: any number.
-        schemas: Of the operators that prelinked methods call, for comments.
+        integrity: When the product checks that flash holds what was linked.
+        limits: By model, the most instructions that a run executes; 0: any number.
+        schemas: Schemas of operators that prelinked methods call, for comments.
     """
     checked = integrity is not CheckImage.NEVER
     methods = api_methods(profile, programs, checked=checked)
@@ -195,7 +195,7 @@ extern const Span<const ModelMethod* const> kModelMethods;
 
 def _implementation(functions: Sequence[str]) -> str:
     if not functions:
-        return ""  # a product without models
+        return ""  # no models
     text = "\n\n".join(functions)
     return f"""\
 namespace {{
@@ -222,7 +222,7 @@ constexpr size_t in_words(size_t bytes) {
 
 
 def _state_text(method: Method, delegates: Mapping[str, int]) -> str:
-    """The size of a method state, as C++ that counts what the loader lays out."""
+    """The size of a method's state, as a C++ expression over the loader's layout."""
     words = sum(
         1 + len(v.sizes)
         for v in method.values
@@ -287,16 +287,16 @@ def _prelinked(
 
 
 def _start(method: ApiMethod, memory: MethodMemory) -> str:
-    """What makes a method ready that shares memory; "" for others."""
+    """The function that starts methods that share memory; "" for others."""
     return start_function(method) if any(a.shared for a in memory.arenas) else ""
 
 
 def _prelinked_method(
     method: ApiMethod, memory: MethodMemory, *, at_load: bool, compact: bool
 ) -> str:
-    """A prelinked method as the functions below see it.
+    """The `ModelMethod` of a prelinked method.
 
-    Each is an object of its own, so that the linker drops what is not used.
+    Each is a separate object, so that the linker can drop unused ones.
     """
     ready = f"{method.base}_ready" if at_load else "start_prelinked"
     name, index = method.method.name, method.index
@@ -317,7 +317,7 @@ def _method(
     at_load: bool,
     limit: int,
 ) -> str:
-    """A method of a program, the same way."""
+    """The `ModelMethod` of a loaded method."""
     m = method.method
     state = f"{method.base}_state" if m.values or m.instructions else ""
     arenas = f"{method.base}_arenas" if len(m.arena_bytes) > 1 else ""

@@ -1,4 +1,4 @@
-"""Functions for inputs and outputs in memory of the caller."""
+"""Generated functions for inputs and outputs in memory of the caller."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ SET_TEXT: Final = """
 
 
 def set_parameter(port: Port, *, bound: str = "") -> str:
-    """The pointer that is set, or with a bound a reference to an array in C++."""
+    """The parameter: a pointer, or with a bound a reference to an array in C++."""
     value = port.value
-    assert isinstance(value, TensorValue)  # noqa: S101  # no other port is given
+    assert isinstance(value, TensorValue)  # noqa: S101  # only tensors are given
     const = "const " if port.is_input else ""
     c_type = C_TYPES[value.dtype]
     if not bound:
@@ -56,7 +56,7 @@ def cpp_setters(method: ApiMethod) -> Iterator[str]:
 
 
 def set_function(entry: str, method: ApiMethod, port: Port) -> Iterator[str]:
-    """Definition of one of them."""
+    """Definition of the function that sets a port's memory."""
     side = "input" if port.is_input else "output"
     name = f"{method.base}_set_{port.name}"
     yield f"orch_status {name}({set_parameter(port)}) {{"
@@ -70,7 +70,7 @@ def set_function(entry: str, method: ApiMethod, port: Port) -> Iterator[str]:
 
 
 def set_memory(port: Port) -> Iterator[str]:
-    """Gives a port the array that the function which runs was given."""
+    """Sets a port's memory to the array that the run function got."""
     side = "input" if port.is_input else "output"
     yield "  if (error == orch::Error::Ok) {"
     yield f"    error = orch::set_memory(orch::{side}(method, {port.index}),"
@@ -79,12 +79,12 @@ def set_memory(port: Port) -> Iterator[str]:
 
 
 def check_memory(method: ApiMethod) -> Iterator[str]:
-    """Before a run: everything has its memory."""
+    """Before a run: check that all ports have their memory."""
     if method.given:
         yield "  if (error == orch::Error::Ok) error = orch::check_memory(method);"
 
 
 def clear_memory(method: ApiMethod) -> Iterator[str]:
-    """After a run: arrays of the caller may be gone when the next begins."""
+    """After a run: forget the caller's arrays, which may be gone at the next run."""
     if method.given:
         yield "  if (method.loaded->state_used != 0) orch::clear_memory(method);"

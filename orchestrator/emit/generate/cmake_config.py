@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 def cmake_config(profile: str, head: str, target: Target) -> GeneratedFile:
     """An imported library `orchestrator::<profile>` for projects that use CMake.
 
-    Every path is relative to the file, so its text is the same on every machine.
+    All paths are relative to the file, so its text is the same on every machine.
 
     Args:
         profile: Name of the profile, and of the package.
-        head: Who generated it, for which profile, in one line.
-        target: What is built for; a host's library is not position independent.
+        head: One line: generator and profile.
+        target: Target of the build; a host's library is not position independent.
     """
     name = f"orchestrator::{profile}"
     properties = [

@@ -1,4 +1,4 @@
-"""Constants outside of loaded programs: where the loader finds them by name."""
+"""Tables of external constants, in which the loader finds them by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def external_symbols(programs: Mapping[str, Program], model: str) -> list[str]:
 
 
 def external_table(programs: Mapping[str, Program], linked: Collection[str]) -> str:
-    """The table of all loaded models; "" if none needs one."""
+    """The table for all loaded models; "" if no model needs it."""
     models = [n for n, p in programs.items() if p.external and n not in linked]
     if not models:
         return ""
@@ -40,7 +40,7 @@ def external_table(programs: Mapping[str, Program], linked: Collection[str]) -> 
 
 
 def _text(name: str) -> str:
-    """A C string of any text, byte for byte."""
+    """A C string literal with exactly these bytes."""
     plain = (
         b"._-/: " + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
     )

@@ -1,9 +1,8 @@
-"""Checksums of what a product has in flash, and the functions that compare them.
+"""Checksums of a product's flash, and the functions that check them.
 
-What is covered, and why no more, is in docs/runtime.md: everything of a program, and of
-a prelinked method all that the build knows, which is all but addresses. Each method has
-a function of its own that names no more than the method does, so that the linker can
-drop one with the other.
+docs/runtime.md says what is covered and why: all bytes of a program, and of a prelinked
+method all that the build knows, which is everything except addresses. Each method has a
+function of its own that refers to nothing else, so that the linker can drop both.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ _KERNEL, _MOVE, _JUMP_FALSE = 0, 1, 2  # orch::Instruction::Kind
 def table_words(
     method: LinkedMethod, *, compact: bool = False
 ) -> list[tuple[int, int, int]]:
-    """What the tables of a method hold besides addresses, as `check_tables` reads it.
+    """The contents of a method's tables without addresses, for `check_tables`.
 
-    In `compact` tables a call has an index in place of the address of its arguments.
+    In `compact` tables a call has an index instead of the address of its arguments.
 
     Returns:
         Three words per value, then three per instruction; as unsigned 32-bit numbers.
@@ -115,12 +114,12 @@ def intact_functions(
     """Checksums and a function per method, in the anonymous namespace of `orch`.
 
     Args:
-        methods: Of the product.
+        methods: Methods of the product.
         programs: By model name.
         linked: By name of a prelinked model: its methods.
-        texts: By the base of a prelinked method's names: its tables.
-        ready: Methods that are compared before their first call, each alone.
-        compact: Tables of prelinked methods are.
+        texts: By base name of a prelinked method: its tables.
+        ready: Methods that are checked before their first call, each alone.
+        compact: Whether tables of prelinked methods are compact.
     """
     parts = [
         _blocks(
@@ -188,7 +187,7 @@ def _prelinked(
 def image_function(
     methods: Sequence[ApiMethod], linked: Mapping[str, Sequence[LinkedMethod]]
 ) -> str:
-    """The function that compares all there is, in the namespace `orch`."""
+    """The function that checks the whole product, in the namespace `orch`."""
     once = {(m.base if m.model in linked else m.model): m for m in methods}
     lines = "".join(f"  ORCH_TRY({m.base}_intact());\n" for m in once.values())
     return (
@@ -199,7 +198,7 @@ def image_function(
 
 
 def check_functions(profile: str, methods: Sequence[ApiMethod]) -> list[str]:
-    """The functions of the API that compare, in `extern "C"`."""
+    """The check functions of the API, in `extern "C"`."""
     return [
         f"orch_status {identifier(profile)}_check(void) {{\n"
         "  return status(orch::check_image());\n}",
@@ -212,7 +211,7 @@ def check_functions(profile: str, methods: Sequence[ApiMethod]) -> list[str]:
 
 
 def check_declaration(profile: str) -> str:
-    """Declaration of the function of the whole product, in C."""
+    """Declaration of the product's check function, in C."""
     return (
         "/* Compares what flash holds with what was linked: ORCH_OK or\n"
         " * ORCH_IMAGE_DAMAGED. It names all models, so that the linker keeps them;\n"
@@ -222,7 +221,7 @@ def check_declaration(profile: str) -> str:
 
 
 def check_method_declaration(method: ApiMethod) -> str:
-    """Declaration of a method's function, in C."""
+    """Declaration of a method's check function, in C."""
     return (
         "/* Compares the method's part of flash with what was linked. */\n"
         f"orch_status {method.base}_check(void);"
@@ -230,8 +229,8 @@ def check_method_declaration(method: ApiMethod) -> str:
 
 
 def cpp_check(profile: str, programs: Iterable[str]) -> str:
-    """The function of the whole product in C++."""
-    # A namespace of a model's name is beside it.
+    """The product's check function in C++."""
+    # A model's namespace of the same name may be beside it.
     name = "check_" if "check" in map(cpp_name, programs) else "check"
     return (
         f"namespace {cpp_namespace(profile)} {{\n"

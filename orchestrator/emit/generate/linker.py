@@ -1,4 +1,4 @@
-"""The linker script: one text for all boards, filled from their memory maps."""
+"""The linker script: one template for all boards, filled from their memory maps."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SECTIONS {{
 def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
     """A script for GNU ld and lld.
 
-    Programs and arenas lie where the memory plan put them; everything else in the
+    Programs and arenas lie where the memory plan places them; everything else is in the
     first flash and the first RAM region of the board.
     """
     flash = next(r.name for r in board.regions if r.kind == "flash")

@@ -1,4 +1,4 @@
-"""The function of a method that takes another program."""
+"""The function that loads a method from another program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def load_function(entry: str, method: ApiMethod) -> Iterator[str]:
-    """The function that takes another program, with what it must look like."""
+    """The function that loads another program, with the interface it must have."""
     m = method.method
     yield f"orch_status {method.base}_load(const void* program, uint32_t size) {{"
     yield f"  const orch::ModelMethod& method = {entry};"
@@ -77,7 +77,7 @@ def _arrays(value: Value, name: str) -> Iterator[str]:
 
 
 def _port(value: Value, name: str, *, is_given: bool = False) -> str:
-    """What the API promises of a value, whose arrays have this name."""
+    """The interface of a value; its arrays have this name."""
     if not isinstance(value, TensorValue):
         return f"      {{{VALUE_KINDS[type(value)].tag}, {', '.join(['{}'] * 5)}}}"
     arrays = f"{name}_sizes, {name}_order" if value.sizes else "nullptr, nullptr"

@@ -1,8 +1,8 @@
-"""Names in generated C++, and which of them cannot be as they are.
+"""Names in generated C++, changed where they would clash.
 
-Whatever a product, a model and a method are called, the code compiles: names that mean
-something else get a `_`. No two names become one by that, as those that differ only in
-`_` at the end get one more, too.
+The code compiles for all names of products, models and methods: names that mean
+something else get a `_`. Names stay distinct, as those that already end in
+`_` get one more, too.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ static_assert static_cast struct switch template this thread_local throw true tr
 typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
 xor_eq
 """
-"""Of C++20; alternative tokens included."""
+"""Keywords of C++20, with alternative tokens."""
 _TYPES: Final = frozenset(
     ["orch_status", *(f"{s}int{n}_t" for s in ("", "u") for n in (8, 16, 32, 64))]
 )
-"""What the header itself uses."""
+"""Names that the header itself uses."""
 _RESERVED: Final = (
     frozenset(_KEYWORDS.split()) | _TYPES | {"i386", "linux", "orch", "std", "unix"}
 )
-"""Keywords, types, namespaces of others, and what GNU dialects define as macros."""
+"""Keywords, types, namespaces of others, and macros of GNU dialects."""
 _MACRO_LIKE: Final = re.compile("__.*|_[A-Z].*|[^a-z]*")
-"""Names that compilers keep for themselves, and those without a small letter."""
+"""Names reserved for compilers, and names without a lower-case letter."""
 
 
 def cpp_name(name: str) -> str:
@@ -47,6 +47,6 @@ def cpp_name(name: str) -> str:
 
 
 def cpp_namespace(profile: str) -> str:
-    """The namespace of a product, which stands beside all that headers declare."""
+    """The namespace of a product, beside all names that headers declare."""
     found = cpp_name(profile)
     return f"{found}_" if is_c_global(found) else found

@@ -58,7 +58,7 @@ _SCALARS: Mapping[type[Value], tuple[str, str]] = {
     DoubleValue: ("double", "double"),
     BoolValue: ("uint8_t", "bool"),
 }
-"""C type of a number, and the end of the names of its accessors."""
+"""C type of a number, and the suffix of its accessors."""
 
 _LIST_ITEMS: Mapping[type[Value], str] = {
     IntListValue: "int64_t",
@@ -85,15 +85,15 @@ def c_item(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a method, or a tensor in a list that is one.
+    """An input or output of a method, or a tensor in one that is a list.
 
     Args:
-        index: Of the input or output.
-        value: What it holds.
-        is_input: Else it is an output.
+        index: Index of the input or output.
+        value: Its value.
+        is_input: Whether it is an input; else it is an output.
         item: Position in the list; None if it is not in a list.
-        most_items: Of a list of numbers.
-        is_given: The caller gives the memory for it.
+        most_items: Most items of a list of numbers.
+        is_given: The caller provides its memory.
     """
 
     index: int
@@ -111,13 +111,13 @@ class Port:
 
     @property
     def place(self) -> str:
-        """Its value in C++, where `method` is that of a loaded method."""
+        """Its value as a C++ expression over `method`."""
         own = f"orch::{'input' if self.is_input else 'output'}(method, {self.index})"
         return own if self.item is None else f"orch::item(method, {own}, {self.item})"
 
     @property
     def comment(self) -> str:
-        """`float32-like [1, 12]`, with what else a caller must know."""
+        """`Float [1, 12]`, with further facts for callers."""
         if isinstance(self.value, NUMBER_LISTS):
             return f"{kind_name(type(self.value))} of at most {self.most_items}"
         if not isinstance(self.value, TensorValue):
@@ -134,7 +134,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class ApiMethod:
-    """A method with the names its functions go by."""
+    """A method with the names of its functions."""
 
     model: str
     method: Method
@@ -143,7 +143,7 @@ class ApiMethod:
 
     @property
     def ports(self) -> list[Port]:
-        """What a caller gives, then what it gets; None: no port."""
+        """The ports of inputs, then of outputs."""
         m = self.method
         given = [(i, v) for i, v in enumerate(m.inputs) if can_be_given(m, v)]
         return [
@@ -170,7 +170,7 @@ class ApiMethod:
 
     @property
     def remarks(self) -> Iterable[str]:
-        """Of inputs and outputs that have no port: `input1: int 7, fixed`."""
+        """Remarks on inputs and outputs without a port: `input1: int 7, fixed`."""
         m = self.method
         for i, slot in enumerate(m.inputs):
             if not can_be_given(m, slot):
@@ -189,18 +189,18 @@ class ApiMethod:
 
     @property
     def given(self) -> list[Port]:
-        """Those that the caller gives memory for."""
+        """Ports whose memory the caller provides."""
         return [port for port in self.ports if port.is_given]
 
     def is_given(self, position: int, *, is_input: bool) -> bool:
-        """Whether the caller gives the memory for an input or output."""
+        """Whether the caller provides the memory of an input or output."""
         if is_input:
             return self.method.inputs[position] in caller_values(self.method)
         return own_outputs(self.method)[position]
 
     @property
     def names(self) -> list[str]:
-        """Its functions in C, and what its constants begin with."""
+        """Names of its functions in C, and the prefix of its constants."""
         own = [
             end
             for port in self.ports
@@ -216,7 +216,7 @@ class ApiMethod:
 
 
 def accessor_ends(port: Port) -> tuple[str, ...]:
-    """Ends of the names of the functions that reach a port without a copy."""
+    """Suffixes of the functions that access a port without a copy."""
     match port.value:
         case TensorValue():
             return ("",)
@@ -232,7 +232,7 @@ def accessor_ends(port: Port) -> tuple[str, ...]:
 
 
 def _fixed(method: Method, slot: int) -> str:
-    """A value that no call can choose: `int 7`, `int list [1, 2]`."""
+    """A value that the program fixes: `int 7`, `int list [1, 2]`."""
     value = method.values[slot]
     kind = kind_name(type(value))
     match value:
@@ -243,7 +243,7 @@ def _fixed(method: Method, slot: int) -> str:
             return f"{kind} {list(numbers)}"
         case IntValue() | DoubleValue() | BoolValue():
             return f"{kind} {value.value}"
-    return kind  # None, or a string, which may hold anything
+    return kind  # None, or a string, whose text is not safe in a comment
 
 
 def api_methods(
@@ -251,11 +251,11 @@ def api_methods(
 ) -> list[ApiMethod]:
     """Every method of every model, in order of the method table.
 
-    With `checked` each has one more function, which compares flash with what was
+    With `checked` each has one more function, which checks that flash holds what was
     linked.
 
     Raises:
-        ModelError: Something of two methods would have one name (`name-clash`).
+        ModelError: Two functions or constants would have the same name (`name-clash`).
     """
     methods = _all_methods(profile, programs)
     owners: dict[str, ApiMethod] = {}
@@ -311,7 +311,7 @@ def _all_methods(profile: str, programs: Mapping[str, Program]) -> list[ApiMetho
 
 
 def memory_of(memory: MemoryPlan, method: ApiMethod) -> MethodMemory:
-    """What the plan gives a method."""
+    """The memory of a method in the plan."""
     return next(
         x
         for model in memory.models
@@ -328,7 +328,7 @@ def parameter(port: Port, *, bound: str) -> Iterable[str]:
         length = bound.format(max(value.numel, 1))
         array = f"(&{name})[{length}]" if bound == "{}" else f"{name}[{length}]"
         if bound == "{}" and value.is_dynamic:
-            array = f"*{name}"  # the caller has what the sizes say
+            array = f"*{name}"  # the sizes decide how many items there are
         yield f"{const}{C_TYPES[value.dtype]} {array}"
         if value.is_dynamic:
             rank = bound.format(max(len(value.sizes), 1))
@@ -360,7 +360,7 @@ def c_parameters(method: ApiMethod) -> str:
 
 
 def run_parameters(method: ApiMethod) -> str:
-    """Run takes what is not written through a pointer: scalars and changing sizes."""
+    """Parameters of run: scalars and dynamic sizes, which have no accessor to write."""
     parameters = []
     for port in method.ports:
         if not port.is_input:
@@ -372,7 +372,7 @@ def run_parameters(method: ApiMethod) -> str:
 
 
 def run_at_parameters(method: ApiMethod) -> str:
-    """Those of run, and where the index of an instruction goes."""
+    """Parameters of run_at: those of run, and a pointer for an instruction's index."""
     parameters = run_parameters(method)
     own = "uint32_t* instruction"
     return own if parameters == "void" else f"{parameters}, {own}"

@@ -55,11 +55,11 @@ _CODES = {
 _INDEX_TYPES = {1: "uint8_t", 2: "uint16_t", WIDE: "int32_t"}
 _ORDER_WORD = 4  # dimensions of a dim order in a 32-bit word
 _USES: Final = 3
-"""Uses of a value that its comment names; constants may have hundreds."""
+"""Most uses of a value in its comment; constants may have hundreds."""
 
 
 def constants_of(methods: Iterable[LinkedMethod]) -> tuple[bytes, ...]:
-    """Constants of a model's methods, each once, in order of their first use."""
+    """Distinct constants of a model's methods, in order of first use."""
     return tuple(dict.fromkeys(d for m in methods for d in m.constants))
 
 
@@ -69,7 +69,7 @@ def constant_symbol(model: str, index: int) -> str:
 
 
 def constants_assembly(model: str, constants: Sequence[bytes]) -> str:
-    """The constants of a prelinked model, each in a section that can be dropped."""
+    """The constants of a prelinked model, each in a section that linkers can drop."""
     text = ""
     for index, data in enumerate(constants):
         symbol = constant_symbol(model, index)
@@ -97,10 +97,10 @@ class PrelinkedText:
     """The tables of a prelinked method in C++.
 
     Args:
-        text: All of them.
+        text: All tables.
         values: Name of the constant table of values.
         instructions: Name of the table of instructions; "" if there are none.
-        blocks: Name and bytes of each table and constant that holds no address.
+        blocks: Name and bytes of each table and constant without addresses.
     """
 
     text: str
@@ -117,14 +117,14 @@ def prelinked_block(
     index_bytes: int = WIDE,
     schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
 ) -> PrelinkedText:
-    """Everything of a prelinked method but its arenas, in the namespace orch.
+    """A prelinked method without its arenas, in the namespace orch.
 
     Args:
         method: The method.
-        base: What its names begin with.
-        constants: Those of its model, in the order of their symbols.
-        index_bytes: Of a value index in its tables; all but `WIDE` are compact.
-        schemas: Of its operators; their arguments are named in comments.
+        base: Prefix of its names.
+        constants: Constants of its model, in the order of their symbols.
+        index_bytes: Bytes of a value index in its tables; all but `WIDE` are compact.
+        schemas: Schemas of its operators, for names of arguments in comments.
     """
     return _Writer(
         method, base, constants, index_bytes, _Comments(method, schemas)
@@ -134,7 +134,7 @@ def prelinked_block(
 def argument_table(
     method: LinkedMethod,
 ) -> tuple[tuple[int, ...], dict[tuple[int, ...], int]]:
-    """Arguments of all calls in one table, equal lists once; where each begins."""
+    """The arguments of all calls in one table, equal lists once; and their offsets."""
     starts: dict[tuple[int, ...], int] = {}
     table: list[int] = []
     for instruction in method.instructions:
@@ -145,7 +145,7 @@ def argument_table(
 
 
 class _Comments:
-    """Says in comments what the rows of a method's tables are for."""
+    """Comments that explain the rows of a method's tables."""
 
     def __init__(
         self, method: LinkedMethod, schemas: Mapping[OperatorName, OpSchema]
@@ -167,13 +167,13 @@ class _Comments:
                         self._uses[item].append(f"item {place} of value {index}")
 
     def value(self, index: int) -> str:
-        """What a value is: an argument of these operators, an input, an output."""
+        """The uses of a value: argument of operators, input, output."""
         uses = self._uses[index]
         more = [f"{len(uses) - _USES} more"] if len(uses) > _USES else []
         return row_comment(f"{index}: {', '.join(uses[:_USES] + more) or 'not used'}")
 
     def instruction(self, number: int) -> str:
-        """Operator and arguments, each with the index of its value."""
+        """Operator and arguments of an instruction, with value indices."""
         instruction = self._instructions[number]
         if isinstance(instruction, JumpFalseCall):
             text = f"jump to {instruction.destination} unless {instruction.condition}"
@@ -184,12 +184,12 @@ class _Comments:
         return row_comment(f"{number}: {text}")
 
     def _arguments(self, instruction: LinkedInstruction) -> Iterator[tuple[str, int]]:
-        """Names of the arguments, and the values they are."""
+        """Names and value indices of arguments."""
         match instruction:
             case LinkedCall(operator=operator, args=args):
                 schema = self._schemas.get(operator)
                 names = [a.name for a in schema.arguments] if schema else []
-                # What follows the arguments of the schema is what the operator returns.
+                # Values after the arguments of the schema are results.
                 beyond = "result" if schema else "argument"
                 for index, name in zip_longest(args, names[: len(args)]):
                     yield name or beyond, index
@@ -294,7 +294,7 @@ class _Writer:
         )
 
     def _code(self, instructions: Sequence[str]) -> tuple[str, list[str]]:
-        """Name of the table of instructions, "" if there are none, and its text."""
+        """Name ("" if empty) and text of the table of instructions."""
         if not instructions:
             return "", []
         count = len(instructions)
@@ -312,13 +312,13 @@ class _Writer:
         ]
 
     def _table_of(self, code: str) -> str:
-        """Where the arguments of a compact method's instructions are."""
+        """The table with arguments of a compact method's instructions."""
         if not self._compact:
             return ""
         return f", {self._base}_code.args" if code else ", nullptr"
 
     def _blocks(self) -> Iterator[tuple[str, bytes]]:
-        """Constants and tables that hold no address."""
+        """Constants and tables without addresses."""
         for data in self._method.constants:
             yield self._symbol[data], data
         if self._compact and self._args[0]:
@@ -338,7 +338,7 @@ class _Writer:
             )
 
     def _state(self) -> str:
-        """Bytes of RAM for slots and sizes that change, as C++."""
+        """RAM for changing slots and sizes, as a C++ expression."""
         slots = 0 if self._method.has_constant_slots else len(self._method.values)
         return f"{slots} * sizeof(Value) + {self._words} * sizeof(int32_t)"
 
@@ -443,13 +443,13 @@ class _Writer:
 
 
 def _order_words(dim_order: Sequence[int]) -> Iterator[int]:
-    """A dim order as it lies behind sizes: bytes of 32-bit words."""
+    """A dim order as stored after sizes: bytes packed into 32-bit words."""
     for at in range(0, len(dim_order), _ORDER_WORD):
         yield int.from_bytes(bytes(dim_order[at : at + _ORDER_WORD]), "little")
 
 
 def _double(number: float) -> str:
-    """A double in C++, exact."""
+    """An exact C++ literal of a double."""
     if isnan(number):
         return '__builtin_nan("")'
     if isinf(number):
@@ -458,7 +458,7 @@ def _double(number: float) -> str:
 
 
 def _from_double(text: str) -> float:
-    """The number that `_double` wrote."""
+    """The number of a literal from `_double`."""
     for number in (nan, -inf, inf):
         if _double(number) == text:
             return number

@@ -1,4 +1,4 @@
-"""Arenas of methods; those that share state have one, and are loaded together."""
+"""Arenas of methods; methods that share state share it, and are loaded together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMethod]]:
-    """The methods of each model whose methods share state."""
+    """Groups of methods that share state, by model."""
     return [
         found
         for _, group in groupby(methods, attrgetter("model"))
@@ -32,7 +32,7 @@ def sharing(methods: Sequence[ApiMethod], memory: MemoryPlan) -> list[list[ApiMe
 
 
 def shared_arena(method: ApiMethod, arena: Arena) -> str:
-    """Another name of the arena, which the first of the methods has."""
+    """An alias of the shared arena, which the first method of the group defines."""
     own = method.base.removesuffix(identifier(method.method.name))
     first = own + identifier(arena.shared[0])
     return (
@@ -42,14 +42,14 @@ def shared_arena(method: ApiMethod, arena: Arena) -> str:
 
 
 def start_function(method: ApiMethod) -> str:
-    """Name of the function that makes all methods of its model ready."""
+    """Name of the function that prepares all methods of its model."""
     return f"start_model_{method.model}"
 
 
 def start_declarations(
     methods: Sequence[ApiMethod], memory: MemoryPlan
 ) -> Iterator[str]:
-    """Its declaration, for each model whose methods share state."""
+    """Declarations of start functions, for models whose methods share state."""
     for group in sharing(methods, memory):
         yield f"Error {start_function(group[0])}(const ModelMethod& method);"
 
@@ -61,16 +61,16 @@ def start_definitions(
     *,
     checks: bool = False,
 ) -> Iterator[str]:
-    """Its definition, behind the methods.
+    """Definitions of start functions, after the methods.
 
-    `checks`: what flash holds of all of them is compared first.
+    `checks`: they first check that flash holds what was linked.
     """
     for group in sharing(methods, memory):
         first = group[0]
         names = ", ".join(f"&{method.base}_method" for method in group)
         load = "start_prelinked" if first.model in linked else "load_linked"
         table = f"{start_function(first)}_methods"
-        # A program that is loaded is the same one for all of them.
+        # A loaded program is the same for all of these methods.
         checked = group if first.model in linked else group[:1]
         check = "".join(f"  ORCH_TRY({m.base}_intact());\n" for m in checked)
         yield (
@@ -85,10 +85,10 @@ def start_definitions(
 def reset_functions(
     methods: Sequence[ApiMethod], memory: MemoryPlan, linked: Collection[str]
 ) -> Iterator[str]:
-    """Functions that give prelinked methods the state of before the first call.
+    """Functions that reset prelinked methods to the state before the first call.
 
-    Blocks that methods overlap in hold no state; all others are zero again, as they
-    were, before initial state is copied.
+    Blocks in which methods overlap hold no state; all others are zeroed, as they
+    were at start, before initial state is copied.
     """
     groups = {group[0].model: group for group in sharing(methods, memory)}
     for method in methods:
@@ -108,7 +108,7 @@ def reset_functions(
 
 
 def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
-    """The arenas of a method: of those it shares only one method has the block."""
+    """The arenas of a method; only one method defines a shared one."""
     lines = []
     for arena in memory.arenas:
         section = arena_section(method.model, method.method.name, arena.memory_id)
@@ -137,7 +137,7 @@ def arena_blocks(method: ApiMethod, memory: MethodMemory) -> list[str]:
 
 
 def common_blocks(profile: str, memory: MemoryPlan) -> str:
-    """The blocks in which arenas of methods overlap, and their constants' sizes."""
+    """The blocks in which arenas of methods overlap, with asserts on their sizes."""
     return "".join(
         "alignas(kArenaAlignment)\n"
         f'__attribute__((section("{common_section(common.name)}")))\n'
@@ -150,7 +150,7 @@ def common_blocks(profile: str, memory: MemoryPlan) -> str:
 
 
 def common_table(memory: MemoryPlan) -> str:
-    """Where they are, for the loader; "" if there are none."""
+    """The table of these blocks for the loader; "" if there are none."""
     if not memory.common:
         return ""
     spans = ", ".join(
@@ -164,12 +164,12 @@ def common_table(memory: MemoryPlan) -> str:
 
 
 def common_constant(profile: str, name: str) -> str:
-    """The constant of the header with the size of a block."""
+    """Name of the header's constant for the size of a block."""
     return f"{identifier(profile)}_{common_symbol(name)}_BYTES".upper()
 
 
 def extra_includes(methods: Sequence[ApiMethod], memory: MemoryPlan) -> str:
-    """Headers that few products need."""
+    """Includes that only some products need."""
     names = ["caller"] if any(m.given for m in methods) else []
     names += ["together"] if sharing(methods, memory) else []
     return "".join(f'#include "orch/{name}.h"\n' for name in names)

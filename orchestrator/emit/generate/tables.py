@@ -28,7 +28,7 @@ def model_symbol(model: str) -> str:
 
 
 def registered_kernels(head: str, resolution: Resolution) -> GeneratedFile:
-    """The kernel table: constant, sorted, exactly as long as what is linked."""
+    """The kernel table: constant, sorted, with exactly the linked kernels."""
     functions = sorted({e.function for e in resolution.table_entries})
     declarations = "\n".join(kernel_declaration(f) for f in functions)
     schemas = {o.name: o.schema.text for o in resolution.operators}
@@ -103,13 +103,12 @@ def _string(value: object) -> str:
 def selected_headers(
     head: str, resolution: Resolution, kernels: tuple[Kernel, ...]
 ) -> list[GeneratedFile]:
-    """Per kernel source: the dtypes to instantiate for each of its operators.
+    """Per kernel source: a header with the dtypes to instantiate for its operators.
 
     A source names all of its operators, so those that are not selected get an empty
-    set. One header per source means that a selection that changes recompiles only
-    the kernels it concerns. Each library has a folder of its own, as two may have a
-    source of one name; sources of one name in two folders of a library share a
-    header.
+    set. With one header per source, a changed selection recompiles only
+    the kernels it affects. Each library has its own folder, as two may have a source of
+    the same name; sources of the same name in two folders of a library share a header.
     """
     selected: dict[tuple[str, str], set[ScalarType]] = {}
     for operator in resolution.operators:
@@ -143,7 +142,7 @@ def selected_headers(
 
 
 def _set_name(kernel: Kernel, argument: str) -> str:
-    """Name of the set of an operator, or of one of its arguments."""
+    """Name of the dtype set of an operator, or of one of its arguments."""
     name = kernel.operator.identifier
     return f"{name}_of_{argument}" if argument else name
 
@@ -154,13 +153,13 @@ def models_assembly(
     prelinked: Mapping[str, str],
     external: Mapping[str, str],
 ) -> GeneratedFile:
-    """The programs, byte for byte, each in a section of its own.
+    """The programs, byte for byte, each in its own section.
 
     Args:
-        head: For the first line.
+        head: Text of the first line.
         programs: By model name.
         prelinked: By name of a prelinked model: its constants as assembly.
-        external: By name of a model whose program leaves constants outside: these.
+        external: By name of a model whose program has external constants: these.
     """
     text = f"// {head}\n\n"
     for name in programs:

@@ -1,8 +1,8 @@
-"""What the public header requires of the program that includes it.
+"""The public header's check that a program's target fits the library's.
 
-Linkers take objects of a core that has more instructions without a word, and the
-program then hangs or faults. The macros of its compiler show that earlier, and say what
-to do. Programs for a core with everything that the library's has are fine.
+Linkers silently accept objects for a core with more instructions, and the
+program then hangs or faults. Macros of its compiler reveal that earlier, and the check
+says what to do. Programs for a core with all features of the library's are fine.
 
 Source: Arm C Language Extensions, 5 "Feature test macros".
 """
@@ -33,12 +33,12 @@ _OTHER_INSTRUCTIONS = {
         ("__ARM_ARCH_ISA_THUMB < 2", "without Thumb-2"),
     ),
 }
-"""By architecture: when a program has less, and what it is compiled without then."""
+"""By architecture: conditions for missing features, and what is missing."""
 _SINGLE, _DOUBLE = 4, 8  # bits of __ARM_FP
 
 
 def target_check(profile: str, target: Target) -> str:
-    """Directives that stop a compilation for a core that cannot run the library."""
+    """Directives that fail compilation for a core that cannot run the library."""
     isa = f" (isa {target.isa.name})" if len(target.cpu.isas) > 1 else ""
     flags = " ".join(target.isa.machine_flags)
     does = f"; compile with {flags}" if flags else ""
@@ -57,7 +57,7 @@ def target_check(profile: str, target: Target) -> str:
 
 
 def _incompatible(target: Target) -> Iterator[tuple[str, str]]:
-    """Conditions under which the library cannot run, each with what is wrong."""
+    """Conditions under which the library cannot run, each with the reason."""
     cpu = target.cpu
     if not cpu.is_arm:
         what = f"for a machine without {8 * cpu.pointer_bytes}-bit pointers"

@@ -236,10 +236,10 @@ def test_problem_in_full() -> None:
     ("line", "code", "message", "hint"),
     [
         ("zzz: 1", "unknown-key", '"zzz" is not a key of a kernel entry', "remove it"),
-        ("? [a]\n  : 1", "wrong-type", "a key of a kernel entry must be a text", ""),
+        ("? [a]\n  : 1", "wrong-type", "a key of a kernel entry must be a string", ""),
         ("dtypes: Float", "wrong-type", "`dtypes` must be a mapping", ""),
-        ("dtypes: [[Float]]", "wrong-type", "an item of `dtypes` must be a text", ""),
-        ("dtypes: [~]", "wrong-type", "an item of `dtypes` must be a text", ""),
+        ("dtypes: [[Float]]", "wrong-type", "an item of `dtypes` must be a string", ""),
+        ("dtypes: [~]", "wrong-type", "an item of `dtypes` must be a string", ""),
         ("dtypes: ['null']", "unknown-dtype", 'unknown dtype "null"', ""),
         (
             "dtypes: [flaoting]",
@@ -262,7 +262,7 @@ def test_problem_in_full() -> None:
         (
             "dtypes: {self: [Float], out: [Float]}",
             "missing-argument",
-            '`dtypes` says nothing about the argument "other"',
+            '`dtypes` lacks the argument "other"',
             "list every tensor argument, or write one list for all",
         ),
         (
@@ -284,7 +284,7 @@ def test_problem_in_full() -> None:
             '`dim_orders` cannot be "nhwc"',
             "use one of these",
         ),
-        ("dim_orders: []", "wrong-type", "`dim_orders` must be a text", ""),
+        ("dim_orders: []", "wrong-type", "`dim_orders` must be a string", ""),
         ("sources: op.cpp", "wrong-type", "`sources` must be a list", ""),
         ("op: add.out", "bad-entry", "a kernel entry needs either `op` or `func`", ""),
         ("sources: []\n  sources: []", "duplicate-key", "", "keep one of them"),
@@ -323,7 +323,7 @@ def test_source_outside_the_library(source: str) -> None:
             "a kernel entry needs either `op` or `func`",
             1,
         ),
-        (f"- func: [a]\n  {FALLBACK}", "wrong-type", "`func` must be a text", 1),
+        (f"- func: [a]\n  {FALLBACK}", "wrong-type", "`func` must be a string", 1),
         (
             f"- func: add.out\n  {FALLBACK}",
             "bad-schema",
@@ -339,7 +339,7 @@ def test_source_outside_the_library(source: str) -> None:
         (
             f"- op: add.out\n  {FALLBACK}",
             "missing-schema",
-            "no kernel library gives the schema of aten::add.out",
+            "no kernel library has the schema of aten::add.out",
             1,
         ),
         (
@@ -389,7 +389,7 @@ def test_name_that_is_no_qualified_function(name: str) -> None:
         (
             "{self: [T, D], other: [T, D]}",
             "bad-arg-meta",
-            '`arg_meta` says nothing about "out"',
+            '`arg_meta` lacks "out"',
         ),
         (
             "{self: [T], other: [T, D], out: [T, D]}",
@@ -419,12 +419,12 @@ def test_name_that_is_no_qualified_function(name: str) -> None:
         (
             "{self: [T, ~], other: [T, D], out: [T, D]}",
             "wrong-type",
-            "the dim order of an argument must be a text",
+            "the dim order of an argument must be a string",
         ),
         (
             "{self: [[T], D], other: [T, D], out: [T, D]}",
             "wrong-type",
-            "the dtype of an argument must be a text",
+            "the dtype of an argument must be a string",
         ),
         (
             "{self: [T, [0, 0]], other: [T, D], out: [T, D]}",

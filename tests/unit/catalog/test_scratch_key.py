@@ -62,7 +62,7 @@ def test_every_scratch_argument_needs_a_size() -> None:
     assert problems("  scratch: {scratch: 4}\n") == (
         Diagnostic(
             code="missing-argument",
-            message='`scratch` says nothing about the argument "row_scratch"',
+            message='`scratch` lacks the argument "row_scratch"',
             where=span(3, "  scratch: {scratch: 4}"),
             hint="give the size of every scratch argument, 0 if it is not used",
         ),

@@ -149,7 +149,7 @@ def test_wrong_columns(text: str, message: str) -> None:
         ),
         (
             POOL.replace("DSP", "NEON"),
-            'backend cannot be "NEON", known are SCALAR, DSP, MVE',
+            'backend cannot be "NEON", use one of SCALAR, DSP, MVE',
         ),
         (
             POOL.replace("A8W8", "A8W4"),

@@ -46,7 +46,7 @@ def missing(schema: str, line: int, argument: str) -> Diagnostic:
     name = schema.partition("(")[0]
     return Diagnostic(
         code="missing-scratch-size",
-        message=f"nothing says how much scratch memory {name} needs",
+        message=f"no scratch size is given for {name}",
         where=SourceSpan(file="my/functions.yaml", line=line),
         notes=(("found", f"{argument} in {schema}"),),
         hint="add `scratch` to this entry, see docs/scratch.md",

@@ -196,7 +196,7 @@ def test_the_order_of_sources_does_not_matter(
         ("- ops: a.b", 1, "bad-entry", "an entry needs either `op` or `func`"),
         ("- op: a\n  func: a()", 1, "bad-entry", "an entry needs either `op` or"),
         ("\n- op: aten:add", 2, "bad-operator", '"aten:add" is not an operator name'),
-        ("- op:", 1, "wrong-type", "`op` must be a text"),
+        ("- op:", 1, "wrong-type", "`op` must be a string"),
         ("- op: a\n  op: b", 2, "duplicate-key", '"op" occurs twice in an entry'),
         ("- func: a.out", 1, "bad-schema", '"a.out" is not an op schema'),
         ("- func: a:b(int x) -> int", 1, "bad-operator", '"a:b" is not an operator'),
