@@ -37,7 +37,7 @@ def model_bytes(case: str) -> bytes:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Goldens change only when asked for."""
+    """Goldens change only on request."""
     parser.addoption(
         "--update-golden",
         action="store_true",

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.kernel import Kernel
-    from orchestrator.explain.why import Asked, DelegateUse, KernelUse, PartUse, Why
+    from orchestrator.explain.why import DelegateUse, KernelUse, PartUse, Requester, Why
     from orchestrator.explain.why_not import Absence, WhyNot
     from orchestrator.selection.resolution import Binding
 
@@ -40,7 +40,7 @@ def _dtypes(dtypes: Iterable[ScalarType]) -> list[str]:
     return [dtype.name for dtype in sorted(dtypes)]
 
 
-def _asked(asked: Iterable[Asked]) -> list[dict[str, Any]]:
+def _requesters(requesters: Iterable[Requester]) -> list[dict[str, Any]]:
     return [
         {
             "source": a.source,
@@ -48,7 +48,7 @@ def _asked(asked: Iterable[Asked]) -> list[dict[str, Any]]:
             "calls": len(a.instructions),
             "instructions": list(a.instructions),
         }
-        for a in asked
+        for a in requesters
     ]
 
 
@@ -65,7 +65,7 @@ def _use(use: KernelUse) -> dict[str, Any]:
     parts = use.parts
     return {
         "operator": str(use.operator),
-        "asked_by": _asked(use.asked_by),
+        "asked_by": _requesters(use.requesters),
         **_kernel(use.binding.kernel),
         "keys": [str(key) for key in use.binding.keys],
         "table_keys": [None if k is None else str(k) for k in use.table_keys],
@@ -82,7 +82,7 @@ def _delegate(use: DelegateUse) -> dict[str, Any]:
     code, parts = use.code, use.parts
     return {
         "backend": code.backend,
-        "asked_by": _asked(use.asked_by),
+        "asked_by": _requesters(use.requesters),
         "namespace": code.namespace,
         "state_bytes": code.state_bytes,
         "sources": [f"delegates/{code.backend}/{s}" for s in code.sources],
@@ -122,7 +122,7 @@ def _absence(absence: Absence) -> dict[str, Any]:
         "operator": str(absence.operator),
         "reason": str(absence.reason),
         "message": absence.message,
-        "listed_by": _asked(absence.listed_by),
+        "listed_by": _requesters(absence.listed_by),
         "has": [_binding(binding) for binding in absence.serving],
         "links": [_binding(binding) for binding in absence.adds],
         "problems": [

@@ -10,7 +10,7 @@ from orchestrator.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from orchestrator.explain.why import Asked, DelegateUse, KernelUse, PartUse, Why
+    from orchestrator.explain.why import DelegateUse, KernelUse, PartUse, Requester, Why
     from orchestrator.explain.why_not import Absence, WhyNot
     from orchestrator.measure.size import Contributor
     from orchestrator.selection.resolution import Binding
@@ -64,15 +64,15 @@ def _bytes(parts: Iterable[Contributor]) -> str:
     return f"{flash:,} bytes of flash, {ram:,} of RAM"
 
 
-def _asked(asked: Asked) -> str:
-    if not asked.method:
-        return asked.source
-    text = f'model "{asked.source}", method "{asked.method}"'
-    count = len(asked.instructions)
+def _requester(requester: Requester) -> str:
+    if not requester.method:
+        return requester.source
+    text = f'model "{requester.source}", method "{requester.method}"'
+    count = len(requester.instructions)
     if not count:
         return text
     calls = "1 call, instruction" if count == 1 else f"{count} calls, instructions"
-    return f"{text}: {calls} {_several(asked.instructions)}"
+    return f"{text}: {calls} {_several(requester.instructions)}"
 
 
 def _kernel_lines(use: KernelUse, file: str) -> list[str]:
@@ -89,7 +89,7 @@ def _kernel_lines(use: KernelUse, file: str) -> list[str]:
     if use.shared_with:
         cost += f"; shared with {_several(use.shared_with)}"
     return [
-        *_rows("needed by", map(_asked, use.asked_by)),
+        *_rows("needed by", map(_requester, use.requesters)),
         _row("kernel", f"{kernel.function} of library {kernel.library}"),
         _row("", kernel.entry),
         *_rows("source", (f"kernels/{kernel.library}/{s}" for s in kernel.sources)),
@@ -104,7 +104,7 @@ def _delegate_lines(use: DelegateUse, file: str) -> list[str]:
     code = use.code
     return [
         f"{code.backend}",
-        *_rows("needed by", map(_asked, use.asked_by)),
+        *_rows("needed by", map(_requester, use.requesters)),
         _row("delegate", f"{code.namespace}, {code.state_bytes:,} bytes of state each"),
         *_rows("source", (f"delegates/{code.backend}/{s}" for s in code.sources)),
         _row("cost", _cost(use.parts, file)),
@@ -139,7 +139,7 @@ def _binding(binding: Binding) -> str:
 
 def _absence_lines(absence: Absence) -> list[str]:
     lines = [absence.message]
-    lines += _rows("listed by", map(_asked, absence.listed_by))
+    lines += _rows("listed by", map(_requester, absence.listed_by))
     lines += _rows("has", map(_binding, absence.serving))
     for gap in absence.gaps:
         lines.append(_row("problem", gap.message))

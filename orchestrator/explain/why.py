@@ -62,7 +62,7 @@ RUNTIME_REASONS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Requester:
     """What requests a kernel: a method of a model, or a key of the profile.
 
     Args:
@@ -94,7 +94,7 @@ class KernelUse:
     binding: Binding
     table_keys: tuple[KernelKey | None, ...]
     closure_dtypes: frozenset[ScalarType]
-    asked_by: tuple[Asked, ...]
+    requesters: tuple[Requester, ...]
     shared_with: tuple[OperatorName, ...]
     parts: tuple[Contributor, ...] | None
 
@@ -110,7 +110,7 @@ class DelegateUse:
     """
 
     code: DelegateCode
-    asked_by: tuple[Asked, ...]
+    requesters: tuple[Requester, ...]
     parts: tuple[Contributor, ...] | None
 
 
@@ -179,7 +179,7 @@ def why(name: str, facts: Facts) -> Why:
     delegates = tuple(
         DelegateUse(
             code=delegate.code,
-            asked_by=asked_by(delegate.origins),
+            requesters=requesters_of(delegate.origins),
             parts=facts.delegate_costs(delegate.code.backend),
         )
         for delegate in facts.resolution.delegates
@@ -204,7 +204,7 @@ def why(name: str, facts: Facts) -> Why:
     )
 
 
-def asked_by(origins: Iterable[Origin]) -> tuple[Asked, ...]:
+def requesters_of(origins: Iterable[Origin]) -> tuple[Requester, ...]:
     """One entry per method and per key of the profile; `origins` are sorted."""
     found: dict[tuple[str, str], list[int]] = {}
     for origin in origins:
@@ -212,7 +212,7 @@ def asked_by(origins: Iterable[Origin]) -> tuple[Asked, ...]:
         if origin.instruction >= 0:
             calls.append(origin.instruction)
     return tuple(
-        Asked(source=source, method=method, instructions=tuple(calls))
+        Requester(source=source, method=method, instructions=tuple(calls))
         for (source, method), calls in found.items()
     )
 
@@ -245,7 +245,7 @@ def _use(operator: OperatorName, binding: Binding, facts: Facts) -> KernelUse:
             if (entry.operator, entry.function) == (operator, kernel.function)
         ),
         closure_dtypes=binding.dtypes - _dtypes_of_calls(operator, binding, facts),
-        asked_by=asked_by(binding.origins),
+        requesters=requesters_of(binding.origins),
         shared_with=tuple(sorted(same_sources - {operator}, key=str)),
         parts=facts.costs(kernel),
     )

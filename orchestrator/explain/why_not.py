@@ -10,14 +10,14 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import nearest_operator
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 from orchestrator.explain.names import meaning_of, operator_in_full, unknown_name
-from orchestrator.explain.why import asked_by
+from orchestrator.explain.why import requesters_of
 from orchestrator.selection.op_info import Origin, SelectedOperator
 
 if TYPE_CHECKING:
     from orchestrator.core.kernel import Kernel
     from orchestrator.core.operator import OperatorName
     from orchestrator.explain.facts import Facts
-    from orchestrator.explain.why import Asked
+    from orchestrator.explain.why import Requester
     from orchestrator.selection.resolution import Binding
 
 
@@ -55,7 +55,7 @@ class Absence:
     operator: OperatorName | str
     reason: Reason
     message: str
-    listed_by: tuple[Asked, ...] = ()
+    listed_by: tuple[Requester, ...] = ()
     serving: tuple[Binding, ...] = ()
     adds: tuple[Binding, ...] = ()
     gaps: tuple[Diagnostic, ...] = ()
@@ -117,7 +117,7 @@ def _of_backends(backends: tuple[str, ...], facts: Facts) -> list[Absence]:
             reason=Reason.GAP,
             message=f"{backend} is requested and has no delegate: [[delegates]] does"
             " not name one",
-            listed_by=asked_by(origins),
+            listed_by=requesters_of(origins),
             remedy="link one with [[delegates]], or export without its partitioner",
         )
         for backend, origins in facts.selection.delegates
@@ -222,7 +222,7 @@ def _of_operator(
         )
     in_product = [o.name for o in facts.resolution.operators]
     selected = next((s for s in facts.selection.operators if s.name == name), None)
-    listed_by = asked_by(selected.origins) if selected else ()
+    listed_by = requesters_of(selected.origins) if selected else ()
     absence = Absence(
         operator=name,
         reason=Reason.NOT_ASKED,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.lowering.cache import Cache
 from orchestrator.lowering.checks import verify_once
-from orchestrator.lowering.collector import collect_rarely
 from orchestrator.lowering.copies import Copies
+from orchestrator.lowering.garbage import collect_rarely
 from orchestrator.lowering.mechanisms import Mechanism
 from orchestrator.lowering.memo import Memo
 from orchestrator.lowering.operators import look_up_once

@@ -47,7 +47,7 @@ class Targets:
         self._own = own
         self._guards = guards
         self._by_node: list[Question] = []
-        self._left: dict[int, bool] = {}
+        self._is_unchanged: dict[int, bool] = {}
         self._operators = self._questions()
         self.placeholders = self.inherits(own, "placeholder")
         """Whether placeholders are passed on unchanged."""
@@ -57,14 +57,17 @@ class Targets:
     def leaves(self, node: Any) -> bool:
         """Whether the pass passes on a call of an operator unchanged."""
         target = node.target
-        left = self._left.get(id(target))
-        if left is None:
-            left = self._left[id(target)] = self._operators is not None and not any(
-                may_change(self._own, target) for may_change in self._operators
+        unchanged = self._is_unchanged.get(id(target))
+        if unchanged is None:
+            unchanged = self._is_unchanged[id(target)] = (
+                self._operators is not None
+                and not any(
+                    may_change(self._own, target) for may_change in self._operators
+                )
             )
-        if left and self._by_node:
+        if unchanged and self._by_node:
             return not any(f(self._own, node) for f in self._by_node)
-        return left
+        return unchanged
 
     @staticmethod
     def inherits(own: Any, method: str) -> bool:

@@ -36,7 +36,7 @@ class Problems:
     def __init__(self, *, code: str, file: str = "") -> None:
         self._code = code
         self._where = SourceSpan(file=file) if file else None
-        self._found: list[Diagnostic] = []
+        self._problems: list[Diagnostic] = []
 
     def add(
         self, at: str, message: str, *, found: str = "", expected: str, hint: str = ""
@@ -51,7 +51,7 @@ class Problems:
             hint: What to do.
         """
         notes = (("at", at), ("found", found), ("expected", expected))
-        self._found.append(
+        self._problems.append(
             Diagnostic(
                 code=self._code,
                 message=message,
@@ -63,16 +63,16 @@ class Problems:
 
     def add_error(self, at: str, error: UsageError) -> None:
         """Note the problems of a file that is named at a place."""
-        self._found += [
+        self._problems += [
             replace(d, notes=(("at", at), *d.notes)) for d in error.diagnostics
         ]
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._problems)
 
     def error(self) -> UsageError:
         """Everything noted, to be raised."""
-        return UsageError(self._found)
+        return UsageError(self._problems)
 
 
 def command_line_call(  # one per option, all named

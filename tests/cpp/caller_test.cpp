@@ -135,7 +135,7 @@ TEST_CASE("another program leaves the same to the caller") {
   CHECK(replaced(same, kGiven, {kGiven, 0, kGiven}) == Error::InvalidArgument);
 }
 
-TEST_CASE("sizes of an output are told without a copy") {
+TEST_CASE("sizes of an output are returned without a copy") {
   const Loaded loaded(with_arena([](MethodFacts& method) {
                         TensorFacts facts = kCallers;
                         facts.dynamism = 1;

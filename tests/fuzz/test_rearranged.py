@@ -238,7 +238,7 @@ def test_the_build_knows_where_runs_end(tmp_path: Path) -> None:
         program = read_program(path.read_bytes(), file=path.name)
         method, end = program.methods[0], answer.methods[0].instruction
         if any(not isinstance(i, KernelCall) for i in method.instructions):
-            continue  # which calls it came to is not told
+            continue  # it does not report which calls it reached
         facts = MethodFacts.of(method)
         for at, call in enumerate(method.instructions[: end + 1]):
             assert isinstance(call, KernelCall)

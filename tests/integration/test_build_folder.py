@@ -102,8 +102,8 @@ def test_files_of_the_user_in_a_build_folder_stay(
     assert (out / "include" / "mine.h").read_text() == "mine"
     # Cleaning leaves it, and what else is theirs.
     assert run(["clean", str(profile), "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert told == f"{out}: removed build outputs; kept include, notes.txt\n"
+    shown = capsys.readouterr().out
+    assert shown == f"{out}: removed build outputs; kept include, notes.txt\n"
     assert set(tree(out)) == {MARKER, "include", "include/mine.h", "notes.txt"}
     # With the name free again, builds go on, whatever an older version left.
     (out / "include" / "mine.h").unlink()

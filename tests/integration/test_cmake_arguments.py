@@ -1,6 +1,6 @@
 """The CMake functions refuse what they cannot use, and find the program to start.
 
-Scripts, not projects: what is wrong with a call is told before any target is made.
+Scripts, not projects: problems of a call are reported before any target is made.
 """
 
 from __future__ import annotations

@@ -336,8 +336,8 @@ def test_a_signal_ends_everything_a_build_started(
         assert _within(10, lambda: not _uses(folder))
     else:
         assert process.returncode == 128 + signal.Signals[number]
-        told = "interrupted" if number == "SIGINT" else f"ended by {number}"
-        assert said.endswith(f"{told}\n")
+        expected = "interrupted" if number == "SIGINT" else f"ended by {number}"
+        assert said.endswith(f"{expected}\n")
         assert _uses(folder) == []
     assert not any(_alive(int(path.name)) for path in notes.iterdir())
     assert _result(folder) == before

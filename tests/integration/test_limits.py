@@ -1,4 +1,4 @@
-"""A program from outside that loops for ever ends, at the instruction that is told."""
+"""A program from outside that loops forever ends, at the instruction it reports."""
 
 from __future__ import annotations
 

@@ -292,7 +292,7 @@ def test_operators_that_selecting_dtypes_makes_larger_are_told(
     write_product(tmp_path, case="add_mul", extra=f"[dtypes]\n{RELU}")
     copy_native(w.native)
     use_native(monkeypatch, w.native)
-    # Kernels as they are: smaller with fewer dtypes, so nothing is told.
+    # Kernels as they are: smaller with fewer dtypes, so there is no warning.
     done = w.build("-j", "2")
     assert "larger" not in done.err
     found = _document(w)["dtype_comparison"]

@@ -91,13 +91,13 @@ def _refuses_other_versions() -> bool:
     before, known = _now(), accelerate_module.KNOWN
     accelerate_module.KNOWN = {"torch": ("0.1",), "no-such-package": ("1",)}
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             with accelerated():
                 same = _now() == before
     finally:
         accelerate_module.KNOWN = known
-    (warning,) = told
+    (warning,) = caught
     text = str(warning.message)
     return same and "torch is 2" in text and "no-such-package is not installed" in text
 

@@ -35,7 +35,7 @@ QUICK = ("add_mul", "mlp", "kws_dscnn_fp32", "quantize_dequantize")
 
 
 def _runs() -> Iterator[tuple[str, str, str]]:
-    """Case, core, toolchain: toolchains take turns unless everything is asked for."""
+    """Case, core, toolchain: toolchains take turns unless everything is requested."""
     for index, cpu in enumerate(("host", *EMULATED)):
         pairs = with_toolchains(cpu)
         for turn, case in enumerate(CASES if runs_everything(cpu) else QUICK, index):

@@ -1,4 +1,4 @@
-"""Every core, instruction set variant and toolchain: what the compiler is told.
+"""Every core, instruction set variant and toolchain: the compiler's flags.
 
 The smallest program of the corpus is built for all of them, and run where there is an
 emulator; what the compiler takes the core for is asked of the compiler.

@@ -99,7 +99,7 @@ class Gaps:
             spans = (self._span_of(origin) for origin in origins)
             where = next((span for span in spans if span is not None), None)
             keys = (("key", _several(sorted(found.keys))),) if found.keys else ()
-            notes = (*_asked_by(origins), *keys, *gap.notes)
+            notes = (*_needed_by(origins), *keys, *gap.notes)
             result.append(replace(gap, where=where, notes=notes))
         return result
 
@@ -309,7 +309,7 @@ def _known_dtypes(kernel: Kernel, arguments: Sequence[str]) -> str:
     return f"{kernel.library} takes {'; '.join(texts)}"
 
 
-def _asked_by(origins: Sequence[Origin]) -> Notes:
+def _needed_by(origins: Sequence[Origin]) -> Notes:
     """One note per method or profile key, with the first instructions."""
     methods: dict[tuple[str, str], list[int]] = {}
     for origin in origins:

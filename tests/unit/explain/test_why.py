@@ -18,7 +18,7 @@ from orchestrator.explain import (
     why_not_text,
     why_text,
 )
-from orchestrator.explain.why import REASONS, RUNTIME_REASONS, Asked
+from orchestrator.explain.why import REASONS, RUNTIME_REASONS, Requester
 from orchestrator.measure.size import Contributor, ContributorKind
 from orchestrator.selection.op_info import Origin
 from orchestrator.selection.resolution import DelegateCode, ResolvedDelegate
@@ -83,8 +83,8 @@ def test_names_of_operators_and_kernels(name: str, found: list[str]) -> None:
 
 def test_who_asks_and_what_serves() -> None:
     (use,) = why("add.out", facts(ADD)).kernels
-    assert use.asked_by == (
-        Asked(source="person", method="forward", instructions=(1, 3, 5)),
+    assert use.requesters == (
+        Requester(source="person", method="forward", instructions=(1, 3, 5)),
     )
     assert use.binding.kernel.function == "k::portable::add_out"
     assert [str(key) for key in use.binding.keys] == [KEY]
@@ -116,7 +116,7 @@ def test_each_kernel_of_an_operator_has_its_own_askers() -> None:
     asked = asks("aten::add.out", (call(F, F, F, F), (0,)), (call(H, H, H, H), (4, 2)))
     uses = why("add.out", facts(asked, libraries=("fast", "portable"))).kernels
     assert [
-        (u.binding.kernel.function, u.asked_by[0].instructions, dtypes(u)[1])
+        (u.binding.kernel.function, u.requesters[0].instructions, dtypes(u)[1])
         for u in uses
     ] == [("k::fast::add_half", (2, 4), set()), ("k::portable::add_out", (0,), {L})]
     assert [u.table_keys for u in uses] == [(call(H, H, H, H).key,), (None,)]

@@ -248,13 +248,13 @@ def test_a_frame_that_code_does_not_tell_is_named_unless_the_compiler_does() -> 
     spec = ArmSpec([])
     spec.function("a", "a546" + BX_LR)
     assert graph(spec).depth("a").unknown == {"a"}
-    told = {"obj/0.o": "a.cpp:1:a\t48\tstatic\n"}
-    depth = graph(spec, usage=told).depth("a")
+    usage = {"obj/0.o": "a.cpp:1:a\t48\tstatic\n"}
+    depth = graph(spec, usage=usage).depth("a")
     assert (depth.stack_bytes, depth.unknown) == (48, frozenset())
-    told = {"obj/0.o": "a.cpp:1:a\t48\tdynamic\n"}
-    assert graph(spec, usage=told).depth("a").unknown == {"a"}
-    told = {"obj/0.o": "a.cpp:1:a\t64\tdynamic,bounded\nno line of a table\n"}
-    assert graph(spec, usage=told).depth("a").stack_bytes == 64
+    usage = {"obj/0.o": "a.cpp:1:a\t48\tdynamic\n"}
+    assert graph(spec, usage=usage).depth("a").unknown == {"a"}
+    usage = {"obj/0.o": "a.cpp:1:a\t64\tdynamic,bounded\nno line of a table\n"}
+    assert graph(spec, usage=usage).depth("a").stack_bytes == 64
 
 
 def test_declarations_of_gcc_come_in_the_order_of_the_code() -> None:

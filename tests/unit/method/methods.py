@@ -50,7 +50,7 @@ def tensor(
 
 
 class Builder:
-    """Takes values and instructions until a method is asked for."""
+    """Takes values and instructions until a method is requested."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -85,7 +85,7 @@ class Builder:
         in_place: tuple[int, ...] = (),
         function: str = "",
     ) -> None:
-        """Add a call; its last argument is what it writes, unless told.
+        """Add a call; its last argument is what it writes, unless given.
 
         Its kernel is nobody's, unless a C++ name is given.
         """

@@ -61,7 +61,7 @@ def cells(block: Block, offset: int) -> set[tuple[int, int]]:
 
 
 def oracle(blocks: list[Block], plan: BlockPlan) -> None:
-    """A plan is right, told without any code of planner or verifier."""
+    """A plan is right, checked without any code of planner or verifier."""
     used: set[tuple[int, int]] = set()
     for block, offset in zip(blocks, plan.offsets, strict=True):
         mine = cells(block, offset)

@@ -1,4 +1,4 @@
-"""How models are lowered: what Vela is told."""
+"""How models are lowered: the options of Vela."""
 
 from __future__ import annotations
 

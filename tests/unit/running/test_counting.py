@@ -1,4 +1,4 @@
-"""What the QEMU plugin is told, and what it tells."""
+"""The arguments of the QEMU plugin, and its counts."""
 
 from __future__ import annotations
 

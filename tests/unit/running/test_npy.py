@@ -188,8 +188,8 @@ DAMAGED: Final = "the .npy header is damaged"
 def test_refuses_damaged_files(
     data: bytes, text: str, found: str | None, expected: str | None
 ) -> None:
-    told, notes = message(data)
-    assert told == text
+    shown, notes = message(data)
+    assert shown == text
     if found is not None:
         assert notes["found"] == found
     if expected is not None:
@@ -208,8 +208,8 @@ def test_refuses_damaged_files(
     ],
 )
 def test_refuses_other_dtypes(item: npt.NDArray[Any]) -> None:
-    told, notes = message(saved(item))
-    assert told == "unsupported dtype in the .npy file"
+    shown, notes = message(saved(item))
+    assert shown == "unsupported dtype in the .npy file"
     assert notes["expected"].startswith("bool, int8, int16, ")
 
 
@@ -220,8 +220,8 @@ def test_objects_are_never_unpickled() -> None:
 
     file = io.BytesIO()
     np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
-    told, notes = message(file.getvalue())
-    assert told == "unsupported dtype in the .npy file"
+    shown, notes = message(file.getvalue())
+    assert shown == "unsupported dtype in the .npy file"
     assert notes["found"] == "|O"
 
 

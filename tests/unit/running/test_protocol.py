@@ -212,16 +212,16 @@ def test_no_response() -> None:
 
 def test_every_cut_is_noticed() -> None:
     for size in range(1, len(GOOD)):
-        told, at, found = refusal(GOOD[:size], [CALL])
-        assert told == "the response of the firmware is damaged"
+        shown, at, found = refusal(GOOD[:size], [CALL])
+        assert shown == "the response of the firmware is damaged"
         if size >= 4:
             assert at.startswith("call 0 of kws.forward, byte ")
         assert "it is cut off: " in found
 
 
 def test_missing_call() -> None:
-    told, at, found = refusal(GOOD, [CALL, CALL])
-    assert told == "the response of the firmware is damaged"
+    shown, at, found = refusal(GOOD, [CALL, CALL])
+    assert shown == "the response of the firmware is damaged"
     assert at == f"call 1 of kws.forward, byte {len(GOOD)} of {len(GOOD)}"
     assert found == "it is cut off: 0 bytes are left of 4"
 

@@ -176,7 +176,7 @@ def test_wrong_columns(text: str, message: str) -> None:
 )
 def test_wrong_rows(row: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        # A row that differs is not told while others cannot be read.
+        # A row that differs is not reported while others cannot be read.
         check_tables({"t.csv": f"{HEADER}\n{POOL.replace('256', '0')}\n{row}\n"})
     assert caught.value.diagnostics == (
         Diagnostic(

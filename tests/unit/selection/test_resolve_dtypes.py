@@ -1,4 +1,4 @@
-"""Resolver: dtypes asked for by name, of operators that convert."""
+"""Resolver: dtypes requested by name, of operators that convert."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Random products: what models call, what profiles add, what libraries offer.
 
 Libraries are texts, so that whatever reads them is part of what is tested. Beside each
-kernel stands what it serves, told from its entry without the code under test.
+kernel stands what it serves, found from its entry without the code under test.
 """
 
 from __future__ import annotations

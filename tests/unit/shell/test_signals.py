@@ -54,8 +54,8 @@ def test_a_signal_unwinds_and_gives_its_exit_code(number: str) -> None:
     done = _run(number)
     assert done.returncode == 128 + signal.Signals[number]
     assert done.stdout == "cleaned up\n"
-    told = "interrupted" if number == "SIGINT" else f"ended by {number}"
-    assert done.stderr == f"{told}\n"
+    expected = "interrupted" if number == "SIGINT" else f"ended by {number}"
+    assert done.stderr == f"{expected}\n"
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
