@@ -134,8 +134,8 @@ class OperatorsTable(Table):
     )
     overlap: Annotated[Overlap, *choice(Overlap)] = Field(
         default=Overlap.ALLOW,
-        description="`error`: refuse operators that more than one model brings, "
-        "whatever their dtypes, and selected operators that more than one kernel "
+        description="`error`: reject operators that more than one model calls, "
+        "regardless of dtypes, and selected operators that more than one kernel "
         "library has, unless `kernels.operators` says which one is meant.",
         examples=["allow"],
     )

@@ -62,7 +62,7 @@ class RegionTable(Table):
     )
     size_bytes: Size = Field(
         alias="size",
-        description="How much of it there is, or may be used.",
+        description="Size of the memory, or of the part that may be used.",
         examples=["256 KiB"],
     )
     origin: (

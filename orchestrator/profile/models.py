@@ -161,7 +161,7 @@ class VelaTable(Table):
     )
     memory_mode: _Section | None = Field(
         default=None,
-        description="Which memory is for what. Default: for U55 `Shared_Sram`, U65 "
+        description="Use of each memory. Default: for U55 `Shared_Sram`, U65 "
         "`Dedicated_Sram_384KB`, U85 `Sram_Only`.",
         examples=["Sram_Only"],
     )
@@ -188,7 +188,7 @@ class TensorTable(Table):
     )
     method: StrictStr | None = Field(
         default=None,
-        description="Whose tensor. Default: that of every method.",
+        description="Method of the tensor. Default: every method.",
         examples=["forward"],
     )
     region: ModelName = Field(
@@ -248,7 +248,7 @@ class ModelTable(Table):
     quantize_: QuantizeTable | None = Field(
         default=None,
         alias="quantize",
-        description="With `source`: quantize the model. Default: it stays as it is.",
+        description="With `source`: quantize the model. Default: no quantization.",
     )
     vela_: VelaTable | None = Field(
         default=None,
@@ -350,7 +350,7 @@ class ModelTable(Table):
 
     @property
     def quantize(self) -> Quantize | None:
-        """How it is quantized; None leaves it as it is."""
+        """How it is quantized; None for no quantization."""
         return None if self.quantize_ is None else Quantize(**dict(self.quantize_))
 
     @property

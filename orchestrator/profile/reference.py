@@ -146,7 +146,7 @@ _INTRODUCTION = """\
 <!-- Generated from orchestrator/profile/tables.py; a test keeps it current. -->
 
 One TOML file per product. Unknown keys are errors, and so are keys this version
-knows of but cannot honour. All problems of a profile are reported at once, each with
+knows but does not support. All problems of a profile are reported at once, each with
 its line.
 
 ```toml
@@ -161,8 +161,7 @@ its line.
 - **Operators** are named `namespace::base.overload`; without a namespace it is `aten`.
 - **A base** (`extends`) may itself extend nothing. Tables are merged key by key, the
   profile wins, arrays are replaced whole. `name` and `description` are not inherited.
-  A key that is required may stand in the base. Messages name the file and line a value
-  really comes from.
+  A required key may be in the base. Messages name the file and line of each value.
 - **Editors** that know JSON Schema (Even Better TOML, Taplo) complete and check
   profiles whose first line names the schema, as above. `orchestrator schema` prints it.
 """

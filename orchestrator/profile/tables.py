@@ -110,10 +110,10 @@ class PrelinkTable(Table):
         AfterValidator(sorted_set),
     ] = Field(
         default=(),
-        description="Passes to leave out. `fold_permutes`, `fold_constants`, "
+        description="Passes to skip. `fold_permutes`, `fold_constants`, "
         "`evaluate_constants`: compute constants at build time. `alias_copies`: no "
         "needless copies. `drop_unused_calls`: no calls whose outputs are unused. "
-        "`in_place`: outputs over inputs that are not needed any more. `drop_values`, "
+        "`in_place`: outputs over inputs that are no longer needed. `drop_values`, "
         "`share_values`: no slot unused or duplicated.",
         examples=[["fold_permutes"]],
     )
@@ -158,7 +158,7 @@ class RegistryTable(Table):
     ) = Field(
         default=None,
         description="Slots of ExecuTorch's kernel registry, written into "
-        "`selected_max_kernel_num.h` as it is, with `operators.all` too: room for "
+        "`selected_max_kernel_num.h` unchanged, with `operators.all` too: room for "
         "kernels that are registered by hand. At least as many as are linked. "
         "Default: as many as are linked; with `operators.all` what ExecuTorch takes.",
         examples=[64],
@@ -215,7 +215,7 @@ class ProfileTable(Table):
         WithJsonSchema({"type": "integer", "const": SCHEMA_VERSION}),
     ] = Field(
         alias="schema",
-        description="Version of the profile's form.",
+        description="Version of the profile format.",
         examples=[SCHEMA_VERSION],
     )
     name: Annotated[
@@ -234,7 +234,7 @@ class ProfileTable(Table):
     )
     description: StrictStr = Field(
         default="",
-        description="One line for people; never inherited.",
+        description="One-line description; never inherited.",
         examples=["Person detection, Cortex-M55"],
     )
     extends: RelativePath | None = Field(
@@ -244,7 +244,7 @@ class ProfileTable(Table):
         "are replaced whole. Default: no base.",
         examples=["base.toml"],
     )
-    target: TargetTable = Field(description="What is built for.")
+    target: TargetTable = Field(description="Target of the build.")
     models: tuple[ModelTable, ...] = Field(
         default=(), description="The models of the product."
     )
@@ -264,7 +264,7 @@ class ProfileTable(Table):
         default=PrelinkTable(), description="Which passes run over models."
     )
     scratch: ScratchTable = Field(
-        default=ScratchTable(), description="Memory of single calls."
+        default=ScratchTable(), description="Scratch memory of kernels."
     )
     memory: MemoryTable = Field(
         default=MemoryTable(),

@@ -40,7 +40,7 @@ def _choices_by_cpu(schema: dict[str, Any]) -> None:
 
 
 class TargetTable(Table):
-    """What is built for. `orchestrator targets` lists what there is."""
+    """Target of the build. `orchestrator targets` lists all targets."""
 
     model_config = ConfigDict(json_schema_extra=_choices_by_cpu)
 

@@ -112,10 +112,10 @@ class _Mover:
         if value.allocation is None:
             return "it is a constant, or lies in memory of the caller"
         if self._is_shared:
-            return "methods of the program share state, whose arenas stay as they are"
+            return "methods of the program share state, whose arenas cannot change"
         flow = self._flow(value.allocation.memory_id)
         if not flow.is_clear:
-            return "it is not known who writes what in its arena (docs/memory.md)"
+            return "the writers of its arena are unknown (docs/memory.md)"
         if index not in self._taken:
             groups = [g.members for g in flow.groups if index in g.members]
             self._place(groups[0] if groups else (index,), memory_id)
