@@ -56,5 +56,5 @@ def _count(text: str) -> int:
 
 _MOST_JOBS = 1000
 _MOST_BYTES = 1 << 48
-_INDICES = 1 << 32
+_INDICES = 1 << 32  # the device reports an index in 32 bits
 _MOST_KERNELS = 1_000_000

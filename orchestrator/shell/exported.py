@@ -27,6 +27,7 @@ _ENTRY = "entry.json"
 _MOST_ENTRIES = 8
 """Entries of one request: a user may switch between several branches."""
 _MOST_REQUESTS = 64
+"""Requests in the cache: programs may be large."""
 _CLOCK_NS = 5_000_000
 """How far times of files lag behind the clock."""
 

@@ -19,7 +19,7 @@ from orchestrator.shell.stamp import STAMP_NAME
 if TYPE_CHECKING:
     from pathlib import Path
 
-_KEPT = 4
+_KEPT = 4  # variants; each is a copy of the product's objects
 _SEED = "seed"
 
 

@@ -126,6 +126,8 @@ def _of(operators: frozenset[str]) -> Callable[[LinkedCall], bool]:
     return lambda call: str(call.operator) in operators
 
 
+# Passes that remove calls come first: fewer calls shorten lifetimes, which decide what
+# `in_place` can share. Slots are cleaned up last, when no pass needs them any more.
 PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
     {
         "fold_permutes": Pass(change=fold_permutes, calls=_of(frozenset({PERMUTE}))),
