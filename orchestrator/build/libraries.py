@@ -193,7 +193,7 @@ def _unmatched(
             message=f'no source matches "{entry.sources[at].written}"',
             where=profile.span(*where, "sources", at),
             notes=(("found", f"nothing at {entry.sources[at].path}"),),
-            hint="check the pattern; it is sought from the folder of the"
+            hint="check the pattern; it is relative to the folder of the"
             " profile that has it",
         )
         for at in found.unmatched
