@@ -117,7 +117,7 @@ def test_a_kernel_without_a_size_is_an_error(
         functions = tmp_path / "vendor" / "functions.yaml"
         assert capsys.readouterr().err == (
             "error[missing-scratch-size]: no scratch size is given for"
-            " cortex_m::quantized_conv2d.out needs\n"
+            " cortex_m::quantized_conv2d.out\n"
             f"  --> {functions}:1\n"
             f"   = found: scratch in {SCHEMAS['quantized_conv2d']}\n"
             "   hint: add `scratch` to this entry, see docs/scratch.md\n"
