@@ -102,7 +102,7 @@ def clear_caches(*packages: str) -> None:
         if not name.startswith(prefixes):
             continue
         for attribute, value in list(vars(module).items()):
-            if hasattr(value, "cache_clear"):
+            if hasattr(type(value), "cache_clear"):
                 value.cache_clear()
             elif isinstance(value, dict) and attribute.endswith("_CACHE"):
                 value.clear()

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 # Control characters, line separators, and marks that reorder the text around them.
 _UNPRINTABLE = re.compile(
@@ -22,22 +18,3 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """The same for text of several lines, which it keeps."""
     return "\n".join(map(printable, text.split("\n")))
-
-
-def table_lines(
-    rows: Sequence[Sequence[str]], *, right: Collection[int] = ()
-) -> list[str]:
-    """A line per row of a plain table, columns two spaces apart.
-
-    Args:
-        rows: All of one length.
-        right: Indices of columns that are aligned to the right.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if index in right else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -7,7 +7,7 @@ from statistics import median_low
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, MismatchError
-from orchestrator.printable import table_lines
+from orchestrator.plain_table import table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic
-from orchestrator.printable import table_lines
+from orchestrator.plain_table import table_lines
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
 from orchestrator.running.protocol import DeviceError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from orchestrator.printable import printable, table_lines
+from orchestrator.plain_table import table_lines
+from orchestrator.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,7 +19,7 @@ PACKAGE = Path(orchestrator.__file__).parent
 
 LAYERS = (
     # The bare package is here: it holds nothing but the version.
-    {"orchestrator", "errors", "printable"},
+    {"orchestrator", "errors", "plain_table", "printable"},
     {"core", "lowering"},
     {"targets", "planner"},
     {"catalog", "profile", "program", "shell"},
@@ -177,4 +177,4 @@ def test_what_every_command_imports_needs_no_other_package(module: str) -> None:
 
 def test_a_build_with_nothing_to_do_imports_next_to_nothing() -> None:
     loaded = _loaded_by("import orchestrator.cli.fastpath, orchestrator.__main__")
-    assert not loaded & (THIRD_PARTY | {"argparse", "dataclasses", "pathlib"})
+    assert not loaded & (THIRD_PARTY | {"argparse", "dataclasses", "pathlib", "typing"})
