@@ -171,7 +171,7 @@ def _sizes(findings: Findings, found: list[_Measured]) -> None:
                 notes=(
                     "flash: everything, with start-up code and the runner of"
                     " `orchestrator run`",
-                    "RAM: method state, variables and the worst stack, estimated from"
+                    "RAM: method state, variables and the worst stack, computed from"
                     " the compiler's frames; ExecuTorch's stack is measured",
                     "ExecuTorch: its smallest unmodified build, see reference.py",
                 ),

@@ -23,7 +23,7 @@ from orchestrator.measure.group_table import (
 )
 from orchestrator.measure.groups import By
 from orchestrator.measure.link_map import read_map
-from orchestrator.measure.owner import Owners, source_of
+from orchestrator.measure.owner import Owners
 from orchestrator.measure.report import read_report, report_json
 from orchestrator.measure.size import (
     Contributor,
@@ -34,7 +34,7 @@ from orchestrator.measure.size import (
     SizeTarget,
     SizeTotals,
 )
-from orchestrator.measure.stack import estimate_stack, firmware_stack, size_methods
+from orchestrator.measure.stack import firmware_stack, size_methods
 from orchestrator.measure.table import size_table
 from orchestrator.measure.users import size_operators, users_of
 
@@ -121,13 +121,9 @@ def measure(
         sections=tuple(accounts.sections),
         contributors=contributors,
         symbols=symbols,
-        stack=estimate_stack(
-            {source_of(path): text for path, text in stack_usage.items()},
-            symbols,
-            reserve_bytes=totals.stack_bytes,
-        )
-        if graph is None
-        else firmware_stack(graph, resolution, reserve_bytes=totals.stack_bytes),
+        stack=firmware_stack(graph, resolution, reserve_bytes=totals.stack_bytes)
+        if graph
+        else None,
         parts=parts,
         operators=operators,
         missing=tuple(map(str, resolution.missing)),

@@ -37,7 +37,7 @@ def check_budget(
     totals = report.totals
     problems = []
     stack = report.stack
-    if stack.is_computed and stack.stack_bytes > stack.reserve_bytes:
+    if stack is not None and stack.stack_bytes > stack.reserve_bytes:
         worst = sorted(stack.parts, key=lambda part: -part.stack_bytes)[:_CULPRITS]
         problems.append(
             Diagnostic(

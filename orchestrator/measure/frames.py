@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PLACE: Final = re.compile(r"^(.*?:\d+(?::\d+)?):(.*)$")
+_PLACE: Final = re.compile(r"^.*?:\d+(?::\d+)?:(.*)$")
 _COLUMNS: Final = 3
 """Place and function, bytes, qualifiers; separated by tabs."""
 
@@ -17,13 +17,11 @@ class Frame(NamedTuple):
     """A line of a `.su` file.
 
     Args:
-        place: File, line and column of the definition.
         function: The symbol with clang, the declaration with gcc.
         size_bytes: What it takes on the stack; the bound if there is one.
         is_dynamic: It may take more, without a bound.
     """
 
-    place: str
     function: str
     size_bytes: int
     is_dynamic: bool
@@ -36,6 +34,6 @@ def read_frames(text: str) -> Iterator[Frame]:
         if len(columns) != _COLUMNS or not columns[1].isdigit():
             continue
         found = _PLACE.match(columns[0])
-        place, function = found.groups() if found else (columns[0], columns[0])
+        function = found[1] if found else columns[0]
         # "dynamic,bounded": the number is the bound.
-        yield Frame(place, function, int(columns[1]), columns[2] == "dynamic")
+        yield Frame(function, int(columns[1]), columns[2] == "dynamic")

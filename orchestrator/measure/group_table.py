@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from orchestrator.measure.groups import By, SizeRow, group_sizes
 from orchestrator.measure.table import (
+    STACK_TITLE,
     diff_line,
     diff_titles,
     headline,
     size_line,
     size_titles,
-    stack_title,
 )
 
 if TYPE_CHECKING:
@@ -122,8 +122,9 @@ def diff_table(
     )
     without = (x.flash_bytes_without_models, y.flash_bytes_without_models)
     lines.append(diff_line("  without models", (without[0], 0), (without[1], 0)))
-    stacks = ((0, a.stack.stack_bytes), (0, b.stack.stack_bytes))
-    lines.append(diff_line(stack_title(b.stack), *stacks))
+    if a.stack or b.stack:
+        before, after = _stack_bytes(a) or 0, _stack_bytes(b) or 0
+        lines.append(diff_line(STACK_TITLE, (0, before), (0, after)))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -159,5 +160,10 @@ def _totals(a: SizeReport, b: SizeReport) -> dict[str, object]:
             y.flash_bytes_without_models,
         ],
         "ram_bytes": [x.ram_bytes, y.ram_bytes],
-        "stack_bytes": [a.stack.stack_bytes, b.stack.stack_bytes],
+        "stack_bytes": [_stack_bytes(a), _stack_bytes(b)],
     }
+
+
+def _stack_bytes(report: SizeReport) -> int | None:
+    """Worst stack use; None on hosts."""
+    return report.stack.stack_bytes if report.stack else None

@@ -235,29 +235,21 @@ class StackPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackEstimate:
-    """Worst stack use of the firmware, from reset on.
-
-    On boards it is that of the deepest way through the calls of the firmware, on hosts
-    an estimate from above out of the compiler's frame sizes.
+class FirmwareStack:
+    """Worst stack use of a firmware, from reset on: its deepest chain of calls.
 
     Args:
         stack_bytes: The parts together.
-        reserve_bytes: What the linker script reserves; 0 on hosts.
-        parts: Who is on the stack in the worst case, outermost first.
-        dynamic: Functions whose frame the compiler cannot bound, as `object: function`;
-            hosts only.
-        unknown: Functions of unknown frame size, not part of the sum: on hosts all
-            of the toolchain's libraries; else also what calls itself, counted once.
-        is_computed: By the calls of the firmware.
+        reserve_bytes: Reserved by the linker script.
+        parts: The functions of that chain, outermost first.
+        unknown: Functions of unknown frame size, which do not count, and functions that
+            call themselves, which count once.
     """
 
     stack_bytes: int
     reserve_bytes: int
     parts: tuple[StackPart, ...]
-    dynamic: tuple[str, ...]
     unknown: tuple[str, ...]
-    is_computed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +317,7 @@ class SizeReport:
         sections: By address; empty sections are left out.
         contributors: By kind, then by size, the largest first.
         symbols: The largest first.
-        stack: Worst stack use.
+        stack: Worst use; None on hosts, where libraries of the system are called.
         parts: The contributors by section and by who needs them; empty in reports of
             earlier versions.
         operators: By name.
@@ -343,7 +335,7 @@ class SizeReport:
     sections: tuple[SizeSection, ...]
     contributors: tuple[Contributor, ...]
     symbols: tuple[SizeSymbol, ...]
-    stack: StackEstimate
+    stack: FirmwareStack | None
     parts: tuple[SizePart, ...] = ()
     operators: tuple[SizeOperator, ...] = ()
     dtype_comparison: DtypeComparison | None = None

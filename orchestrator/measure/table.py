@@ -12,7 +12,7 @@ from orchestrator.measure.dtypes import dtype_lines
 from orchestrator.measure.size import ContributorKind as Kind
 
 if TYPE_CHECKING:
-    from orchestrator.measure.size import SizeMethod, SizeReport, StackEstimate
+    from orchestrator.measure.size import FirmwareStack, SizeMethod, SizeReport
 
 WIDTH: Final = 80
 _NAME: Final = 40
@@ -121,11 +121,7 @@ def _section_lines(report: SizeReport) -> list[str]:
     return lines
 
 
-def stack_title(stack: StackEstimate) -> str:
-    """What the number is."""
-    return "stack, worst use" if stack.is_computed else "stack, estimated worst use"
-
-
+STACK_TITLE: Final = "stack, worst use"
 _METHOD_NAME: Final = 20
 _METHOD_NUMBER: Final = 10
 _METHOD_COLUMNS: Final = ("arena", "state", "temporary", "in, out", "load", "run")
@@ -152,22 +148,16 @@ def _method_lines(methods: tuple[SizeMethod, ...]) -> list[str]:
     return lines
 
 
-def _stack_lines(stack: StackEstimate) -> list[str]:
-    reserve = (
-        f" of {stack.reserve_bytes:,} reserved ({_percent_of(stack)})"
-        if stack.reserve_bytes
-        else ""
-    )
-    lines = [f"{stack_title(stack)}: {stack.stack_bytes:,} bytes{reserve}"]
-    lines += [
-        f"  {p.name:{_NAME - 3}} {p.stack_bytes:>{_NUMBER},}" for p in stack.parts
+def _stack_lines(stack: FirmwareStack | None) -> list[str]:
+    if stack is None:
+        return []
+    percent = _percent(stack.stack_bytes, stack.reserve_bytes)
+    return [
+        f"{STACK_TITLE}: {stack.stack_bytes:,} bytes"
+        f" of {stack.reserve_bytes:,} reserved ({percent} %)",
+        *(f"  {p.name:{_NAME - 3}} {p.stack_bytes:>{_NUMBER},}" for p in stack.parts),
+        *(f"  not bounded: {name}" for name in stack.unknown),
     ]
-    if stack.is_computed:
-        lines += [f"  not bounded: {name}" for name in stack.unknown]
-    elif stack.unknown:
-        lines.append(f"  not counted: {len(stack.unknown)} functions of the toolchain")
-    lines += [f"  unbounded: {name}" for name in stack.dynamic]
-    return lines
 
 
 def size_titles() -> str:
@@ -216,7 +206,3 @@ def _change(count: int) -> str:
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}" if whole else ""
-
-
-def _percent_of(stack: StackEstimate) -> str:
-    return f"{_percent(stack.stack_bytes, stack.reserve_bytes)} %"

@@ -110,10 +110,7 @@ DOCUMENTS: dict[str, object] = {
                 *("section", "object", "kind", "contributor"),
             )
         ],
-        stack=_keys(
-            *("stack_bytes", "reserve_bytes", "dynamic", "unknown", "is_computed"),
-            parts=[_keys("name", "stack_bytes")],
-        ),
+        stack=None,
     ),
     "run": _keys(
         "ok",

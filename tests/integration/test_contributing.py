@@ -108,7 +108,7 @@ def test_a_core_and_its_board(checkout: Path) -> None:
 @pytest.mark.toolchain
 def test_a_profile_key(checkout: Path) -> None:
     """It is checked with its line, and the stage that reads it acts on it."""
-    _profile(checkout, "host", '[budget]\nstack = "100 B"\n')
+    _profile(checkout, "cortex-m4", '[budget]\nstack = "100 B"\n')
     before = _orchestrator("build", "p.toml", cwd=checkout)
     assert 'error[unknown-key]: unknown key "stack" in [budget]' in before.stderr
     _follow("A profile key", checkout)
@@ -116,7 +116,7 @@ def test_a_profile_key(checkout: Path) -> None:
     assert after.returncode == ExitCode.MEMORY
     assert "error[over-budget]: the firmware needs more stack than" in after.stderr
     assert "--> p.toml:7" in after.stderr
-    _profile(checkout, "host", '[budget]\nstack = "100 KiB"\n')
+    _profile(checkout, "cortex-m4", '[budget]\nstack = "100 KiB"\n')
     assert _orchestrator("build", "p.toml", cwd=checkout).returncode == 0
 
 

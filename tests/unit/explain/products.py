@@ -17,7 +17,6 @@ from orchestrator.measure.size import (
     SizeSymbol,
     SizeTarget,
     SizeTotals,
-    StackEstimate,
 )
 from orchestrator.selection.op_info import (
     CallPattern,
@@ -239,7 +238,5 @@ def report() -> SizeReport:
             )
             for name, symbol, kind, part, size, source in SYMBOLS
         ),
-        stack=StackEstimate(
-            stack_bytes=0, reserve_bytes=0, parts=(), dynamic=(), unknown=()
-        ),
+        stack=None,
     )

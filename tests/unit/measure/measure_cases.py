@@ -13,13 +13,13 @@ from orchestrator.measure import measure
 from orchestrator.measure.size import (
     Contributor,
     ContributorKind,
+    FirmwareStack,
     RegionUse,
     SizeReport,
     SizeSection,
     SizeSymbol,
     SizeTarget,
     SizeTotals,
-    StackEstimate,
     StackPart,
 )
 from orchestrator.memory.plan import (
@@ -122,6 +122,16 @@ def cost(kind: Kind, name: str, flash: int, ram: int) -> Contributor:
     return Contributor(kind=kind, name=name, flash_bytes=flash, ram_bytes=ram)
 
 
+STACK = FirmwareStack(
+    stack_bytes=700,
+    reserve_bytes=1_024,
+    parts=(
+        StackPart(name="application and platform", stack_bytes=220),
+        StackPart(name="loader", stack_bytes=480),
+    ),
+    unknown=("my_ops::fancy",),
+)
+
 SMALL = SizeReport(
     profile="doorbell",
     target=SizeTarget(
@@ -190,15 +200,6 @@ SMALL = SizeReport(
             contributor="executor",
         ),
     ),
-    stack=StackEstimate(
-        stack_bytes=700,
-        reserve_bytes=1_024,
-        parts=(
-            StackPart(name="application and platform", stack_bytes=220),
-            StackPart(name="loader", stack_bytes=480),
-        ),
-        dynamic=("my_ops/op_fancy.cpp: fancy",),
-        unknown=("__aeabi_l2f", "memcpy"),
-    ),
+    stack=STACK,
 )
 """Numbers of no real firmware, for texts."""

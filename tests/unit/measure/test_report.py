@@ -23,7 +23,7 @@ from orchestrator.measure import (
 )
 from orchestrator.measure.size import MethodStack, SizeMethod, SizeReport, SizeTotals
 from orchestrator.profile import BudgetTable
-from tests.unit.measure.measure_cases import CASES, SMALL, Kind, cost, report
+from tests.unit.measure.measure_cases import CASES, SMALL, STACK, Kind, cost, report
 
 
 def _budget(flash_bytes: int, ram_bytes: int) -> BudgetTable:
@@ -61,11 +61,10 @@ section                                  address       bytes  memory
 .text                                 0x10000000       9,840  itcm
 .data                                 0x30000000         160  dtcm, from itcm
 
-stack, estimated worst use: 700 bytes of 1,024 reserved (68.4 %)
+stack, worst use: 700 bytes of 1,024 reserved (68.4 %)
   application and platform                       220
   loader                                         480
-  not counted: 2 functions of the toolchain
-  unbounded: my_ops/op_fancy.cpp: fancy
+  not bounded: my_ops::fancy
 """
 
 DIFF = """\
@@ -82,7 +81,7 @@ arenas
   person.forward arena 1                                         840        +240
 total                                  9,310        -690       2,240        +240
   without models                       2,310        +310
-stack, estimated worst use                                       650         -50
+stack, worst use                                                 650         -50
 """
 
 SAME = """\
@@ -93,7 +92,7 @@ to    doorbell (cortex-m55, mve, mps3-an547, zig, size)
 nothing changed
 total                                 10,000                   2,000
   without models                       2,000
-stack, estimated worst use                                       700
+stack, worst use                                                 700
 """
 
 
@@ -117,7 +116,7 @@ def changed() -> SizeReport:
             cost(Kind.KERNEL, "portable/op_mul", 300, 0),
             cost(Kind.ARENA, "person.forward arena 1", 0, 840),
         ),
-        stack=replace(SMALL.stack, stack_bytes=650),
+        stack=replace(STACK, stack_bytes=650),
     )
 
 
@@ -142,13 +141,13 @@ def test_names_are_never_cut(name: str) -> None:
             *report(name).contributors,
             cost(Kind.KERNEL, "my/" + "op_" * 40, 12_345_678, 12_345_678),
         ),
-        stack=replace(report(name).stack, dynamic=("my_ops/fancy.cpp: fancy" * 9,)),
+        stack=replace(STACK, unknown=("my_ops::fancy" * 9,)),
     )
     text = size_table(long) + diff_table(report("m4-gnu"), long)
     kernel = "my/" + "op_" * 40
     assert f"\n  {kernel}   12,345,678 " in text
     assert text.startswith(long.profile)
-    assert f"  unbounded: {long.stack.dynamic[0]}\n" in text
+    assert f"  not bounded: {'my_ops::fancy' * 9}\n" in text
     assert "…" not in text
     assert not [line for line in text.splitlines() if line != line.rstrip()]
 
@@ -329,7 +328,7 @@ def _check(report: SizeReport) -> None:
 
 
 def test_a_firmware_that_overflows_its_stack_is_refused() -> None:
-    exact = replace(SMALL.stack, is_computed=True, stack_bytes=1_024)
+    exact = replace(STACK, stack_bytes=1_024)
     _check(replace(SMALL, stack=exact))
     with pytest.raises(MemoryPlanError) as caught:
         _check(replace(SMALL, stack=replace(exact, stack_bytes=1_025)))
@@ -346,8 +345,8 @@ def test_a_firmware_that_overflows_its_stack_is_refused() -> None:
             hint="choose kernels that need less, or a board that reserves more",
         ),
     )
-    # An estimate refuses nothing.
-    _check(replace(SMALL, stack=replace(SMALL.stack, stack_bytes=9_999)))
+    # On hosts there is none.
+    _check(replace(SMALL, stack=None))
 
 
 def test_methods_and_a_computed_stack_are_shown() -> None:
@@ -364,7 +363,7 @@ def test_methods_and_a_computed_stack_are_shown() -> None:
     shown = replace(
         SMALL,
         methods=(method, replace(method, method="reset", stack=None)),
-        stack=replace(SMALL.stack, is_computed=True, unknown=("fancy",)),
+        stack=replace(STACK, unknown=("fancy",)),
     )
     assert read_report(report_json(shown)) == shown
     text = size_table(shown)
