@@ -262,7 +262,7 @@ def _border_note(copied: list[int]) -> str:
     what = f"inputs {names} are" if len(copied) > 1 else f"input {names} is"
     return (
         f"{what} in PyTorch's default layout, and each run copies to channels-last; to"
-        f" save the copy, write {_SAVE} after the module and its example inputs"
+        f" avoid the copy, write {_SAVE} after the module and its example inputs"
     )
 
 
