@@ -254,7 +254,7 @@ class FirmwareStack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodStack:
-    """Worst stack use of a method, below the stack pointer of whoever calls.
+    """Worst stack use of a method, below the stack pointer of the caller.
 
     Interrupts come on top.
 

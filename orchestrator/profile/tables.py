@@ -178,7 +178,7 @@ class TraceTable(Table):
 
 
 class IntegrityTable(Table):
-    """Checksums that tell whether flash holds what was linked: docs/runtime.md."""
+    """Checksums of flash, compared on the device: docs/runtime.md."""
 
     check: Annotated[CheckImage, *choice(CheckImage)] = Field(
         default=CheckImage.NEVER,

@@ -102,8 +102,8 @@ class Buffer:
     def _reject_newer(self, slots: tuple[int, ...], kind: Kind) -> None:
         """Refuse fields behind those of a kind.
 
-        Writers leave out what is at its default, so what is there means something. Of
-        which type it is nobody here knows.
+        Writers leave out defaults, so a field that is present means something, and its
+        type is unknown.
         """
         for slot in range(len(kind.fields), len(slots)):
             if slots[slot]:

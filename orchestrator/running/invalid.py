@@ -58,7 +58,7 @@ def problem_of(error: ErrorDetails, base: str = "") -> JsonProblem:
     kind, node = error["type"], error["input"]
     message = error["msg"].removeprefix("Value error, ")
     expected = _EXPECTED.get(kind, message.removeprefix("Input should be "))
-    # Places go through the tag of a union, which is no key of the document.
+    # pydantic puts the tag of a union into the place; the document has no such key.
     place = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}"
         for part in error["loc"]

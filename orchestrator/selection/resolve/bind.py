@@ -286,8 +286,8 @@ class _Linker:
     def _fill_slots(self, claims: dict[KernelKey, int], *, by_key_only: bool) -> None:
         """Decide by what the device finds each kernel.
 
-        Only the first fallback kernel is found without a key. Calls of other ones are
-        found by their keys, since the device cannot tell that the first does not take
+        Only the first fallback kernel is found without a key. Calls of the others are
+        found by their keys, since the device does not check whether the first accepts
         them. The same holds for calls that no kernel serves: if there are any, every
         call is found by its key.
         """

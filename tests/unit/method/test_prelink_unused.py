@@ -1,4 +1,4 @@
-"""Calls that nobody reads: which are left out, and which must not be."""
+"""Unused calls: which are removed, and which must stay."""
 
 from __future__ import annotations
 
