@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.build.selecting import allowed_missing, select
+from orchestrator.build.selecting import find_kernels, select
 from orchestrator.errors import Diagnostic, MemoryPlanError, ModelError
 from orchestrator.method.linked import Linkage
 from orchestrator.planner.policy import Planner, ScratchPolicy
@@ -243,7 +243,6 @@ def replan_models(
 ) -> AdaptedModels:
     """Stage replan: lay memory out again, and find kernels for the remaining calls."""
     from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
-    from orchestrator.selection.resolve import resolve  # noqa: PLC0415
 
     adapter = Adapter(
         passes=_passes(prelink),
@@ -275,14 +274,8 @@ def replan_models(
     after = [_remaining_calls(info, models[info.model]) for info in before]
     if after != before:
         selection = select(after, operators, dtypes, operator_lists)
-        resolution = resolve(
-            selection,
-            catalog,
-            every_dtype=dtypes.select.value == "all",
-            span_of=origin_span,
-            elsewhere=every_library,
-            allow_missing=allowed_missing(operators),
-            delegates=delegates,
+        resolution = find_kernels(
+            selection, catalog, delegates, operators, dtypes, origin_span, every_library
         )
     return AdaptedModels(models=models, selection=selection, resolution=resolution)
 

@@ -153,19 +153,13 @@ def resolve_selection(
 ) -> Resolution:
     """Stage resolve. Raises KernelError with every gap."""
     from orchestrator.selection.overlap import check_library_overlap  # noqa: PLC0415
-    from orchestrator.selection.resolve import check_calls, resolve  # noqa: PLC0415
+    from orchestrator.selection.resolve import check_calls  # noqa: PLC0415
 
     if operators.overlap.value == "error":
         where = span("operators", "overlap")
         check_library_overlap(selection, catalog, where=where)
-    resolution = resolve(
-        selection,
-        catalog,
-        every_dtype=dtypes.select.value == "all",
-        span_of=origin_span,
-        elsewhere=every_library,
-        allow_missing=allowed_missing(operators),
-        delegates=delegates,
+    resolution = find_kernels(
+        selection, catalog, delegates, operators, dtypes, origin_span, every_library
     )
     check_calls(
         programs,
@@ -176,6 +170,29 @@ def resolve_selection(
         allow_missing=allowed_missing(operators),
     )
     return resolution
+
+
+def find_kernels(  # noqa: PLR0917  # as the stages have them
+    selection: Selection,
+    catalog: Catalog,
+    delegates: Sequence[DelegateCode],
+    operators: OperatorsTable,
+    dtypes: DtypesTable,
+    origin_span: Callable[[Origin], SourceSpan | None],
+    every_library: Callable[[], Catalog],
+) -> Resolution:
+    """Kernels for a selection as the profile wants them. Raises KernelError."""
+    from orchestrator.selection.resolve import resolve  # noqa: PLC0415
+
+    return resolve(
+        selection,
+        catalog,
+        every_dtype=dtypes.select.value == "all",
+        span_of=origin_span,
+        elsewhere=every_library,
+        allow_missing=allowed_missing(operators),
+        delegates=delegates,
+    )
 
 
 def allowed_missing(operators: OperatorsTable) -> list[str]:
