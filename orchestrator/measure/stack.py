@@ -17,7 +17,6 @@ from orchestrator.measure.size import FirmwareStack, MethodStack, SizeMethod, St
 from orchestrator.memory.plan import method_symbol
 
 if TYPE_CHECKING:
-
     from orchestrator.measure.call_graph import CallGraph, Depth
     from orchestrator.memory.plan import MemoryPlan, MethodMemory
     from orchestrator.selection.resolution import Resolution

@@ -6,13 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from orchestrator.method.effects import effects_of_method
-from orchestrator.method.passes.spans import place_of
+from orchestrator.method.places import place_of
 from orchestrator.program.program import DelegateCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from orchestrator.method.passes.spans import Place
+    from orchestrator.method.places import Place
     from orchestrator.program.program import Method
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from orchestrator.method.places import place_of
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import JumpFalseCall, MoveCall
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
+    from orchestrator.method.places import Place
     from orchestrator.program.values import Value
 
 
@@ -43,7 +46,7 @@ class LinkedCall:
 LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
 class LinkedMethod:
     """A method whose calls have their kernels; it needs no loading.
 
@@ -69,6 +72,12 @@ class LinkedMethod:
     data: tuple[tuple[int, bytes], ...]
     origins: tuple[int, ...]
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def places(self) -> dict[int, Place]:
+        """By value index: places of all tensors that have bytes."""
+        places = ((i, place_of(v, i)) for i, v in enumerate(self.values))
+        return {i: place for i, place in places if place is not None}
 
     @property
     def written(self) -> frozenset[int]:

@@ -15,7 +15,6 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import with_values, without
 from orchestrator.method.passes.proof import Dropped, is_same
-from orchestrator.method.passes.spans import Place, places_of
 from orchestrator.method.passes.views import View, views_of
 from orchestrator.program.values import Allocation, TensorValue
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.places import Place
     from orchestrator.program.values import Value
 
 Candidate: TypeAlias = "dict[int, Value]"
@@ -68,7 +68,7 @@ class _Sides:
         self._flow = flow
         self._index = index
         self._views = views
-        self._places = places_of(method)
+        self._places = method.places
         self._sides: list[tuple[Place, Place]] = []
 
     def share(self) -> Candidate | None:

@@ -6,14 +6,13 @@ from copy import copy
 from typing import TYPE_CHECKING, Self
 
 from orchestrator.method.effects import Effect, effects_of_linked
-from orchestrator.method.passes.spans import places_of
 from orchestrator.program.program import MoveCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.passes.spans import Place
+    from orchestrator.method.places import Place
 
 
 class Dataflow:
@@ -36,7 +35,7 @@ class Dataflow:
         self.at = [*effects.at]
         self.outputs = (*effects.outputs, *effects.moved)
         self.moved = {v for move in moves for v in (move.source, move.target)}
-        places = places_of(method)
+        places = method.places
         self.overlaps = frozenset(
             (o, i)
             for o in method.returned

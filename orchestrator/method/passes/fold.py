@@ -14,7 +14,7 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import LISTS, with_values, without
 from orchestrator.method.passes.proof import Dropped, is_same
-from orchestrator.method.passes.spans import Place, places_of
+from orchestrator.method.places import Place
 from orchestrator.program.program import MoveCall
 from orchestrator.program.values import TensorValue
 
@@ -135,7 +135,7 @@ class _Folding:
         """
         call = self.method.instructions[index]
         assert isinstance(call, LinkedCall)  # noqa: S101  # it has outputs
-        places = places_of(self.method)
+        places = self.method.places
         shown = _shown(self._flow, index, outputs, places)
         changed: dict[int, Value] = {}
         for v in shown:

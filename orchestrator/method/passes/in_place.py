@@ -9,14 +9,13 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import with_values
 from orchestrator.method.passes.proof import is_same
-from orchestrator.method.passes.spans import places_of
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.passes.spans import Place, Space
+    from orchestrator.method.places import Place, Space
     from orchestrator.program.values import Value
 
 Share: TypeAlias = tuple[int, int, int]
@@ -97,7 +96,7 @@ def in_place(method: LinkedMethod) -> LinkedMethod:
     Only if that lowers the peak of live bytes. The arenas are then laid out
     again, and do not grow. Methods with jumps or moves do not change.
     """
-    flow, places = Dataflow(method), places_of(method)
+    flow, places = Dataflow(method), method.places
     shares = [*_shares(method, places)]
     straight = all(isinstance(i, LinkedCall) for i in method.instructions)
     if not shares or not straight or flow.is_open:

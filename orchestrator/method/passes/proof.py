@@ -17,16 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.method.passes.spans import (
-    Place,
-    Space,
-    Spans,
-    cut,
-    join,
-    meet,
-    place_of,
-    places_of,
-)
+from orchestrator.method.passes.spans import Spans, cut, join, meet
+from orchestrator.method.places import Place, Space, place_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -90,7 +82,7 @@ class _Proof:
         self._flow = flow
         self._dropped = dropped
         self._changed = changed
-        self._before = places_of(method)
+        self._before = method.places
         # A call writes only as many items of these as they have at that time.
         self._dynamic = {
             index

@@ -8,7 +8,6 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import LISTS, without
 from orchestrator.method.passes.proof import Dropped, is_same
-from orchestrator.method.passes.spans import places_of
 from orchestrator.method.passes.views import moves_items, views_of
 from orchestrator.program.values import TensorValue
 
@@ -50,7 +49,7 @@ def drop_unused_calls(method: LinkedMethod) -> LinkedMethod:
     """
     flow, written = Dataflow(method), method.written
     dropped: set[int] = set()
-    places = places_of(method)
+    places = method.places
     # From the last call on, as removing a call may make its inputs unused.
     for index, call in reversed([*enumerate(method.instructions)]):
         if not isinstance(call, LinkedCall):

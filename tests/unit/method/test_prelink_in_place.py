@@ -15,7 +15,6 @@ from orchestrator.method.passes import run_passes
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.in_place import Web, _chosen
 from orchestrator.method.passes.proof import is_same
-from orchestrator.method.passes.spans import places_of
 from orchestrator.program.program import JumpFalseCall
 from orchestrator.program.values import BoolValue, TensorValue, Value
 from tests.unit.method.machine import behaves_alike
@@ -38,7 +37,7 @@ def after(method: LinkedMethod) -> LinkedMethod:
 
 
 def shares(method: LinkedMethod, one: int, other: int) -> bool:
-    places = places_of(method)
+    places = method.places
     return places[one] == places[other]
 
 
@@ -145,7 +144,7 @@ def test_all_is_laid_out_again_where_places_are_taken() -> None:
     changed = after(method)
     for n in (1, 3, 5):
         assert shares(changed, tensors[n - 1], tensors[n])
-    ends = [max(p.end for p in places_of(m).values()) for m in (method, changed)]
+    ends = [max(p.end for p in m.places.values()) for m in (method, changed)]
     assert ends[1] <= ends[0]
 
 

@@ -8,7 +8,6 @@ from orchestrator.method.ledger import MethodPasses, PassCounts, PassRecord
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import PASSES, ledger_lines, ledger_of, run_passes
 from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED
-from orchestrator.method.passes.spans import places_of
 from tests.unit.method.methods import Builder
 from tests.unit.method.test_prelink import _linked
 
@@ -52,7 +51,7 @@ def test_calls_that_a_pass_does_not_touch_are_the_same_objects() -> None:
     assert len(after.instructions) < len(before.instructions)
     kept = [before.instructions[before.origins.index(o)] for o in after.origins]
     assert all(a is b for a, b in zip(after.instructions, kept, strict=True))
-    places = {*places_of(before).items()} ^ {*places_of(after).items()}
+    places = {*before.places.items()} ^ {*after.places.items()}
     moved = {index for index, _ in places}
     values = [*zip(after.values, before.values, strict=True)]
     assert 0 < len(moved) < len(values)

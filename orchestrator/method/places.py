@@ -1,0 +1,59 @@
+"""Places of tensors in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from orchestrator.program.values import Value
+
+Space: TypeAlias = tuple[str, int]
+"""The base of an offset: an arena by memory id, or a constant by value index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bytes of a tensor: `begin` to `end` (exclusive) in a space."""
+
+    space: Space
+    begin: int
+    end: int
+
+    def overlaps(self, other: Place) -> bool:
+        """Whether both share a byte."""
+        return (
+            self.space == other.space
+            and self.begin < other.end
+            and other.begin < self.end
+        )
+
+    def holds(self, other: Place) -> bool:
+        """Whether this place contains the other."""
+        return (
+            self.space == other.space
+            and self.begin <= other.begin
+            and other.end <= self.end
+        )
+
+    def part(self, begin: int, size_bytes: int) -> Place:
+        """A part of this place; `begin` counts from its beginning."""
+        start = self.begin + begin
+        return replace(self, begin=start, end=start + size_bytes)
+
+
+def place_of(value: Value, index: int) -> Place | None:
+    """The place of a tensor; None for a value without bytes.
+
+    Args:
+        value: The value.
+        index: Index of its slot.
+    """
+    if not isinstance(value, TensorValue) or value.size_bytes == 0:
+        return None
+    if value.allocation is None:
+        return Place(("constant", index), 0, value.size_bytes)
+    begin = value.allocation.offset_bytes
+    return Place(("arena", value.allocation.memory_id), begin, begin + value.size_bytes)
