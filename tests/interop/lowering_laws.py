@@ -99,7 +99,7 @@ def _refuses_other_versions() -> bool:
         accelerate_module.KNOWN = known
     (warning,) = caught
     text = str(warning.message)
-    return same and "torch is 2" in text and "no-such-package is not installed" in text
+    return same and "torch 2" in text and "no-such-package is not installed" in text
 
 
 class _Sum(torch.nn.Module):
