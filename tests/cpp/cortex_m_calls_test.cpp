@@ -17,7 +17,7 @@ TEST_CASE("int8 kernels give what their semantics say") {
   const char* const path = std::getenv("ORCH_CORTEX_M");
   REQUIRE_MESSAGE(path != nullptr, "ORCH_CORTEX_M is not set");
   ReferenceReader reader(path);
-  const std::map<std::string, KernelFn> table = int8_operators();
+  const std::map<std::string, KernelFn> table = cortex_m_kernels();
   std::map<std::string, int> calls;
   for (uint32_t number = 0; reader.left() > 0; ++number) {
     ReferenceCall call = reader.next();

@@ -20,18 +20,11 @@
 namespace orch::test {
 namespace {
 
-std::map<std::string, KernelFn> all_operators() {
-  std::map<std::string, KernelFn> table = operators();
-  table.merge(int8_operators());
-  table.merge(number_operators());
-  return table;
-}
-
 TEST_CASE("what kernels give is recorded") {
   const char* const path = std::getenv("ORCH_CALLS");
   const char* const to = std::getenv("ORCH_RECORD");
   if (path == nullptr || to == nullptr) return;
-  const std::map<std::string, KernelFn> table = all_operators();
+  const std::map<std::string, KernelFn> table = all_kernels();
   std::FILE* const file = std::fopen(to, "wb");
   REQUIRE(file != nullptr);
   ReferenceReader reader(path);
@@ -57,7 +50,7 @@ TEST_CASE("what kernels touch is recorded") {
   const char* const to = std::getenv("ORCH_TOUCH");
   const char* const pattern = std::getenv("ORCH_PATTERN");
   if (path == nullptr || to == nullptr || pattern == nullptr) return;
-  const std::map<std::string, KernelFn> table = all_operators();
+  const std::map<std::string, KernelFn> table = all_kernels();
   std::FILE* const file = std::fopen(to, "wb");
   REQUIRE(file != nullptr);
   ReferenceReader reader(path);

@@ -1,4 +1,4 @@
-// Every call of tests/data/kernels/reference.bin, made by PyTorch
+// Every call of tests/data/kernels, made by PyTorch
 // and ExecuTorch.
 //
 // ORCH_REFERENCE names the file. ORCH_REPORT=1 prints the largest error of each
@@ -20,7 +20,8 @@ TEST_CASE("kernels give what PyTorch gives") {
   const char* const path = std::getenv("ORCH_REFERENCE");
   REQUIRE_MESSAGE(path != nullptr, "ORCH_REFERENCE is not set");
   ReferenceReader reader(path);
-  const std::map<std::string, KernelFn> table = operators();
+  std::map<std::string, KernelFn> table = portable_kernels();
+  table.merge(quantized_kernels());
   std::map<std::string, int> calls;
   std::map<std::pair<std::string, int>, Worst> worst;
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.cpp.support import closure
 from tests.cpp.support.closure import ROOT, Library
+from tests.unit.method.recorded_calls import reference_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-REFERENCE = ROOT / "tests" / "data" / "kernels" / "reference.bin"
 MEAN = closure.library(ROOT / "tests" / "cpp" / "closure" / "mean")
 DECLARED = "  closure: [Int]\n"
 LIBRARIES = closure.libraries()
@@ -35,7 +35,7 @@ def programs() -> dict[str, Path]:
 def _run(program: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [program, "--no-version"],
-        env={"ORCH_REFERENCE": str(REFERENCE)},
+        env={"ORCH_REFERENCE": str(reference_file())},
         capture_output=True,
         text=True,
         timeout=60,

@@ -33,6 +33,7 @@ from tests.unit.method.recorded_calls import (
     Tensor,
     method_of,
     read_calls,
+    reference_calls,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def base_calls() -> list[Call]:
     """Calls that kernels take, of every operator."""
     return [
         *moves(),
-        *read_calls(),
+        *reference_calls(),
         *read_calls(INT8),
         *int8_calls(),
         *random_calls(20),

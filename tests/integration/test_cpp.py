@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.catalog import read_library
 from tests.cpp.support.suite import build
+from tests.unit.method.recorded_calls import reference_file
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 DATA = Path(__file__).parents[1] / "data" / "kernels"
@@ -42,7 +43,7 @@ def test_all_cases_pass(programs: dict[str, Path], name: str) -> None:
     done = subprocess.run(
         [programs[name], "--no-version"],
         env={
-            "ORCH_REFERENCE": str(DATA / "reference.bin"),
+            "ORCH_REFERENCE": str(reference_file()),
             "ORCH_CORTEX_M": str(CORTEX_M / "calls.bin"),
             "ORCH_IN_PLACE": _in_place(),
         },

@@ -21,7 +21,11 @@ from orchestrator.program.values import BoolValue, DoubleValue, IntValue
 from tests.integration.host_kernels import recorded
 from tests.integration.random_calls import random_calls
 from tests.integration.random_numbers import MAKERS as NUMBERS
-from tests.unit.method.recorded_calls import kernel_names, method_of, read_calls
+from tests.unit.method.recorded_calls import (
+    kernel_names,
+    method_of,
+    reference_calls,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +75,7 @@ def test_every_evaluator_gives_the_bits_of_its_kernel(tmp_path: Path) -> None:
     calls = [
         call
         for call in (
-            *read_calls(),
+            *reference_calls(),
             *random_calls(150),
             *random_calls(150, makers=NUMBERS),
         )

@@ -74,6 +74,10 @@ _LOADER: Final = (
 )
 
 
+GENERATED: Final = FOLDER / "gen"
+"""Headers with declarations of all kernels."""
+_HEAD: Final = '#pragma once\n#include "orch/kernel.h"'
+
 _COMPACT: Final = {f"compact_{n}": n for n in (1, 2)}
 """Bytes of a value index, by program."""
 _COMPACT_RUNTIME: Final = ("error", "executor", "integrity", "model", "tensor")
@@ -92,6 +96,7 @@ def build() -> dict[str, Path]:
         "float_only": sorted((TESTS / "float_only").glob("*_test.cpp")),
     }
     with only_one(FOLDER):
+        _write_declarations()
         kernels = {
             "all_dtypes": _write_headers("all_dtypes", only=None),
             "float_only": _write_headers("float_only", only=ScalarType.Float),
@@ -106,6 +111,33 @@ def build() -> dict[str, Path]:
         )
     assert done.returncode == 0, done.stdout + done.stderr
     return {name: FOLDER / name / "run" for name in (*sources, *_COMPACT)}
+
+
+def _write_declarations() -> None:
+    """`support/kernels.h` declares every kernel, `support/operators.h` lists them."""
+    declared, tables = [_HEAD], [_HEAD, "#include <map>", "#include <string>", ""]
+    tables += ['#include "support/kernels.h"', "", "namespace orch::test {"]
+    for folder in _LIBRARIES["all_dtypes"]:
+        text = (folder / "functions.yaml").read_text(encoding="utf-8")
+        library = LibraryText(name=folder.name, file=folder.name, text=text)
+        ((_, kernels),) = read_catalog([library]).libraries
+        names = sorted({k.function.rpartition("::")[2] for k in kernels})
+        declared += [f"namespace orch::{folder.name} {{"]
+        declared += [f"Error {name}(const Args& args);" for name in names]
+        declared += ["}"]
+        tables += [f"inline std::map<std::string, KernelFn> {folder.name}_kernels() {{"]
+        tables += ["  return {"]
+        tables += [f'    {{"{k.operator}", {k.function}}},' for k in kernels]
+        tables += ["  };", "}"]
+    tables += ["inline std::map<std::string, KernelFn> all_kernels() {"]
+    tables += ["  std::map<std::string, KernelFn> all;"]
+    for folder in _LIBRARIES["all_dtypes"]:
+        tables += [f"  all.merge({folder.name}_kernels());"]
+    tables += ["  return all;", "}"]
+    tables += ["}  // namespace orch::test"]
+    for name, lines in (("kernels", declared), ("operators", tables)):
+        text = "\n".join(lines) + "\n"
+        _write_if_changed(GENERATED / "support" / f"{name}.h", text)
 
 
 def _write_headers(program: str, *, only: ScalarType | None) -> list[Path]:
@@ -156,7 +188,7 @@ def _ninja(
     compiler: str, sources: dict[str, list[Path]], kernels: dict[str, list[Path]]
 ) -> str:
     """Text of build.ninja."""
-    includes = [f"-I{ROOT / folder}" for folder in INCLUDES]
+    includes = [f"-I{path}" for path in (GENERATED, *(ROOT / i for i in INCLUDES))]
     flags = shlex.join([*_FLAGS, *includes])
     lines = [
         "rule cxx",

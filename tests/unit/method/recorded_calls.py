@@ -7,6 +7,7 @@ a u8, which is the kind of argument that such a number is.
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass, replace
 from functools import cache
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 KERNELS: Final = Path(__file__).parents[3] / "kernels"
-REFERENCE: Final = Path(__file__).parents[2] / "data" / "kernels" / "reference.bin"
+RECORDED: Final = Path(__file__).parents[2] / "data" / "kernels"
+"""Files of calls that PyTorch answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,28 @@ class _Reader:
                 return self.many("d", self.get("I"))
 
 
+def reference_calls() -> tuple[Call, ...]:
+    """All calls that PyTorch answered."""
+    files = sorted(RECORDED.glob("*.bin"))
+    return tuple(call for file in files for call in read_calls(file))
+
+
+def reference_file() -> Path:
+    """All of them in one file, for programs."""
+    parts = [file.read_bytes() for file in sorted(RECORDED.glob("*.bin"))]
+    count = sum(struct.unpack_from("<I", part, 8)[0] for part in parts)
+    data = b"ORCHREF1" + struct.pack("<I", count) + b"".join(p[12:] for p in parts)
+    path = Path(__file__).parents[3] / "build" / "reference.bin"
+    if not path.exists() or path.read_bytes() != data:
+        path.parent.mkdir(exist_ok=True)
+        new = path.with_suffix(f".{os.getpid()}")
+        new.write_bytes(data)
+        new.replace(path)
+    return path
+
+
 @cache
-def read_calls(path: Path = REFERENCE) -> tuple[Call, ...]:
+def read_calls(path: Path) -> tuple[Call, ...]:
     """The calls in a file."""
     reader = _Reader(path.read_bytes())
     assert reader.take(8) == b"ORCHREF1"

@@ -28,6 +28,7 @@ from tests.unit.method.recorded_calls import (
     kernel_names,
     method_of,
     read_calls,
+    reference_calls,
 )
 
 ROOT: Final = Path(__file__).parents[3]
@@ -100,7 +101,7 @@ def test_recorded_calls_match_pytorch() -> None:
     """
     seen: Counter[str] = Counter()
     declined = 0
-    for call in (*read_calls(), *read_calls(INT8)):
+    for call in (*reference_calls(), *read_calls(INT8)):
         name = kernel_names().get(call.operator)
         if name not in evaluated_kernels():
             continue
