@@ -23,13 +23,21 @@
 //     then for `I` and `B` an int64, for `D` a double, for `S` the length
 //     (uint32) and bytes of a string, for `T` dtype and rank (a byte each),
 //     sizes (int32) and items in the dim order of the program; for `?` nothing.
+//   load_file serve
+//     Runs the first method of each program on the standard input, which holds a
+//     length (uint32) and bytes of the program, then of its inputs as for `run`.
+//     Answers with lengths and texts: the step that failed and its error, empty
+//     if none did, and the outputs.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orch/loader.h"
@@ -323,7 +331,7 @@ int replace_all(const char* facts, int count, char** files) {
 /// Reads values one after the other.
 class Input {
  public:
-  explicit Input(const char* path) : file_(read_file(path)) {}
+  explicit Input(Block bytes) : file_(std::move(bytes)) {}
 
   template <typename T>
   T get() {
@@ -373,7 +381,7 @@ void read_value(Input& from, const ModelMethod& method, uint32_t index) {
   }
 }
 
-void write_value(std::ofstream& to, const ModelMethod& method, uint32_t index) {
+void write_value(std::ostream& to, const ModelMethod& method, uint32_t index) {
   const Value& value = output(method, index);
   const auto put = [&to](const void* data, size_t size) {
     to.write(static_cast<const char*>(data),
@@ -439,7 +447,7 @@ int run(const char* file, const char* name, const char* inputs,
   const Error error = prepare(method);
   if (error != Error::Ok) die(to_string(error));
   const CallerBlocks given(method);
-  Input from(inputs);
+  Input from(read_file(inputs));
   for (uint32_t i = 0; i < loaded.image.inputs.size(); ++i)
     read_value(from, method, i);
   const RunStatus status = execute(loaded.image, kInstructionLimit);
@@ -448,6 +456,61 @@ int run(const char* file, const char* name, const char* inputs,
   for (uint32_t i = 0; i < loaded.image.outputs.size(); ++i)
     write_value(to, method, i);
   return to.flush() ? 0 : 2;
+}
+
+/// A length and as many bytes; false at the end.
+bool read_block(std::istream& from, Block& block) {
+  uint32_t size = 0;
+  if (!from.read(reinterpret_cast<char*>(&size), sizeof size)) return false;
+  block = Block(size);
+  from.read(reinterpret_cast<char*>(block.data()),
+            static_cast<std::streamsize>(size));
+  return true;
+}
+
+/// Runs the first method; returns what failed, or nothing.
+std::string answer(const Block& bytes, Block inputs, std::ostream& to) {
+  Program program;
+  Error error = Program::open(bytes.bytes(), program);
+  if (error != Error::Ok) return std::string("open ") + to_string(error);
+  const Loaded probe(program, bytes.bytes(), 0, kRegisteredKernels);
+  LoadedMethod loaded = {};
+  const ModelMethod method = {"",
+                              "forward",
+                              bytes.bytes(),
+                              0,
+                              probe.state.span(),
+                              probe.arenas.spans(),
+                              &loaded,
+                              nullptr,
+                              load_linked};
+  error = prepare(method);
+  if (error != Error::Ok) return std::string("load ") + to_string(error);
+  Input from(std::move(inputs));
+  for (uint32_t i = 0; i < loaded.image.inputs.size(); ++i)
+    read_value(from, method, i);
+  const RunStatus status = execute(loaded.image, kInstructionLimit);
+  if (status.error != Error::Ok) {
+    return std::string("run ") + to_string(status.error);
+  }
+  for (uint32_t i = 0; i < loaded.image.outputs.size(); ++i)
+    write_value(to, method, i);
+  return "";
+}
+
+int serve() {
+  Block program, inputs;
+  while (read_block(std::cin, program) && read_block(std::cin, inputs)) {
+    std::ostringstream outputs;
+    const std::string failed = answer(program, std::move(inputs), outputs);
+    for (const std::string& text : {failed, outputs.str()}) {
+      const auto size = static_cast<uint32_t>(text.size());
+      std::cout.write(reinterpret_cast<const char*>(&size), sizeof size);
+      std::cout << text;
+    }
+    std::cout.flush();
+  }
+  return 0;
 }
 
 }  // namespace
@@ -468,9 +531,10 @@ int main(int count, char** arguments) {
     return orch::test::run(arguments[2], arguments[3], arguments[4],
                            arguments[5]);
   }
+  if (command == "serve" && count == 2) return orch::test::serve();
   std::fprintf(
       stderr,
       "usage: load_file check|shape|work FILE... | replace FACTS FILE..."
-      " | run FILE METHOD IN OUT\n");
+      " | run FILE METHOD IN OUT | serve\n");
   return 2;
 }

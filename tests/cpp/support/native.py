@@ -19,8 +19,9 @@ from platform import machine
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog import LibraryText, read_catalog
+from orchestrator.core.operator import OperatorName
 from orchestrator.emit.generate.tables import registered_kernels, selected_headers
-from orchestrator.selection.op_info import Selection
+from orchestrator.selection.op_info import SelectedOperator, Selection
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
 from tests.together import only_one
@@ -53,23 +54,25 @@ _SANITIZERS: Final = "address,undefined,float-cast-overflow"
 _FLAGS: Final = (
     "-std=c++17",
     "-DORCH_EXTERNAL_DATA=1",
-    "-O1",
-    "-g",
-    "-fno-omit-frame-pointer",
     "-fno-exceptions",
     "-fno-rtti",
     "-ffp-contract=off",
-    f"-fsanitize={_SANITIZERS},fuzzer-no-link",
-    "-fno-sanitize-recover=all",
-    # Kernels read Bool tensors as bool. Bytes that are neither 0 nor 1, which only
-    # a program made for it has there, give other truth values and do no more harm.
-    "-fno-sanitize=bool",
     "-Wall",
     "-Wextra",
     "-Wconversion",
     "-Wshadow",
     "-Wundef",
     "-Werror",
+)
+_SANITIZED: Final = (
+    "-O1",
+    "-g",
+    "-fno-omit-frame-pointer",
+    f"-fsanitize={_SANITIZERS},fuzzer-no-link",
+    "-fno-sanitize-recover=all",
+    # Kernels read Bool tensors as bool. Bytes that are neither 0 nor 1, which only
+    # a program made for it has there, give other truth values and do no more harm.
+    "-fno-sanitize=bool",
 )
 
 
@@ -88,25 +91,40 @@ def linked_catalog() -> Catalog:
     )
 
 
-def build(program: str) -> Path:
+def build(
+    program: str,
+    *,
+    folder: Path = FOLDER,
+    operators: tuple[str, ...] = (),
+    sanitize: bool = True,
+) -> Path:
     """Path of a program of `PROGRAMS`, built if anything it is made of changed.
 
     Skips or fails the test if the compiler or its sanitizers are not installed.
+
+    Args:
+        program: Its name.
+        folder: For objects and programs.
+        operators: Those that it links; all if there are none.
+        sanitize: Whether the sanitizers watch; if not, it is optimized.
     """
     compiler = need_tool("clang++-14", "clang++")
-    need_file(_fuzzer_library(compiler), "libclang-rt-14-dev")
-    with only_one(FOLDER):
-        sources = _generate()
-        _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources))
+    if sanitize:
+        need_file(_fuzzer_library(compiler), "libclang-rt-14-dev")
+    with only_one(folder):
+        rules = _ninja(
+            compiler, _generate(folder, operators), folder, sanitize=sanitize
+        )
+        _write_if_changed(folder / "build.ninja", rules)
         done = subprocess.run(
             [str(ninja_program()), "-j2", "--quiet", program],
-            cwd=FOLDER,
+            cwd=folder,
             capture_output=True,
             text=True,
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    return FOLDER / program
+    return folder / program
 
 
 def _fuzzer_library(compiler: str) -> str:
@@ -120,11 +138,15 @@ def _fuzzer_library(compiler: str) -> str:
     return found.stdout.strip()
 
 
-def _generate() -> list[Path]:
+def _generate(folder: Path, operators: tuple[str, ...]) -> list[Path]:
     """Write kernel table and dtype headers; returns the sources to compile."""
     catalog = linked_catalog()
+    chosen = tuple(
+        SelectedOperator(name=OperatorName.parse(name), every_dtype=True)
+        for name in sorted(operators)
+    )
     resolution = resolve(
-        Selection(every_operator=True),
+        Selection(operators=chosen, every_operator=not operators),
         catalog,
         every_dtype=True,
         span_of=lambda _: None,
@@ -134,9 +156,9 @@ def _generate() -> list[Path]:
     table = registered_kernels(head, resolution)
     files: list[GeneratedFile] = [table, *selected_headers(head, resolution, kernels)]
     for file in files:
-        _write_if_changed(FOLDER / file.path, file.text)
+        _write_if_changed(folder / file.path, file.text)
     return [
-        FOLDER / table.path,
+        folder / table.path,
         *_SHARED,
         *sorted((ROOT / "runtime" / "src").glob("*.cpp")),
         *(ROOT / "kernels" / n / s for n, files in resolution.sources for s in files),
@@ -149,9 +171,11 @@ def _write_if_changed(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _ninja(compiler: str, shared: list[Path]) -> str:
+def _ninja(compiler: str, shared: list[Path], folder: Path, *, sanitize: bool) -> str:
     includes = [*(ROOT / i for i in _INCLUDES)]
-    flags = " ".join([*_FLAGS, *(f"-I{include}" for include in includes)])
+    kind = _SANITIZED if sanitize else ("-O2",)
+    flags = " ".join([*_FLAGS, *kind, *(f"-I{include}" for include in includes)])
+    link = f" -fsanitize={_SANITIZERS}$more" if sanitize else ""
     lines = [
         "rule cxx",
         # Two libraries may have a source of one name, and so a header of dtypes.
@@ -159,12 +183,12 @@ def _ninja(compiler: str, shared: list[Path]) -> str:
         "  depfile = $out.d",
         "  deps = gcc",
         "rule link",
-        f"  command = {compiler} -fsanitize={_SANITIZERS}$more $in -o $out",
+        f"  command = {compiler}{link} $in -o $out",
     ]
-    objects = " ".join(_object(lines, source) for source in shared)
+    objects = " ".join(_object(lines, source, folder) for source in shared)
     for program, source in PROGRAMS.items():
         lines += [
-            f"build {program}: link {_object(lines, source)} {objects}",
+            f"build {program}: link {_object(lines, source, folder)} {objects}",
             f"  more = {',fuzzer' if program.startswith('fuzz') else ''}",
         ]
     return "\n".join(lines) + "\n"
@@ -173,14 +197,15 @@ def _ninja(compiler: str, shared: list[Path]) -> str:
 _INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 
 
-def _object(lines: list[str], source: Path) -> str:
-    name = f"obj/{source.relative_to(ROOT)}.o"
+def _object(lines: list[str], source: Path, folder: Path) -> str:
+    place = folder if source.is_relative_to(folder) else ROOT
+    name = f"obj/{source.relative_to(place)}.o"
     library = (
         source.relative_to(ROOT / "kernels").parts[0] if _is_kernel(source) else ""
     )
     lines += [
         f"build {name}: cxx {source}",
-        f"  selected = {FOLDER / 'gen' / 'selected' / library}",
+        f"  selected = {folder / 'gen' / 'selected' / library}",
     ]
     return name
 

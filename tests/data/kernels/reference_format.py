@@ -80,9 +80,10 @@ class Writer:
         args: list[Any],
         outs: list[Out],
         *,
-        ulps: float,
-        scale: float,
+        ulps: float = 0,
+        scale: float = 0,
         outs_are_list: bool = False,
+        tolerance: tuple[float, float] | None = None,
     ) -> None:
         """Add a call.
 
@@ -95,6 +96,7 @@ class Writer:
                 steps at this size is allowed too, for halves steps of Float, in which
                 they are summed.
             outs_are_list: Whether the outputs are one argument, a list.
+            tolerance: Absolute and relative error, in place of `ulps` and `scale`.
         """
         written = [a for a in (*args, *outs) if type(a) is Out]
         dtype = written[0].tensor.dtype
@@ -102,7 +104,8 @@ class Writer:
         fine = min(step, EPSILON[torch.float32])
         data = struct.pack("<B", len(name)) + name.encode()
         count = len(args) + (1 if outs_are_list else len(outs))
-        data += struct.pack("<ddB", ulps * fine * scale, ulps * step, count)
+        atol, rtol = tolerance or (ulps * fine * scale, ulps * step)
+        data += struct.pack("<ddB", atol, rtol, count)
         for arg in args:
             data += self._argument(arg)
         if outs_are_list:
