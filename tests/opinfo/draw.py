@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copyreg
 import itertools
 import random
 import sys
@@ -148,10 +149,22 @@ class Recorder(TorchDispatchMode):
             ]
             key = f"{func} {[_kind(a) for a in given]}"
             self.kinds[key] += 1
-            if self.kinds[key] <= self.most and _bytes(given) <= SAMPLE_BYTES:
+            known = all(_is_known(a) for a in given)
+            small = _bytes(given) <= SAMPLE_BYTES
+            if known and small and self.kinds[key] <= self.most:
                 kept = self.calls.setdefault(str(func), [])
                 kept.append([_clone(a) for a in given])
         return func(*args, **(kwargs or {}))
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a program can have such an argument."""
+    if isinstance(value, list | tuple):
+        return all(_is_known(item) for item in value)
+    if type(value) is torch.Tensor:
+        return value.layout == torch.strided and value.dtype in CODES
+    kinds = (bool, int, float, str, torch.dtype, torch.memory_format, type(None))
+    return isinstance(value, kinds)
 
 
 def _clone(value: Any) -> Any:
@@ -168,6 +181,15 @@ def _kind(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_kind(item) for item in value]
     return type(value).__name__
+
+
+def memory_format(name: str) -> torch.memory_format:
+    """`torch.contiguous_format` by that name."""
+    return getattr(torch, name.rpartition(".")[2])
+
+
+# PyTorch's own way to pickle one fails.
+copyreg.pickle(torch.memory_format, lambda value: (memory_format, (str(value),)))
 
 
 def collect(file: Path, most: int) -> dict[str, list[list[Any]]]:
