@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.build.selecting import allowed_names
+from orchestrator.method.reordered import reordered_reads
+from orchestrator.program.program import KernelCall
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.build.exporting import Exported
     from orchestrator.profile import OperatorsTable, Profile
+    from orchestrator.program.program import Method, Program
     from orchestrator.selection.resolution import DelegateCode, Resolution
 
 
@@ -26,6 +29,7 @@ def list_absolute_paths(*, profile: Profile) -> tuple[tuple[str, str], ...]:
 
 def list_warnings(
     *,
+    programs: Mapping[str, Program],
     resolution: Resolution,
     operators: OperatorsTable,
     delegates: Sequence[DelegateCode],
@@ -62,4 +66,30 @@ def list_warnings(
         for code in delegates
         if code.backend not in resolution.delegate_states
     ]
+    found += [
+        f"warning[reordered-view]: model {model}: {text}"
+        for model, program in programs.items()
+        for method in program.methods
+        for text in _reordered(method)
+    ]
     return found
+
+
+def _reordered(method: Method) -> Iterator[str]:
+    """Reads of views whose items lie in another order, which no runtime notices."""
+    for found in reordered_reads(method):
+        call = method.instructions[found.instruction]
+        frames = method.frames[found.instruction] if method.frames else ()
+        reader = (
+            str(method.operators[call.operator])
+            if isinstance(call, KernelCall)
+            else "an instruction"
+        )
+        where = f" ({frames[-1].filename}:{frames[-1].line})" if frames else ""
+        yield (
+            f"{method.name}: {reader}{where} reads {list(found.read.sizes)} with dim"
+            f" order {list(found.read.dim_order)} from memory that holds"
+            f" {list(found.written.sizes)} with dim order"
+            f" {list(found.written.dim_order)}: results are wrong on every runtime;"
+            " call .contiguous() before the view and export again"
+        )

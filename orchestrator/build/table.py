@@ -333,6 +333,7 @@ ABSOLUTE_PATHS = Input(
 )
 WARNINGS = Derived(
     reads=(
+        inputs.PROGRAMS,
         RESOLVE,
         inputs.OPERATORS,
         inputs.DELEGATES,

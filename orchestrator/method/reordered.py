@@ -1,0 +1,83 @@
+"""Tensors that are read in another order than their items were written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.method.effects import effects_of_method
+from orchestrator.method.places import place_of
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from orchestrator.method.places import Place
+    from orchestrator.program.program import Method
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReorderedRead:
+    """An instruction that reads a tensor whose memory holds another one.
+
+    Args:
+        instruction: Index of the instruction.
+        read: The tensor that it reads.
+        written: The tensor that was written there.
+    """
+
+    instruction: int
+    read: TensorValue
+    written: TensorValue
+
+
+def reordered_reads(method: Method) -> tuple[ReorderedRead, ...]:
+    """Reads of views whose items lie in another order than those of their base.
+
+    An exporter may give a view the memory of its base. If the base is not contiguous,
+    as an image in channels-last, the items then are in the wrong places. Each pair of
+    tensors is reported once.
+    """
+    places = {i: p for i, v in enumerate(method.values) if (p := place_of(v, i))}
+    effects = effects_of_method(method, {})
+    last: dict[Place, int] = {places[i]: i for i in effects.inputs if i in places}
+    found: dict[tuple[int, int], ReorderedRead] = {}
+    for number, effect in enumerate(effects.at):
+        for index in effect.reads:
+            source = last.get(places[index]) if index in places else None
+            if source is None or (source, index) in found:
+                continue
+            one, other = method.values[source], method.values[index]
+            assert isinstance(one, TensorValue)  # noqa: S101  # it has a place
+            assert isinstance(other, TensorValue)  # noqa: S101
+            if one.dtype == other.dtype and _layout(one) != _layout(other):
+                found[source, index] = ReorderedRead(
+                    instruction=number, read=other, written=one
+                )
+        for index in (*effect.writes, *effect.replaces):
+            if index not in places or index in effect.views:
+                continue
+            here = places[index]
+            for place in [p for p in last if p.overlaps(here)]:
+                del last[place]
+            last[here] = index
+    return tuple(found.values())
+
+
+def _layout(tensor: TensorValue) -> list[tuple[int, int]]:
+    """(size, stride) by dimension, with neighbours merged that lie side by side.
+
+    Equal for two tensors if the items, counted row by row, lie in the same places.
+    """
+    strides = [0] * len(tensor.sizes)
+    step = 1
+    for dim in reversed(tensor.dim_order):
+        strides[dim] = step
+        step *= tensor.sizes[dim]
+    merged: list[tuple[int, int]] = []
+    for size, stride in zip(tensor.sizes, strides, strict=True):
+        if size == 1:
+            continue
+        if merged and merged[-1][1] == size * stride:
+            merged[-1] = (merged[-1][0] * size, stride)
+        else:
+            merged.append((size, stride))
+    return merged
