@@ -35,9 +35,12 @@ _ENTRY_KEYS = (
     *("variants", "tags", "dispatch", "cpp_no_default_args"),
     *("sources", "dtypes", "dtype_arguments", "argument_sets"),
     *("closure", "dim_orders", "scratch", "in_place", "requires"),
+    *("isas", "error"),
 )
 _KERNEL_KEYS = ("arg_meta", "kernel_name")
 _DIM_ORDERS = ("any", "same", "contiguous")
+_ISAS = ("dsp", "mve")
+_ERROR = re.compile(r"exact|[0-9.]+ ulp(?: of the terms)?")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+", re.ASCII)
 _SOURCE = re.compile(r"[^\\:/\s]+(?:/[^\\:/\s]+)*")
 
@@ -80,6 +83,8 @@ class EntryReader:
         scratch = self._scratch(fields.get("scratch"), schema)
         in_place = self._in_place(fields.get("in_place"), schema)
         requires = self._requires(fields.get("requires"), schema)
+        isas = self._isas(fields.get("isas"))
+        error = self._error(fields.get("error"))
         return [
             Kernel(
                 operator=schema.name,
@@ -97,6 +102,8 @@ class EntryReader:
                 scratch=scratch,
                 in_place=in_place,
                 requires=requires,
+                isas=isas,
+                error=error,
             )
             for function, keys, of_keys in self._kernels(node, fields, schema)
         ]
@@ -312,6 +319,34 @@ class EntryReader:
                 )
         named = {name for name, _ in found}
         return tuple(name for name in known if name in named)
+
+    def _isas(self, node: Node | None) -> tuple[str, ...]:
+        """Instruction sets with code of their own."""
+        found = (self._file.scalars(node, "`isas`") if node else None) or []
+        for name, item in found:
+            if name not in _ISAS:
+                self._file.problem(
+                    "bad-entry",
+                    f'unknown instruction set "{name}"',
+                    item,
+                    notes=(("known", ", ".join(_ISAS)),),
+                    hint=did_you_mean(name, _ISAS) or "name dsp, mve or both",
+                )
+        return tuple(name for name, _ in found)
+
+    def _error(self, node: Node | None) -> str:
+        """The largest error of floats."""
+        if node is None:
+            return ""
+        text = self._file.scalar(node, "`error`")
+        if text and not _ERROR.fullmatch(text):
+            self._file.problem(
+                "bad-entry",
+                f'cannot read the error "{text}"',
+                node,
+                hint='write "exact", "2 ulp" or "4 ulp of the terms"',
+            )
+        return text or ""
 
     def _requires(self, node: Node | None, schema: OpSchema) -> tuple[str, ...]:
         """Conditions on the arguments of a call, in the order of the file."""

@@ -121,7 +121,14 @@ def parser() -> argparse.ArgumentParser:
 
     _add_lock_commands(command)
     command("clean", "remove the build folder")
-    command("targets", "list cores, toolchains and boards", profile=False)
+    targets = command(
+        "targets", "list cores, toolchains, boards and operators", profile=False
+    )
+    targets.add_argument(
+        "--operators",
+        action="store_true",
+        help="list the operators that have a kernel, with dtypes and dim orders",
+    )
     command("doctor", "list compilers and emulators, found and missing", profile=False)
     command("schema", "print the JSON Schema of profiles", profile=False)
     return top

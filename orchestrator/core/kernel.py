@@ -89,6 +89,9 @@ class Kernel:
             dtype, sizes and dim order: the kernel reads each item before it writes it.
         requires: Further conditions on the arguments of a call, in the order in which
             they are checked.
+        isas: Instruction sets for which it has code of its own, besides plain C++.
+        error: Largest error of its floats: `exact`, `2 ulp`, or `4 ulp of the terms`
+            where the terms of a sum may cancel out; empty if it is not stated.
     """
 
     operator: OperatorName
@@ -106,3 +109,5 @@ class Kernel:
     scratch: tuple[tuple[str, str], ...] = ()
     in_place: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
+    isas: tuple[str, ...] = ()
+    error: str = ""

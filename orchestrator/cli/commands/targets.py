@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from orchestrator.catalog import read_library
+from orchestrator.catalog.operator_page import counts, operator_rows
 from orchestrator.errors import ExitCode
+from orchestrator.plain_table import table_lines
+from orchestrator.shell.sources import library_file, library_names
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS
 
@@ -15,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """List cores, their instruction sets, toolchains and boards."""
-    del args
+    """List cores, their instruction sets, toolchains and boards; or operators."""
+    if args.operators:
+        return _operators(console)
     boards = {cpu: [BOARDS[b] for b in boards_of(cpu, BOARDS)] for cpu in CPUS}
     console.document(
         {
@@ -57,4 +63,25 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 for r in board.regions
             ]
     console.data("\n".join(lines))
+    return ExitCode.OK
+
+
+def _operators(console: Console) -> ExitCode:
+    """List the operators of all kernel libraries."""
+    kernels = [
+        kernel
+        for name in library_names()
+        for kernel in read_library(
+            library_file(name).read_text(encoding="utf-8"), library=name, file=name
+        )
+    ]
+    rows = operator_rows(kernels)
+    console.document([asdict(row) for row in rows])
+    head = ("operator", "library", "dtypes", "dim orders", "error")
+    cells = [(r.operator, r.library, r.dtypes, r.dim_orders, r.error) for r in rows]
+    console.data("\n".join(table_lines([head, *cells])))
+    found = counts(rows)
+    console.status(
+        "; ".join(f"{have} of {of} in {name}" for name, (have, of) in found.items())
+    )
     return ExitCode.OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import dtype_names
 from orchestrator.core.operator import nearest_operator
@@ -127,10 +127,13 @@ class Gaps:
         asked = tuple(origins)
         libraries = ", ".join(library for library, _ in self._catalog.libraries)
         notes = [("known", f"no kernel in {libraries or 'any library: none is named'}")]
-        hint = "export the model without it; docs/kernels.md shows how to add a kernel"
+        hint = _REMEDIES.get(name.namespace, _OWN_OPERATOR)
         if near := nearest_operator(name, self._catalog.operators):
-            notes.append(("nearest", str(near)))
-            if not any(origin.method for origin in asked):
+            is_called = any(origin.method for origin in asked)
+            # A model makes no slips: only another form of its operator is of use.
+            if not is_called or _is_overload(near, name):
+                notes.append(("nearest", str(near)))
+            if not is_called:
                 hint = f'did you mean "{near}"?'
         others = self._elsewhere().libraries if self._elsewhere else ()
         for library, kernels in others:
@@ -333,3 +336,22 @@ def _several(items: Sequence[object]) -> str:
     shown = ", ".join(map(str, items[:_SHOWN]))
     more = len(items) - _SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _is_overload(one: OperatorName, other: OperatorName) -> bool:
+    return (one.namespace, one.base) == (other.namespace, other.base)
+
+
+_REMEDIES: Final = {
+    "aten": "decompose it when you export (exported.run_decompositions()), or export"
+    " for another lowering; docs/operators.md lists the operators that have a kernel,"
+    " docs/kernels.md shows how to add one",
+    "cortex_m": "export again with a version of ExecuTorch whose operators"
+    " docs/operators.md lists",
+    "quantized_decomposed": "docs/operators.md lists the quantized operators that have"
+    " a kernel; quantize with another configuration, or leave this part in float",
+}
+"""What to do about an operator without kernel, by namespace."""
+_OWN_OPERATOR: Final = (
+    "add its kernel with [[kernels.custom]]; docs/kernels.md shows how"
+)

@@ -224,7 +224,8 @@ def test_problem_in_full() -> None:
                 (
                     "op, func, kernels, type_alias, dim_order_alias, variants, tags,"
                     " dispatch, cpp_no_default_args, sources, dtypes, dtype_arguments,"
-                    " argument_sets, closure, dim_orders, scratch, in_place, requires"
+                    " argument_sets, closure, dim_orders, scratch, in_place, requires,"
+                    " isas, error"
                 ),
             ),
         ),

@@ -331,14 +331,15 @@ def test_unknown_operator() -> None:
     asked = ("needed by", 'model "m", method "forward", instruction 0')
     key = ("key", "v1/6;0,1|6;0,1|6;0,1|6;0,1")
     known = ("known", "no kernel in fast, portable")
-    hint = "export the model without it; docs/kernels.md shows how to add a kernel"
     assert caught.value.diagnostics == (
         Diagnostic(
             code="no-kernel",
             message="no kernel for aten::add.Scalar_out",
             where=place,
             notes=(asked, key, known, ("nearest", "aten::add.out")),
-            hint=hint,
+            hint="decompose it when you export (exported.run_decompositions()), or export"
+            " for another lowering; docs/operators.md lists the operators that have a"
+            " kernel, docs/kernels.md shows how to add one",
         ),
         Diagnostic(
             code="no-kernel",
@@ -356,7 +357,7 @@ def test_unknown_operator() -> None:
             message="no kernel for my::own.out",
             where=place,
             notes=(asked, key, known),
-            hint=hint,
+            hint="add its kernel with [[kernels.custom]]; docs/kernels.md shows how",
         ),
         Diagnostic(
             code="no-kernel",

@@ -1,0 +1,157 @@
+"""The operators that have a kernel, as a table beside ExecuTorch's lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.catalog.executorch_operators import (
+    CORTEX_M,
+    CUSTOM,
+    PORTABLE,
+    QUANTIZED,
+)
+from orchestrator.core.dtype import ALL, DTYPE_GROUPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from orchestrator.core.dtype import ScalarType
+    from orchestrator.core.kernel import Kernel
+
+LISTS: Final = {
+    "portable": PORTABLE,
+    "quantized": QUANTIZED,
+    "custom": CUSTOM,
+    "cortex_m": CORTEX_M,
+}
+"""ExecuTorch's lists by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRow:
+    """An operator that has a kernel.
+
+    Args:
+        operator: Its name.
+        library: The library that has the kernel.
+        dtypes: Dtypes of its tensors, in words.
+        dim_orders: `any`, `same` or `contiguous`.
+        isas: Instruction sets with code of their own.
+        error: Largest error of its floats.
+        executorch: The list of ExecuTorch that has it; empty if none does.
+    """
+
+    operator: str
+    library: str
+    dtypes: str
+    dim_orders: str
+    isas: tuple[str, ...]
+    error: str
+    executorch: str
+
+
+def operator_rows(kernels: Iterable[Kernel]) -> tuple[OperatorRow, ...]:
+    """A row for each operator, by name."""
+    rows = {
+        str(kernel.operator): OperatorRow(
+            operator=str(kernel.operator),
+            library=kernel.library,
+            dtypes=dtypes_of(kernel),
+            dim_orders=kernel.dim_orders,
+            isas=kernel.isas,
+            error=kernel.error,
+            executorch=_list_of(str(kernel.operator)),
+        )
+        for kernel in kernels
+    }
+    return tuple(rows[name] for name in sorted(rows))
+
+
+def missing(rows: Sequence[OperatorRow]) -> dict[str, list[str]]:
+    """By list of ExecuTorch: operators that have no kernel here."""
+    here = {row.operator for row in rows}
+    return {name: sorted(listed - here) for name, listed in LISTS.items()}
+
+
+def counts(rows: Sequence[OperatorRow]) -> dict[str, tuple[int, int]]:
+    """By list of ExecuTorch: operators that have a kernel here, of how many."""
+    gone = missing(rows)
+    return {
+        name: (len(listed) - len(gone[name]), len(listed))
+        for name, listed in LISTS.items()
+    }
+
+
+def dtypes_of(kernel: Kernel) -> str:
+    """`real, Bool`, or by argument if they differ: `self: real; out: floating`."""
+    given: dict[str, list[str]] = {}
+    for argument, dtypes in kernel.dtypes:
+        given.setdefault(_in_groups(dtypes), []).append(argument)
+    if not given:
+        return "no tensors"
+    if len(given) == 1:
+        return next(iter(given))
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in given.items())
+
+
+def _in_groups(dtypes: frozenset[ScalarType]) -> str:
+    if dtypes >= ALL:
+        return "all"
+    found, left = [], set(dtypes)
+    for name in ("real", "integral", "floating"):
+        if left >= DTYPE_GROUPS[name]:
+            found.append(name)
+            left -= DTYPE_GROUPS[name]
+    return ", ".join([*found, *(d.name for d in sorted(left))])
+
+
+def _list_of(operator: str) -> str:
+    return next((name for name, listed in LISTS.items() if operator in listed), "")
+
+
+_HEAD: Final = """\
+# Operators
+
+Generated from `kernels/*/functions.yaml`, which has the exact conditions of each kernel
+(`requires`). `orchestrator targets --operators` prints the same table.
+
+- **dtypes**: `integral` is Byte, Char, Short, Int and Long; `floating` Half, BFloat16,
+  Float and Double; `real` both; `all` also Bool and UInt16, UInt32, UInt64.
+- **dim orders**: `any`; `same`: one for all tensors; `contiguous`.
+- **code for**: instructions that a kernel uses besides plain C++.
+- **error**: of floats, against exact results: in units in the last place of the dtype.
+  `exact`: the bits of PyTorch. [kernels.md](kernels.md#numbers) has the rules.
+- **ExecuTorch**: its list that has the operator.
+"""
+
+
+def operators_page(kernels: Iterable[Kernel]) -> str:
+    """Text of `docs/operators.md`."""
+    rows = operator_rows(kernels)
+    lines = [
+        _HEAD,
+        "| ExecuTorch's list | operators | with a kernel here |",
+        "|---|--:|--:|",
+    ]
+    lines += [
+        f"| {name} | {of} | {have} |" for name, (have, of) in counts(rows).items()
+    ]
+    for name, left in missing(rows).items():
+        if left:
+            names = ", ".join(f"`{operator}`" for operator in left)
+            lines += ["", f"Of `{name}` there is no kernel for {names}."]
+    for library in sorted({row.library for row in rows}):
+        own = [row for row in rows if row.library == library]
+        lines += ["", f"## {library}", "", _TABLE_HEAD, "|---|---|---|---|---|---|"]
+        lines += [
+            f"| `{row.operator}` | {row.dtypes} | {row.dim_orders}"
+            f" | {', '.join(row.isas)} | {row.error} | {row.executorch} |"
+            for row in own
+        ]
+    return "\n".join(lines) + "\n"
+
+
+_TABLE_HEAD: Final = (
+    "| operator | dtypes | dim orders | code for | error | ExecuTorch |"
+)

@@ -1,0 +1,69 @@
+"""The table of operators is that of the kernel libraries."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog import read_library
+from orchestrator.catalog.operator_page import (
+    counts,
+    dtypes_of,
+    missing,
+    operator_rows,
+    operators_page,
+)
+from orchestrator.shell.sources import library_file, library_names
+
+if TYPE_CHECKING:
+    import pytest
+
+    from orchestrator.core.kernel import Kernel
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "operators.md"
+VECTORS = ("isa.h", "_mve.h", "mve.h", "matmul.h", "convolve.h", "elementwise.h")
+"""Headers with code for instruction sets."""
+
+
+@cache
+def kernels() -> tuple[Kernel, ...]:
+    """Those of all libraries."""
+    return tuple(
+        kernel
+        for name in library_names()
+        for kernel in read_library(
+            library_file(name).read_text(encoding="utf-8"), library=name, file=name
+        )
+    )
+
+
+def test_the_page_is_current(request: pytest.FixtureRequest) -> None:
+    text = operators_page(kernels())
+    if request.config.getoption("--update-golden", default=False):
+        PAGE.write_text(text, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == text
+
+
+def test_counts_are_those_of_the_readme() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for have, of in counts(operator_rows(kernels())).values():
+        assert f"{have} of {of}" in readme
+
+
+def test_rows_say_what_kernels_take() -> None:
+    rows = {row.operator: row for row in operator_rows(kernels())}
+    assert rows["aten::mm.out"].dtypes == "real"
+    assert rows["aten::mm.out"].executorch == "portable"
+    assert rows["aten::cos.out"].dtypes.endswith("out: floating")
+    assert rows["cortex_m::quantized_conv2d.out"].executorch == "cortex_m"
+    assert rows["cortex_m::quantized_conv2d_nhwc.out"].executorch == ""
+    assert dtypes_of(kernels()[0])
+
+
+def test_what_is_missing_is_told() -> None:
+    few = operator_rows(k for k in kernels() if k.library == "quantized")
+    assert "aten::mm.out" in missing(few)["portable"]
+    page = operators_page(k for k in kernels() if k.library == "quantized")
+    assert "Of `portable` there is no kernel for" in page
