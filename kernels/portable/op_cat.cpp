@@ -2,7 +2,7 @@
 
 #include "orch/kernel.h"
 #include "util/check.h"
-#include "util/move_items.h"
+#include "util/join.h"
 #include "util/promote.h"
 
 namespace orch::portable {
@@ -48,25 +48,6 @@ Error read_inputs(const TensorList& tensors, int64_t wrapped_dim,
   return Error::Ok;
 }
 
-/// Copies a tensor of another dtype to the items of `out` from `offset` on.
-template <typename T, uint32_t kBits>
-void convert_part(const Tensor& tensor, Tensor& out, int32_t offset) {
-  const Strides from(tensor);
-  const Strides to(out);
-  StridedLoop loop;
-  for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order()[i];
-    loop.add(tensor.size(d), to[d], from[d]);
-  }
-  for (; loop.valid(); loop.next()) {
-    T* const target = out.mutable_data<T>() + offset + loop.offset(0);
-    for (int32_t i = 0; i < loop.row_size(); ++i) {
-      target[i * loop.row_stride(0)] = load_as<T, kBits>(
-          tensor.dtype, tensor.memory, loop.offset(1) + i * loop.row_stride(1));
-    }
-  }
-}
-
 }  // namespace
 
 // aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)
@@ -90,20 +71,8 @@ Error cat_out(const Args& args) {
   for (int i = 0; i < tensors.size(); ++i) {
     const Tensor& tensor = *tensors[i];
     if (is_nothing(tensor)) continue;
-    if (tensor.dtype == out.dtype) {
-      const Strides own(tensor);
-      ItemView view{};
-      for (int d = 0; d < out.dim; ++d) view.stride[d] = own[d];
-      move_view(out, offset, tensor.dims, tensor, view);
-    } else if constexpr (!kDtypes.single()) {
-      ORCH_TRY(switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        constexpr DtypeSet kFrom =
-            castable_from(kDtypes, dtype_set(DtypeOf<T>::value));
-        convert_part<T, kFrom.bits>(tensor, out, offset);
-        return Error::Ok;
-      }));
-    }
+    ORCH_TRY(join_part<kDtypes.bits>(out, offset, tensor.dims, tensor,
+                                     items_of(tensor)));
     offset += tensor.size(dim) * strides[dim];
   }
   return Error::Ok;

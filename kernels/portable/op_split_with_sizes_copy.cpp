@@ -1,6 +1,6 @@
 #include "orch/kernel.h"
 #include "util/check.h"
-#include "util/move_items.h"
+#include "util/split.h"
 
 namespace orch::portable {
 
@@ -19,30 +19,11 @@ Error split_with_sizes_copy_out(const Args& args) {
   for (int i = 0; i < outs.size(); ++i) {
     const int64_t size = split_sizes[i];
     ORCH_CHECK(size >= 0 && size <= left, Error::InvalidArgument);
-    ORCH_CHECK(outs[i] != nullptr && outs[i]->dtype == self.dtype,
-               Error::InvalidArgument);
     left -= size;
   }
   ORCH_CHECK(left == 0, Error::InvalidArgument);
-  int32_t sizes[kMaxDim];
-  for (int i = 0; i < self.dim; ++i) sizes[i] = self.size(i);
-  for (int i = 0; i < outs.size(); ++i) {
-    sizes[dim] = static_cast<int32_t>(split_sizes[i]);
-    ORCH_TRY(resize_output(*outs[i], {sizes, self.dim}, self));
-  }
-  // Outputs that share their sizes have those of the last one.
-  for (int i = 0; i < outs.size(); ++i) {
-    ORCH_CHECK(outs[i]->size(dim) == split_sizes[i], Error::InvalidArgument);
-  }
-
-  const Strides strides(self);
-  ItemView view{};
-  for (int i = 0; i < self.dim; ++i) view.stride[i] = strides[i];
-  for (int i = 0; i < outs.size(); ++i) {
-    move_view(*outs[i], 0, outs[i]->dims, self, view);
-    view.offset += outs[i]->size(dim) * strides[dim];
-  }
-  return Error::Ok;
+  return split(self, dim, outs,
+               [&](int i) { return static_cast<int32_t>(split_sizes[i]); });
 }
 
 }  // namespace orch::portable

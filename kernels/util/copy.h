@@ -7,6 +7,24 @@
 
 namespace orch {
 
+/// to[...] = from[...], converted from another dtype; tensor 0 of the loop is
+/// `to`, tensor 1 is `from`, and the pointers are those of its offset 0. kFrom,
+/// kTo: their dtypes. Errors: DtypeNotSelected.
+template <uint32_t kFrom, uint32_t kTo>
+Error convert_rows(StridedLoop& loop, ScalarType from_dtype, const void* from,
+                   ScalarType to_dtype, void* to) {
+  return switch_dtype<kFrom>(from_dtype, [&](auto in) {
+    using From = typename decltype(in)::type;
+    constexpr uint32_t kOthers = kTo & ~dtype_set(DtypeOf<From>::value).bits;
+    return switch_dtype<kOthers>(to_dtype, [&](auto out) {
+      using To = typename decltype(out)::type;
+      map_rows(loop, static_cast<const From*>(from), static_cast<To*>(to),
+               [](From value) { return cast_item<To>(value); });
+      return Error::Ok;
+    });
+  });
+}
+
 /// out[...] = self[...], converted; tensor 0 of the loop is `out`, tensor 1 is
 /// `self`. kFrom: dtypes of `self`; kTo: dtypes of `out`. Errors:
 /// DtypeNotSelected.
@@ -20,17 +38,8 @@ Error copy_rows(StridedLoop& loop, const Tensor& self, Tensor& out) {
       return Error::Ok;
     });
   }
-  return switch_dtype<kFrom>(self.dtype, [&](auto in) {
-    using From = typename decltype(in)::type;
-    constexpr uint32_t kOthers =
-        kTo & ~dtype_set(DtypeOf<From>::value).bits;  // done above
-    return switch_dtype<kOthers>(out.dtype, [&](auto to) {
-      using To = typename decltype(to)::type;
-      map_rows(loop, self.data<From>(), out.mutable_data<To>(),
-               [](From value) { return cast_item<To>(value); });
-      return Error::Ok;
-    });
-  });
+  return convert_rows<kFrom, kTo>(loop, self.dtype, self.memory, out.dtype,
+                                  out.memory);
 }
 
 /// Whether `out` has the dim order that argument `index` (`int[]? dim_order`)

@@ -8,17 +8,24 @@
 
 namespace orch {
 
-/// Sets all items to `number`; floats are truncated where the tensor has
-/// integers, and integers wrap around. Errors: DtypeNotSelected.
+/// One item that is `number`, in the first bytes of `bits`; floats are
+/// truncated where the dtype has integers, and integers wrap around. Errors:
+/// DtypeNotSelected.
 template <uint32_t kBits>
-Error fill(Tensor& out, const Scalar& number) {
-  uint64_t bits = 0;  // of one item
-  ORCH_TRY(switch_dtype<kBits>(out.dtype, [&](auto type) {
+Error item_bits(ScalarType dtype, const Scalar& number, uint64_t& bits) {
+  return switch_dtype<kBits>(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const T value = scalar_to<T>(number);
     memcpy(&bits, &value, sizeof value);
     return Error::Ok;
-  }));
+  });
+}
+
+/// Sets all items to `number`. Errors: DtypeNotSelected.
+template <uint32_t kBits>
+Error fill(Tensor& out, const Scalar& number) {
+  uint64_t bits = 0;  // of one item
+  ORCH_TRY(item_bits<kBits>(out.dtype, number, bits));
   return switch_item<kBits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     T* to = out.mutable_data<T>();

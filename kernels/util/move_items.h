@@ -50,22 +50,50 @@ struct ItemView {
   int32_t stride[kMaxDim];
 };
 
+/// All items of a tensor, seen with its own sizes.
+__attribute__((noinline)) inline ItemView items_of(const Tensor& tensor) {
+  const Strides strides(tensor);
+  ItemView view{};
+  for (int i = 0; i < tensor.dim; ++i) view.stride[i] = strides[i];
+  return view;
+}
+
+/// A loop over the items of two views, in the memory order of `out`, which is
+/// tensor 0. Both views have the rank of `out` and `sizes`.
+__attribute__((noinline)) inline StridedLoop loop_between(
+    const Tensor& out, const ItemView& to, const int32_t* sizes,
+    const ItemView& view) {
+  StridedLoop loop;
+  for (int i = 0; i < out.dim; ++i) {
+    const int d = out.order()[i];
+    loop.add(sizes[d], to.stride[d], view.stride[d]);
+  }
+  return loop;
+}
+
+/// Copies the items of `from` at `view` to those of `out` at `to`. Both have
+/// the rank of `out` and `sizes`; `from` is where the view's offset is 0.
+__attribute__((noinline)) inline void move_between(Tensor& out,
+                                                   const ItemView& to,
+                                                   const int32_t* sizes,
+                                                   const void* from,
+                                                   const ItemView& view) {
+  const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
+  StridedLoop loop = loop_between(out, to, sizes, view);
+  if (!loop.valid()) return;
+  move_rows(loop, static_cast<const uint8_t*>(from) + view.offset * bytes,
+            out.mutable_data<uint8_t>() + to.offset * bytes, out.dtype);
+}
+
 /// Copies the items of `from` at `view` to those of `out` from `out_offset` on.
 /// Both have the rank of `out` and `sizes`, and `out` has its own strides.
 __attribute__((noinline)) inline void move_view(Tensor& out, int32_t out_offset,
                                                 const int32_t* sizes,
                                                 const Tensor& from,
                                                 const ItemView& view) {
-  const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
-  const Strides out_strides(out);
-  StridedLoop loop;
-  for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order()[i];
-    loop.add(sizes[d], out_strides[d], view.stride[d]);
-  }
-  if (!loop.valid()) return;
-  move_rows(loop, from.data<uint8_t>() + view.offset * bytes,
-            out.mutable_data<uint8_t>() + out_offset * bytes, out.dtype);
+  ItemView to = items_of(out);
+  to.offset = out_offset;
+  move_between(out, to, sizes, from.memory, view);
 }
 
 }  // namespace orch

@@ -61,12 +61,13 @@ constexpr bool can_cast(ScalarType from, ScalarType to) {
 /// Those dtypes of `set` that can be cast to (from) the only dtype of `one`.
 constexpr DtypeSet castable_from(DtypeSet set, DtypeSet one) {
   if ((one & kFloating).bits != 0) return set;
-  return set & ((one & kBool).bits != 0 ? kBool : kIntegral | kBool);
+  if ((one & kBool).bits != 0) return set & kBool;
+  return {set.bits & ~kFloating.bits};
 }
 constexpr DtypeSet castable_to(DtypeSet set, DtypeSet one) {
   if ((one & kBool).bits != 0) return set;
-  return set &
-         ((one & kFloating).bits != 0 ? kFloating : kIntegral | kFloating);
+  if ((one & kFloating).bits != 0) return set & kFloating;
+  return {set.bits & ~kBool.bits};
 }
 
 /// Whether a dtype of `set` is not the only one of `one`.

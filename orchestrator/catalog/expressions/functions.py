@@ -5,7 +5,12 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.catalog.expressions import image_shapes, predicates, shapes
+from orchestrator.catalog.expressions import (
+    image_shapes,
+    moved_shapes,
+    predicates,
+    shapes,
+)
 from orchestrator.catalog.expressions.values import Helper, Kind
 
 if TYPE_CHECKING:
@@ -153,6 +158,38 @@ _FUNCTIONS: Final = (
         *(_T, _L, Kind.SCALARS),
         optional=True,
     ),
+    _shape("transposed(tensor, dim, dim)", moved_shapes.transposed, _T, _N, _N),
+    _shape(
+        "narrowed(tensor, dim, start, length)",
+        moved_shapes.narrowed,
+        *(_T, _N, _N, _N),
+    ),
+    _shape(
+        "diagonal(tensor, offset, dim, dim)",
+        moved_shapes.diagonal,
+        *(_T, _N, _N, _N),
+    ),
+    _shape("unfolded(tensor, dim, size, step)", moved_shapes.unfolded, _T, _N, _N, _N),
+    _shape("repeated(tensor, repeats)", moved_shapes.repeated, _T, _L),
+    _shape(
+        "strided(tensor, sizes, strides, offset)",
+        moved_shapes.strided,
+        *(_T, _L, _L, _N),
+        optional=True,
+    ),
+    _shape("stacked(tensors, dim)", moved_shapes.stacked, Kind.TENSORS, _N),
+    _shape("extended(tensor, padding)", moved_shapes.extended, _T, _L),
+    _shape("reflected(tensor, padding)", moved_shapes.reflected, _T, _L),
+    _shape("replicated(tensor, padding)", moved_shapes.replicated, _T, _L),
+    _shape("pixels_shuffled(tensor, factor)", moved_shapes.pixels_shuffled, _T, _N),
+    _shape("pixels_unshuffled(tensor, factor)", moved_shapes.pixels_unshuffled, _T, _N),
+    _shape("summed(tensor, size)", moved_shapes.summed, _T, _N, optional=True),
+    _function(
+        "splits_evenly(tensor, outs, size, dim)",
+        moved_shapes.splits_evenly,
+        *(_T, Kind.TENSORS, _N, _N),
+    ),
+    _function("unbinds(tensor, outs, dim)", moved_shapes.unbinds, _T, Kind.TENSORS, _N),
     _shape("counted(start, end, step, as_floats)", shapes.counted, _X, _X, _X, _B),
     _shape(
         "pooled_image(nhwc, kernel, stride, padding, dilation, ceil_mode)",

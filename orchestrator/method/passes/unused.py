@@ -27,6 +27,7 @@ STAY: Final = frozenset(
         "orch::portable::embedding_out",
         "orch::portable::index_Tensor_out",
         "orch::portable::index_put_out",
+        "orch::portable::repeat_interleave_Tensor_out",
         "orch::quantized::choose_qparams_Tensor_out",
         "orch::quantized::choose_qparams_per_token_asymmetric_out",
     }
