@@ -17,13 +17,13 @@ Error repeat_interleave_Tensor_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_repeat_interleave_Tensor_out;
   return switch_dtype<kDtypes.bits>(repeats.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const T* const counts = repeats.data<T>();
     const int32_t count = repeats.size(0);
     int64_t total = 0;
     for (int32_t i = 0; i < count; ++i) {
-      ORCH_CHECK(counts[i] >= 0, Error::InvalidArgument);
-      ORCH_CHECK(counts[i] <= INT32_MAX - total, Error::ShapeTooLarge);
-      total += counts[i];
+      const int64_t wanted = repeats.data<T>()[i];
+      ORCH_CHECK(wanted >= 0, Error::InvalidArgument);
+      ORCH_CHECK(wanted <= INT32_MAX - total, Error::ShapeTooLarge);
+      total += wanted;
     }
     ORCH_CHECK(!args.has(1) || args.integer(1) == total,
                Error::InvalidArgument);
@@ -33,10 +33,11 @@ Error repeat_interleave_Tensor_out(const Args& args) {
     int32_t left = size;
     for (int32_t i = 0; i < count; ++i) {
       // Where memories overlap, it may be another number by now.
-      const T wanted = counts[i];
-      ORCH_CHECK(wanted >= 0 && wanted <= left, Error::InvalidArgument);
-      left -= static_cast<int32_t>(wanted);
-      for (T j = wanted; j > 0; --j) *target++ = static_cast<T>(i);
+      ORCH_CHECK(repeats.data<T>()[i] >= 0 && repeats.data<T>()[i] <= left,
+                 Error::InvalidArgument);
+      const int32_t wanted = static_cast<int32_t>(repeats.data<T>()[i]);
+      left -= wanted;
+      for (int32_t j = 0; j < wanted; ++j) *target++ = static_cast<T>(i);
     }
     return Error::Ok;
   });

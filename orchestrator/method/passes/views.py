@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.program.values import TensorValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,8 +215,43 @@ def _reshape(arguments: Arguments) -> tuple[View, ...]:
     return _view(arguments, arguments.index(2), sizes, strides_of(out))
 
 
+def _transpose(arguments: Arguments) -> tuple[View, ...]:
+    rank = len(arguments.tensor(0).sizes)
+    return _swapped(
+        arguments,
+        *(dim_of(arguments.number(at), rank) for at in (1, 2)),
+        out=arguments.index(3),
+    )
+
+
+def _t(arguments: Arguments) -> tuple[View, ...]:
+    rank = len(arguments.tensor(0).sizes)
+    need(rank <= 2)  # noqa: PLR2004  # rows, columns
+    return _swapped(arguments, 0, max(rank - 1, 0), out=arguments.index(1))
+
+
+def _swapped(
+    arguments: Arguments, first: int, second: int, *, out: int
+) -> tuple[View, ...]:
+    """The view that swaps two dimensions."""
+    tensor = arguments.tensor(0)
+    axes = [*zip(tensor.sizes, strides_of(tensor), strict=True)]
+    if axes:
+        axes[first], axes[second] = axes[second], axes[first]
+    return _view(arguments, out, tuple(a[0] for a in axes), tuple(a[1] for a in axes))
+
+
 def _squeeze(arguments: Arguments) -> tuple[View, ...]:
-    tensor, dims = arguments.tensor(0), arguments.numbers(1)
+    return _squeezed(arguments, arguments.numbers(1))
+
+
+def _squeeze_one(arguments: Arguments) -> tuple[View, ...]:
+    return _squeezed(arguments, (arguments.number(1),))
+
+
+def _squeezed(arguments: Arguments, dims: tuple[int, ...]) -> tuple[View, ...]:
+    """The view without those of the given dimensions whose size is 1."""
+    tensor = arguments.tensor(0)
     rank = len(tensor.sizes)
     gone = [dim_of(d, rank) for d in dims]
     need(len(set(gone)) == len(gone))
@@ -293,12 +329,160 @@ def _select(arguments: Arguments) -> tuple[View, ...]:
     )
 
 
-def _split(arguments: Arguments) -> tuple[View, ...]:
-    tensor, sizes, outs = (
+def _narrow(arguments: Arguments) -> tuple[View, ...]:
+    tensor, length = arguments.tensor(0), arguments.number(3)
+    dim = dim_of(arguments.number(1), len(tensor.sizes))
+    size = tensor.sizes[dim]
+    need(length > 0)
+    first = dim_of(arguments.number(2), size)
+    need(first + length <= size)
+    strides = strides_of(tensor)
+    return _view(
+        arguments,
+        arguments.index(4),
+        (*tensor.sizes[:dim], length, *tensor.sizes[dim + 1 :]),
+        strides,
+        first * strides[dim],
+    )
+
+
+def _diagonal(arguments: Arguments) -> tuple[View, ...]:
+    tensor, offset = arguments.tensor(0), arguments.number(1)
+    rank = len(tensor.sizes)
+    rows, columns = (dim_of(arguments.number(at), rank) for at in (2, 3))
+    need(rows != columns)
+    row, column = max(-offset, 0), max(offset, 0)
+    length = min(tensor.sizes[rows] - row, tensor.sizes[columns] - column)
+    need(length > 0)
+    strides = strides_of(tensor)
+    kept = [d for d in range(rank) if d not in (rows, columns)]
+    return _view(
+        arguments,
+        arguments.index(4),
+        (*(tensor.sizes[d] for d in kept), length),
+        (*(strides[d] for d in kept), strides[rows] + strides[columns]),
+        row * strides[rows] + column * strides[columns],
+    )
+
+
+def _unfold(arguments: Arguments) -> tuple[View, ...]:
+    tensor, size, step = arguments.tensor(0), arguments.number(2), arguments.number(3)
+    dim = dim_of(arguments.number(1), len(tensor.sizes))
+    need(0 < size <= tensor.sizes[dim] and step > 0)
+    count = (tensor.sizes[dim] - size) // step + 1
+    strides = strides_of(tensor)
+    at = range(len(tensor.sizes))
+    return _view(
+        arguments,
+        arguments.index(4),
+        (*(count if d == dim else tensor.sizes[d] for d in at), size),
+        (*(strides[d] * (step if d == dim else 1) for d in at), strides[dim]),
+    )
+
+
+def _as_strided(arguments: Arguments) -> tuple[View, ...]:
+    sizes, strides = arguments.numbers(1), arguments.numbers(2)
+    first = arguments.number_or(3, 0)
+    need(len(sizes) == len(strides) and min(sizes, default=1) > 0)
+    need(min(strides, default=0) >= 0 and first >= 0)
+    last = first + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    need(last < arguments.tensor(0).numel)
+    return _view(arguments, arguments.index(4), sizes, strides, first)
+
+
+def _repeat(arguments: Arguments) -> tuple[View, ...]:
+    tensor, repeats, out = (
         arguments.tensor(0),
         arguments.numbers(1),
-        arguments.tensors(3),
+        arguments.tensor(2),
     )
+    new = len(repeats) - len(tensor.sizes)
+    need(new >= 0 and min(repeats, default=1) > 0)
+    own = (*[1] * new, *tensor.sizes)
+    need(out.sizes == tuple(a * b for a, b in zip(own, repeats, strict=True)))
+    read = (*[0] * new, *strides_of(tensor))
+    written = strides_of(out)
+    # Each dimension in two: its repetitions, and the items of one of them.
+    steps = tuple(a * b for a, b in zip(own, written, strict=True))
+    source = (arguments.index(0), (*[0] * len(own), *read), 0)
+    target = (arguments.index(2), (*steps, *written), 0)
+    return (_part(source, target, (*repeats, *own)),)
+
+
+def _pixel_shuffle(arguments: Arguments) -> tuple[View, ...]:
+    tensor, out = arguments.tensor(0), arguments.tensor(2)
+    axes = _blocks(tensor, out, arguments.number(1))
+    return _along(arguments.index(0), arguments.index(2), axes)
+
+
+def _pixel_unshuffle(arguments: Arguments) -> tuple[View, ...]:
+    tensor, out = arguments.tensor(0), arguments.tensor(2)
+    axes = _blocks(out, tensor, arguments.number(1))
+    swapped = [(size, there, here) for size, here, there in axes]
+    return _along(arguments.index(0), arguments.index(2), swapped)
+
+
+def _blocks(
+    many: TensorValue, large: TensorValue, n: int
+) -> list[tuple[int, int, int]]:
+    """Sizes [..., C, n, n, H, W], with the strides of two images.
+
+    Args:
+        many: The image of sizes [..., C * n * n, H, W].
+        large: The image of sizes [..., C, H * n, W * n].
+        n: Height and width of a block.
+    """
+    need(n > 0 and len(many.sizes) == len(large.sizes) > 2)  # noqa: PLR2004  # an image
+    *outer, channels, height, width = many.sizes
+    need(large.sizes == (*outer, channels // (n * n), height * n, width * n))
+    need(channels % (n * n) == 0)
+    *far, c, h, w = strides_of(many)
+    *large_far, large_c, large_h, large_w = strides_of(large)
+    return [
+        *zip(outer, far, large_far, strict=True),
+        (channels // (n * n), c * n * n, large_c),
+        *((n, c * n, large_h), (n, c, large_w)),
+        *((height, h, large_h * n), (width, w, large_w * n)),
+    ]
+
+
+def _along(
+    source: int, target: int, axes: list[tuple[int, int, int]]
+) -> tuple[View, ...]:
+    """The view of whole tensors along (size, stride read, stride written)."""
+    sizes, read, written = zip(*axes, strict=True)
+    return (_part((source, read, 0), (target, written, 0), sizes),)
+
+
+def _unbind(arguments: Arguments) -> tuple[View, ...]:
+    tensor, outs = arguments.tensor(0), arguments.tensors(2)
+    dim = dim_of(arguments.number(1), len(tensor.sizes))
+    need(len(outs) == len(set(outs)) == tensor.sizes[dim])
+    strides = strides_of(tensor)
+    sizes = (*tensor.sizes[:dim], *tensor.sizes[dim + 1 :])
+    read = (*strides[:dim], *strides[dim + 1 :])
+    views: tuple[View, ...] = ()
+    for at, out in enumerate(outs):
+        views += _view(arguments, out, sizes, read, at * strides[dim])
+    return views
+
+
+def _split_evenly(arguments: Arguments) -> tuple[View, ...]:
+    tensor, size = arguments.tensor(0), arguments.number(1)
+    dim = dim_of(arguments.number(2), len(tensor.sizes))
+    whole = tensor.sizes[dim]
+    need(size > 0)
+    sizes = tuple(min(size, whole - begin) for begin in range(0, whole, size))
+    return _parts(arguments, sizes)
+
+
+def _split(arguments: Arguments) -> tuple[View, ...]:
+    return _parts(arguments, arguments.numbers(1))
+
+
+def _parts(arguments: Arguments, sizes: tuple[int, ...]) -> tuple[View, ...]:
+    """The views of parts of these sizes along the dimension that is argument 2."""
+    tensor, outs = arguments.tensor(0), arguments.tensors(3)
     dim = dim_of(arguments.number(2), len(tensor.sizes))
     need(len(sizes) == len(outs) == len(set(outs)) and min(sizes, default=0) > 0)
     need(sum(sizes) == tensor.sizes[dim])
@@ -331,6 +515,23 @@ def _cat(arguments: Arguments) -> tuple[View, ...]:
     return tuple(views)
 
 
+def _stack(arguments: Arguments) -> tuple[View, ...]:
+    sources, out = arguments.tensors(0), arguments.tensor(2)
+    need(out.sizes)
+    dim = dim_of(arguments.number(1), len(out.sizes))
+    need(len(sources) == out.sizes[dim])
+    target, strides = arguments.index(2), strides_of(out)
+    sizes = (*out.sizes[:dim], *out.sizes[dim + 1 :])
+    written = (*strides[:dim], *strides[dim + 1 :])
+    views = []
+    for at, source in enumerate(sources):
+        tensor = arguments.tensor_at(source)
+        need(tensor.sizes == sizes)
+        to = (target, written, at * strides[dim])
+        views.append(_part((source, strides_of(tensor), 0), to, sizes))
+    return tuple(views)
+
+
 def _copy_in_place(arguments: Arguments) -> tuple[View, ...]:
     out, tensor = arguments.tensor(0), arguments.tensor(1)
     need(out.dim_order == tensor.dim_order)
@@ -343,18 +544,31 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
     MappingProxyType(
         {
             "aten::alias_copy.out": _as_it_is(1),
+            "aten::as_strided_copy.out": _as_strided,
             "aten::cat.out": _cat,
             "aten::clone.out": _as_it_is(2),
             "aten::_to_copy.out": _as_it_is(3),
             "aten::copy_": _copy_in_place,
             "aten::detach_copy.out": _as_it_is(1),
+            "aten::diagonal_copy.out": _diagonal,
             "aten::expand_copy.out": _expand,
             "aten::lift_fresh_copy.out": _as_it_is(1),
+            "aten::narrow_copy.out": _narrow,
             "aten::permute_copy.out": _permute,
+            "aten::pixel_shuffle.out": _pixel_shuffle,
+            "aten::pixel_unshuffle.out": _pixel_unshuffle,
+            "aten::repeat.out": _repeat,
             "aten::select_copy.int_out": _select,
             "aten::slice_copy.Tensor_out": _slice,
+            "aten::split_copy.Tensor_out": _split_evenly,
             "aten::split_with_sizes_copy.out": _split,
+            "aten::squeeze_copy.dim_out": _squeeze_one,
             "aten::squeeze_copy.dims_out": _squeeze,
+            "aten::stack.out": _stack,
+            "aten::t_copy.out": _t,
+            "aten::transpose_copy.int_out": _transpose,
+            "aten::unbind_copy.int_out": _unbind,
+            "aten::unfold_copy.out": _unfold,
             "aten::unsqueeze_copy.out": _unsqueeze,
             "aten::view_copy.out": _reshape,
             "dim_order_ops::_clone_dim_order.out": _dim_order,

@@ -79,6 +79,27 @@ def call(
         ("aten::unsqueeze_copy.out", (2,), (2, 1), (-1,), (0, 1)),
         ("aten::view_copy.out", (2, 3), (3, 2), ([3, -1],), (0, 1, 2, 3, 4, 5)),
         ("executorch_prim::et_view.default", (2,), (1, 2), ([1, 2],), (0, 1)),
+        ("aten::transpose_copy.int_out", (2, 3), (3, 2), (0, -1), (0, 3, 1, 4, 2, 5)),
+        ("aten::t_copy.out", (2, 3), (3, 2), (), (0, 3, 1, 4, 2, 5)),
+        ("aten::t_copy.out", (3,), (3,), (), (0, 1, 2)),
+        ("aten::t_copy.out", (), (), (), (0,)),
+        ("aten::squeeze_copy.dim_out", (2, 1), (2,), (-1,), (0, 1)),
+        ("aten::squeeze_copy.dim_out", (2, 1), (2, 1), (0,), (0, 1)),
+        ("aten::narrow_copy.out", (2, 3), (2, 2), (1, -2, 2), (1, 2, 4, 5)),
+        ("aten::diagonal_copy.out", (2, 3), (2,), (1, 0, 1), (1, 5)),
+        ("aten::diagonal_copy.out", (3, 2, 1), (1, 2), (-1, 0, -2), (2, 5)),
+        ("aten::unfold_copy.out", (2, 4), (2, 2, 2), (1, 2, 2), (*range(8),)),
+        ("aten::unfold_copy.out", (3, 2), (2, 2, 2), (0, 2, 1),
+         (0, 2, 1, 3, 2, 4, 3, 5)),
+        ("aten::as_strided_copy.out", (6,), (2, 2), ([2, 2], [1, 3], 1), (1, 4, 2, 5)),
+        ("aten::as_strided_copy.out", (6,), (2,), ([2], [0], None), (0, 0)),
+        ("aten::repeat.out", (2, 1), (2, 2, 3), ([2, 1, 3],),
+         (0, 0, 0, 1, 1, 1) * 2),
+        ("aten::repeat.out", (2,), (4,), ([2],), (0, 1, 0, 1)),
+        ("aten::pixel_shuffle.out", (4, 1, 2), (1, 2, 4), (2,),
+         (0, 2, 1, 3, 4, 6, 5, 7)),
+        ("aten::pixel_unshuffle.out", (1, 2, 4), (4, 1, 2), (2,),
+         (0, 2, 1, 3, 4, 6, 5, 7)),
     ],
 )  # fmt: skip
 def test_items_that_a_call_moves(
@@ -118,6 +139,27 @@ def test_items_that_a_call_moves(
         ("aten::view_copy.out", (2, 3), (4,), ([-1, 4],)),
         ("aten::view_copy.out", (2, 3), (2, 3), ([-1, -1],)),
         ("aten::view_copy.out", (0, 3), (0,), ([-1],)),
+        ("aten::transpose_copy.int_out", (2, 3), (3, 2), (0, 2)),
+        ("aten::transpose_copy.int_out", (2, 3), (2, 3), (0, 1)),
+        ("aten::t_copy.out", (1, 2, 3), (3, 2, 1), ()),
+        ("aten::squeeze_copy.dim_out", (2, 1), (2,), (2,)),
+        ("aten::narrow_copy.out", (3,), (2,), (0, 2, 2)),
+        ("aten::narrow_copy.out", (3,), (1,), (0, -4, 1)),
+        ("aten::narrow_copy.out", (3,), (0,), (0, 0, 0)),
+        ("aten::diagonal_copy.out", (2, 3), (0,), (3, 0, 1)),
+        ("aten::diagonal_copy.out", (2, 2), (2,), (0, 0, -2)),
+        ("aten::unfold_copy.out", (3,), (0, 4), (0, 4, 1)),
+        ("aten::unfold_copy.out", (3,), (2, 2), (0, 2, 0)),
+        ("aten::as_strided_copy.out", (6,), (2, 2), ([2, 2], [1, 3], 2)),
+        ("aten::as_strided_copy.out", (6,), (2,), ([2], [-1], 3)),
+        ("aten::as_strided_copy.out", (6,), (2,), ([2], [1, 1], None)),
+        ("aten::as_strided_copy.out", (6,), (1,), ([1], [1], -1)),
+        ("aten::repeat.out", (2,), (4,), ([3],)),
+        ("aten::repeat.out", (2, 1), (2,), ([1],)),
+        ("aten::repeat.out", (2,), (0,), ([0],)),
+        ("aten::pixel_shuffle.out", (3, 1, 2), (0, 2, 4), (2,)),
+        ("aten::pixel_shuffle.out", (4, 2), (2, 4), (2,)),
+        ("aten::pixel_unshuffle.out", (1, 2, 3), (4, 1, 1), (2,)),
     ],
 )
 def test_what_is_not_certain_is_not_known(
@@ -221,6 +263,43 @@ def test_split_and_cat_are_views_of_parts() -> None:
         assert found(b) is None
     b.call("aten::cat.out", b.value(BoolValue(value=True)), dim, both)
     assert found(b) is None
+
+
+def test_stack_unbind_and_even_parts_are_views_of_parts() -> None:
+    b = Builder()
+    one, other, both = b.tensor((2,), 0), b.tensor((2,), 4), b.tensor((2, 2), 8)
+    rows, row = b.tensor((2, 2), 16), b.tensor((1, 2), 24)
+    parts, uneven = (
+        b.value(TensorListValue((one, other))),
+        b.value(TensorListValue((rows, row))),
+    )
+    dim, first, two = (b.value(IntValue(n)) for n in (1, 0, 2))
+    b.call("aten::stack.out", parts, dim, both)
+    stacked = found(b)
+    b.call("aten::unbind_copy.int_out", both, dim, parts, outs=(one, other))
+    unbound = found(b)
+    assert stacked is not None
+    assert unbound is not None
+    for view, back in zip(stacked, unbound, strict=True):
+        assert (view.source, view.target) == (back.target, back.source)
+        assert (view.read, view.written) == (back.written, back.read)
+        assert (view.first_read, view.first_written) == (0, back.first_read)
+    assert [(v.first_read, v.read) for v in unbound] == [(0, (2,)), (1, (2,))]
+
+    whole = b.tensor((3, 2), 32)
+    b.call("aten::split_copy.Tensor_out", whole, two, first, uneven, outs=(rows, row))
+    assert [(v.first_read, v.sizes) for v in found(b) or ()] == [(0, (2, 2)), (4, (2,))]
+    refused = [
+        ("split_copy.Tensor_out", (whole, dim, first, uneven), (rows, row)),
+        ("split_copy.Tensor_out", (whole, first, first, uneven), (rows, row)),
+        ("unbind_copy.int_out", (whole, first, parts), (one, other)),
+        ("stack.out", (uneven, first, both), (both,)),
+        ("stack.out", (parts, b.value(IntValue(2)), both), (both,)),
+        ("stack.out", (b.value(TensorListValue((one,))), first, both), (both,)),
+    ]
+    for name, args, outs in refused:
+        b.call(f"aten::{name}", *args, outs=outs)
+        assert found(b) is None
 
 
 def test_a_copy_in_place_takes_the_same_sizes_only() -> None:
