@@ -48,23 +48,22 @@ Error constant_pad_nd_out(const Args& args) {
   ORCH_TRY(item_bits<kDtypes.bits>(out.dtype, args.scalar(2), item));
   ORCH_TRY(resize_output(out, {sizes, self.dim}, self));
 
-  ItemView to = items_of(out);
+  const Strides to(out);
   const ItemView constant{};  // the same item everywhere
+  int32_t offset = 0;
   // What comes before and after the items of self in a dimension, where the
   // dimensions outside of it are in these.
   for (int i = 0; i < out.dim; ++i) {
     const int d = out.order()[i];
-    const int32_t whole = sizes[d];
-    const int32_t begin = to.offset;
+    const int32_t after = sizes[d] - before[d] - kept[d];
     sizes[d] = before[d];
-    move_between(out, to, sizes, &item, constant);
-    to.offset = begin + (before[d] + kept[d]) * to.stride[d];
-    sizes[d] = whole - before[d] - kept[d];
-    move_between(out, to, sizes, &item, constant);
-    to.offset = begin + before[d] * to.stride[d];
+    move_between(out, offset, to.at, sizes, &item, constant);
+    offset += before[d] * to[d];
+    sizes[d] = after;
+    move_between(out, offset + kept[d] * to[d], to.at, sizes, &item, constant);
     sizes[d] = kept[d];
   }
-  move_between(out, to, sizes, self.memory, view);
+  move_between(out, offset, to.at, sizes, self.memory, view);
   return Error::Ok;
 }
 

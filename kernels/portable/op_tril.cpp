@@ -1,7 +1,6 @@
 #include "orch/kernel.h"
 #include "util/check.h"
-#include "util/dtype.h"
-#include "util/strided_loop.h"
+#include "util/move_items.h"
 
 namespace orch::portable {
 
@@ -22,41 +21,37 @@ Error tril_out(const Args& args) {
 
   const Strides from(self);
   const Strides to(out);
-  const int32_t next_source = from[self.dim - 1];
-  const int32_t next_target = to[self.dim - 1];
   StridedLoop matrices;
   for (int i = 0; i < out.dim; ++i) {
     const int d = out.order()[i];
     if (d < out.dim - 2) matrices.add(out.size(d), to[d], from[d]);
   }
-  return switch_item<~0U>(out.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    for (; matrices.valid(); matrices.next()) {
-      for (int32_t m = 0; m < matrices.row_size(); ++m) {
-        const T* row_source =
-            self.data<T>() + matrices.offset(1) + m * matrices.row_stride(1);
-        T* row_target = out.mutable_data<T>() + matrices.offset(0) +
-                        m * matrices.row_stride(0);
-        for (int32_t row = 0; row < rows; ++row) {
-          int64_t kept = row + diagonal + 1;
-          if (kept > columns) kept = columns;
-          const T* source = row_source + row * from[self.dim - 2];
-          T* target = row_target + row * to[self.dim - 2];
-          int32_t column = 0;
-          for (; column < kept; ++column) {
-            *target = *source;
-            source += next_source;
-            target += next_target;
-          }
-          for (; column < columns; ++column) {
-            *target = T(0);
-            target += next_target;
-          }
-        }
+  const int32_t next_source = from[out.dim - 1];
+  const int32_t next_target = to[out.dim - 1];
+  const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
+  const uint64_t zero = 0;
+  for (; matrices.valid(); matrices.next()) {
+    for (int32_t m = 0; m < matrices.row_size(); ++m) {
+      int32_t source = matrices.offset(1) + m * matrices.row_stride(1);
+      int32_t target = matrices.offset(0) + m * matrices.row_stride(0);
+      int64_t kept = diagonal;
+      for (int32_t row = 0; row < rows; ++row) {
+        ++kept;
+        const int32_t count = kept < 0         ? 0
+                              : kept < columns ? static_cast<int32_t>(kept)
+                                               : columns;
+        move_row(self.data<uint8_t>() + source * bytes, next_source,
+                 out.mutable_data<uint8_t>() + target * bytes, next_target,
+                 count, out.dtype);
+        const int32_t rest = target + count * next_target;
+        move_row(&zero, 0, out.mutable_data<uint8_t>() + rest * bytes,
+                 next_target, columns - count, out.dtype);
+        source += from[out.dim - 2];
+        target += to[out.dim - 2];
       }
     }
-    return Error::Ok;
-  });
+  }
+  return Error::Ok;
 }
 
 }  // namespace orch::portable

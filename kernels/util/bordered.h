@@ -73,8 +73,8 @@ __attribute__((noinline)) inline void move_bordered(Tensor& out,
                                                     const Tensor& self,
                                                     const int32_t* before,
                                                     Border border) {
-  const ItemView own = items_of(self);
-  ItemView to = items_of(out);
+  const Strides own(self);
+  const Strides to(out);
   const int rank = out.dim;
   BorderRun runs[kMaxDim];
   const auto next = [&](int d) {
@@ -87,14 +87,14 @@ __attribute__((noinline)) inline void move_bordered(Tensor& out,
   for (;;) {
     ItemView from{};
     int32_t sizes[kMaxDim];
-    to.offset = 0;
+    int32_t to_offset = 0;
     for (int d = 0; d < rank; ++d) {
-      to.offset += runs[d].to * to.stride[d];
-      from.offset += runs[d].from * own.stride[d];
-      from.stride[d] = runs[d].step * own.stride[d];
+      to_offset += runs[d].to * to[d];
+      from.offset += runs[d].from * own[d];
+      from.stride[d] = runs[d].step * own[d];
       sizes[d] = runs[d].count;
     }
-    move_between(out, to, sizes, self.memory, from);
+    move_between(out, to_offset, to.at, sizes, self.memory, from);
     int d = rank;
     while (--d >= 0 && !next(d)) {
       runs[d].part = -1;

@@ -10,9 +10,8 @@
 namespace orch {
 
 /// Where the item at an index of the flattened tensor lies, in items.
-__attribute__((noinline)) inline int32_t item_offset(const Tensor& tensor,
-                                                     const Strides& strides,
-                                                     int32_t index) {
+inline int32_t item_offset(const Tensor& tensor, const Strides& strides,
+                           int32_t index) {
   int32_t offset = 0;
   for (int i = tensor.dim; i-- > 0;) {
     const int32_t size = tensor.size(i);
@@ -25,9 +24,10 @@ __attribute__((noinline)) inline int32_t item_offset(const Tensor& tensor,
 /// Copies all items, seen as one row, to `shift` items further on; those that
 /// pass the end go to the beginning. Trusts that both tensors have the same
 /// dtype and number of items, and that `shift` is less than that, or 0.
-__attribute__((noinline)) inline void move_flattened(Tensor& out,
-                                                     const Tensor& self,
-                                                     int32_t shift) {
+/// Inlined, as most kernels have no shift.
+__attribute__((always_inline)) inline void move_flattened(Tensor& out,
+                                                          const Tensor& self,
+                                                          int32_t shift) {
   const size_t item = item_bytes(out.dtype);
   const int32_t count = out.numel();
   if (count == 0) return;

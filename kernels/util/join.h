@@ -18,7 +18,9 @@ Error join_part(Tensor& out, int32_t offset, const int32_t* sizes,
     return Error::Ok;
   }
   if constexpr (!DtypeSet{kBits}.single()) {
-    StridedLoop loop = loop_between(out, items_of(out), sizes, view);
+    const Strides strides(out);
+    StridedLoop loop;
+    loop_between(loop, out, sizes, strides.at, view.stride);
     return switch_dtype<kBits>(out.dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       constexpr DtypeSet kFrom =

@@ -12,6 +12,26 @@ namespace orch {
 
 // Functions are not inlined here: one copy serves all kernels of a program.
 
+/// Copies `count` items, each a step further on than the one before.
+inline void move_row(const void* from, int32_t from_step, void* to,
+                     int32_t to_step, int32_t count, ScalarType dtype) {
+  if (from_step == 1 && to_step == 1) {
+    // The plan of a hostile program may let the memories overlap.
+    memmove(to, from, static_cast<size_t>(count) * item_bytes(dtype));
+    return;
+  }
+  const Error known = switch_item<~0U>(dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const T* const items = static_cast<const T*>(from);
+    T* const targets = static_cast<T*>(to);
+    for (int32_t i = 0; i < count; ++i) {
+      targets[i * to_step] = items[i * from_step];
+    }
+    return Error::Ok;
+  });
+  static_cast<void>(known);  // tensors have no other dtypes
+}
+
 /// to[...] = from[...] for all rows; tensor 0 of the loop is `to`, tensor 1 is
 /// `from`, and the pointers are those of its offset 0.
 __attribute__((noinline)) inline void move_rows(StridedLoop& loop,
@@ -19,27 +39,10 @@ __attribute__((noinline)) inline void move_rows(StridedLoop& loop,
                                                 ScalarType dtype) {
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(dtype));
   for (; loop.valid(); loop.next()) {
-    const uint8_t* const source =
-        static_cast<const uint8_t*>(from) + loop.offset(1) * bytes;
-    uint8_t* const target = static_cast<uint8_t*>(to) + loop.offset(0) * bytes;
-    const int32_t count = loop.row_size();
-    const int32_t source_step = loop.row_stride(1);
-    const int32_t target_step = loop.row_stride(0);
-    if (source_step == 1 && target_step == 1) {
-      // The plan of a hostile program may let the memories overlap.
-      memmove(target, source, static_cast<size_t>(count * bytes));
-      continue;
-    }
-    const Error known = switch_item<~0U>(dtype, [&](auto type) {
-      using T = typename decltype(type)::type;
-      const T* const items = reinterpret_cast<const T*>(source);
-      T* const targets = reinterpret_cast<T*>(target);
-      for (int32_t i = 0; i < count; ++i) {
-        targets[i * target_step] = items[i * source_step];
-      }
-      return Error::Ok;
-    });
-    static_cast<void>(known);  // tensors have no other dtypes
+    move_row(static_cast<const uint8_t*>(from) + loop.offset(1) * bytes,
+             loop.row_stride(1),
+             static_cast<uint8_t*>(to) + loop.offset(0) * bytes,
+             loop.row_stride(0), loop.row_size(), dtype);
   }
 }
 
@@ -58,31 +61,29 @@ __attribute__((noinline)) inline ItemView items_of(const Tensor& tensor) {
   return view;
 }
 
-/// A loop over the items of two views, in the memory order of `out`, which is
-/// tensor 0. Both views have the rank of `out` and `sizes`.
-__attribute__((noinline)) inline StridedLoop loop_between(
-    const Tensor& out, const ItemView& to, const int32_t* sizes,
-    const ItemView& view) {
-  StridedLoop loop;
+/// A loop over items of `out`, which is tensor 0, in its memory order, and
+/// those of another tensor. Sizes and strides are by dimension of `out`.
+inline void loop_between(StridedLoop& loop, const Tensor& out,
+                         const int32_t* sizes, const int32_t* out_strides,
+                         const int32_t* strides) {
   for (int i = 0; i < out.dim; ++i) {
     const int d = out.order()[i];
-    loop.add(sizes[d], to.stride[d], view.stride[d]);
+    loop.add(sizes[d], out_strides[d], strides[d]);
   }
-  return loop;
 }
 
-/// Copies the items of `from` at `view` to those of `out` at `to`. Both have
-/// the rank of `out` and `sizes`; `from` is where the view's offset is 0.
-__attribute__((noinline)) inline void move_between(Tensor& out,
-                                                   const ItemView& to,
-                                                   const int32_t* sizes,
-                                                   const void* from,
-                                                   const ItemView& view) {
+/// Copies items of `from` at `view` to those of `out` from `out_offset` on,
+/// with these strides. Both have the rank of `out` and `sizes`; `from` is where
+/// the view's offset is 0.
+__attribute__((noinline)) inline void move_between(
+    Tensor& out, int32_t out_offset, const int32_t* out_strides,
+    const int32_t* sizes, const void* from, const ItemView& view) {
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
-  StridedLoop loop = loop_between(out, to, sizes, view);
+  StridedLoop loop;
+  loop_between(loop, out, sizes, out_strides, view.stride);
   if (!loop.valid()) return;
   move_rows(loop, static_cast<const uint8_t*>(from) + view.offset * bytes,
-            out.mutable_data<uint8_t>() + to.offset * bytes, out.dtype);
+            out.mutable_data<uint8_t>() + out_offset * bytes, out.dtype);
 }
 
 /// Copies the items of `from` at `view` to those of `out` from `out_offset` on.
@@ -91,9 +92,8 @@ __attribute__((noinline)) inline void move_view(Tensor& out, int32_t out_offset,
                                                 const int32_t* sizes,
                                                 const Tensor& from,
                                                 const ItemView& view) {
-  ItemView to = items_of(out);
-  to.offset = out_offset;
-  move_between(out, to, sizes, from.memory, view);
+  const Strides strides(out);
+  move_between(out, out_offset, strides.at, sizes, from.memory, view);
 }
 
 }  // namespace orch

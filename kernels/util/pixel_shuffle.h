@@ -42,7 +42,7 @@ __attribute__((noinline)) inline void move_blocks(const Tensor& self,
   for (int32_t row = 0; row < factor; ++row) {
     for (int32_t column = 0; column < factor; ++column) {
       large.offset = row * next_row + column * next_column;
-      move_between(out, to, sizes, self.memory, own);
+      move_between(out, to.offset, to.stride, sizes, self.memory, own);
       many.offset += next_channel;
     }
   }

@@ -27,13 +27,14 @@ Error scatter(const Tensor& self, const Tensor& src, Tensor& out,
     if (src.dtype != out.dtype) {
       const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
       const ptrdiff_t src_bytes = static_cast<ptrdiff_t>(item_bytes(src.dtype));
-      StridedLoop loop = loop_between(out, to, sizes, view);
+      StridedLoop loop;
+      loop_between(loop, out, sizes, to.stride, view.stride);
       return convert_rows<kFrom, kTo>(
           loop, src.dtype, src.data<uint8_t>() + view.offset * src_bytes,
           out.dtype, out.mutable_data<uint8_t>() + to.offset * bytes);
     }
   }
-  move_between(out, to, sizes, src.memory, view);
+  move_between(out, to.offset, to.stride, sizes, src.memory, view);
   return Error::Ok;
 }
 
