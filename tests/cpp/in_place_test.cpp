@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/kernels.h"
+#include "support/operators.h"
 #include "support/reference.h"
 
 namespace orch::test {
@@ -20,31 +20,7 @@ namespace {
 constexpr size_t kMostInputs = 2;
 
 KernelFn kernel_of(const std::string& name) {
-  static const std::map<std::string, KernelFn> known = {
-      {"aten::abs.out", portable::abs_out},
-      {"aten::add.out", portable::add_out},
-      {"aten::bitwise_not.out", portable::bitwise_not_out},
-      {"aten::clamp.out", portable::clamp_out},
-      {"aten::cos.out", portable::cos_out},
-      {"aten::div.out", portable::div_out},
-      {"aten::gelu.out", portable::gelu_out},
-      {"aten::hardtanh.out", portable::hardtanh_out},
-      {"aten::maximum.out", portable::maximum_out},
-      {"aten::minimum.out", portable::minimum_out},
-      {"aten::mul.out", portable::mul_out},
-      {"aten::neg.out", portable::neg_out},
-      {"aten::relu.out", portable::relu_out},
-      {"aten::sigmoid.out", portable::sigmoid_out},
-      {"aten::sin.out", portable::sin_out},
-      {"aten::sub.out", portable::sub_out},
-      {"aten::tanh.out", portable::tanh_out},
-      {"cortex_m::maximum.out", cortex_m::maximum_out},
-      {"cortex_m::minimum.out", cortex_m::minimum_out},
-      {"cortex_m::quantized_activation.out",
-       cortex_m::quantized_activation_out},
-      {"cortex_m::quantized_add.out", cortex_m::quantized_add_out},
-      {"cortex_m::quantized_mul.out", cortex_m::quantized_mul_out},
-  };
+  static const std::map<std::string, KernelFn> known = all_kernels();
   CAPTURE(name);
   REQUIRE(known.count(name) == 1);
   return known.at(name);

@@ -198,6 +198,9 @@ TEST_CASE("tril and diagonal_copy take any number for a diagonal") {
   CHECK(out.items<uint8_t>() == Bytes{0, 1, 2, 3});
   CHECK(tril(INT64_MIN) == Error::Ok);
   CHECK(out.items<uint8_t>() == Bytes{0, 0, 0, 0});
+  const TestTensor same = counted({2, 2});
+  CHECK(Call().add(same).integer(0).add(same).run(tril_out) == Error::Ok);
+  CHECK(same.items<uint8_t>() == Bytes{0, 0, 2, 3});
   for (const int64_t offset : {INT64_MIN, INT64_MAX}) {
     const TestTensor none(kByte, {0});
     CHECK(Call().add(x).integer(offset).integer(0).integer(1).add(none).run(

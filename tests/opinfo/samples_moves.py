@@ -253,6 +253,39 @@ SAMPLES = {
             dim_of(rng, x.dim()), rng.randint(0, 4), rng.choice([1, 2, 3, 1 << 40])
         ],
     ),
+    "aten::expand_copy.out": drawn(
+        lambda x, size, implicit: A.expand_copy(x, size, implicit=implicit),
+        lambda rng, x: [
+            [*[2] * rng.randint(0, 2),
+             *(rng.choice([-1, 3]) if n == 1 else n for n in x.shape)],
+            False,
+        ],
+    ),
+    "aten::permute_copy.out": drawn(
+        A.permute_copy, lambda rng, x: [rng.sample(range(x.dim()), x.dim())], most=8
+    ),
+    "aten::select_copy.int_out": drawn(
+        A.select_copy.int,
+        lambda rng, x: [dim_of(rng, x.dim()), rng.randint(-2, 2)],
+        1,
+    ),
+    "aten::slice_copy.Tensor_out": drawn(
+        A.slice_copy.Tensor,
+        lambda rng, x: [
+            dim_of(rng, x.dim()),
+            *(rng.choice([None, rng.randint(-7, 7), 1 << 40]) for _ in range(2)),
+            rng.choice([1, 1, 2, 3, 1 << 40]),
+        ],
+        1,
+    ),
+    "aten::squeeze_copy.dims_out": drawn(
+        A.squeeze_copy.dims,
+        lambda rng, x: [rng.sample(range(x.dim()), rng.randint(0, x.dim()))],
+        most=8,
+    ),
+    "aten::unsqueeze_copy.out": drawn(
+        A.unsqueeze_copy, lambda rng, x: [dim_of(rng, x.dim() + 1)], most=7
+    ),
     "aten::slice_scatter.out": scatters(select=False),
     "aten::select_scatter.out": scatters(select=True),
     "aten::transpose_copy.int_out": drawn(
