@@ -34,6 +34,7 @@ Error permute_copy_out(const Args& args) {
     const int d = out.order()[i];
     loop.add(out.size(d), out_strides[d], self_strides[from[d]]);
   }
+  if (kFavourSpeed) loop.lengthen_rows();
   constexpr DtypeSet kDtypes = selected::aten_permute_copy_out;
   return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;

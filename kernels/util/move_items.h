@@ -38,6 +38,7 @@ __attribute__((noinline)) inline void move_rows(StridedLoop& loop,
                                                 const void* from, void* to,
                                                 ScalarType dtype) {
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(dtype));
+  if (kFavourSpeed) loop.lengthen_rows();
   for (; loop.valid(); loop.next()) {
     move_row(static_cast<const uint8_t*>(from) + loop.offset(1) * bytes,
              loop.row_stride(1),

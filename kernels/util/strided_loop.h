@@ -35,6 +35,10 @@ class StridedLoop {
   /// an item, a tensor that is not there has 0 throughout.
   void add(int32_t size, int32_t stride0, int32_t stride1, int32_t stride2 = 0);
 
+  /// Makes rows longer where they are short, by taking another dimension for
+  /// them. Before the first row, if their order does not matter.
+  void lengthen_rows();
+
   bool valid() const { return valid_; }
   /// Goes to the next row.
   void next();
@@ -84,6 +88,17 @@ __attribute__((noinline)) inline void StridedLoop::add(int32_t size,
   } else {
     dims_[++last_] = dim;
   }
+}
+
+__attribute__((noinline)) inline void StridedLoop::lengthen_rows() {
+  if (row_size() >= 8) return;  // going to the next row hardly counts
+  int longest = last_;
+  for (int d = 0; d < last_; ++d) {
+    if (dims_[d].size > dims_[longest].size) longest = d;
+  }
+  const Dim row = dims_[longest];
+  dims_[longest] = dims_[last_];
+  dims_[last_] = row;
 }
 
 __attribute__((noinline)) inline void StridedLoop::next() {
