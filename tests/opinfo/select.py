@@ -1,0 +1,93 @@
+"""Chooses some of the drawn calls, for tests that have no PyTorch.
+
+    python -m tests.opinfo.select FOLDER
+
+reads the files that `draw` wrote in FOLDER and writes tests/data/kernels/opinfo.bin: of
+each operator that `make_reference.py` does not call, small calls with every dtype,
+dim order, rank and kind of argument that were drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.opinfo.programs import tensors
+from tests.unit.method.recorded_calls import RECORDED, Call, calls_bytes, read_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MOST: Final = 40
+"""Calls of an operator."""
+BYTES: Final = 600
+"""Of the tensors of a call; one of a kind may be larger."""
+
+
+def facts(call: Call) -> Iterable[Any]:
+    """What a chosen call is to show that others do not."""
+    found = [*tensors(call)]
+    yield tuple(t.dtype for t in found)
+    yield tuple(len(t.sizes) for t in found)
+    yield tuple(type(argument) for argument in call.args)
+    yield tuple(tuple(t.order) == tuple(range(len(t.sizes))) for t in found)
+    yield any(not t.data for t in found)
+    for place, argument in enumerate(call.args):
+        if isinstance(argument, bool | str | int) or argument is None:
+            yield (place, argument)
+        elif not isinstance(argument, float) and not any(
+            True for _ in tensors(Call("", (argument,)))
+        ):
+            yield (place, len(argument))
+
+
+def size(call: Call) -> int:
+    """Bytes of its tensors."""
+    return sum(len(t.data) for t in tensors(call))
+
+
+def chosen(calls: Iterable[Call]) -> list[Call]:
+    """Calls that show something that those before do not, smallest first."""
+    known: set[Any] = set()
+    found: list[Call] = []
+    for call in sorted(calls, key=size):
+        new = {*facts(call)} - known
+        is_large = size(call) > BYTES
+        if not new or len(found) == MOST or (is_large and len(found) > MOST // 4):
+            continue
+        known |= new
+        found.append(call)
+    return found
+
+
+def main() -> None:
+    """Choose and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args()
+    known = {call.operator for call in read_calls(RECORDED / "reference.bin")}
+    found: list[Call] = []
+    for file in sorted(options.folder.glob("*.bin")):
+        calls = read_calls(file)
+        if calls and calls[0].operator not in known:
+            found += chosen(calls)
+    data = calls_bytes(found)
+    (RECORDED / "opinfo.bin").write_bytes(data)
+    counts: dict[str, int] = {}
+    for call in found:
+        counts[call.operator] = counts.get(call.operator, 0) + 1
+    index = {
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "calls": counts,
+    }
+    text = json.dumps(index, indent=2) + "\n"
+    (RECORDED / "opinfo.json").write_text(text, encoding="utf-8")
+    print(f"{len(found)} calls of {len(counts)} operators, {len(data):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
