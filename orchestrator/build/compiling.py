@@ -72,7 +72,7 @@ def plan_commands(
         toolchain=toolchain,
         resolution=adapted.resolution,
         runtime_sources=tuple(n for n in runtime if n.startswith(tops)),
-        models=tuple(n for n in programs if n not in adapted.linked),
+        models=tuple(sorted(adapted.files)),
         custom=library_options,
         delegates=delegate_options,
         traced=trace.enable,

@@ -81,12 +81,26 @@ class AdaptedModels:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Programs that the device loads, by path in the build folder."""
-        return {
-            f"models/{name}.pte": adapted.program.data
-            for name, adapted in self.models.items()
-            if adapted.linked is None
-        }
+        """What goes into flash as it is, by path in the build folder.
+
+        Programs that the device loads, and constants of those that it does not.
+        """
+        from orchestrator.emit.generate.prelinked import (  # noqa: PLC0415
+            constants_bytes,
+            constants_file,
+            constants_of,
+        )
+
+        found = {}
+        for name, adapted in self.models.items():
+            if adapted.linked is None:
+                found[f"models/{name}.pte"] = adapted.program.data
+                constants = tuple(e.data for e in adapted.program.external)
+            else:
+                constants = constants_of(adapted.linked)
+            if constants:
+                found[constants_file(name)] = constants_bytes(constants)
+        return found
 
 
 def find_scratch_needs(

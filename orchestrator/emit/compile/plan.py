@@ -113,7 +113,7 @@ def plan_compile(
         resolution: The kernels to link, with their sources.
         runtime_sources: Files under runtime/ by POSIX path relative to it: src/, the
             platform's, app/ and, for freestanding targets, freestanding/.
-        models: Names of the models whose programs are linked.
+        models: Files of programs and constants that go into flash.
         custom: Custom kernel libraries, by name.
         delegates: How the sources of delegates are compiled, by backend.
         traced: The product has hooks around every instruction.
@@ -206,7 +206,7 @@ def plan_compile(
             "gen/src/models.S",
             "obj/gen/src/models.S.o",
             tuple(f for f in common if not f.startswith(("-W", "-fstack"))),
-            tuple(f"models/{m}.pte" for m in models),
+            models,
         ),
     ]
     firmware_units = [own_unit(s) for s in firmware_sources]

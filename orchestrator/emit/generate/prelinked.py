@@ -44,7 +44,8 @@ ListValue: TypeAlias = (
     | OptionalTensorListValue
 )
 _WORD = 0xFFFFFFFF
-_LINE = 16
+_ALIGNMENT: Final = 16
+"""Of constants, in bytes."""
 _CODES = {
     "uint8_t": "B",
     "uint16_t": "H",
@@ -68,28 +69,30 @@ def constant_symbol(model: str, index: int) -> str:
     return f"orch_constant_{model}_{index}"
 
 
+def constants_file(model: str) -> str:
+    """Path of the file with the constants of a model, in the build folder."""
+    return f"models/{model}.constants"
+
+
+def constants_bytes(constants: Sequence[bytes]) -> bytes:
+    """The contents of that file: one after the other, at multiples of 16."""
+    return b"".join(
+        part for data in constants for part in (data, bytes(-len(data) % _ALIGNMENT))
+    )
+
+
 def constants_assembly(model: str, constants: Sequence[bytes]) -> str:
     """The constants of a prelinked model, each in a section that linkers can drop."""
-    text = ""
+    text, offset = "", 0
     for index, data in enumerate(constants):
         symbol = constant_symbol(model, index)
         text += (
             f'  .section {model_section(model)}.c{index},"a"\n'
-            f"  .balign 16\n  .globl {symbol}\n{symbol}:\n{_bytes(data)}\n"
+            f"  .balign {_ALIGNMENT}\n  .globl {symbol}\n{symbol}:\n"
+            f'  .incbin "{constants_file(model)}", {offset}, {len(data)}\n\n'
         )
+        offset += -(-len(data) // _ALIGNMENT) * _ALIGNMENT
     return text
-
-
-def _bytes(data: bytes) -> str:
-    whole = len(data) // 4 * 4
-    words = [f"{w:#x}" for (w,) in struct.iter_unpack("<I", data[:whole])]
-    lines = [
-        f"  .4byte {', '.join(words[i : i + _LINE])}\n"
-        for i in range(0, len(words), _LINE)
-    ]
-    if rest := data[whole:]:
-        lines.append(f"  .byte {', '.join(map(str, rest))}\n")
-    return "".join(lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

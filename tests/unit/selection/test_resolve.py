@@ -337,9 +337,9 @@ def test_unknown_operator() -> None:
             message="no kernel for aten::add.Scalar_out",
             where=place,
             notes=(asked, key, known, ("nearest", "aten::add.out")),
-            hint="decompose it when you export (exported.run_decompositions()), or export"
-            " for another lowering; docs/operators.md lists the operators that have a"
-            " kernel, docs/kernels.md shows how to add one",
+            hint="decompose it when you export (exported.run_decompositions()), or"
+            " export for another lowering; docs/operators.md lists the operators that"
+            " have a kernel, docs/kernels.md shows how to add one",
         ),
         Diagnostic(
             code="no-kernel",
