@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.dtype import ScalarType
+from orchestrator.core.dtype import ALL, ScalarType, dtype_names
 from orchestrator.program.problems import method_place
 from orchestrator.program.program import (
     DelegateCall,
@@ -452,6 +452,14 @@ def check_tensor(
         place: Names the value in messages.
         problems: Gets what is found.
     """
+    if tensor.dtype not in ALL:
+        problems.unsupported(
+            "a tensor has a dtype that the runtime does not have",
+            place=place,
+            found=tensor.dtype.name,
+            expected=dtype_names(ALL),
+            hint="convert the tensor to another dtype before exporting the model",
+        )
     if not _check_shape(tensor, place, problems):
         return  # what follows needs a size in bytes
     _check_place(arena_bytes, tensor, place, problems)

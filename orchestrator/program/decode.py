@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from orchestrator.core.dtype import ALL, ScalarType, dtype_names
+from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.program.problems import (
     DecodeError,
@@ -351,13 +351,6 @@ def _tensor(body: Table) -> TensorValue:
     if code not in _DTYPES:
         raise DecodeError("a tensor has an unknown dtype", found=f"dtype {code}")
     dtype = _DTYPES[code]
-    if dtype not in ALL:
-        raise UnsupportedError(
-            "a tensor has a dtype that the runtime does not have",
-            found=dtype.name,
-            expected=dtype_names(ALL),
-            hint="convert the tensor to another dtype before exporting the model",
-        )
     storage_offset, layout = body.int32(1), body.int8(7)
     if storage_offset != 0 or layout != 0:
         raise UnsupportedError(

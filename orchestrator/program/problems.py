@@ -136,6 +136,12 @@ class Problems:
             )
         )
 
+    def take_unsupported(self) -> list[Diagnostic]:
+        """What is valid and cannot be done here; it then counts as no problem."""
+        found = [d for d in self._diagnostics if d.code == UnsupportedError.code]
+        self._diagnostics = [d for d in self._diagnostics if d not in found]
+        return found
+
     def error(self) -> ModelError:
         """Everything noted, as one error."""
         diagnostics = list(self._diagnostics)

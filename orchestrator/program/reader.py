@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.program.check import check_program
 from orchestrator.program.decode import decode_program
@@ -20,6 +20,9 @@ from orchestrator.program.results import settle_results
 from orchestrator.program.schema import PROGRAM
 from orchestrator.program.write import write_program
 
+if TYPE_CHECKING:
+    from orchestrator.errors import Diagnostic
+
 _IDENTIFIER: Final = b"ET12"
 _ANY_IDENTIFIER: Final = re.compile(rb"ET\d\d")
 _MAGIC: Final = b"eh00"
@@ -29,7 +32,9 @@ _HEADER_AT: Final = 8
 """After the root offset and the file identifier."""
 
 
-def read_program(data: bytes, *, file: str) -> Program:
+def read_program(
+    data: bytes, *, file: str, unsupported: list[Diagnostic] | None = None
+) -> Program:
     """The program in the bytes of a `.pte` file.
 
     Nothing in the file is trusted: every offset, index, count and size is checked
@@ -42,6 +47,8 @@ def read_program(data: bytes, *, file: str) -> Program:
     Args:
         data: The whole file. Bytes after the last segment do not matter.
         file: Its name, for messages.
+        unsupported: Gets what the runtime does not support of a program that can be
+            shown all the same. By default such a program is refused.
 
     Raises:
         ModelError: Not a program, or a damaged one (`bad-program`); it needs what
@@ -61,6 +68,8 @@ def read_program(data: bytes, *, file: str) -> Program:
     methods = tuple(settle_results(method) for method in program.methods)
     program = replace(program, methods=methods)
     check_program(program, problems)
+    if unsupported is not None:
+        unsupported += problems.take_unsupported()
     problems.raise_if_any()
     if program.original is None:
         return program

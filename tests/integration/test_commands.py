@@ -20,9 +20,13 @@ from orchestrator.build import generating
 from orchestrator.cli.commands import check as check_command
 from orchestrator.cli.commands import current
 from orchestrator.cli.main import run
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.operator import OperatorName
 from orchestrator.memory import product as memory_stage
 from orchestrator.method.passes import PASSES as PASS_NAMES
 from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
+from orchestrator.program.write import write_program
 from orchestrator.shell import ninja as shell_ninja
 from orchestrator.shell import toolchain as shell_toolchain
 from orchestrator.shell.files import WriteError
@@ -626,6 +630,38 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly() -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_what_is_not_supported_can_be_inspected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program with complex tensors and an operator that has no kernel."""
+    program = read_program((CORPUS / "mlp" / "model.pte").read_bytes(), file="m")
+    (method,) = program.methods
+    values = tuple(
+        replace(v, dtype=ScalarType.ComplexFloat)
+        if isinstance(v, TensorValue) and not v.data_buffer_index
+        else v
+        for v in method.values
+    )
+    operators = (OperatorName.parse("aten::_fft_r2c.out"), *method.operators[1:])
+    sizes = (0, *(8 * size for size in method.arena_bytes[1:]))
+    other = replace(method, values=values, operators=operators, arena_bytes=sizes)
+    file = tmp_path / "complex.pte"
+    file.write_bytes(write_program(replace(program, methods=(other,))))
+    assert run(["inspect", str(file)]) == 0
+    captured = capsys.readouterr()
+    assert "aten::_fft_r2c.out, " in captured.out
+    assert "ComplexFloat" in captured.err
+    assert (
+        "no library of Orchestrator has a kernel for aten::_fft_r2c.out" in captured.err
+    )
+    profile = tmp_path / "p.toml"
+    profile.write_text(
+        'schema = 1\nname = "p"\n[target]\ncpu = "host"\n[[models]]\nname = "m"\n'
+        f'path = "{file.name}"\n'
+    )
+    assert run(["check", str(profile)]) == 4
 
 
 def test_every_program_of_the_corpus_can_be_inspected(

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
+from orchestrator.catalog import read_library
 from orchestrator.cli.commands.reading import read_model
-from orchestrator.errors import ExitCode
+from orchestrator.cli.render import diagnostic_to_json
+from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.printable import printable
 from orchestrator.program.caller import caller_values
 from orchestrator.program.shared import SHARED_ID, shares_state
 from orchestrator.program.values import TensorValue, kind_name
 from orchestrator.selection.extract import extract
+from orchestrator.shell.sources import library_file, library_names
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -69,8 +72,13 @@ class _Method(TypedDict):
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
-    """Print methods, operators with kernel keys, memory, constants and delegates."""
-    program = read_model(args.model)
+    """Print methods, operators with kernel keys, memory, constants and delegates.
+
+    Then what Orchestrator cannot do with the program, all of it: it is the program that
+    is shown, so that is no failure.
+    """
+    problems: list[Diagnostic] = []
+    program = read_model(args.model, unsupported=problems)
     info = extract(program, model=args.model.stem)
     methods = [_method(m, info, program) for m in program.methods]
     document = {
@@ -85,9 +93,36 @@ def run(args: Namespace, console: Console) -> ExitCode:
         "named_data": [n.key for n in program.named_data],
         "methods": methods,
     }
+    problems += _without_kernel(methods, str(args.model))
+    document["problems"] = [diagnostic_to_json(problem) for problem in problems]
     console.document(document)
     console.data(_text(program, args.model.name, methods))
+    if problems:
+        console.problems(problems)
     return ExitCode.OK
+
+
+def _without_kernel(methods: list[_Method], file: str) -> list[Diagnostic]:
+    """Operators of which no kernel library of Orchestrator has a kernel."""
+    known = {
+        str(kernel.operator)
+        for name in library_names()
+        for kernel in read_library(
+            library_file(name).read_text(encoding="utf-8"), library=name, file=name
+        )
+    }
+    called = {
+        operator["name"] for method in methods for operator in method["operators"]
+    }
+    return [
+        Diagnostic(
+            code="no-kernel",
+            message=f"no library of Orchestrator has a kernel for {printable(name)}",
+            where=SourceSpan(file=file),
+            hint="export the model without it, or add a kernel: docs/kernels.md",
+        )
+        for name in sorted(called - known)
+    ]
 
 
 def _method(method: Method, info: OpInfo, program: Program) -> _Method:
