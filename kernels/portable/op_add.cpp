@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/broadcast.h"
 #include "util/dtype.h"
+#include "util/number.h"
 #include "util/promote.h"
 #include "util/scalar.h"
 
@@ -98,6 +99,15 @@ Error add_out(const Args& args) {
     });
   }
   return Error::DtypeNotSelected;
+}
+
+// aten::add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *,
+//   Tensor(a!) out) -> Tensor(a!)
+Error add_Scalar_out(const Args& args) {
+  constexpr DtypeSet kNumber = selected::aten_add_Scalar_out;
+  return with_scaled_number<kNumber.bits, (kReal | kBool).bits>(
+      args,
+      [](auto item, auto number, auto alpha) { return item + alpha * number; });
 }
 
 }  // namespace orch::portable

@@ -1,18 +1,77 @@
 #include "orch_selected/op_clamp.h"
 
 #include "orch/kernel.h"
+#include "util/broadcast.h"
+#include "util/clamp.h"
 #include "util/unary.h"
 
 namespace orch::portable {
 namespace {
 
-/// Whether a limit is a number of `dtype`; floats hold all, rounded.
-bool is_within(const Scalar& limit, ScalarType dtype) {
-  if (kFloating.has(dtype)) return true;
-  const int64_t value = limit.bits();
-  if (dtype == ScalarType::Byte) return value >= 0 && value <= UINT8_MAX;
-  const int bits = 8 * static_cast<int>(item_bytes(dtype)) - 1;
-  return value >> bits == 0 || value >> bits == -1;
+/// out = fn(a, b, c), broadcast, computed in T.
+template <typename T, uint32_t kIn, uint32_t kOut, typename Fn>
+Error map_three(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& out,
+                Fn fn) {
+  constexpr DtypeSet kT = dtype_set(DtypeOf<T>::value);
+  constexpr DtypeSet kFrom = castable_from(DtypeSet{kIn}, kT);
+  constexpr DtypeSet kTo = castable_to(DtypeSet{kOut}, kT);
+  const ScalarType common = DtypeOf<T>::value;
+  const bool same = a.dtype == common && b.dtype == common &&
+                    c.dtype == common && out.dtype == common;
+  if (!same) {
+    ORCH_CHECK(kFrom.has(a.dtype) && kFrom.has(b.dtype) && kFrom.has(c.dtype) &&
+                   kTo.has(out.dtype),
+               Error::DtypeNotSelected);
+  }
+  // Both go through `out` in memory order, but their rows may end elsewhere.
+  StridedLoop loop = loop_over(out, a, b);
+  StridedLoop other = loop_over(out, c, c);
+  int32_t at = 0;
+  int32_t other_at = 0;
+  while (loop.valid()) {
+    const int32_t left = loop.row_size() - at;
+    const int32_t other_left = other.row_size() - other_at;
+    const int32_t count = left < other_left ? left : other_left;
+    const int32_t steps[] = {loop.row_stride(0), loop.row_stride(1),
+                             loop.row_stride(2), other.row_stride(1)};
+    const int32_t from[] = {
+        loop.offset(0) + at * steps[0], loop.offset(1) + at * steps[1],
+        loop.offset(2) + at * steps[2], other.offset(1) + other_at * steps[3]};
+    if (same) {
+      if constexpr ((kFrom & kT).bits != 0 && (kTo & kT).bits != 0) {
+        T* to = out.mutable_data<T>() + from[0];
+        const T* x = a.data<T>() + from[1];
+        const T* y = b.data<T>() + from[2];
+        const T* z = c.data<T>() + from[3];
+        for (int32_t i = 0; i < count; ++i) {
+          to[i * steps[0]] =
+              fn(x[i * steps[1]], y[i * steps[2]], z[i * steps[3]]);
+        }
+      }
+    } else if constexpr (converts(kFrom, kT) || converts(kTo, kT)) {
+      for (int32_t i = 0; i < count; ++i) {
+        const T x =
+            load_as<T, kFrom.bits>(a.dtype, a.memory, from[1] + i * steps[1]);
+        const T y =
+            load_as<T, kFrom.bits>(b.dtype, b.memory, from[2] + i * steps[2]);
+        const T z =
+            load_as<T, kFrom.bits>(c.dtype, c.memory, from[3] + i * steps[3]);
+        store_as<kTo.bits>(out.dtype, out.memory, from[0] + i * steps[0],
+                           fn(x, y, z));
+      }
+    }
+    at += count;
+    other_at += count;
+    if (at == loop.row_size()) {
+      loop.next();
+      at = 0;
+    }
+    if (other_at == other.row_size()) {
+      other.next();
+      other_at = 0;
+    }
+  }
+  return Error::Ok;
 }
 
 }  // namespace
@@ -29,26 +88,45 @@ Error clamp_out(const Args& args) {
   ScalarType common = self.dtype;
   if (has_low) common = result_type(common, args.scalar(1));
   if (has_high) common = result_type(common, args.scalar(2));
-  ORCH_CHECK((!has_low || is_within(args.scalar(1), common)) &&
-                 (!has_high || is_within(args.scalar(2), common)),
+  ORCH_CHECK((!has_low || holds(common, args.scalar(1).bits())) &&
+                 (!has_high || holds(common, args.scalar(2).bits())),
              Error::InvalidArgument);
   constexpr DtypeSet kDtypes = selected::aten_clamp_out;
-  return unary_in<kDtypes.bits, kReal.bits>(common, self, out, [&](auto type) {
+  return unary_in<kDtypes.bits, (kReal | kBool).bits>(
+      common, self, out, [&](auto type) {
+        using T = typename decltype(type)::type;
+        const T low = has_low ? scalar_to<T>(args.scalar(1)) : T();
+        const T high = has_high ? scalar_to<T>(args.scalar(2)) : T();
+        return [=](T value) {
+          const T raised = has_low ? at_least(value, low) : value;
+          return has_high ? at_most(raised, high) : raised;
+        };
+      });
+}
+
+// aten::clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *,
+//   Tensor(a!) out) -> Tensor(a!)
+Error clamp_Tensor_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const bool has_low = args.has(1);
+  const bool has_high = args.has(2);
+  Tensor& out = args.tensor(3);
+
+  ORCH_CHECK(has_low || has_high, Error::InvalidArgument);
+  const Tensor& low = has_low ? args.tensor(1) : self;
+  const Tensor& high = has_high ? args.tensor(2) : self;
+  const ScalarType common = result_type({&self, &low, &high});
+  ORCH_CHECK(can_cast(common, out.dtype), Error::InvalidArgument);
+  ORCH_TRY(resize_broadcast(out, self, low, high));
+  constexpr DtypeSet kDtypes = selected::aten_clamp_Tensor_out;
+  constexpr DtypeSet kCommon = usable(with_promoted(kDtypes), kDtypes);
+  return switch_dtype<kCommon.bits>(common, [&](auto type) {
     using T = typename decltype(type)::type;
-    const T low = has_low ? scalar_to<T>(args.scalar(1)) : T();
-    const T high = has_high ? scalar_to<T>(args.scalar(2)) : T();
-    // NaN stays NaN, as value and as limit; the upper limit wins.
-    return [=](T value) {
-      const auto number = number_of(value);
-      if (is_nan(number)) return value;
-      T limited = value;
-      if (has_low && !(number >= number_of(low))) limited = low;
-      const auto raised = number_of(limited);
-      if (has_high && !(raised <= number_of(high)) && !is_nan(raised)) {
-        limited = high;
-      }
-      return limited;
-    };
+    return map_three<T, kDtypes.bits, kDtypes.bits>(
+        self, low, high, out, [=](T value, T least, T most) {
+          const T raised = has_low ? at_least(value, least) : value;
+          return has_high ? at_most(raised, most) : raised;
+        });
   });
 }
 

@@ -13,12 +13,7 @@ Error copy_(const Args& args) {
   const Tensor& source = args.tensor(1);
 
   // There is nothing to wait for: non_blocking makes no difference.
-  ORCH_CHECK(source.dim <= self.dim, Error::InvalidArgument);
-  const int first = self.dim - source.dim;
-  for (int i = 0; i < source.dim; ++i) {
-    ORCH_CHECK(source.size(i) == 1 || source.size(i) == self.size(first + i),
-               Error::InvalidArgument);
-  }
+  ORCH_TRY(check_fills(source, self.sizes()));
   constexpr DtypeSet kTo = selected::aten_copy__of_self;
   constexpr DtypeSet kFrom = selected::aten_copy__of_src;
   StridedLoop loop = loop_over(self, source, source);

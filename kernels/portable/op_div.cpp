@@ -2,7 +2,8 @@
 
 #include "orch/kernel.h"
 #include "util/binary.h"
-#include "util/remainder.h"
+#include "util/divide.h"
+#include "util/unary.h"
 #include "util/word.h"
 
 namespace orch::portable {
@@ -32,70 +33,52 @@ Error divide(const Tensor& self, const Tensor& other, Tensor& out) {
       });
 }
 
-/// Whether an item of `tensor` is 0 as T, an integer.
-template <typename T, uint32_t kBits>
-bool has_zero(const Tensor& tensor) {
-  for (int32_t i = tensor.numel(); i-- > 0;) {
-    if (load_as<T, kBits>(tensor.dtype, tensor.memory, i) == 0) return true;
-  }
-  return false;
-}
-
-/// Errors: InvalidArgument, if an integer would be divided by 0.
+/// Integers are divided as floats. PyTorch does not round the number to halves.
 template <uint32_t kBits>
-Error check_divisors(ScalarType common, const Tensor& self,
-                     const Tensor& other) {
-  constexpr DtypeSet kWhole = with_promoted(DtypeSet{kBits}) & kIntegral;
-  if (!kWhole.has(common) || self.numel() == 0) return Error::Ok;
-  return switch_dtype<kWhole.bits>(common, [&](auto type) {
+Error divide_by_number(const Tensor& self, const Scalar& other, Tensor& out) {
+  ScalarType common = result_type(self.dtype, other);
+  if (!kFloating.has(common)) common = ScalarType::Float;
+  return unary_in<kBits, kFloating.bits>(common, self, out, [&](auto type) {
     using T = typename decltype(type)::type;
-    constexpr uint32_t kFrom = DtypeSet{kBits & (kIntegral | kBool).bits}.bits;
-    ORCH_CHECK(DtypeSet{kFrom}.has(other.dtype), Error::DtypeNotSelected);
-    const bool zero = has_zero<T, kFrom>(other);
-    return zero ? Error::InvalidArgument : Error::Ok;
+    const auto b = scalar_as<T>(other);
+    return [b](T a) { return static_cast<T>(number_of(a) / b); };
   });
 }
 
-template <typename T>
-T divide_trunc(T a, T b) {
-  if constexpr (kIsFloating<T>) {
-    return static_cast<T>(float_trunc(number_of(a) / number_of(b)));
-  } else {
-    if constexpr (lowest<T>() != T(0)) {
-      // The negative of the lowest integer is itself.
-      using C = Compute<T>;
-      if (b == T(-1)) return static_cast<T>(C(0) - static_cast<C>(a));
-    }
-    return static_cast<T>(a / b);
-  }
-}
-
-/// Source: Python's float.__floordiv__, as PyTorch has it.
-template <typename F>
-F divide_floor_float(F a, F b) {
-  if (b == 0) return a / b;
-  const F rest = float_mod(a, b);
-  F quotient = (a - rest) / b;
-  if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
-  if (quotient == 0) return a / b * 0;  // with the sign of a / b
-  F whole = float_trunc(quotient);
-  if (quotient < whole) whole -= 1;
-  return quotient - whole > F(0.5) ? whole + 1 : whole;
-}
-
-template <typename T>
-T divide_floor(T a, T b) {
-  if constexpr (kIsFloating<T>) {
-    return static_cast<T>(divide_floor_float(number_of(a), number_of(b)));
-  } else {
-    const T quotient = divide_trunc(a, b);
-    const bool below = is_negative(a) != is_negative(b);
-    return below && truncated_mod(a, b) != 0 ? static_cast<T>(quotient - 1)
-                                             : quotient;
-  }
-}
-
 }  // namespace
+
+// aten::div.Scalar_mode_out(Tensor self, Scalar other, *, str? rounding_mode,
+//   Tensor(a!) out) -> Tensor(a!)
+Error div_Scalar_mode_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const Scalar& other = args.scalar(1);
+  Tensor& out = args.tensor(3);
+
+  constexpr DtypeSet kDtypes = selected::aten_div_Scalar_mode_out;
+  if (!args.has(2)) return divide_by_number<kDtypes.bits>(self, other, out);
+  const List& mode = args.value(2).list();
+  const bool floor = is_word(mode, "floor");
+  ORCH_CHECK(floor || is_word(mode, "trunc"), Error::InvalidArgument);
+  const ScalarType common = result_type(self.dtype, other);
+  ORCH_CHECK(!is_zero_integer(other, common) || self.numel() == 0,
+             Error::InvalidArgument);
+  return unary_in<kDtypes.bits, kReal.bits>(common, self, out, [&](auto type) {
+    using T = typename decltype(type)::type;
+    using N = decltype(number_of(T()));
+    const N b = static_cast<N>(scalar_as<T>(other));
+    return [b, floor](T item) {
+      const N a = number_of(item);
+      return static_cast<T>(floor ? divide_floor(a, b) : divide_trunc(a, b));
+    };
+  });
+}
+
+// aten::div.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error div_Scalar_out(const Args& args) {
+  return divide_by_number<selected::aten_div_Scalar_out.bits>(
+      args.tensor(0), args.scalar(1), args.tensor(2));
+}
 
 // aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
 Error div_out(const Args& args) {
@@ -118,16 +101,9 @@ Error div_out_mode(const Args& args) {
   ScalarType common;
   ORCH_TRY(prepare_binary<kDtypes.bits>(self, other, out, common));
   ORCH_TRY(check_divisors<kDtypes.bits>(common, self, other));
-  return binary<kDtypes.bits, kReal.bits>(
-      common, self, other, out, [floor](auto type) {
-        using T = typename decltype(type)::type;
-        return [floor](T a, T b) {
-          if constexpr (!kIsFloating<T>) {
-            // Again: where memories overlap, what was written may be a divisor.
-            if (b == T(0)) return T(0);
-          }
-          return floor ? divide_floor(a, b) : divide_trunc(a, b);
-        };
+  return divide_items<kDtypes.bits>(
+      common, self, other, out, [floor](auto a, auto b) {
+        return floor ? divide_floor(a, b) : divide_trunc(a, b);
       });
 }
 

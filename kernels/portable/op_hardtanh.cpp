@@ -1,25 +1,28 @@
 #include "orch_selected/op_hardtanh.h"
 
 #include "orch/kernel.h"
+#include "util/clamp.h"
 #include "util/unary.h"
 
 namespace orch::portable {
 
 // aten::hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *,
 //   Tensor(a!) out) -> Tensor(a!)
+//
+// Limits of integers are truncated; the upper one wins.
 Error hardtanh_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const Scalar& min = args.scalar(1);
+  const Scalar& max = args.scalar(2);
+  ORCH_CHECK(holds(self.dtype, min.to_int()) && holds(self.dtype, max.to_int()),
+             Error::InvalidArgument);
   constexpr DtypeSet kDtypes = selected::aten_hardtanh_out;
-  return unary_same<kDtypes.bits>(
-      args.tensor(0), args.tensor(3), [&](auto type) {
-        using T = typename decltype(type)::type;
-        const T low = scalar_to<T>(args.scalar(1));
-        const T high = scalar_to<T>(args.scalar(2));
-        // NaN stays NaN; the upper limit wins.
-        return [=](T value) {
-          const T raised = number_of(value) < number_of(low) ? low : value;
-          return number_of(raised) > number_of(high) ? high : raised;
-        };
-      });
+  return unary_same<kDtypes.bits>(self, args.tensor(3), [&](auto type) {
+    using T = typename decltype(type)::type;
+    const T low = scalar_to<T>(min);
+    const T high = scalar_to<T>(max);
+    return [=](T value) { return at_most(at_least(value, low), high); };
+  });
 }
 
 }  // namespace orch::portable

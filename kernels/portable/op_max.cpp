@@ -1,6 +1,7 @@
 #include "orch_selected/op_max.h"
 
 #include "orch/kernel.h"
+#include "util/extreme.h"
 #include "util/reduce.h"
 
 namespace orch::portable {
@@ -43,6 +44,15 @@ Error max_dim_max(const Args& args) {
     }
     return Error::Ok;
   });
+}
+
+// aten::max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error max_unary_out(const Args& args) {
+  constexpr DtypeSet kIn = selected::aten_max_unary_out_of_self;
+  constexpr DtypeSet kOut = selected::aten_max_unary_out_of_out;
+  return extreme_item<kIn.bits, kOut.bits>(
+      args, [](auto type) { return lowest<typename decltype(type)::type>(); },
+      [](auto a, auto b) { return a > b; });
 }
 
 }  // namespace orch::portable

@@ -2,6 +2,8 @@
 
 #include "orch/kernel.h"
 #include "util/binary.h"
+#include "util/scalar.h"
+#include "util/unary.h"
 
 namespace orch::portable {
 
@@ -14,6 +16,25 @@ Error mul_out(const Args& args) {
         using C = Compute<T>;
         return [](T a, T b) {
           return static_cast<T>(static_cast<C>(a) * static_cast<C>(b));
+        };
+      });
+}
+
+// aten::mul.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out)
+//   -> Tensor(a!)
+//
+// PyTorch does not round the number to halves.
+Error mul_Scalar_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const Scalar& other = args.scalar(1);
+  constexpr DtypeSet kDtypes = selected::aten_mul_Scalar_out;
+  return unary_in<kDtypes.bits, (kReal | kBool).bits>(
+      result_type(self.dtype, other), self, args.tensor(2), [&](auto type) {
+        using T = typename decltype(type)::type;
+        using C = Compute<T>;
+        const C number = static_cast<C>(scalar_as<T>(other));
+        return [number](T item) {
+          return static_cast<T>(static_cast<C>(item) * number);
         };
       });
 }

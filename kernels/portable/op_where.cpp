@@ -2,32 +2,10 @@
 
 #include "orch/kernel.h"
 #include "util/binary.h"
+#include "util/broadcast.h"
 
 namespace orch::portable {
 namespace {
-
-/// resize_broadcast for three. Errors: InvalidArgument, ShapeTooLarge.
-Error resize_all(Tensor& out, const Tensor& condition, const Tensor& self,
-                 const Tensor& other) {
-  const Tensor* const inputs[] = {&condition, &self, &other};
-  int rank = 0;
-  for (const Tensor* input : inputs) {
-    if (input->dim > rank) rank = input->dim;
-  }
-  int32_t sizes[kMaxDim];
-  for (int i = 0; i < rank; ++i) sizes[i] = 1;
-  for (const Tensor* input : inputs) {
-    int32_t* to = sizes + (rank - input->dim);
-    for (int i = 0; i < input->dim; ++i) {
-      const int32_t size = input->size(i);
-      ORCH_CHECK(size == to[i] || size == 1 || to[i] == 1,
-                 Error::InvalidArgument);
-      if (to[i] == 1) to[i] = size;
-    }
-  }
-  return resize_output(out, {sizes, static_cast<size_t>(rank)}, condition, self,
-                       other);
-}
 
 /// Items of `from` go where the condition is `wanted`. T is the dtype of `out`.
 template <typename T, uint32_t kFrom, typename Load>
@@ -100,7 +78,7 @@ Error where_self_out(const Args& args) {
   ORCH_CHECK(kDtypes.has(self.dtype) && kDtypes.has(other.dtype) &&
                  kDtypes.has(out.dtype),
              Error::DtypeNotSelected);
-  ORCH_TRY(resize_all(out, condition, self, other));
+  ORCH_TRY(resize_broadcast(out, condition, self, other));
   ORCH_TRY(choose<kDtypes.bits>(true, condition, self, out));
   return choose<kDtypes.bits>(false, condition, other, out);
 }

@@ -34,6 +34,43 @@ inline Error resize_broadcast(Tensor& out, const Tensor& a, const Tensor& b) {
   return resize_output(out, {sizes, static_cast<size_t>(rank)}, a, b);
 }
 
+/// The same for three.
+__attribute__((noinline)) inline Error resize_broadcast(Tensor& out,
+                                                        const Tensor& a,
+                                                        const Tensor& b,
+                                                        const Tensor& c) {
+  const Tensor* const inputs[] = {&a, &b, &c};
+  int rank = 0;
+  for (const Tensor* input : inputs) {
+    if (input->dim > rank) rank = input->dim;
+  }
+  int32_t sizes[kMaxDim];
+  for (int i = 0; i < rank; ++i) sizes[i] = 1;
+  for (const Tensor* input : inputs) {
+    int32_t* to = sizes + (rank - input->dim);
+    for (int i = 0; i < input->dim; ++i) {
+      const int32_t size = input->size(i);
+      ORCH_CHECK(size == to[i] || size == 1 || to[i] == 1,
+                 Error::InvalidArgument);
+      if (to[i] == 1) to[i] = size;
+    }
+  }
+  return resize_output(out, {sizes, static_cast<size_t>(rank)}, a, b, c);
+}
+
+/// Checks that `tensor` broadcasts to these sizes. Errors: InvalidArgument.
+__attribute__((noinline)) inline Error check_fills(const Tensor& tensor,
+                                                   Span<const int32_t> sizes) {
+  const int rank = static_cast<int>(sizes.size());
+  ORCH_CHECK(tensor.dim <= rank, Error::InvalidArgument);
+  for (int i = 0; i < tensor.dim; ++i) {
+    const int32_t size = sizes[static_cast<size_t>(rank - tensor.dim + i)];
+    ORCH_CHECK(tensor.size(i) == 1 || tensor.size(i) == size,
+               Error::InvalidArgument);
+  }
+  return Error::Ok;
+}
+
 /// loop_over for tensors of any dim order and sizes.
 __attribute__((noinline)) inline StridedLoop loop_over_strides(
     const Tensor& out, const Tensor& a, const Tensor& b) {

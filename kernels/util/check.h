@@ -96,6 +96,15 @@ inline Error read_int(int64_t value, int32_t low, int32_t& out) {
   return Error::Ok;
 }
 
+/// Gives `out` the sizes of a list. Errors: InvalidArgument, ShapeTooLarge.
+__attribute__((noinline)) inline Error resize_to_list(Tensor& out,
+                                                      const IntList& list) {
+  ORCH_CHECK(list.size() == out.dim, Error::InvalidArgument);
+  int32_t sizes[kMaxDim];
+  for (int i = 0; i < out.dim; ++i) ORCH_TRY(read_int(list[i], 0, sizes[i]));
+  return resize_output(out, {sizes, out.dim});
+}
+
 /// Copies a list of `count` integers; a single one stands for all. Each must be
 /// between `low` and kMaxExtent. Errors: InvalidArgument.
 __attribute__((noinline)) inline Error read_ints(const IntList& list, int count,

@@ -8,11 +8,11 @@
 
 namespace orch {
 
-/// One item that is `number`, in the first bytes of `bits`; floats are
-/// truncated where the dtype has integers, and integers wrap around. Errors:
-/// DtypeNotSelected.
+/// The bits of `number` as an item of `dtype`: floats are truncated where the
+/// tensor has integers, and integers wrap around. Errors: DtypeNotSelected.
 template <uint32_t kBits>
 Error item_bits(ScalarType dtype, const Scalar& number, uint64_t& bits) {
+  bits = 0;
   return switch_dtype<kBits>(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const T value = scalar_to<T>(number);
@@ -21,11 +21,9 @@ Error item_bits(ScalarType dtype, const Scalar& number, uint64_t& bits) {
   });
 }
 
-/// Sets all items to `number`. Errors: DtypeNotSelected.
+/// Sets all items to one that has these bits. Errors: DtypeNotSelected.
 template <uint32_t kBits>
-Error fill(Tensor& out, const Scalar& number) {
-  uint64_t bits = 0;  // of one item
-  ORCH_TRY(item_bits<kBits>(out.dtype, number, bits));
+Error fill_bits(Tensor& out, const uint64_t& bits) {
   return switch_item<kBits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     T* to = out.mutable_data<T>();
@@ -34,6 +32,14 @@ Error fill(Tensor& out, const Scalar& number) {
     for (int32_t left = out.numel(); left > 0; --left) *to++ = value;
     return Error::Ok;
   });
+}
+
+/// Sets all items to `number`. Errors: DtypeNotSelected.
+template <uint32_t kBits>
+Error fill(Tensor& out, const Scalar& number) {
+  uint64_t bits = 0;
+  ORCH_TRY(item_bits<kBits>(out.dtype, number, bits));
+  return fill_bits<kBits>(out, bits);
 }
 
 }  // namespace orch

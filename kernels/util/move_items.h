@@ -47,6 +47,17 @@ __attribute__((noinline)) inline void move_rows(StridedLoop& loop,
   }
 }
 
+/// out = self, of the same dtype and sizes, in any dim orders. Errors:
+/// InvalidArgument, ShapeTooLarge.
+__attribute__((noinline)) inline Error move_all(const Tensor& self,
+                                                Tensor& out) {
+  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
+  ORCH_TRY(resize(out, self.sizes()));
+  StridedLoop loop = loop_over(out, self);
+  move_rows(loop, self.memory, out.memory, out.dtype);
+  return Error::Ok;
+}
+
 /// Items of a tensor that are seen with sizes of their own: the first one and
 /// the steps from there, in items. A step may be 0 or negative.
 struct ItemView {

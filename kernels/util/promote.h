@@ -52,6 +52,17 @@ inline ScalarType result_type(const Tensor& a, const Tensor& b) {
   return promote(a.dtype, b.dtype);
 }
 
+/// The same for three tensors.
+inline ScalarType result_type(const Tensor* const (&tensors)[3]) {
+  ScalarType strong = ScalarType::Bool;  // of those that have dimensions
+  ScalarType weak = ScalarType::Bool;
+  for (const Tensor* tensor : tensors) {
+    ScalarType& dtype = tensor->dim == 0 ? weak : strong;
+    dtype = promote(dtype, tensor->dtype);
+  }
+  return dtype_category(weak) <= dtype_category(strong) ? strong : weak;
+}
+
 /// Whether a result may be stored in an out tensor of this dtype: categories
 /// must not fall. Source: PyTorch, torch.can_cast.
 constexpr bool can_cast(ScalarType from, ScalarType to) {

@@ -72,14 +72,6 @@ F float_mod(F a, F b) {
   return remainder(a, b);
 }
 
-/// `a` without its fraction; zeros keep the sign of `a`.
-template <typename F>
-F float_trunc(F a) {
-  if (!(a - a == 0)) return a;
-  const F whole = a - remainder(a, F(1));
-  return whole == 0 ? a * 0 : whole;
-}
-
 /// Remainder of a division of items, which has the sign of `a`; of integers,
 /// `b` is not 0.
 template <typename T>

@@ -62,6 +62,18 @@ constexpr T lowest() {
   }
 }
 
+/// The value that no other is above: infinity, or the largest integer.
+template <typename T>
+constexpr T highest() {
+  if constexpr (kIsFloating<T>) {
+    return static_cast<T>(__builtin_inff());
+  } else if constexpr (kIsSame<T, bool>) {
+    return true;
+  } else {
+    return static_cast<T>(~lowest<T>());
+  }
+}
+
 /// Whether `value` is less than 0; false for NaN and for -0.
 template <typename T>
 bool is_negative(T value) {

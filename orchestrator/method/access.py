@@ -27,7 +27,10 @@ class Access(StrEnum):
 
 
 _FILL_OUTPUTS: Final = frozenset(
-    {"aten", "cortex_m", "dim_order_ops", "executorch_prim", "quantized_decomposed"}
+    {
+        *("aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim"),
+        "quantized_decomposed",
+    }
 )
 """Namespaces whose operators are defined to write every item of their outputs."""
 

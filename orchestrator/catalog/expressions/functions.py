@@ -49,7 +49,14 @@ _FUNCTIONS: Final = (
         "same_dtype(a, b, ...)", predicates.same_dtype, _T, _T, more=True, optional=True
     ),
     _function("same_order(a, b, ...)", predicates.same_order, _T, _T, more=True),
-    _function("promoted(a, b)", predicates.promoted, _T, _T, gives=_D),
+    _function(
+        "promoted(a, b, ...)",
+        predicates.promoted,
+        *(_T, _T),
+        gives=_D,
+        optional=True,
+        more=True,
+    ),
     _function(
         "with_number(dtype, scalar, ...)",
         predicates.with_number,
@@ -67,6 +74,9 @@ _FUNCTIONS: Final = (
         *(_D, _X),
         optional=True,
         more=True,
+    ),
+    _function(
+        "holds_whole(dtype, scalar, ...)", predicates.holds_whole, _D, _X, more=True
     ),
     _function("is_zero(scalar, dtype)", predicates.is_zero, _X, _D),
     _function("is_float(scalar)", predicates.is_float, _X),
@@ -116,6 +126,7 @@ _FUNCTIONS: Final = (
         shapes.broadcast,
         *(_T, _T),
         gives=_L,
+        optional=True,
         more=True,
     ),
     _shape("reduced(tensor, dims, keepdim)", shapes.reduced, _T, _L, _B, optional=True),

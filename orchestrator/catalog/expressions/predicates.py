@@ -6,7 +6,8 @@ runtime/src/tensor.cpp, the others are functions in kernels/util and kernels/cor
 
 from __future__ import annotations
 
-from math import prod
+from functools import reduce
+from math import isnan, prod
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions import shapes
@@ -84,13 +85,12 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     return _S.Short if (low, high) == (_S.Byte, _S.Char) else high
 
 
-def promoted(a: TensorFacts, b: TensorFacts) -> ScalarType:
-    """The dtype of a + b. Source: PyTorch, torch.result_type."""
-    if (a.rank == 0) != (b.rank == 0):
-        strong, weak = (b, a) if a.rank == 0 else (a, b)
-        if category(weak.dtype) <= category(strong.dtype):
-            return strong.dtype
-    return promote(a.dtype, b.dtype)
+def promoted(*tensors: TensorFacts | None) -> ScalarType:
+    """The dtype of a + b + ...; some may be None. Source: PyTorch, torch.result_type."""
+    given = [t for t in tensors if t is not None]
+    strong = reduce(promote, (t.dtype for t in given if t.rank != 0), _S.Bool)
+    weak = reduce(promote, (t.dtype for t in given if t.rank == 0), _S.Bool)
+    return strong if category(weak) <= category(strong) else weak
 
 
 def type_of(scalar: Value) -> type:
@@ -153,6 +153,24 @@ def holds(dtype: ScalarType, *scalars: Value) -> bool:
     return every(
         [lambda s=s: low <= settled(s) <= high for s in scalars if s is not None]  # type: ignore[misc]  # mypy knows no types of defaults
     )
+
+
+def holds_whole(dtype: ScalarType, *scalars: Value) -> bool:
+    """Whether a dtype can hold numbers without their fractions; floats hold all."""
+    if dtype in FLOATING:
+        return True
+    low, high = dtype_limits(dtype)
+    return every(
+        [lambda s=s: low - 1 < _truncatable(s) < high + 1 for s in scalars]  # type: ignore[misc]  # mypy knows no types of defaults
+    )
+
+
+def _truncatable(scalar: Value) -> Number:
+    """A number within 64 bits, as `Scalar::to_int` has it."""
+    number = settled(scalar)
+    if isinstance(number, float):
+        return 0 if isnan(number) else min(max(number, -(1 << 63)), (1 << 63) - 1)
+    return number
 
 
 def is_zero(scalar: Value, dtype: ScalarType) -> bool:

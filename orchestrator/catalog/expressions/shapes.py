@@ -84,11 +84,12 @@ def _joined(a: Number, b: Number) -> Number:
     return Range(min(low, other_low), max(high, other_high))
 
 
-def broadcast(*tensors: TensorFacts) -> Sizes:
-    """Sizes to which tensors broadcast."""
-    rank = max(t.rank for t in tensors)
+def broadcast(*tensors: TensorFacts | None) -> Sizes:
+    """Sizes to which tensors broadcast; some may be None."""
+    given = [t for t in tensors if t is not None]
+    rank = max(t.rank for t in given)
     sizes: list[Number] = [1] * rank
-    for tensor in tensors:
+    for tensor in given:
         for place, size in enumerate(tensor.sizes, start=rank - tensor.rank):
             sizes[place] = _joined(sizes[place], size)
     return tuple(sizes)

@@ -25,8 +25,11 @@ STAY: Final = frozenset(
     {
         "orch::portable::div_out_mode",
         "orch::portable::embedding_out",
+        "orch::portable::floor_divide_out",
+        "orch::portable::fmod_Tensor_out",
         "orch::portable::index_Tensor_out",
         "orch::portable::index_put_out",
+        "orch::portable::remainder_Tensor_out",
         "orch::portable::repeat_interleave_Tensor_out",
         "orch::quantized::choose_qparams_Tensor_out",
         "orch::quantized::choose_qparams_per_token_asymmetric_out",

@@ -543,6 +543,7 @@ def _copy_in_place(arguments: Arguments) -> tuple[View, ...]:
 _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
     MappingProxyType(
         {
+            "aten::_conj_physical.out": _as_it_is(1),
             "aten::alias_copy.out": _as_it_is(1),
             "aten::as_strided_copy.out": _as_strided,
             "aten::cat.out": _cat,
@@ -573,6 +574,8 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
             "aten::view_copy.out": _reshape,
             "dim_order_ops::_clone_dim_order.out": _dim_order,
             "dim_order_ops::_to_dim_order_copy.out": _dim_order,
+            "et_copy::_d2h_copy.out": _as_it_is(1),
+            "et_copy::_h2d_copy.out": _as_it_is(1),
             "executorch_prim::et_view.default": _reshape,
         }
     )

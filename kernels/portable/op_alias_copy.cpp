@@ -1,0 +1,11 @@
+#include "orch/kernel.h"
+#include "util/move_items.h"
+
+namespace orch::portable {
+
+// aten::alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error alias_copy_out(const Args& args) {
+  return move_all(args.tensor(0), args.tensor(1));
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,17 @@
+#include "orch_selected/op_min.h"
+
+#include "orch/kernel.h"
+#include "util/extreme.h"
+
+namespace orch::portable {
+
+// aten::min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error min_unary_out(const Args& args) {
+  constexpr DtypeSet kIn = selected::aten_min_unary_out_of_self;
+  constexpr DtypeSet kOut = selected::aten_min_unary_out_of_out;
+  return extreme_item<kIn.bits, kOut.bits>(
+      args, [](auto type) { return highest<typename decltype(type)::type>(); },
+      [](auto a, auto b) { return a < b; });
+}
+
+}  // namespace orch::portable
