@@ -4,25 +4,26 @@
 #include "util/check.h"
 #include "util/dtype.h"
 #include "util/scalar.h"
+#include "util/truncate.h"
 
 namespace orch::portable {
 namespace {
 
-constexpr DtypeSet kDtypes = selected::aten_arange_start_out;
-
-Error resize_to(Tensor& out, int32_t count) {
-  return resize_output(out, {&count, 1});
+/// The integer that PyTorch makes of a number where the output has integers.
+/// Errors: InvalidArgument, if 64 bits do not hold it.
+[[maybe_unused]] Error whole_number(const Scalar& number, int64_t& value) {
+  value = number.bits();
+  if (!number.is_floating()) return Error::Ok;
+  const double x = number.as_double();
+  ORCH_CHECK(x >= -0x1p63 && x < 0x1p63, Error::InvalidArgument);
+  value = truncate_wide(x);
+  return Error::Ok;
 }
 
-/// Integers: exact, as far as 64 bits hold them.
-Error count_up(const Args& args, Tensor& out) {
-  const int64_t start = args.scalar(0).bits();
-  const int64_t end = args.scalar(1).bits();
-  const int64_t step = args.scalar(2).bits();
-  // PyTorch truncates those.
-  for (int i = 0; i < 3; ++i) {
-    ORCH_CHECK(!args.scalar(i).is_floating(), Error::NotSupported);
-  }
+/// How many integers lie from `start` to before `end`: exact. Errors:
+/// InvalidArgument, ShapeTooLarge.
+[[maybe_unused]] Error count_whole(int64_t start, int64_t end, int64_t step,
+                                   int32_t& count) {
   ORCH_CHECK(step > 0 ? start <= end : step < 0 && start >= end,
              Error::InvalidArgument);
   const uint64_t first = static_cast<uint64_t>(start);
@@ -30,53 +31,96 @@ Error count_up(const Args& args, Tensor& out) {
   const uint64_t by = static_cast<uint64_t>(step);
   const uint64_t distance = step > 0 ? last - first : first - last;
   const uint64_t size = step > 0 ? by : uint64_t{0} - by;
-  const uint64_t count = distance / size + (distance % size != 0 ? 1 : 0);
-  ORCH_CHECK(count <= kMaxExtent, Error::ShapeTooLarge);
-  ORCH_TRY(resize_to(out, static_cast<int32_t>(count)));
-  return switch_dtype<(kDtypes & kIntegral).bits>(out.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    T* to = out.mutable_data<T>();
-    uint64_t value = first;
-    for (uint64_t left = count; left > 0; --left, value += by) {
-      *to++ = static_cast<T>(value);
-    }
-    return Error::Ok;
-  });
+  const uint64_t steps = distance / size + (distance % size != 0 ? 1 : 0);
+  ORCH_CHECK(steps <= kMaxExtent, Error::ShapeTooLarge);
+  count = static_cast<int32_t>(steps);
+  return Error::Ok;
 }
 
-/// Floats: start + i * step in double, rounded once.
-Error step_up(const Args& args, Tensor& out) {
-  const double start = args.number(0);
-  const double end = args.number(1);
-  const double step = args.number(2);
+/// The same for floats. Errors: InvalidArgument, ShapeTooLarge.
+Error count_steps(double start, double end, double step, int32_t& count) {
   ORCH_CHECK(start - start == 0 && end - end == 0, Error::InvalidArgument);
   ORCH_CHECK(step > 0 ? start <= end : step < 0 && start >= end,
              Error::InvalidArgument);
   const double size = (end - start) / step;
   ORCH_CHECK(size <= kMaxExtent, Error::ShapeTooLarge);
-  int32_t count = static_cast<int32_t>(size);
+  count = static_cast<int32_t>(size);
   if (count < size) ++count;
-  ORCH_TRY(resize_to(out, count));
-  return switch_dtype<(kDtypes & kFloating).bits>(out.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    T* to = out.mutable_data<T>();
-    for (int32_t i = 0; i < count; ++i) to[i] = convert<T>(start + i * step);
-    return Error::Ok;
-  });
+  return Error::Ok;
+}
+
+/// start + i * step for every item: integers modulo 2^64, floats in double and
+/// rounded once.
+template <uint32_t kBits>
+Error arange(const Scalar& start, const Scalar& end, const Scalar& step,
+             Tensor& out) {
+  constexpr DtypeSet kDtypes{kBits};
+  ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
+  const bool as_floats = kFloating.has(out.dtype);
+  const bool exact = !as_floats && !start.is_floating() && !end.is_floating() &&
+                     !step.is_floating();
+  int32_t count = 0;
+  if (!exact) {
+    ORCH_TRY(count_steps(start.to_double(), end.to_double(), step.to_double(),
+                         count));
+  }
+  if constexpr ((kDtypes & kFloating).bits != 0) {
+    if (as_floats) {
+      ORCH_TRY(resize_output(out, {&count, 1}));
+      const double first = start.to_double();
+      const double by = step.to_double();
+      return switch_dtype<(kDtypes & kFloating).bits>(
+          out.dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            T* to = out.mutable_data<T>();
+            for (int32_t i = 0; i < count; ++i) {
+              to[i] = convert<T>(first + i * by);
+            }
+            return Error::Ok;
+          });
+    }
+  }
+  if constexpr ((kDtypes & kIntegral).bits != 0) {
+    int64_t first = 0;
+    int64_t last = 0;
+    int64_t by = 0;
+    ORCH_TRY(whole_number(start, first));
+    ORCH_TRY(whole_number(end, last));
+    ORCH_TRY(whole_number(step, by));
+    // As in PyTorch, floats count as they are where the output is not Long.
+    if (exact || out.dtype == ScalarType::Long) {
+      ORCH_TRY(count_whole(first, last, by, count));
+    }
+    ORCH_TRY(resize_output(out, {&count, 1}));
+    return switch_dtype<(kDtypes & kIntegral).bits>(out.dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      T* to = out.mutable_data<T>();
+      uint64_t value = static_cast<uint64_t>(first);
+      for (int32_t left = count; left > 0; --left) {
+        *to++ = static_cast<T>(value);
+        value += static_cast<uint64_t>(by);
+      }
+      return Error::Ok;
+    });
+  }
+  return Error::DtypeNotSelected;
 }
 
 }  // namespace
 
+// aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)
+Error arange_out(const Args& args) {
+  constexpr Scalar kZero = {Tag::Int, {0, 0}};
+  constexpr Scalar kOne = {Tag::Int, {1, 0}};
+  return arange<selected::aten_arange_out.bits>(kZero, args.scalar(0), kOne,
+                                                args.tensor(1));
+}
+
 // aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *,
 //   Tensor(a!) out) -> Tensor(a!)
 Error arange_start_out(const Args& args) {
-  Tensor& out = args.tensor(3);
-  ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
-  if constexpr ((kDtypes & kFloating).bits != 0) {
-    if (kFloating.has(out.dtype)) return step_up(args, out);
-  }
-  if constexpr ((kDtypes & kIntegral).bits != 0) return count_up(args, out);
-  return Error::DtypeNotSelected;
+  return arange<selected::aten_arange_start_out.bits>(
+      args.scalar(0), args.scalar(1), args.scalar(2), args.tensor(3));
 }
 
 }  // namespace orch::portable

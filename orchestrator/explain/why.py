@@ -56,6 +56,7 @@ RUNTIME_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "tensor": "always: sizes and strides of tensors, for loader and kernels",
         "math": "mathematical functions that linked kernels call",
         "math_double": "mathematical functions that linked kernels call for Double",
+        "random": "the generator of random numbers that linked kernels call",
     }
 )
 """Why parts of the runtime are in, by the names of their sources."""

@@ -201,7 +201,7 @@ _FUNCTIONS: Final = (
         *(_T, Kind.TENSORS, _N, _N),
     ),
     _function("unbinds(tensor, outs, dim)", moved_shapes.unbinds, _T, Kind.TENSORS, _N),
-    _shape("counted(start, end, step, as_floats)", shapes.counted, _X, _X, _X, _B),
+    _shape("counted(start, end, step, dtype)", shapes.counted, _X, _X, _X, _D),
     _shape(
         "pooled_image(nhwc, kernel, stride, padding, dilation, ceil_mode)",
         image_shapes.pooled_image,

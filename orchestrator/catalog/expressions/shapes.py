@@ -19,6 +19,7 @@ from orchestrator.catalog.expressions.values import (
     same_number,
     settled,
 )
+from orchestrator.core.dtype import FLOATING, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -388,15 +389,25 @@ def upsampled(
     return tuple(found)
 
 
-def counted(start: Number, end: Number, step: Number, as_floats: bool) -> Sizes:
+def counted(start: Number, end: Number, step: Number, dtype: ScalarType) -> Sizes:
     """Sizes of the numbers from `start` to before `end`. Arguments may be floats."""
-    as_type = float if as_floats else lambda x: x
-    first, last, by = (as_type(known(x)) for x in (start, end, step))
+    given = [known(x) for x in (start, end, step)]
+    exact = dtype not in FLOATING and all(isinstance(x, int) for x in given)
+    first, last, by = given if exact else [float(x) for x in given]
     finite = first - first == 0 and last - last == 0
     require(finite, "a limit is infinite or not a number")
-    forward = by > 0 and first <= last
-    require(forward or (by < 0 and first >= last), "the step never gets to the end")
-    if all(isinstance(x, int) for x in (first, last, by)):
+    require(by > 0 or by < 0, f"the step is {by}")
+    forward = first <= last if by > 0 else first >= last
+    require(forward, "the step never gets to the end")
+    if dtype not in FLOATING and not exact:
+        # PyTorch truncates floats, and counts them as they are unless to Long.
+        held = all(-(2.0**63) <= x < 2.0**63 for x in (first, last, by))
+        require(held, "a number does not fit 64 bits")
+        if dtype is ScalarType.Long:
+            first, last, by = int(first), int(last), int(by)
+            require(by != 0, "the step is 0 without its fraction")
+            exact = True
+    if exact:
         count: float = -(-(last - first) // by)
     else:
         count = (last - first) / by

@@ -62,7 +62,7 @@ _FLAGS: Final = (
 INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
 # What kernels and their tests need of the runtime, and what tests of loader and
 # executor need besides.
-RUNTIME: Final = ("error", "math", "math_double", "tensor")
+RUNTIME: Final = ("error", "math", "math_double", "random", "tensor")
 _LOADER: Final = (
     *(ROOT / f"runtime/src/{n}.cpp" for n in ("executor", "find_kernel", "integrity")),
     *(ROOT / f"runtime/src/load_{n}.cpp" for n in ("delegates", "method", "values")),
