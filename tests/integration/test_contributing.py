@@ -73,9 +73,9 @@ def _profile(folder: Path, cpu: str, more: str) -> None:
 @pytest.mark.toolchain
 def test_a_kernel(checkout: Path) -> None:
     """It is not there, then it is in the product and in the library."""
-    _profile(checkout, "host", '[operators]\ninclude = ["aten::sign.out"]\n')
+    _profile(checkout, "host", '[operators]\ninclude = ["aten::square.out"]\n')
     before = _orchestrator("check", "p.toml", cwd=checkout)
-    assert "error[no-kernel]: no kernel for aten::sign.out" in before.stderr
+    assert "error[no-kernel]: no kernel for aten::square.out" in before.stderr
     (source, code), (entries, entry) = _examples("A kernel")
     assert not (checkout / source).exists()
     (checkout / source).write_text(code)
@@ -84,7 +84,7 @@ def test_a_kernel(checkout: Path) -> None:
     after = _orchestrator("build", "p.toml", cwd=checkout)
     assert after.returncode == 0, after.stderr
     table = (checkout / "build/p/gen/src/registered_kernels.cpp").read_text()
-    assert "orch::portable::sign_out" in table
+    assert "orch::portable::square_out" in table
 
 
 @pytest.mark.toolchain
