@@ -160,7 +160,7 @@ def conversions() -> Callable[[], list[Sample]]:
 
     def samples() -> list[Sample]:
         found = []
-        for a, b in itertools.product(DTYPES, DTYPES):
+        for a, b in itertools.product((*DTYPES, *UNSIGNED), repeat=2):
             narrows = a in FLOATS and b not in FLOATS and b != torch.bool
             for shape in SHAPES:
                 x = tame(a, *shape) if narrows else wide(a, *shape)
@@ -174,7 +174,7 @@ def copies_into() -> list[Sample]:
     """copy: broadcast, and converted."""
     shapes = (((3, 4), (4,)), ((2, 3), ()), ((2, 3), (2, 1)), ((0, 3), (3,)))
     found = []
-    for a, b in itertools.product(DTYPES, DTYPES):
+    for a, b in itertools.product((*DTYPES, *UNSIGNED), repeat=2):
         for left, right in shapes:
             x, y = tame(a, *left), tame(b, *right)
             found.append(Sample([x, y, False], is_plain=True))

@@ -4,6 +4,8 @@
 #include "orch/scalar_type.h"
 
 namespace orch::selected {
+inline constexpr DtypeSet aten_add_Scalar_out =
+    dtype_set();
 inline constexpr DtypeSet aten_add_out =
     dtype_set(ScalarType::Float);
 }  // namespace orch::selected
