@@ -14,9 +14,12 @@ Error hardtanh_out(const Args& args) {
   const Tensor& self = args.tensor(0);
   const Scalar& min = args.scalar(1);
   const Scalar& max = args.scalar(2);
-  ORCH_CHECK(holds(self.dtype, min.to_int()) && holds(self.dtype, max.to_int()),
-             Error::InvalidArgument);
   constexpr DtypeSet kDtypes = selected::aten_hardtanh_out;
+  if constexpr ((kDtypes & kIntegral).bits != 0) {
+    ORCH_CHECK(
+        holds(self.dtype, min.to_int()) && holds(self.dtype, max.to_int()),
+        Error::InvalidArgument);
+  }
   return unary_same<kDtypes.bits>(self, args.tensor(3), [&](auto type) {
     using T = typename decltype(type)::type;
     const T low = scalar_to<T>(min);
