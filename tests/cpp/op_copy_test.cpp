@@ -164,8 +164,6 @@ TEST_CASE("arange") {
     CHECK(arange(out, 0, 9, step) == Error::InvalidArgument);
   }
   CHECK(arange(out, 9, 0, 3) == Error::InvalidArgument);
-  CHECK(Call().number(0).integer(3).integer(1).add(out).run(arange_start_out) ==
-        Error::NotSupported);
   CHECK(arange({ScalarType::Bool, {3}}, 0, 3, 1) == Error::DtypeNotSelected);
   const auto grows = TestTensor(ScalarType::Long, {4}).dynamic();
   CHECK(arange(grows, INT64_MIN, INT64_MAX, INT64_MAX) == Error::Ok);
@@ -175,6 +173,24 @@ TEST_CASE("arange") {
   CHECK(arange(grows, 0, 5, 1) == Error::ShapeTooLarge);
   CHECK(arange(grows, 5, 5, 1) == Error::Ok);
   CHECK(grows.sizes() == Sizes{0});
+}
+
+TEST_CASE("arange of floats into integers") {
+  const auto run = [](double start, double end, double step,
+                      const TestTensor& out) {
+    return Call().number(start).number(end).number(step).add(out).run(
+        arange_start_out);
+  };
+  const TestTensor shorts(ScalarType::Short, {6});
+  CHECK(run(0, 3, 0.5, shorts) == Error::Ok);
+  CHECK(shorts.items<int16_t>() == std::vector<int16_t>(6, 0));
+  CHECK(run(0, 5.5, 1, {ScalarType::Long, {5}}) == Error::Ok);
+  CHECK(run(0, 5.5, 1, shorts) == Error::Ok);
+  CHECK(run(0, 3, 0.5, {ScalarType::Long, {6}}) == Error::InvalidArgument);
+  CHECK(run(1e30, 2e30, 1e30, {ScalarType::Byte, {1}}) ==
+        Error::InvalidArgument);
+  CHECK(run(0, 1, std::numeric_limits<double>::infinity(),
+            {ScalarType::Byte, {1}}) == Error::InvalidArgument);
 }
 
 TEST_CASE("arange of floats") {
