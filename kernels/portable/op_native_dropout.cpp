@@ -49,7 +49,7 @@ Error native_dropout_out(const Args& args) {
       bool* kept = mask.mutable_data<bool>() + loop.offset(2);
       int32_t left = loop.row_size();
       do {
-        const bool keep = random::next() >= least;
+        const bool keep = orch_random_next() >= least;
         // As in PyTorch, what is dropped keeps its sign, and NaN stays.
         *to = static_cast<T>(static_cast<C>(*from) * static_cast<C>(keep) *
                              factor);

@@ -12,12 +12,13 @@ namespace orch {
 template <typename T>
 Compute<T> uniform() {
   if constexpr (kIsSame<T, double>) {
-    const uint64_t high = random::next();
-    return static_cast<double>((high << 32 | random::next()) >> 11) * 0x1p-53;
+    const uint64_t high = orch_random_next();
+    return static_cast<double>((high << 32 | orch_random_next()) >> 11) *
+           0x1p-53;
   } else {
     constexpr int kDigits = kIsSame<T, float> ? 24 : kIsSame<T, Half> ? 11 : 8;
     constexpr float kStep = 1 / static_cast<float>(1 << kDigits);
-    return static_cast<float>(random::next() >> (32 - kDigits)) * kStep;
+    return static_cast<float>(orch_random_next() >> (32 - kDigits)) * kStep;
   }
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog.scratch_arguments import scratch_arguments
 from orchestrator.method.compact import table_layout
@@ -204,6 +204,12 @@ def measure_product(
     return report
 
 
+_DRAWING: Final = frozenset(
+    f"kernels/portable/op_{name}.cpp" for name in ("native_dropout", "rand", "randn")
+)
+"""Kernels that draw random numbers; the application may seed their generator."""
+
+
 def collect_outputs(
     *,
     name: str,
@@ -230,6 +236,8 @@ def collect_outputs(
     text = with_stacks(text, name, report.methods)
     files[f"include/{name}.h"] = text.encode()
     public = ["status.h", *(["trace.h"] if trace.enable else [])]
+    if not _DRAWING.isdisjoint(commands.sources):
+        public.append("random.h")
     for header in public:
         files[f"include/orch/{header}"] = native[f"runtime/include/orch/{header}"]
     files["report.json"] = report_json(report).encode()

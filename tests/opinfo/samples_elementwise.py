@@ -173,6 +173,7 @@ def conversions() -> Callable[[], list[Sample]]:
 def copies_into() -> list[Sample]:
     """copy: broadcast, and converted."""
     shapes = (((3, 4), (4,)), ((2, 3), ()), ((2, 3), (2, 1)), ((0, 3), (3,)))
+    shapes = (*shapes, ((3, 4), (3, 4)))
     found = []
     for a, b in itertools.product((*DTYPES, *UNSIGNED), repeat=2):
         for left, right in shapes:

@@ -86,7 +86,10 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
 
 
 def promoted(*tensors: TensorFacts | None) -> ScalarType:
-    """The dtype of a + b + ...; some may be None. Source: PyTorch, torch.result_type."""
+    """The dtype of a + b + ...; some may be None.
+
+    Source: PyTorch, torch.result_type.
+    """
     given = [t for t in tensors if t is not None]
     strong = reduce(promote, (t.dtype for t in given if t.rank != 0), _S.Bool)
     weak = reduce(promote, (t.dtype for t in given if t.rank == 0), _S.Bool)

@@ -1,23 +1,30 @@
-// The generator that kernels draw numbers from: rand, randn, native_dropout.
-#pragma once
+/* The generator that kernels draw numbers from (rand, randn, native_dropout),
+ * for C and C++. One for all methods of a program, which nothing locks. */
+#ifndef ORCH_RANDOM_H_
+#define ORCH_RANDOM_H_
 
 #include <stdint.h>
 
-namespace orch::random {
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-/// The seed at start: a product gives the same numbers after every reset.
-inline constexpr uint64_t kSeed = 0;
+/* The seed at start: the same numbers after every reset. */
+#define ORCH_RANDOM_SEED 0
 
-/// Begins the sequence of a seed. Not while a method runs in another thread or
-/// on another core: all share one generator, and nothing locks it.
-void seed(uint64_t value);
+/* Begins the sequence of a seed. */
+void orch_random_seed(uint64_t seed);
 
-/// The next number, all of whose bits are random.
-///
-/// PCG32 (XSH RR 64/32) with the increment of its one-sequence variant, seeded
-/// as its reference code does. Period 2^64; not for secrets. Source: M. E.
-/// O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good
-/// Algorithms for Random Number Generation", https://www.pcg-random.org.
-uint32_t next();
+/* The next number; each of its bits is random.
+ *
+ * PCG32 (XSH RR 64/32, the variant with one sequence), seeded as its reference
+ * code does it. Period 2^64; not for secrets. Source: M. E. O'Neill, "PCG: A
+ * Family of Simple Fast Space-Efficient Statistically Good Algorithms for
+ * Random Number Generation", https://www.pcg-random.org. */
+uint32_t orch_random_next(void);
 
-}  // namespace orch::random
+#ifdef __cplusplus
+}
+#endif
+
+#endif

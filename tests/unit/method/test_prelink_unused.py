@@ -152,7 +152,7 @@ def test_kernels_that_stay_are_those_that_fail_for_items_or_draw() -> None:
     """A kernel that looks at items before it is sure has to be named."""
     looks = re.compile(
         r"ORCH_(CHECK|TRY)\([^;]*(indexing\.|load_index|row >= 0|check_divisors"
-        r"|all_finite|data<)|random::|uniform<|normal\("
+        r"|all_finite|data<)|orch_random_next|uniform<|normal\("
     )
     found = set()
     for library in LIBRARIES:
