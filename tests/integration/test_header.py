@@ -127,7 +127,8 @@ def test_headers_are_of_every_standard(tmp_path: Path, compiler: str) -> None:
     headers = _headers()
     for name, text in headers.items():
         (tmp_path / f"{name}.h").write_text(text)
-    lines = "".join(f'#include "{name}.h"\n' for name in headers) * 2
+    names = [*headers, "orch/random"]
+    lines = "".join(f'#include "{name}.h"\n' for name in names) * 2
     user = (
         "\norch_status use(void);\norch_status use(void) {\n"
         "  const orch_status status = loaded_mlp_forward_run();\n"
