@@ -116,6 +116,19 @@ def pairs(
     return samples
 
 
+def truths(function: Callable[..., torch.Tensor]) -> Callable[[], list[Sample]]:
+    """All pairs; also truth values as other dtypes have them."""
+
+    def samples() -> list[Sample]:
+        found = pairs()()
+        for a, b in itertools.product(DTYPES, DTYPES):
+            x, y = tame(a, 3, 2), tame(torch.bool, 2)
+            found.append(Sample([x, y], [function(x, y).to(b)], is_plain=True))
+        return found
+
+    return samples
+
+
 def shifts() -> list[Sample]:
     """By amounts within and outside of the width."""
     amounts = torch.tensor([0, 1, 3, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127])
@@ -383,8 +396,8 @@ SAMPLES = {
     "aten::isinf.out": single(),
     "aten::isnan.out": single(),
     "aten::lift_fresh_copy.out": copies(),
-    "aten::logical_and.out": pairs(),
-    "aten::logical_or.out": pairs(),
+    "aten::logical_and.out": truths(torch.logical_and),
+    "aten::logical_or.out": truths(torch.logical_or),
     "aten::masked_fill.Scalar_out": masked,
     "aten::max.unary_out": extremes(torch.max),
     "aten::mean.dtype_out": exact_means(dims=False),

@@ -27,21 +27,28 @@ BYTES: Final = 600
 """Of the tensors of a call; one of a kind may be larger."""
 
 
+def dtypes(call: Call) -> Iterable[Any]:
+    """The dtypes of each argument."""
+    for place, argument in enumerate(call.args):
+        yield from ((place, t.dtype) for t in tensors(Call("", (argument,))))
+
+
 def facts(call: Call) -> Iterable[Any]:
     """What a chosen call is to show that others do not."""
     found = [*tensors(call)]
-    yield tuple(t.dtype for t in found)
-    yield tuple(len(t.sizes) for t in found)
-    yield tuple(type(argument) for argument in call.args)
-    yield tuple(tuple(t.order) == tuple(range(len(t.sizes))) for t in found)
-    yield any(not t.data for t in found)
+    yield "dtypes", tuple(t.dtype for t in found)
+    yield "ranks", tuple(len(t.sizes) for t in found)
+    yield "kinds", tuple(type(argument) for argument in call.args)
+    orders = (tuple(t.order) == tuple(range(len(t.sizes))) for t in found)
+    yield "orders", tuple(orders)
+    yield "empty", any(not t.data for t in found)
     for place, argument in enumerate(call.args):
         if isinstance(argument, bool | str | int) or argument is None:
-            yield (place, argument)
+            yield "value", place, argument
         elif not isinstance(argument, float) and not any(
             True for _ in tensors(Call("", (argument,)))
         ):
-            yield (place, len(argument))
+            yield "length", place, len(argument)
 
 
 def size(call: Call) -> int:
@@ -50,13 +57,23 @@ def size(call: Call) -> int:
 
 
 def chosen(calls: Iterable[Call]) -> list[Call]:
-    """Calls that show something that those before do not, smallest first."""
-    known: set[Any] = set()
+    """Calls that show something that those before do not, smallest first.
+
+    Every dtype of every tensor is in one of them.
+    """
+    drawn = sorted(calls, key=size)
     found: list[Call] = []
-    for call in sorted(calls, key=size):
+    seen: set[Any] = set()
+    for call in drawn:
+        new = {*dtypes(call)} - seen
+        if new and size(call):
+            seen |= new
+            found.append(call)
+    known: set[Any] = {fact for call in found for fact in facts(call)}
+    for call in drawn:
         new = {*facts(call)} - known
         is_large = size(call) > BYTES
-        if not new or len(found) == MOST or (is_large and len(found) > MOST // 4):
+        if not new or len(found) >= MOST or (is_large and len(found) > MOST // 4):
             continue
         known |= new
         found.append(call)

@@ -26,6 +26,45 @@ ReferenceCall logical_xor() {
   return call;
 }
 
+/// Numbers kept within 0 and 1.
+template <typename T>
+ReferenceCall hardtanh() {
+  ReferenceCall call("aten::hardtanh.out");
+  call.input(TestTensor::of<T>({3}, {0, 1, 5}));
+  call.number(0.5).number(1.5);
+  call.output(TestTensor::of<T>({3}, {0, 1, 1}));
+  return call;
+}
+
+/// Truth values, none of which is false.
+ReferenceCall clamp() {
+  ReferenceCall call("aten::clamp.out");
+  call.input(TestTensor::of<bool>({2}, {false, true}));
+  call.boolean(true).none();
+  call.output(TestTensor::of<bool>({2}, {true, true}));
+  return call;
+}
+
+/// Shifts of truth values, which PyTorch does not have.
+ReferenceCall shift(const char* name, bool by_number, bool result) {
+  ReferenceCall call(name);
+  call.input(TestTensor::of<bool>({1}, {true}));
+  if (by_number) {
+    call.boolean(true);
+  } else {
+    call.input(TestTensor::of<bool>({1}, {true}));
+  }
+  call.output(TestTensor::of<bool>({1}, {result}));
+  return call;
+}
+
+/// No random numbers, as those of others follow from the calls before.
+ReferenceCall no_numbers(const char* name, ScalarType dtype) {
+  ReferenceCall call(name);
+  call.ints({0}).output(TestTensor(dtype, {0}));
+  return call;
+}
+
 /// The number in a tensor of one item.
 template <typename T, typename Number>
 ReferenceCall item(T value, Number number) {
@@ -95,6 +134,26 @@ std::deque<ReferenceCall> hand_made_calls() {
   calls.push_back(logical_xor<BFloat16>());
   calls.push_back(logical_xor<float>());
   calls.push_back(logical_xor<double>());
+  calls.push_back(hardtanh<uint8_t>());
+  calls.push_back(hardtanh<int8_t>());
+  calls.push_back(hardtanh<int16_t>());
+  calls.push_back(hardtanh<int32_t>());
+  calls.push_back(hardtanh<int64_t>());
+  calls.push_back(clamp());
+  for (const ScalarType dtype : {ScalarType::Half, ScalarType::BFloat16,
+                                 ScalarType::Float, ScalarType::Double}) {
+    calls.push_back(no_numbers("aten::rand.out", dtype));
+    calls.push_back(no_numbers("aten::randn.out", dtype));
+  }
+  for (const bool number : {false, true}) {
+    const char* const overload[] = {"Tensor_out", "Tensor_Scalar_out"};
+    for (const bool left : {false, true}) {
+      const std::string name = left ? "left" : "right";
+      calls.push_back(shift(
+          ("aten::bitwise_" + name + "_shift." + overload[number]).c_str(),
+          number, left));
+    }
+  }
   calls.push_back(mean<int8_t>({100, 120, 110}, 110));
   calls.push_back(mean<float>({1, 2, 4.5F}, 2.5F));
   for (const bool back : {false, true}) {
