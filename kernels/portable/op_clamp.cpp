@@ -16,7 +16,8 @@ Error map_three(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& out,
   constexpr DtypeSet kFrom = castable_from(DtypeSet{kIn}, kT);
   constexpr DtypeSet kTo = castable_to(DtypeSet{kOut}, kT);
   const ScalarType common = DtypeOf<T>::value;
-  const bool same = a.dtype == common && b.dtype == common &&
+  constexpr bool kSelected = (kFrom & kT).bits != 0 && (kTo & kT).bits != 0;
+  const bool same = kSelected && a.dtype == common && b.dtype == common &&
                     c.dtype == common && out.dtype == common;
   if (!same) {
     ORCH_CHECK(kFrom.has(a.dtype) && kFrom.has(b.dtype) && kFrom.has(c.dtype) &&
@@ -38,7 +39,7 @@ Error map_three(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& out,
         loop.offset(0) + at * steps[0], loop.offset(1) + at * steps[1],
         loop.offset(2) + at * steps[2], other.offset(1) + other_at * steps[3]};
     if (same) {
-      if constexpr ((kFrom & kT).bits != 0 && (kTo & kT).bits != 0) {
+      if constexpr (kSelected) {
         T* to = out.mutable_data<T>() + from[0];
         const T* x = a.data<T>() + from[1];
         const T* y = b.data<T>() + from[2];

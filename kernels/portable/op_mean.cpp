@@ -51,7 +51,8 @@ __attribute__((noinline)) WideSum sum_integers(const Tensor& self,
   return sum;
 }
 
-/// The sum of floats in the type C; T is their dtype, or one of kBits is.
+/// The sum of floats in the type C, as items of type T before, as in PyTorch;
+/// their dtype is that of T, or one of kBits.
 template <typename C, typename T, uint32_t kBits>
 C sum_floats(const Tensor& self, int32_t first, StridedLoop& items) {
   C sum = 0;
@@ -66,7 +67,8 @@ C sum_floats(const Tensor& self, int32_t first, StridedLoop& items) {
       }
     } else if constexpr (!DtypeSet{kBits}.single()) {
       for (int32_t k = 0; k < items.row_size(); ++k) {
-        sum += load_as<C, kBits>(self.dtype, self.memory, from + k * step);
+        sum += static_cast<C>(
+            load_as<T, kBits>(self.dtype, self.memory, from + k * step));
       }
     }
   }
@@ -77,7 +79,7 @@ C sum_floats(const Tensor& self, int32_t first, StridedLoop& items) {
 /// dtype of the output, without which it has no means of integers.
 ///
 /// Integers are summed exactly, floats in the type that the output is computed
-/// in.
+/// in. Only floats are rounded to the dtype of the output before.
 template <uint32_t kBits>
 Error mean(const Tensor& self, unsigned dims, bool keepdim, bool has_dtype,
            Tensor& out) {

@@ -15,6 +15,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestrator.core.dtype import ScalarType
 from tests.opinfo.programs import tensors
 from tests.unit.method.recorded_calls import RECORDED, Call, calls_bytes, read_calls
 
@@ -28,7 +29,10 @@ BYTES: Final = 600
 
 
 def dtypes(call: Call) -> Iterable[Any]:
-    """The dtypes of each argument."""
+    """The dtypes of each argument; the one of all, but for masks and indices."""
+    every = {t.dtype for t in tensors(call)}
+    if len(every) == 1 or len(every - {ScalarType.Bool, ScalarType.Long}) == 1:
+        yield frozenset(every)
     for place, argument in enumerate(call.args):
         yield from ((place, t.dtype) for t in tensors(Call("", (argument,))))
 
