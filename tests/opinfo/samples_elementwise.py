@@ -122,7 +122,7 @@ def truths(function: Callable[..., torch.Tensor]) -> Callable[[], list[Sample]]:
     def samples() -> list[Sample]:
         found = pairs()()
         for a, b in itertools.product(DTYPES, DTYPES):
-            x, y = tame(a, 3, 2), tame(torch.bool, 2)
+            x, y = tame(a, 3, 2), tame(torch.bool, 2).to(a)
             found.append(Sample([x, y], [function(x, y).to(b)], is_plain=True))
         return found
 
