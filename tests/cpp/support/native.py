@@ -50,7 +50,7 @@ _SHARED: Final = tuple(
     SUPPORT / f"{name}.cpp"
     for name in ("method_blocks", "stand_ins", "hostile_run", "mutations")
 )
-_SANITIZERS: Final = "address,undefined,float-cast-overflow"
+SANITIZERS: Final = "address,undefined,float-cast-overflow"
 _FLAGS: Final = (
     "-std=c++17",
     "-DORCH_EXTERNAL_DATA=1",
@@ -64,11 +64,11 @@ _FLAGS: Final = (
     "-Wundef",
     "-Werror",
 )
-_SANITIZED: Final = (
+SANITIZED: Final = (
     "-O1",
     "-g",
     "-fno-omit-frame-pointer",
-    f"-fsanitize={_SANITIZERS},fuzzer-no-link",
+    f"-fsanitize={SANITIZERS},fuzzer-no-link",
     "-fno-sanitize-recover=all",
     # Kernels read Bool tensors as bool. Bytes that are neither 0 nor 1, which only
     # a program made for it has there, give other truth values and do no more harm.
@@ -127,6 +127,23 @@ def build(
     return folder / program
 
 
+def kernel_objects() -> list[Path]:
+    """Objects of every kernel with every dtype, built if anything changed."""
+    build("kernels")
+    return [
+        FOLDER / f"obj/kernels/{library.name}/{source}.o"
+        for library in LIBRARIES
+        for source in sorted(_sources(library.name))
+    ]
+
+
+def _sources(library: str) -> set[str]:
+    """Files of a kernel library."""
+    catalog = linked_catalog()
+    ((_, kernels),) = (pair for pair in catalog.libraries if pair[0] == library)
+    return {source for kernel in kernels for source in kernel.sources}
+
+
 def _fuzzer_library(compiler: str) -> str:
     """The library that shows that the sanitizers are installed."""
     found = subprocess.run(
@@ -173,9 +190,9 @@ def _write_if_changed(path: Path, text: str) -> None:
 
 def _ninja(compiler: str, shared: list[Path], folder: Path, *, sanitize: bool) -> str:
     includes = [*(ROOT / i for i in _INCLUDES)]
-    kind = _SANITIZED if sanitize else ("-O2",)
+    kind = SANITIZED if sanitize else ("-O2",)
     flags = " ".join([*_FLAGS, *kind, *(f"-I{include}" for include in includes)])
-    link = f" -fsanitize={_SANITIZERS}$more" if sanitize else ""
+    link = f" -fsanitize={SANITIZERS}$more" if sanitize else ""
     lines = [
         "rule cxx",
         # Two libraries may have a source of one name, and so a header of dtypes.
@@ -185,7 +202,10 @@ def _ninja(compiler: str, shared: list[Path], folder: Path, *, sanitize: bool) -
         "rule link",
         f"  command = {compiler}{link} $in -o $out",
     ]
-    objects = " ".join(_object(lines, source, folder) for source in shared)
+    every = {source: _object(lines, source, folder) for source in shared}
+    objects = " ".join(every.values())
+    kernels = " ".join(name for source, name in every.items() if _is_kernel(source))
+    lines.append(f"build kernels: phony {kernels}")
     for program, source in PROGRAMS.items():
         lines += [
             f"build {program}: link {_object(lines, source, folder)} {objects}",

@@ -1,6 +1,6 @@
 """Builds the C++ tests under sanitizers, in `build/cpp-tests`.
 
-`all_dtypes` instantiates everything that the kernels offer and holds all tests,
+`all_dtypes` holds all tests; its kernels, with every dtype, are those of `native.py`.
 `float_only` is a build with a single dtype; the headers that select dtypes come from
 the stages that make those of a product. `compact_1` and `compact_2` have no loader and
 no kernels, but compact tables with indices of one byte and of two.
@@ -19,6 +19,7 @@ from orchestrator.emit.generate.tables import selected_headers
 from orchestrator.selection.op_info import SelectedOperator, Selection
 from orchestrator.selection.resolve import resolve
 from orchestrator.shell.ninja import ninja_program
+from tests.cpp.support import native
 from tests.together import only_one
 from tests.tools import need_file, need_tool
 
@@ -51,12 +52,9 @@ WARNINGS: Final = (
 _FLAGS: Final = (
     "-std=c++17",
     "-DORCH_EXTERNAL_DATA=1",
-    "-O1",
-    "-g1",
     "-ffp-contract=off",
     "-DORCH_DELEGATES=1",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
+    *native.SANITIZED,
     *WARNINGS,
 )
 INCLUDES: Final = ("runtime/include", "runtime/src", "kernels", "tests/cpp")
@@ -88,20 +86,19 @@ def build() -> dict[str, Path]:
 
     Skips or fails the test if a tool is not installed.
     """
-    compiler = need_tool("g++", "clang++")
+    compiler = need_tool("clang++-14", "clang++")
     ninja = str(ninja_program())
     need_file("/usr/include/doctest/doctest.h", "doctest-dev")
     sources = {
         "all_dtypes": [*_LOADER, *sorted(TESTS.glob("*_test.cpp"))],
         "float_only": sorted((TESTS / "float_only").glob("*_test.cpp")),
     }
+    every = native.kernel_objects()
     with only_one(FOLDER):
         _write_declarations()
-        kernels = {
-            "all_dtypes": _write_headers("all_dtypes", only=None),
-            "float_only": _write_headers("float_only", only=ScalarType.Float),
-        }
-        _write_if_changed(FOLDER / "build.ninja", _ninja(compiler, sources, kernels))
+        kernels = {"float_only": _write_headers("float_only", ScalarType.Float)}
+        rules = _ninja(compiler, sources, kernels, every)
+        _write_if_changed(FOLDER / "build.ninja", rules)
         done = subprocess.run(
             [ninja, "-j2", "--quiet"],
             cwd=FOLDER,
@@ -140,8 +137,8 @@ def _write_declarations() -> None:
         _write_if_changed(GENERATED / "support" / f"{name}.h", text)
 
 
-def _write_headers(program: str, *, only: ScalarType | None) -> list[Path]:
-    """`orch_selected/*.h` with one dtype, or with all that the kernels have.
+def _write_headers(program: str, only: ScalarType) -> list[Path]:
+    """`orch_selected/*.h` with one dtype.
 
     Returns:
         Sources of the kernels that have the dtype.
@@ -153,16 +150,14 @@ def _write_headers(program: str, *, only: ScalarType | None) -> list[Path]:
         texts.append(LibraryText(name=folder.name, file=str(file), text=text))
     catalog = read_catalog(texts)
     kernels = tuple(k for _, offered in catalog.libraries for k in offered)
-    dtypes = (only,) if only is not None else ()
+    dtypes = (only,)
     selection = Selection(
         operators=tuple(
-            SelectedOperator(name=name, dtypes=dtypes, every_dtype=only is None)
+            SelectedOperator(name=name, dtypes=dtypes)
             for name in sorted({k.operator for k in kernels if _takes(k, dtypes)})
         )
     )
-    resolution = resolve(
-        selection, catalog, every_dtype=only is None, span_of=lambda _: None
-    )
+    resolution = resolve(selection, catalog, every_dtype=False, span_of=lambda _: None)
     for header in selected_headers("For tests.", resolution, kernels):
         path = PurePosixPath(header.path)
         library = _selected(program) / path.parts[-3]
@@ -185,7 +180,10 @@ def _selected(program: str) -> Path:
 
 
 def _ninja(
-    compiler: str, sources: dict[str, list[Path]], kernels: dict[str, list[Path]]
+    compiler: str,
+    sources: dict[str, list[Path]],
+    kernels: dict[str, list[Path]],
+    every: list[Path],
 ) -> str:
     """Text of build.ninja."""
     includes = [f"-I{path}" for path in (GENERATED, *(ROOT / i for i in INCLUDES))]
@@ -197,23 +195,18 @@ def _ninja(
         "  deps = gcc",
         "  description = $in",
         "rule link",
-        f"  command = {compiler} -fsanitize=address,undefined $in -o $out",
+        f"  command = {compiler} -fsanitize={native.SANITIZERS} $in -o $out",
         "  description = $out",
     ]
     runtime = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in RUNTIME]
     shared = [*runtime, TESTS / "support" / "doctest_main.cpp"]
     objects = _objects(lines, "shared", shared, more="")
     for program, tests in sources.items():
-        linked = [
-            name
-            for library in _LIBRARIES[program]
-            for name in _objects(
-                lines,
-                program,
-                (k for k in kernels[program] if k.is_relative_to(library)),
-                more=f"-I{_selected(program) / library.name}",
-            )
-        ]
+        linked = [str(path) for path in every] if program not in kernels else []
+        for library in _LIBRARIES[program] if program in kernels else ():
+            files = [k for k in kernels[program] if k.is_relative_to(library)]
+            more = f"-I{_selected(program) / library.name}"
+            linked += _objects(lines, program, files, more=more)
         own = _objects(lines, program, tests, more="")
         everything = " ".join([*objects, *linked, *own])
         lines.append(f"build {program}/run: link {everything}")
