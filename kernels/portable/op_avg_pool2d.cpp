@@ -26,18 +26,6 @@ struct Window {
   int32_t size() const { return last > first ? last - first : 0; }
 };
 
-/// `sum` divided by `divisor`; integers, signed, truncate and wrap around.
-template <typename C>
-C divide(C sum, C divisor) {
-  if constexpr (kIsSame<C, uint64_t>) {
-    const int64_t by = static_cast<int64_t>(divisor);
-    if (by == -1) return 0 - sum;
-    return static_cast<C>(static_cast<int64_t>(sum) / by);
-  } else {
-    return sum / divisor;
-  }
-}
-
 template <typename T>
 void avg_pool(const Pool2d& pool, bool count_include_pad, int64_t divisor,
               const Tensor& self, Tensor& out) {

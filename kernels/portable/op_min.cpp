@@ -2,8 +2,16 @@
 
 #include "orch/kernel.h"
 #include "util/extreme.h"
+#include "util/reduce.h"
 
 namespace orch::portable {
+
+// aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *,
+//   Tensor(a!) min, Tensor(b!) min_indices)
+//   -> (Tensor(a!) values, Tensor(b!) indices)
+Error min_dim_min(const Args& args) {
+  return extremes_along<selected::aten_min_dim_min.bits, true>(args);
+}
 
 // aten::min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error min_unary_out(const Args& args) {

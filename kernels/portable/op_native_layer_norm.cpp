@@ -4,6 +4,7 @@
 #include "orch/math.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/moments.h"
 #include "util/strided_loop.h"
 
 namespace orch::portable {
@@ -19,46 +20,29 @@ struct LayerNorm {
   Tensor& rstd;
 };
 
-/// Normalizes the items of one group, which begin at `first`; `loop` is over
-/// them: tensor 0 is input and output, 1 the weights, 2 the biases.
+/// Normalizes the items of one group, which begin at `from`, to `to`; `loop` is
+/// over them: tensor 0 is the input, 1 the output, 2 the weights and biases.
 template <typename T>
-void normalize(const LayerNorm& norm, StridedLoop& loop, int32_t first,
+void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from, T* to,
                int32_t count, Compute<T> eps, Compute<T>& mean,
                Compute<T>& rstd) {
   using C = Compute<T>;
-  const T* const from = norm.input.data<T>() + first;
-  mean = 0;
+  const Moments<C> found = moments(from, loop, count);
+  mean = found.mean;
+  rstd = 1 / math::sqrt(found.squares / static_cast<C>(count) + eps);
   for (; loop.valid(); loop.next()) {
     for (int32_t i = 0; i < loop.row_size(); ++i) {
-      mean += static_cast<C>(from[loop.offset(0) + i * loop.row_stride(0)]);
-    }
-  }
-  mean /= static_cast<C>(count);
-  C variance = 0;
-  loop.restart();
-  for (; loop.valid(); loop.next()) {
-    for (int32_t i = 0; i < loop.row_size(); ++i) {
-      const C apart =
-          static_cast<C>(from[loop.offset(0) + i * loop.row_stride(0)]) - mean;
-      variance += apart * apart;
-    }
-  }
-  rstd = 1 / math::sqrt(variance / static_cast<C>(count) + eps);
-  loop.restart();
-  T* const to = norm.out.mutable_data<T>() + first;
-  for (; loop.valid(); loop.next()) {
-    for (int32_t i = 0; i < loop.row_size(); ++i) {
-      const int32_t at = loop.offset(0) + i * loop.row_stride(0);
-      C value = (static_cast<C>(from[at]) - mean) * rstd;
+      const int32_t of = loop.offset(2) + i * loop.row_stride(2);
+      C value = (static_cast<C>(from[loop.offset(0) + i * loop.row_stride(0)]) -
+                 found.mean) *
+                rstd;
       if (norm.weight != nullptr) {
-        value *= static_cast<C>(
-            norm.weight->data<T>()[loop.offset(1) + i * loop.row_stride(1)]);
+        value *= static_cast<C>(norm.weight->data<T>()[of]);
       }
       if (norm.bias != nullptr) {
-        value += static_cast<C>(
-            norm.bias->data<T>()[loop.offset(2) + i * loop.row_stride(2)]);
+        value += static_cast<C>(norm.bias->data<T>()[of]);
       }
-      to[at] = static_cast<T>(value);
+      to[loop.offset(1) + i * loop.row_stride(1)] = static_cast<T>(value);
     }
   }
   loop.restart();
@@ -108,7 +92,9 @@ Error prepare(const LayerNorm& norm, int first) {
     }
     ORCH_TRY(resize_output(*out, groups, input, norm.out));
   }
-  ORCH_CHECK(same_layout(norm.out, input) && same_layout(norm.mean, norm.rstd),
+  ORCH_CHECK(same_layout(norm.mean, norm.rstd), Error::NotSupported);
+  ORCH_CHECK(norm.weight == nullptr || norm.bias == nullptr ||
+                 same_layout(*norm.weight, *norm.bias),
              Error::NotSupported);
   return Error::Ok;
 }
@@ -140,19 +126,19 @@ Error native_layer_norm_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_native_layer_norm_out;
   ORCH_TRY(prepare(norm, first));
 
-  const Strides at(input);
+  const Strides from(input);
+  const Strides to(norm.out);
   const Strides result(norm.mean);
-  int32_t weights[kMaxDim];
-  int32_t biases[kMaxDim];
-  last_strides(norm.weight, input.dim, weights);
-  last_strides(norm.bias, input.dim, biases);
+  int32_t parameters[kMaxDim];
+  last_strides(norm.weight != nullptr ? norm.weight : norm.bias, input.dim,
+               parameters);
   StridedLoop groups;
   StridedLoop items;
   for (int i = 0; i < input.dim; ++i) {
     if (i < first) {
-      groups.add(input.size(i), result[i], at[i]);
+      groups.add(input.size(i), result[i], from[i], to[i]);
     } else {
-      items.add(input.size(i), at[i], weights[i], biases[i]);
+      items.add(input.size(i), from[i], to[i], parameters[i]);
     }
   }
   return switch_dtype<kDtypes.bits>(input.dtype, [&](auto type) {
@@ -164,12 +150,16 @@ Error native_layer_norm_out(const Args& args) {
         C mean = 0;
         C rstd = static_cast<C>(__builtin_nanf(""));  // of nothing
         if (count != 0) {
-          normalize<T>(norm, items, groups.offset(1) + i * groups.row_stride(1),
-                       count, eps, mean, rstd);
+          normalize<T>(
+              norm, items,
+              input.data<T>() + groups.offset(1) + i * groups.row_stride(1),
+              norm.out.mutable_data<T>() + groups.offset(2) +
+                  i * groups.row_stride(2),
+              count, eps, mean, rstd);
         }
-        const int32_t to = groups.offset(0) + i * groups.row_stride(0);
-        norm.mean.mutable_data<T>()[to] = static_cast<T>(mean);
-        norm.rstd.mutable_data<T>()[to] = static_cast<T>(rstd);
+        const int32_t at = groups.offset(0) + i * groups.row_stride(0);
+        norm.mean.mutable_data<T>()[at] = static_cast<T>(mean);
+        norm.rstd.mutable_data<T>()[at] = static_cast<T>(rstd);
       }
     }
     return Error::Ok;

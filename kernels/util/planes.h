@@ -2,6 +2,7 @@
 #pragma once
 
 #include "orch/tensor.h"
+#include "util/types.h"
 
 namespace orch {
 
@@ -25,5 +26,17 @@ struct Planes {
     }
   }
 };
+
+/// `sum` divided by `divisor`; integers, signed, truncate and wrap around.
+template <typename C>
+C divide(C sum, C divisor) {
+  if constexpr (kIsSame<C, uint64_t>) {
+    const int64_t by = static_cast<int64_t>(divisor);
+    if (by == -1) return 0 - sum;
+    return static_cast<C>(static_cast<int64_t>(sum) / by);
+  } else {
+    return sum / divisor;
+  }
+}
 
 }  // namespace orch

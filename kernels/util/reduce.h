@@ -6,12 +6,14 @@
 #include "util/dtype.h"
 #include "util/promote.h"
 #include "util/strided_loop.h"
+#include "util/truncate.h"
 
 namespace orch {
 
 /// Which items go into which result.
 struct Reduction {
-  /// Over the results; tensor 0 is the output, tensor 1 the input.
+  /// Over the results; tensor 0 is the output, tensor 1 the input, tensor 2 the
+  /// second output.
   StridedLoop kept;
   /// Over the items of one result in the order of their indices, whatever the
   /// dim order; tensor 0 is the input.
@@ -20,13 +22,15 @@ struct Reduction {
   int32_t count = 1;
 };
 
-/// Gives `out` its sizes and `reduction` its loops. `dims`: a bit for each
-/// dimension that is reduced; where the sizes are kept they become 1. Errors:
-/// InvalidArgument, ShapeTooLarge.
-__attribute__((noinline)) inline Error prepare_reduction(const Tensor& self,
-                                                         unsigned dims,
-                                                         bool keep, Tensor& out,
-                                                         Reduction& reduction) {
+/// Gives `out`, and `second` where there is one, its sizes and `reduction` its
+/// loops. `dims`: a bit for each dimension that is reduced; where the sizes are
+/// kept they become 1. Errors: InvalidArgument, ShapeTooLarge.
+template <typename... Outs>
+__attribute__((noinline)) Error prepare_reduction(const Tensor& self,
+                                                  unsigned dims, bool keep,
+                                                  Tensor& out,
+                                                  Reduction& reduction,
+                                                  Outs&... second) {
   const Strides from(self);
   int32_t sizes[kMaxDim];
   int32_t steps[kMaxDim];  // of the input, by dimension of the output
@@ -41,13 +45,48 @@ __attribute__((noinline)) inline Error prepare_reduction(const Tensor& self,
     sizes[rank] = reduced ? 1 : self.size(i);
     steps[rank++] = from[i];
   }
-  ORCH_TRY(resize_output(out, {sizes, rank}, self));
+  const Span<const int32_t> shape{sizes, rank};
+  ORCH_TRY(resize_output(out, shape, self));
   const Strides to(out);
-  for (int i = 0; i < out.dim; ++i) {
-    const int d = out.order()[i];
-    reduction.kept.add(out.size(d), to[d], steps[d]);
+  if constexpr (sizeof...(second) == 0) {
+    for (int i = 0; i < out.dim; ++i) {
+      const int d = out.order()[i];
+      reduction.kept.add(out.size(d), to[d], steps[d]);
+    }
+  } else {
+    ORCH_TRY((resize_output(second, shape, self, out), ...));
+    const Strides also(second...);
+    for (int i = 0; i < out.dim; ++i) {
+      const int d = out.order()[i];
+      reduction.kept.add(out.size(d), to[d], steps[d], also[d]);
+    }
   }
   return Error::Ok;
+}
+
+/// Calls fn(to, from, also) for every result: offsets of its place in the
+/// output, of its first item, and of its place in the second output.
+template <typename Fn>
+void each_result(Reduction& reduction, Fn fn) {
+  StridedLoop& kept = reduction.kept;
+  for (; kept.valid(); kept.next()) {
+    for (int32_t i = 0; i < kept.row_size(); ++i) {
+      fn(kept.offset(0) + i * kept.row_stride(0),
+         kept.offset(1) + i * kept.row_stride(1),
+         kept.offset(2) + i * kept.row_stride(2));
+      if (reduction.count != 0) reduction.items.restart();
+    }
+  }
+}
+
+/// Whether every result has items: a smallest or largest one needs one. `dims`
+/// as for prepare_reduction.
+__attribute__((noinline)) inline bool has_items(const Tensor& self,
+                                                unsigned dims) {
+  for (int i = 0; i < self.dim; ++i) {
+    if (((dims >> i) & 1U) != 0 && self.size(i) == 0) return false;
+  }
+  return true;
 }
 
 /// The dimensions an `int[]? dim` names; all of them if it is None or empty.
@@ -71,73 +110,179 @@ inline Error check_out_dtype(const Args& args, int index, const Tensor& out) {
   return Error::Ok;
 }
 
-/// out[...] = finish(sum of the items that go there). Items are converted to
-/// the dtype of the output and summed one after the other in the type that it
-/// is computed in.
+/// out[...] = finish(result) for the items that go there, one after the other:
+/// result = fold(result, item), from `start` on. Items are converted to the
+/// dtype of the output and folded in the type that it is computed in.
 ///
-/// kBits: dtypes of `self` and `out`. Errors: DtypeNotSelected, NotSupported
-/// (floats to integers); then nothing is written.
-template <uint32_t kBits, typename Finish>
-Error sum_items(const Tensor& self, Tensor& out, Reduction& reduction,
-                Finish finish) {
+/// kBits: dtypes of `self` and `out`. Errors: DtypeNotSelected; then nothing is
+/// written.
+template <uint32_t kBits, typename Fold, typename Finish>
+Error fold_items(const Tensor& self, Tensor& out, Reduction& reduction,
+                 int start, Fold fold, Finish finish) {
   constexpr DtypeSet kDtypes{kBits};
   ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   return switch_dtype<kBits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     using C = Compute<T>;
-    constexpr DtypeSet kFrom = kIsFloating<T> || kIsSame<T, bool>
-                                   ? kDtypes
-                                   : kDtypes & (kIntegral | kBool);
-    ORCH_CHECK(kFrom.has(self.dtype), Error::NotSupported);
-    StridedLoop& kept = reduction.kept;
     StridedLoop& items = reduction.items;
-    for (; kept.valid(); kept.next()) {
-      for (int32_t i = 0; i < kept.row_size(); ++i) {
-        const int32_t first = kept.offset(1) + i * kept.row_stride(1);
-        C sum = 0;
-        for (; items.valid(); items.next()) {
-          const int32_t from = first + items.offset(0);
-          const int32_t step = items.row_stride(0);
-          if (kDtypes.single() || self.dtype == out.dtype) {
-            const T* item = self.data<T>() + from;
-            for (int32_t k = 0; k < items.row_size(); ++k) {
-              sum += static_cast<C>(item[k * step]);
-            }
-          } else if constexpr (!kDtypes.single()) {
-            for (int32_t k = 0; k < items.row_size(); ++k) {
-              sum += static_cast<C>(load_as<T, kFrom.bits>(
-                  self.dtype, self.memory, from + k * step));
-            }
+    each_result(reduction, [&](int32_t to, int32_t first, int32_t) {
+      C result = static_cast<C>(start);
+      for (; items.valid(); items.next()) {
+        const int32_t from = first + items.offset(0);
+        const int32_t step = items.row_stride(0);
+        if (kDtypes.single() || self.dtype == out.dtype) {
+          const T* item = self.data<T>() + from;
+          for (int32_t k = 0; k < items.row_size(); ++k) {
+            result = fold(result, static_cast<C>(item[k * step]));
+          }
+        } else if constexpr (!kDtypes.single()) {
+          for (int32_t k = 0; k < items.row_size(); ++k) {
+            result =
+                fold(result, static_cast<C>(load_cast<T, kBits>(
+                                 self.dtype, self.memory, from + k * step)));
           }
         }
-        if (reduction.count != 0) items.restart();
-        out.mutable_data<T>()[kept.offset(0) + i * kept.row_stride(0)] =
-            convert<T>(finish(sum));
       }
-    }
+      out.mutable_data<T>()[to] = convert<T>(finish(result));
+    });
     return Error::Ok;
   });
 }
 
-/// Number of the largest item of a loop over tensor 0, the first of several;
-/// NaN is above all. There is an item.
-template <typename T>
-int32_t index_of_largest(const T* items, StridedLoop& loop) {
+/// The same for sums.
+template <uint32_t kBits, typename Finish>
+Error sum_items(const Tensor& self, Tensor& out, Reduction& reduction,
+                Finish finish) {
+  return fold_items<kBits>(
+      self, out, reduction, 0, [](auto sum, auto item) { return sum + item; },
+      finish);
+}
+
+/// Whether `a` comes before `b` if the smallest, or else the largest, comes
+/// first; NaN before all. Not of equal ones.
+template <bool kSmallest, typename W>
+bool is_beyond(W a, W b) {
+  return (kSmallest ? a < b : a > b) || (is_nan(a) && !is_nan(b));
+}
+
+/// Number of the smallest, or else the largest, item of a loop over tensor 0,
+/// the first of several; NaN is beyond all. There is an item.
+template <bool kSmallest, typename T>
+int32_t index_of_extreme(const T* items, StridedLoop& loop) {
   using W = typename Choose<kIsHalf<T>, float, T>::type;
   W best = static_cast<W>(items[0]);
   int32_t found = 0;
   int32_t number = 0;
   for (; loop.valid(); loop.next()) {
-    for (int32_t i = 0; i < loop.row_size(); ++i, ++number) {
-      const W value =
-          static_cast<W>(items[loop.offset(0) + i * loop.row_stride(0)]);
-      if (!is_nan(best) && (value > best || is_nan(value))) {
+    const T* item = items + loop.offset(0);
+    const int32_t step = loop.row_stride(0);
+    for (int32_t left = loop.row_size(); left > 0; --left, ++number) {
+      const W value = static_cast<W>(*item);
+      if (is_beyond<kSmallest>(value, best)) {
         best = value;
         found = number;
       }
+      item += step;
     }
   }
   return found;
+}
+
+/// aten::argmin.out, aten::argmax.out(Tensor self, int? dim=None,
+///   bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
+///
+/// Without `dim`, the index into the flattened tensor. kBits: dtypes of `self`.
+template <uint32_t kBits, bool kSmallest>
+Error find_extreme(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(3);
+
+  ORCH_CHECK(out.dtype == ScalarType::Long, Error::InvalidArgument);
+  unsigned dims = (1U << self.dim) - 1;
+  if (args.has(1)) {
+    int dim = 0;
+    ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
+    dims &= 1U << dim;
+  }
+  ORCH_CHECK(has_items(self, dims), Error::InvalidArgument);
+  Reduction reduction;
+  ORCH_TRY(prepare_reduction(self, dims, args.boolean(2), out, reduction));
+  return switch_dtype<kBits>(self.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    each_result(reduction, [&](int32_t to, int32_t from, int32_t) {
+      out.mutable_data<int64_t>()[to] =
+          index_of_extreme<kSmallest>(self.data<T>() + from, reduction.items);
+    });
+    return Error::Ok;
+  });
+}
+
+/// aten::min.dim_min, aten::max.dim_max(Tensor self, int dim,
+///   bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices)
+///   -> (Tensor(a!), Tensor(b!))
+///
+/// kBits: dtypes of `self`.
+template <uint32_t kBits, bool kSmallest>
+Error extremes_along(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& values = args.tensor(3);
+  Tensor& indices = args.tensor(4);
+
+  int dim = 0;
+  ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
+  ORCH_CHECK(values.dtype == self.dtype && indices.dtype == ScalarType::Long,
+             Error::InvalidArgument);
+  ORCH_CHECK(has_items(self, 1U << dim), Error::InvalidArgument);
+  Reduction reduction;
+  ORCH_TRY(prepare_reduction(self, 1U << dim, args.boolean(2), values,
+                             reduction, indices));
+  return switch_dtype<kBits>(self.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    // One dimension is one row.
+    const int32_t step = reduction.items.row_stride(0);
+    each_result(reduction, [&](int32_t to, int32_t first, int32_t also) {
+      const T* from = self.data<T>() + first;
+      const int32_t index = index_of_extreme<kSmallest>(from, reduction.items);
+      values.mutable_data<T>()[to] = from[index * step];
+      indices.mutable_data<int64_t>()[also] = index;
+    });
+    return Error::Ok;
+  });
+}
+
+/// aten::amin.out, aten::amax.out(Tensor self, int[1] dim=[],
+///   bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
+///
+/// kBits: dtypes of `self`.
+template <uint32_t kBits, bool kSmallest>
+Error extremes(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(3);
+
+  unsigned dims = 0;
+  ORCH_CHECK(out.dtype == self.dtype, Error::InvalidArgument);
+  ORCH_TRY(read_reduced_dims(args, 1, self, dims));
+  ORCH_CHECK(has_items(self, dims), Error::InvalidArgument);
+  Reduction reduction;
+  ORCH_TRY(prepare_reduction(self, dims, args.boolean(2), out, reduction));
+  return switch_dtype<kBits>(self.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    using W = typename Choose<kIsHalf<T>, float, T>::type;
+    StridedLoop& items = reduction.items;
+    each_result(reduction, [&](int32_t to, int32_t first, int32_t) {
+      W best = static_cast<W>(self.data<T>()[first]);
+      for (; items.valid(); items.next()) {
+        const T* item = self.data<T>() + first + items.offset(0);
+        for (int32_t left = items.row_size(); left > 0; --left) {
+          const W value = static_cast<W>(*item);
+          if (is_beyond<kSmallest>(value, best)) best = value;
+          item += items.row_stride(0);
+        }
+      }
+      out.mutable_data<T>()[to] = static_cast<T>(best);
+    });
+    return Error::Ok;
+  });
 }
 
 }  // namespace orch

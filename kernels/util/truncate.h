@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "util/types.h"
+#include "util/dtype.h"
 
 namespace orch {
 
@@ -61,6 +61,22 @@ To cast_item(From value) {
   } else {
     return convert<To>(value);
   }
+}
+
+/// load_as of util/dtype.h, also of floats as integers.
+template <typename T, uint32_t kBits>
+T load_cast(ScalarType dtype, const void* items, int32_t index) {
+  switch (dtype) {
+#define ORCH_CASE(name, U)                                      \
+  case ScalarType::name:                                        \
+    if constexpr (DtypeSet{kBits}.has(ScalarType::name)) {      \
+      return cast_item<T>(static_cast<const U*>(items)[index]); \
+    }                                                           \
+    break;
+    ORCH_FOR_EACH_DTYPE(ORCH_CASE)
+#undef ORCH_CASE
+  }
+  return convert<T>(0);
 }
 
 }  // namespace orch

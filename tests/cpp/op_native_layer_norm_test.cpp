@@ -45,6 +45,9 @@ TEST_CASE("layer norm gives groups mean 0 and variance 1") {
   CHECK(rstd.items<float>() == std::vector<float>{1, 0.1F});
   CHECK(LayerNorm{{2}, &weight, &bias, 0}(x, out, mean, rstd) == Error::Ok);
   CHECK(out.items<float>() == std::vector<float>{-0.5F, 1.5F, -0.5F, 1.5F});
+  const TestTensor turned(kFloat, {2, 2}, {1, 0});
+  CHECK(LayerNorm{{2}, &weight, &bias, 0}(x, turned, mean, rstd) == Error::Ok);
+  CHECK(turned.items<float>() == std::vector<float>{-0.5F, -0.5F, 1.5F, 1.5F});
   // In place.
   CHECK(LayerNorm()(x, x, mean, rstd) == Error::Ok);
   CHECK(x.items<float>() == std::vector<float>{-1, 1, -1, 1});
@@ -97,8 +100,13 @@ TEST_CASE("layer norm refuses what does not fit") {
     CHECK(LayerNorm()(x, out, wrong, rstd) == Error::InvalidArgument);
     CHECK(LayerNorm()(x, out, mean, wrong) == Error::InvalidArgument);
   }
+  // Statistics share a dim order, and so do parameters.
+  const TestTensor matrix(kFloat, {3, 2});
   const TestTensor turned(kFloat, {3, 2}, {1, 0});
-  CHECK(LayerNorm()(x, turned, mean, rstd) == Error::NotSupported);
+  CHECK(LayerNorm{{3, 2}, &matrix, &turned}(
+            x, out, {kFloat, {1, 1}}, {kFloat, {1, 1}}) == Error::NotSupported);
+  CHECK(LayerNorm()(x, out, mean, {kFloat, {3, 1}, {1, 0}}) ==
+        Error::NotSupported);
   const TestTensor ints(ScalarType::Int, {3, 2});
   const TestTensor int_mean(ScalarType::Int, {3, 1});
   CHECK(LayerNorm()(ints, ints, int_mean, int_mean) == Error::DtypeNotSelected);

@@ -9,6 +9,7 @@ from orchestrator.catalog.expressions import (
     image_shapes,
     moved_shapes,
     predicates,
+    reductions,
     shapes,
 )
 from orchestrator.catalog.expressions.values import Helper, Kind
@@ -217,6 +218,16 @@ _FUNCTIONS: Final = (
         image_shapes.transposed_image,
         *(_L, _T, _L, _L, _L, _L),
     ),
+    _function("has_items(tensor, dims)", reductions.has_items, _T, _L, optional=True),
+    _function("is_norm(power)", reductions.is_norm, _X),
+    _function("length(tensor, dim)", reductions.length, _T, _N, gives=_N),
+    _function("area(tensor)", reductions.area, _T, gives=_N),
+    _shape("resized(tensor, dim, size)", reductions.resized, _T, _N, _N),
+    _shape("halved(tensor, dim)", reductions.halved, _T, _N),
+    _shape("adapted(tensor, sizes)", reductions.adapted, _T, _L),
+    _shape("applied(tensor, weight)", reductions.applied, _T, _T),
+    _shape("distances(a, b)", reductions.distances, _T, _T),
+    _shape("pairs(tensor)", reductions.pairs, _T),
     _shape("from_nhwc(sizes)", image_shapes.from_nhwc, _L),
     _shape(
         "padded(tensor, before, after, nhwc)",

@@ -1,0 +1,109 @@
+#include "orch_selected/op_median.h"
+
+#include "orch/kernel.h"
+#include "util/reduce.h"
+
+namespace orch::portable {
+namespace {
+
+/// Unsigned integers of the size of an item.
+template <size_t kBytes>
+using Bits = typename Choose<
+    kBytes == 8, uint64_t,
+    typename Choose<
+        kBytes == 4, uint32_t,
+        typename Choose<kBytes == 2, uint16_t, uint8_t>::type>::type>::type;
+
+/// An item as an unsigned integer of the same order; 0 and -0 are one. Not for
+/// NaN.
+template <typename T>
+Bits<sizeof(T)> key_of(T item) {
+  using K = Bits<sizeof(T)>;
+  constexpr K kSign = static_cast<K>(K{1} << (8 * sizeof(T) - 1));
+  K bits;
+  memcpy(&bits, &item, sizeof bits);
+  if constexpr (kIsFloating<T>) {
+    if (bits == kSign) bits = 0;
+    return static_cast<K>((bits & kSign) != 0 ? ~bits : bits | kSign);
+  } else if constexpr (static_cast<T>(-1) > T(0)) {
+    return bits;
+  } else {
+    return static_cast<K>(bits ^ kSign);
+  }
+}
+
+/// Index of the median of `count` items, the first of several; of the lower one
+/// of two. NaN is the median of items with a NaN.
+///
+/// A search for the bits of its key, from the highest: whoever may not move
+/// items counts them.
+template <typename T>
+int32_t index_of_median(const T* items, int32_t step, int32_t count) {
+  using K = Bits<sizeof(T)>;
+  K low = key_of(items[0]);
+  K high = low;
+  for (int32_t i = 0; i < count; ++i) {
+    const T item = items[i * step];
+    if (is_nan(number_of(item))) return i;
+    const K key = key_of(item);
+    if (key < low) low = key;
+    if (key > high) high = key;
+  }
+  // Bits that not all keys share.
+  int bit = 0;
+  while (bit < static_cast<int>(8 * sizeof(K)) &&
+         (low >> bit) != (high >> bit)) {
+    ++bit;
+  }
+  // The shift by all bits would be undefined.
+  K median = bit == 8 * sizeof(K)
+                 ? K{0}
+                 : static_cast<K>(static_cast<K>(low >> bit) << bit);
+  while (bit-- > 0) {
+    const K next = static_cast<K>(median | static_cast<K>(K{1} << bit));
+    int32_t below = 0;
+    for (int32_t i = 0; i < count; ++i) {
+      if (key_of(items[i * step]) < next) ++below;
+    }
+    if (below <= (count - 1) / 2) median = next;
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    if (key_of(items[i * step]) == median) return i;
+  }
+  return 0;  // items that change meanwhile
+}
+
+}  // namespace
+
+// aten::median.dim_values(Tensor self, int dim, bool keepdim=False, *,
+//   Tensor(a!) values, Tensor(b!) indices)
+//   -> (Tensor(a!) values, Tensor(b!) indices)
+Error median_dim_values(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& values = args.tensor(3);
+  Tensor& indices = args.tensor(4);
+
+  int dim = 0;
+  ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
+  ORCH_CHECK(values.dtype == self.dtype && indices.dtype == ScalarType::Long,
+             Error::InvalidArgument);
+  ORCH_CHECK(has_items(self, 1U << dim), Error::InvalidArgument);
+  Reduction reduction;
+  ORCH_TRY(prepare_reduction(self, 1U << dim, args.boolean(2), values,
+                             reduction, indices));
+  constexpr DtypeSet kDtypes = selected::aten_median_dim_values;
+  return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    // One dimension is one row.
+    const int32_t step = reduction.items.row_stride(0);
+    each_result(reduction, [&](int32_t to, int32_t first, int32_t also) {
+      const T* items = self.data<T>() + first;
+      const int32_t index = index_of_median(items, step, reduction.count);
+      values.mutable_data<T>()[to] = items[index * step];
+      indices.mutable_data<int64_t>()[also] = index;
+    });
+    return Error::Ok;
+  });
+}
+
+}  // namespace orch::portable

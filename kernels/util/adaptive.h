@@ -1,0 +1,78 @@
+// Windows of adaptive pooling.
+#pragma once
+
+#include "orch/kernel.h"
+#include "util/check.h"
+#include "util/planes.h"
+
+namespace orch {
+
+/// The windows along one dimension, one after the other: window `o` goes from
+/// floor(o * in / out) to ceil((o + 1) * in / out). Source: PyTorch,
+/// aten/src/ATen/native/AdaptivePooling.h.
+struct AdaptiveWindow {
+  int32_t first = 0;
+  int32_t last;  // exclusive
+
+  /// `out` is not 0.
+  AdaptiveWindow(int32_t in, int32_t out)
+      : step_(in / out), step_rest_(in - step_ * out), out_(out) {
+    advance();
+  }
+  void next() {
+    first = next_;
+    advance();
+  }
+
+ private:
+  void advance() {
+    // As o * in / out: whole and rest, without products of sizes.
+    next_ += step_;
+    rest_ += step_rest_;
+    if (rest_ >= out_) {
+      rest_ -= out_;
+      ++next_;
+    }
+    last = next_ + (rest_ != 0 ? 1 : 0);
+  }
+
+  int32_t step_;
+  int32_t step_rest_;
+  int32_t out_;
+  int32_t next_ = 0;
+  int32_t rest_ = 0;
+};
+
+/// Calls fn(n, h, w, rows, columns) for all windows of an adaptive pooling from
+/// `x` to `y`; not one per channel.
+template <typename Fn>
+void each_adaptive_window(const Planes& x, const Planes& y, Fn fn) {
+  for (int32_t n = 0; n < y.size[0]; ++n) {
+    if (y.size[2] == 0 || y.size[3] == 0) return;
+    AdaptiveWindow rows(x.size[2], y.size[2]);
+    for (int32_t h = 0; h < y.size[2]; ++h) {
+      AdaptiveWindow columns(x.size[3], y.size[3]);
+      for (int32_t w = 0; w < y.size[3]; ++w) {
+        fn(n, h, w, rows, columns);
+        columns.next();
+      }
+      rows.next();
+    }
+  }
+}
+
+/// Gives `out` the sizes of `self`, [N, C, H, W] or [C, H, W], with those of
+/// the list for H and W. Errors: InvalidArgument, ShapeTooLarge.
+inline Error resize_adaptive(const Tensor& self, const IntList& output_size,
+                             Tensor& out) {
+  ORCH_CHECK(self.dim == 3 || self.dim == 4, Error::InvalidArgument);
+  int32_t sizes[4];
+  const int first = self.dim - 2;
+  ORCH_TRY(read_ints(output_size, 2, 0, sizes + first));
+  for (int i = 0; i < first; ++i) sizes[i] = self.size(i);
+  ORCH_CHECK(self.size(first) > 0 && self.size(first + 1) > 0,
+             Error::InvalidArgument);
+  return resize_output(out, {sizes, self.dim}, self);
+}
+
+}  // namespace orch

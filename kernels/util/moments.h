@@ -1,0 +1,59 @@
+// Means and squared distances from them: variances, normalization.
+#pragma once
+
+#include "util/dtype.h"
+#include "util/strided_loop.h"
+
+namespace orch {
+
+template <typename C>
+struct Moments {
+  C mean;
+  /// The sum of (item - mean)^2.
+  C squares;
+};
+
+/// Of `count` items: those of a loop over tensor 0, which begins again after.
+/// load(i) is item `i`. NaN without items.
+template <typename C, typename Load>
+__attribute__((noinline)) Moments<C> moments(Load load, StridedLoop& loop,
+                                             int32_t count) {
+  C sum = 0;
+  for (; loop.valid(); loop.next()) {
+    int32_t at = loop.offset(0);
+    for (int32_t left = loop.row_size(); left > 0; --left) {
+      sum += load(at);
+      at += loop.row_stride(0);
+    }
+  }
+  const C mean = sum / static_cast<C>(count);
+  C squares = 0;
+  if (count != 0) loop.restart();
+  for (; loop.valid(); loop.next()) {
+    int32_t at = loop.offset(0);
+    for (int32_t left = loop.row_size(); left > 0; --left) {
+      const C apart = load(at) - mean;
+      squares += apart * apart;
+      at += loop.row_stride(0);
+    }
+  }
+  if (count != 0) loop.restart();
+  return {mean, squares};
+}
+
+/// Items in the type that they are computed in.
+template <typename T>
+struct ItemsOf {
+  const T* items;
+  Compute<T> operator()(int32_t at) const {
+    return static_cast<Compute<T>>(items[at]);
+  }
+};
+
+/// Moments of items that begin at `items`.
+template <typename T>
+Moments<Compute<T>> moments(const T* items, StridedLoop& loop, int32_t count) {
+  return moments<Compute<T>>(ItemsOf<T>{items}, loop, count);
+}
+
+}  // namespace orch

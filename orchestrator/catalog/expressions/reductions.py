@@ -1,0 +1,125 @@
+"""Predicates and sizes of reductions, of distances and of adaptive pooling."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from orchestrator.catalog.expressions.shapes import (
+    MAX_EXTENT,
+    MAX_RANK,
+    broadcast,
+    dimension,
+    dimensions,
+    item,
+    require,
+)
+from orchestrator.catalog.expressions.values import (
+    Number,
+    TensorFacts,
+    every,
+    same_number,
+    settled,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.catalog.expressions.values import Value
+
+    Sizes = tuple[Number, ...]
+
+_IMAGE = 2
+"""Dimensions of an image: height, width."""
+_MAX_SIZE = (1 << 31) - 1
+
+
+def has_items(tensor: TensorFacts, dims: Sizes | Number | None) -> bool:
+    """Whether no dimension of a reduction is empty; None or [] are all dimensions."""
+    listed = dims if isinstance(dims, tuple) or dims is None else (dims,)
+    places = dimensions(listed, tensor.rank) if listed else range(tensor.rank)
+    return every(
+        [lambda p=p: tensor.sizes[p] > 0 for p in places if p < tensor.rank]  # type: ignore[misc]  # mypy knows no types of defaults
+    )
+
+
+def length(tensor: TensorFacts, dim: Number) -> Number:
+    """Items along a dimension; a tensor without dimensions has one."""
+    at = dimension(dim, tensor.rank)
+    return tensor.sizes[at] if tensor.rank else 1
+
+
+def resized(tensor: TensorFacts, dim: Number, size: Number) -> Sizes:
+    """Sizes with one size replaced; a tensor without dimensions keeps its sizes."""
+    at = dimension(dim, tensor.rank)
+    return tuple(size if p == at else s for p, s in enumerate(tensor.sizes))
+
+
+def area(tensor: TensorFacts) -> Number:
+    """Items of a channel: those behind the first two dimensions."""
+    return prod(tensor.sizes[2:], start=1)
+
+
+def halved(tensor: TensorFacts, dim: Number) -> Sizes:
+    """Sizes with half of one size, which is even."""
+    require(tensor.rank > 0, "the tensor has no dimension")
+    at = dimension(dim, tensor.rank)
+    size = tensor.sizes[at]
+    require(same_number(size % 2, 0), f"size {size} is odd")
+    return resized(tensor, at, size // 2)
+
+
+def adapted(tensor: TensorFacts, sizes: Sizes) -> Sizes:
+    """Sizes of an image, [N, C, H, W] or [C, H, W], with other H and W."""
+    require(tensor.rank in (3, 4), f"the image has {tensor.rank} dimensions")
+    require(len(sizes) in (1, _IMAGE), f"there are {len(sizes)} sizes")
+    for axis in range(_IMAGE):
+        require(tensor.sizes[axis - _IMAGE] > 0, "the image is empty")
+        size = item(sizes, axis)
+        require(size >= 0, f"a size is {size}")
+        require(size <= MAX_EXTENT, f"a size is {size}")
+    return (*tensor.sizes[:-_IMAGE], item(sizes, 0), item(sizes, 1))
+
+
+def applied(tensor: TensorFacts, weight: TensorFacts) -> Sizes:
+    """Sizes of a linear layer's output: weight is [out, in], the input [*, in]."""
+    require(tensor.rank > 0, "the input has no dimension")
+    require(weight.rank == _IMAGE, f"the weight has {weight.rank} dimensions")
+    taken, given = weight.sizes[1], tensor.sizes[-1]
+    require(
+        same_number(taken, given), f"the weight takes {taken} items, there are {given}"
+    )
+    return (*tensor.sizes[:-1], weight.sizes[0])
+
+
+def distances(a: TensorFacts, b: TensorFacts) -> Sizes:
+    """Sizes of the distances of rows: [*, P, M] and [*, R, M] give [*, P, R]."""
+    for tensor in (a, b):
+        require(tensor.rank >= _IMAGE, f"a tensor has {tensor.rank} dimensions")
+    require(
+        same_number(a.sizes[-1], b.sizes[-1]),
+        f"rows have {a.sizes[-1]} and {b.sizes[-1]} items",
+    )
+    batches = broadcast(*(_without_matrix(t) for t in (a, b)))
+    require(len(batches) + _IMAGE <= MAX_RANK, "the result has too many dimensions")
+    return (*batches, a.sizes[-2], b.sizes[-2])
+
+
+def _without_matrix(tensor: TensorFacts) -> TensorFacts:
+    """A tensor of the dimensions before the last two."""
+    sizes = tensor.sizes[:-_IMAGE]
+    return TensorFacts(
+        dtype=tensor.dtype, sizes=sizes, dim_order=tuple(range(len(sizes)))
+    )
+
+
+def pairs(tensor: TensorFacts) -> Sizes:
+    """Sizes of the distances between all rows of [N, M]."""
+    require(tensor.rank == _IMAGE, f"the tensor has {tensor.rank} dimensions")
+    count = tensor.sizes[0]
+    found = count * (count - 1) // 2
+    require(found <= _MAX_SIZE, f"there would be {found} distances")
+    return (found,)
+
+
+def is_norm(power: Value) -> bool:
+    """Whether a float can be the power of a norm: 0 or above, or infinity."""
+    return settled(power) >= 0
