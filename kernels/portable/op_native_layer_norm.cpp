@@ -20,18 +20,36 @@ struct LayerNorm {
   Tensor& rstd;
 };
 
+/// Offset of an item by its number in the order of indices.
+__attribute__((noinline)) int32_t offset_of(const Tensor& tensor,
+                                            int32_t number) {
+  if (tensor.contiguous()) return number;
+  const Strides strides(tensor);
+  int32_t offset = 0;
+  for (int i = tensor.dim; i-- > 0;) {
+    const int32_t rest = number / tensor.size(i);
+    offset += (number - rest * tensor.size(i)) * strides[i];
+    number = rest;
+  }
+  return offset;
+}
+
 /// Normalizes the items of one group, which begin at `from`, to `to`; `loop` is
-/// over them: tensor 0 is the input, 1 the output, 2 the weights and biases.
+/// over them: tensor 0 is the input, 1 the output, 2 the weights, and the
+/// biases as well if they are laid out alike.
 template <typename T>
 void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from, T* to,
                int32_t count, Compute<T> eps, Compute<T>& mean,
                Compute<T>& rstd) {
   using C = Compute<T>;
+  const bool alike = norm.weight == nullptr || norm.bias == nullptr ||
+                     same_layout(*norm.weight, *norm.bias);
   const Moments<C> found = moments(from, loop, count);
   mean = found.mean;
   rstd = 1 / math::sqrt(found.squares / static_cast<C>(count) + eps);
+  int32_t number = 0;
   for (; loop.valid(); loop.next()) {
-    for (int32_t i = 0; i < loop.row_size(); ++i) {
+    for (int32_t i = 0; i < loop.row_size(); ++i, ++number) {
       const int32_t of = loop.offset(2) + i * loop.row_stride(2);
       C value = (static_cast<C>(from[loop.offset(0) + i * loop.row_stride(0)]) -
                  found.mean) *
@@ -40,7 +58,8 @@ void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from, T* to,
         value *= static_cast<C>(norm.weight->data<T>()[of]);
       }
       if (norm.bias != nullptr) {
-        value += static_cast<C>(norm.bias->data<T>()[of]);
+        value += static_cast<C>(
+            norm.bias->data<T>()[alike ? of : offset_of(*norm.bias, number)]);
       }
       to[loop.offset(1) + i * loop.row_stride(1)] = static_cast<T>(value);
     }
@@ -70,8 +89,7 @@ void last_strides(const Tensor* tensor, int rank, int32_t* strides) {
   }
 }
 
-/// Gives the outputs their sizes. Errors: InvalidArgument, ShapeTooLarge;
-/// NotSupported (dim orders differ).
+/// Gives the outputs their sizes. Errors: InvalidArgument, ShapeTooLarge.
 Error prepare(const LayerNorm& norm, int first) {
   const Tensor& input = norm.input;
   ORCH_CHECK(norm.out.dtype == input.dtype && norm.mean.dtype == input.dtype &&
@@ -92,10 +110,6 @@ Error prepare(const LayerNorm& norm, int first) {
     }
     ORCH_TRY(resize_output(*out, groups, input, norm.out));
   }
-  ORCH_CHECK(same_layout(norm.mean, norm.rstd), Error::NotSupported);
-  ORCH_CHECK(norm.weight == nullptr || norm.bias == nullptr ||
-                 same_layout(*norm.weight, *norm.bias),
-             Error::NotSupported);
   return Error::Ok;
 }
 
@@ -128,7 +142,6 @@ Error native_layer_norm_out(const Args& args) {
 
   const Strides from(input);
   const Strides to(norm.out);
-  const Strides result(norm.mean);
   int32_t parameters[kMaxDim];
   last_strides(norm.weight != nullptr ? norm.weight : norm.bias, input.dim,
                parameters);
@@ -136,7 +149,7 @@ Error native_layer_norm_out(const Args& args) {
   StridedLoop items;
   for (int i = 0; i < input.dim; ++i) {
     if (i < first) {
-      groups.add(input.size(i), result[i], from[i], to[i]);
+      groups.add(input.size(i), from[i], to[i]);
     } else {
       items.add(input.size(i), from[i], to[i], parameters[i]);
     }
@@ -145,21 +158,23 @@ Error native_layer_norm_out(const Args& args) {
     using T = typename decltype(type)::type;
     using C = Compute<T>;
     const C eps = static_cast<C>(args.real(4));
+    int32_t number = 0;
     for (; groups.valid(); groups.next()) {
-      for (int32_t i = 0; i < groups.row_size(); ++i) {
+      for (int32_t i = 0; i < groups.row_size(); ++i, ++number) {
         C mean = 0;
         C rstd = static_cast<C>(__builtin_nanf(""));  // of nothing
         if (count != 0) {
           normalize<T>(
               norm, items,
-              input.data<T>() + groups.offset(1) + i * groups.row_stride(1),
-              norm.out.mutable_data<T>() + groups.offset(2) +
-                  i * groups.row_stride(2),
+              input.data<T>() + groups.offset(0) + i * groups.row_stride(0),
+              norm.out.mutable_data<T>() + groups.offset(1) +
+                  i * groups.row_stride(1),
               count, eps, mean, rstd);
         }
-        const int32_t at = groups.offset(0) + i * groups.row_stride(0);
-        norm.mean.mutable_data<T>()[at] = static_cast<T>(mean);
-        norm.rstd.mutable_data<T>()[at] = static_cast<T>(rstd);
+        norm.mean.mutable_data<T>()[offset_of(norm.mean, number)] =
+            static_cast<T>(mean);
+        norm.rstd.mutable_data<T>()[offset_of(norm.rstd, number)] =
+            static_cast<T>(rstd);
       }
     }
     return Error::Ok;
