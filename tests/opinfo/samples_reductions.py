@@ -5,10 +5,16 @@
 from __future__ import annotations
 
 import itertools
+from math import prod
+from typing import TYPE_CHECKING
 
 import torch
 
 from tests.opinfo.draw import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 FLOATING = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
@@ -83,7 +89,96 @@ def _layer_norm() -> list[Sample]:
     ]
 
 
+def _cdist() -> list[Sample]:
+    """Dtypes that PyTorch does not compute have the results of Double."""
+    shapes = (
+        ((3, 2), (4, 2)),
+        ((2, 1, 3, 2), (5, 2, 2)),
+        ((2, 3, 0), (2, 4, 0)),
+        ((0, 2), (3, 2)),
+        ((1, 7), (1, 7)),
+        ((2, 0, 3), (1, 4, 3)),
+    )
+    samples = []
+    for dtype, (one, other), p, mode in itertools.product(
+        FLOATING, shapes, (0.0, 1.0, 2.0, 0.5, 3.0, float("inf")), (None, 2)
+    ):
+        a, b = _random(*one, dtype=dtype), _random(*other, dtype=dtype)
+        samples.append(_as_double([a, b], [p, mode], torch.ops.aten._cdist_forward))
+    return samples
+
+
+def _pdist() -> list[Sample]:
+    samples = []
+    for dtype, rows, p in itertools.product(
+        FLOATING, ((5, 3), (1, 3), (0, 3), (4, 0)), (0.0, 1.0, 2.0, 1.5, float("inf"))
+    ):
+        x = _random(*rows, dtype=dtype)
+        samples.append(_as_double([x], [p], torch.ops.aten._pdist_forward))
+    return samples
+
+
+def _as_double(
+    tensors: list[torch.Tensor], others: list[float | None], compute: Callable[..., Any]
+) -> Sample:
+    """A call of halves with rounded results; other dtypes as PyTorch computes them."""
+    dtype = tensors[0].dtype
+    if dtype not in (torch.float16, torch.bfloat16):
+        return Sample([*tensors, *others])
+    result = compute(*(t.double() for t in tensors), *others)
+    return Sample([*tensors, *others], results=[result.to(dtype)])
+
+
+def _variance() -> list[Sample]:
+    return [
+        Sample([x, dim, unbiased, keepdim])
+        for dtype in FLOATING
+        for x in _inputs(dtype)
+        for dim in (None, [], [0], [-1, 0])
+        for unbiased, keepdim in ((True, False), (False, True))
+    ]
+
+
+def _different(*sizes: int, dtype: torch.dtype) -> torch.Tensor:
+    """Items of which no two are equal."""
+    count = prod(sizes)
+    return (torch.randperm(count) - count // 2).to(dtype).reshape(sizes)
+
+
+def _topk() -> list[Sample]:
+    """Without equal items: PyTorch's order of those is not specified."""
+    return [
+        Sample([_different(*sizes, dtype=dtype), k, dim, largest, True], is_plain=True)
+        for dtype in (*FLOATING, torch.int8, torch.uint8, torch.int32, torch.int64)
+        for sizes, k, dim in (
+            ((40,), 7, -1),
+            ((40,), 40, 0),
+            ((3, 5), 1, 0),
+            ((2, 4, 3), 2, 1),
+            ((2, 4, 3), 0, -1),
+            ((), 1, 0),
+            ((0, 3), 2, 1),
+        )
+        for largest in (True, False)
+        if sizes != (0, 3) or k
+    ]
+
+
+def _median() -> list[Sample]:
+    return [
+        Sample([_different(*sizes, dtype=dtype), dim, keepdim], is_plain=True)
+        for dtype in (*FLOATING, torch.int8, torch.uint8, torch.int32, torch.int64)
+        for sizes, dim in (((40,), 0), ((3, 5), 0), ((2, 4, 3), 1), ((), 0))
+        for keepdim in (True, False)
+    ]
+
+
 SAMPLES = {
+    "aten::_cdist_forward.out": _cdist,
+    "aten::_pdist_forward.out": _pdist,
+    "aten::median.dim_values": _median,
+    "aten::topk.values": _topk,
+    "aten::var.out": _variance,
     "aten::_native_batch_norm_legit.no_stats_out": _no_stats,
     "aten::_native_batch_norm_legit.out": lambda: _batch_norm(has_training=True),
     "aten::_native_batch_norm_legit_no_training.out": lambda: _batch_norm(
