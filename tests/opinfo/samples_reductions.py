@@ -139,6 +139,29 @@ def _variance() -> list[Sample]:
     ]
 
 
+ALL = (*FLOATING, torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32)
+
+
+def _converted(others: list[Any]) -> list[Sample]:
+    """Items become another dtype before they are summed or multiplied."""
+    return [
+        Sample(
+            [_random(2, 2, dtype=torch.int64).abs().to(start), *others, end],
+            is_plain=True,
+        )
+        for start in (*ALL, torch.int64)
+        for end in (*ALL, torch.int64)
+    ]
+
+
+def _long(others: list[Any]) -> list[Sample]:
+    """Many items, far from 0: errors add up."""
+    return [
+        Sample([_random(2, 2000, dtype=dtype) + 3, *others], is_plain=True)
+        for dtype in FLOATING
+    ]
+
+
 def _different(*sizes: int, dtype: torch.dtype) -> torch.Tensor:
     """Items of which no two are equal."""
     count = prod(sizes)
@@ -160,7 +183,6 @@ def _topk() -> list[Sample]:
             ((0, 3), 2, 1),
         )
         for largest in (True, False)
-        if sizes != (0, 3) or k
     ]
 
 
@@ -175,6 +197,17 @@ def _median() -> list[Sample]:
 
 SAMPLES = {
     "aten::_cdist_forward.out": _cdist,
+    "aten::_log_softmax.out": lambda: _long([-1, False]),
+    "aten::cumsum.out": lambda: [*_converted([1]), *_long([1, None])],
+    "aten::mean.out": lambda: _long([[1], False, None]),
+    "aten::prod.int_out": lambda: _converted([0, True]),
+    "aten::prod.out": lambda: _converted([]),
+    "aten::sum.IntList_out": lambda: [
+        *_converted([[0], False]),
+        *_long([[1], False, None]),
+    ],
+    "aten::var.correction_out": lambda: _long([[1], 1, False]),
+    "aten::var_mean.correction_out": lambda: _long([[1], 1, False]),
     "aten::_pdist_forward.out": _pdist,
     "aten::median.dim_values": _median,
     "aten::topk.values": _topk,
@@ -185,5 +218,12 @@ SAMPLES = {
         has_training=False
     ),
     "aten::linear.out": _linear,
-    "aten::native_layer_norm.out": _layer_norm,
+    "aten::native_layer_norm.out": lambda: [
+        *_layer_norm(),
+        *_long([[2000], None, None, 1e-5]),
+    ],
+    "aten::native_group_norm.out": lambda: [
+        Sample([_random(2, 4, 250, dtype=d) + 3, None, None, 2, 4, 250, 2, 1e-5])
+        for d in FLOATING
+    ],
 }
