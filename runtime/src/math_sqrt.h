@@ -1,4 +1,4 @@
-// Square root by integers, once for float and double.
+// Square root: by integers, once for float and double, or by an instruction.
 #pragma once
 
 #include "float_format.h"
@@ -47,5 +47,22 @@ F sqrt_of(F x) {
       root +
       (static_cast<Bits>(exponent / 2 + Format<F>::kBias - 1) << kFraction));
 }
+
+// FPUs round the root correctly as well. (Compilers call libm for negative
+// numbers where they are asked for a root.)
+#if defined(__arm__) && defined(__ARM_FP)
+#if (__ARM_FP & 4) != 0
+inline float sqrt_of(float x) {
+  __asm__("vsqrt.f32 %0, %0" : "+t"(x));
+  return x;
+}
+#endif
+#if (__ARM_FP & 8) != 0
+inline double sqrt_of(double x) {
+  __asm__("vsqrt.f64 %P0, %P0" : "+w"(x));
+  return x;
+}
+#endif
+#endif
 
 }  // namespace orch::math

@@ -1,7 +1,8 @@
-// sin and cos, once for float and double.
+// sin, cos and tan, once for float and double.
 #pragma once
 
 #include "float_format.h"
+#include "math_parts.h"
 #include "orch/math.h"
 
 namespace orch::math {
@@ -25,6 +26,10 @@ struct Trig<float> {
     return 0.041666664658901F +
            z * (-0.0013888302919114F + z * 2.4547916853691e-5F);
   }
+  /// (tan(r) / r - 1) / z.
+  static constexpr float kTanTerms[] = {
+      0.00384313986F, 0.0011853216F, 0.0099621471F, 0.0216211267F,
+      0.0539944656F,  0.133332312F,  0.333333343F};
   /// Bits of 2 / pi after kPad zeros: as many as the largest number needs.
   static constexpr int kPad = 32;
   static constexpr uint32_t kTwoPerPi[] = {
@@ -51,6 +56,12 @@ struct Trig<double> {
                           z * (2.0876146146558611582e-9 +
                                z * -1.1382623647474604629e-11))));
   }
+  static constexpr double kTanTerms[] = {
+      8.48334725267473e-06,    -1.8315342802086701e-05, 3.6516181936133423e-05,
+      -1.1013613221811344e-05, 5.5587847105701477e-05,  8.9985202983422889e-05,
+      0.00024122635351268799,  0.00058957560615445547,  0.0014559027390503058,
+      0.0035921209805615966,   0.0088632360034858176,   0.021869488517074379,
+      0.053968253968655462,    0.13333333333333,        0.33333333333333331};
   static constexpr int kPad = 64;
   static constexpr uint32_t kTwoPerPi[] = {
       0x00000000U, 0x00000000U, 0xA2F9836EU, 0x4E441529U, 0xFC2757D1U,
@@ -71,29 +82,48 @@ inline uint32_t bits_at(const uint32_t* words, int bit) {
   return static_cast<uint32_t>((both << shift) >> 32);
 }
 
-/// `fraction` * 2^-zeros in quarter turns as an angle, rounded once. The
-/// highest bit of the fraction, which has 32 or 64 bits, is set.
-inline float angle(uint32_t fraction, int zeros) {
+/// `fraction` * 2^-zeros in quarter turns as an angle, rounded once, or in two
+/// parts. The highest bit of the fraction, which has 32 or 64 bits, is set.
+inline uint32_t times_half_pi(uint32_t fraction) {
   constexpr uint32_t kHalfPi = 0xC90FDAA2U;  // times 2^31
-  const uint64_t product = static_cast<uint64_t>(fraction) * kHalfPi;
-  return static_cast<float>(static_cast<uint32_t>(product >> 32)) *
+  return static_cast<uint32_t>((static_cast<uint64_t>(fraction) * kHalfPi) >>
+                               32);
+}
+inline void angle(uint32_t fraction, int zeros, float& rest) {
+  rest = static_cast<float>(times_half_pi(fraction)) *
          power_of_two<float>(-31 - zeros);
 }
-inline double angle(uint64_t fraction, int zeros) {
+inline void angle(uint32_t fraction, int zeros, Parts<float>& rest) {
+  const uint32_t product = times_half_pi(fraction);
+  const float unit = power_of_two<float>(-31 - zeros);
+  rest = sum_of(static_cast<float>(product & 0xFFFF0000U) * unit,
+                static_cast<float>(product & 0xFFFFU) * unit);
+}
+inline uint64_t times_half_pi(uint64_t fraction) {
   constexpr uint32_t kHigh = 0xC90FDAA2U;  // pi / 2 times 2^63
   constexpr uint32_t kLow = 0x2168C234U;
   const uint64_t high = fraction >> 32;
   const uint64_t low = fraction & 0xFFFFFFFFU;
   // What is left out is less than 3 units of 2^-64.
-  uint64_t product =
-      high * kHigh + ((high * kLow) >> 32) + ((low * kHigh) >> 32);
+  return high * kHigh + ((high * kLow) >> 32) + ((low * kHigh) >> 32);
+}
+inline void angle(uint64_t fraction, int zeros, double& rest) {
+  uint64_t product = times_half_pi(fraction);
   if (product >> 63 == 0) {
     product <<= 1;
     ++zeros;
   }
   product = (product >> 11) + ((product >> 10) & 1);  // rounded to 53 bits
-  return static_cast<double>(static_cast<int64_t>(product)) *
+  rest = static_cast<double>(static_cast<int64_t>(product)) *
          power_of_two<double>(-52 - zeros);
+}
+inline void angle(uint64_t fraction, int zeros, Parts<double>& rest) {
+  const uint64_t product = times_half_pi(fraction);
+  const int32_t low = static_cast<int32_t>(product & 0xFFFFF);
+  const double unit = power_of_two<double>(-63 - zeros);
+  rest = sum_of(static_cast<double>(static_cast<int64_t>(product >> 20)) *
+                    power_of_two<double>(-43 - zeros),
+                static_cast<double>(low) * unit);
 }
 
 /// x = quarters * pi / 2 + rest for `bits` of a finite x > pi / 4, where
@@ -104,8 +134,8 @@ inline double angle(uint64_t fraction, int zeros) {
 /// ones before give multiples of 4, those after them are too small. No number
 /// of the format comes so near to a multiple of pi / 2 that the fraction would
 /// begin with more than 32 (float) or 64 (double) zeros.
-template <typename F>
-unsigned reduce(typename Format<F>::Bits bits, F& rest) {
+template <typename F, typename R>
+unsigned reduce(typename Format<F>::Bits bits, R& rest) {
   using Bits = typename Format<F>::Bits;
   constexpr int kSignificand = sizeof(F) / 4;  // in words
   constexpr int kWords = 3 * kSignificand;
@@ -147,8 +177,8 @@ unsigned reduce(typename Format<F>::Bits bits, F& rest) {
   if constexpr (kSignificand == 2) {
     top = top << 32 | bits_at(fraction, zeros + 32);
   }
-  const F size = angle(top, zeros);
-  rest = above != 0 ? -size : size;
+  angle(top, zeros, rest);
+  if (above != 0) rest = -rest;
   return quarters + above;
 }
 
@@ -173,6 +203,33 @@ F trig_of(F x, unsigned quarters) {
     y = w + ((1 - w - half) + z * z * T::cos_kernel(z));
   }
   if ((quarters & 2U) != 0) sign ^= kSignBit<F>;
+  return from_bits<F>(to_bits(y) ^ sign);
+}
+
+template <typename F>
+F tan_of(F x) {
+  using Bits = typename Format<F>::Bits;
+  const Bits sign = to_bits(x) & kSignBit<F>;
+  const Bits size = to_bits(x) ^ sign;
+  if (size >= kInfinityBits<F>) return x - x;  // NaN
+  Parts<F> r = {from_bits<F>(size), 0};
+  unsigned quarters = 0;
+  if (!(r.high <= Trig<F>::kQuarterPi)) quarters = reduce<F>(size, r);
+  const F z = r.high * r.high;
+  F more = r.high * (z * polynomial(Trig<F>::kTanTerms, z));
+  F y = r.high + more;
+  more += r.low * (1 + y * y);
+  if ((quarters & 1U) == 0) {
+    y = r.high + more;
+  } else {
+    // -1 / y = t - (1 + t * y) / y for any t
+    const Parts<F> sum = sum_of(r.high, more);
+    y = -1 / sum.high;
+    const F t = upper_half(y);
+    const F top = upper_half(sum.high);
+    const F rest = (sum.high - top) + sum.low;
+    y = t + y * ((1 + t * top) + t * rest);
+  }
   return from_bits<F>(to_bits(y) ^ sign);
 }
 

@@ -160,6 +160,162 @@ void check_sqrt(int count) {
   CHECK(wrong == 0);
 }
 
+/// A function of one argument and the C library's, in more precision.
+template <typename F>
+struct Function {
+  const char* name;
+  F (*fn)(F);
+  long double (*exact)(long double);
+  double bound;  // of errors, in units in the last place
+};
+
+#define ORCH_FUNCTION(name, bound)                                       \
+  {                                                                      \
+#name, math::name, [](long double x) { return std::name(x); }, bound \
+  }
+template <typename F>
+const Function<F> kFunctions[] = {
+    ORCH_FUNCTION(log, 0.9),   ORCH_FUNCTION(log1p, 0.9),
+    ORCH_FUNCTION(log2, 0.9),  ORCH_FUNCTION(log10, 0.8),
+    ORCH_FUNCTION(expm1, 1.1), ORCH_FUNCTION(sinh, 1.0),
+    ORCH_FUNCTION(cosh, 1.0),  ORCH_FUNCTION(tan, 1.5),
+    ORCH_FUNCTION(asin, 1.1),  ORCH_FUNCTION(acos, 1.1),
+    ORCH_FUNCTION(atan, 0.8),  ORCH_FUNCTION(asinh, 0.9),
+    ORCH_FUNCTION(acosh, 0.9), ORCH_FUNCTION(atanh, 0.9),
+};
+#undef ORCH_FUNCTION
+
+template <typename F>
+void check_functions(int count) {
+  for (const Function<F>& of : kFunctions<F>) {
+    Worst<F> worst;
+    const auto see = [&](F x) { worst.see(x, ulps(of.fn(x), of.exact(x))); };
+    for_numbers<F>(count, 1.5, see);
+    for_numbers<F>(count, sizeof(F) == 4 ? 100 : 720, see);
+    // Where forms change, results vanish, and domains end.
+    for (const double x : {-1.0, -0.5, -0.29, 0.41, 0.4375, 0.5, 0.6875, 0.7071,
+                           1.0, 1.1875, 1.4142, 2.0, 2.4375, 89.4, 710.4}) {
+      F near = static_cast<F>(x);
+      for (int i = 0; i < 100; ++i) near = std::nextafter(near, -kInf<F>);
+      for (int i = 0; i < 200; ++i, near = std::nextafter(near, kInf<F>)) {
+        see(near);
+      }
+    }
+    worst.report(of.name);
+    INFO(of.name, " at ", static_cast<double>(worst.at));
+    CHECK(worst.error < of.bound);
+  }
+}
+
+template <typename F>
+void check_pow(int count) {
+  Worst<F> worst;
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const double range = sizeof(F) == 4 ? 100 : 740;
+  const auto see = [&](F x, F y) {
+    worst.see(x, ulps(math::pow(x, y), std::pow(static_cast<long double>(x),
+                                                static_cast<long double>(y))));
+  };
+  for_numbers<F>(count, 30, [&](F x) {
+    const F a = std::fabs(x);
+    see(a, static_cast<F>(uniform(random) * range / std::log(a)));
+    see(x, static_cast<F>(std::floor(uniform(random) * 20)));
+    // Near 1, with large exponents.
+    see(static_cast<F>(1 + uniform(random) * 1e-3),
+        static_cast<F>(uniform(random) * range * 1000));
+  });
+  worst.report("pow");
+  INFO("at ", static_cast<double>(worst.at));
+  CHECK(worst.error < 0.9);
+}
+
+template <typename F>
+void check_atan2(int count) {
+  Worst<F> worst;
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> uniform(-4, 4);
+  for_numbers<F>(count, 4, [&](F y) {
+    const F x = static_cast<F>(uniform(random));
+    worst.see(y,
+              ulps(math::atan2(y, x), std::atan2(static_cast<long double>(y),
+                                                 static_cast<long double>(x))));
+  });
+  worst.report("atan2");
+  CHECK(worst.error < 1.5);
+}
+
+/// Whether both are NaN, or the same zero or infinity, or nearly the same.
+template <typename F>
+bool alike(F a, F b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (a == 0 || b == 0 || std::isinf(a) || std::isinf(b)) {
+    return bits_of(a) == bits_of(b);
+  }
+  return ulps(a, static_cast<long double>(b)) <= 2;
+}
+
+TEST_CASE_TEMPLATE("logarithms, powers and angles of numbers", F, float,
+                   double) {
+  check_functions<F>(20'000);
+  check_pow<F>(20'000);
+  check_atan2<F>(50'000);
+}
+
+TEST_CASE_TEMPLATE("logarithms, powers and angles of special values", F, float,
+                   double) {
+  using Limits = std::numeric_limits<F>;
+  const F kSpecial[] = {F(0),
+                        F(0.5),
+                        F(1),
+                        F(1.5),
+                        F(2),
+                        F(3),
+                        F(4),
+                        F(5e5),
+                        F(0x1p24F),
+                        F(16777215.0),
+                        Limits::max(),
+                        Limits::min(),
+                        kInf<F>,
+                        kNaN<F>,
+                        F(0.99999994F),
+                        Limits::denorm_min(),
+                        1 + Limits::epsilon()};
+  for (const F size : kSpecial) {
+    for (const F x : {size, -size}) {
+      for (const Function<F>& of : kFunctions<F>) {
+        INFO(of.name, " of ", static_cast<double>(x));
+        CHECK(alike(of.fn(x), static_cast<F>(of.exact(x))));
+      }
+      for (const F other : kSpecial) {
+        for (const F y : {other, -other}) {
+          INFO(static_cast<double>(x), ", ", static_cast<double>(y));
+          CHECK(alike(math::pow(x, y), std::pow(x, y)));
+          CHECK(alike(math::atan2(x, y), std::atan2(x, y)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("powers and logarithms that are numbers are exact", F, float,
+                   double) {
+  for (int base = 2; base <= 12; ++base) {
+    F product = 1;
+    for (int i = 0; product < 1 / std::numeric_limits<F>::epsilon(); ++i) {
+      CHECK(math::pow(F(base), F(i)) == product);
+      CHECK(math::pow(F(-base), F(i)) == (i % 2 == 0 ? product : -product));
+      product *= F(base);
+    }
+  }
+  for (int i = std::numeric_limits<F>::min_exponent; i < 100; ++i) {
+    CHECK(math::pow(F(2), F(i)) == std::ldexp(F(1), i));
+    CHECK(math::log2(std::ldexp(F(1), i)) == F(i));
+  }
+  for (int i = 0; i <= 10; ++i) CHECK(math::log10(math::pow(F(10), F(i))) == i);
+}
+
 TEST_CASE("exp is within one unit of the last place") {
   check_exp<float>(400'000, 104);
   check_exp<double>(200'000, 746);
@@ -301,7 +457,28 @@ uint64_t erf_digest() {
   return hash;
 }
 
+template <typename F>
+uint64_t function_digest() {
+  uint64_t hash = 0xCBF29CE484222325U;
+  const auto mix = [&](F value) {
+    if (std::isnan(value)) return;  // its bits depend on the processor
+    typename Bits<F>::type b = bits_of(value);
+    for (size_t k = 0; k < sizeof(F); ++k, b >>= 8) {
+      hash = (hash ^ (b & 0xFFU)) * 0x100000001B3U;
+    }
+  };
+  for (int i = 0; i < 1000; ++i) {
+    const F x = static_cast<F>(i - 500) / 331;
+    for (const Function<F>& of : kFunctions<F>) mix(of.fn(x));
+    mix(math::pow(static_cast<F>(i) / 7, x * 9));
+    mix(math::atan2(x, static_cast<F>(i % 37 - 20)));
+  }
+  return hash;
+}
+
 TEST_CASE("results are the same bits everywhere") {
+  CHECK(function_digest<float>() == 9030012324289239375U);
+  CHECK(function_digest<double>() == 3953324726980414015U);
   CHECK(erf_digest<float>() == 5915494583541150104U);
   CHECK(erf_digest<double>() == 18082216777982195164U);
   CHECK(trig_digest<float>() == 12175560351211752018U);
