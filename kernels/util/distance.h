@@ -1,0 +1,74 @@
+// Distances between rows of numbers.
+#pragma once
+
+#include "orch/kernel.h"
+#include "orch/math.h"
+#include "util/dtype.h"
+
+namespace orch {
+
+/// Rows of one length.
+template <typename T>
+struct Row {
+  const T* items;
+  int32_t step;
+};
+
+template <typename C>
+C magnitude(C value) {
+  return value < 0 ? -value : value;
+}
+
+/// The sum of term(|a - b|) over two rows.
+template <typename T, typename Term>
+Compute<T> sum_terms(Row<T> a, Row<T> b, int32_t count, Term term) {
+  using C = Compute<T>;
+  C sum = 0;
+  for (; count > 0; --count) {
+    sum += term(magnitude(static_cast<C>(*a.items) - static_cast<C>(*b.items)));
+    a.items += a.step;
+    b.items += b.step;
+  }
+  return sum;
+}
+
+/// The norm with power `p` of the difference of two rows: how many numbers
+/// differ for 0, the largest difference for infinity. `p` is not below 0.
+template <typename T>
+__attribute__((noinline)) Compute<T> distance(const Row<T>& a, const Row<T>& b,
+                                              int32_t count, Compute<T> p) {
+  using C = Compute<T>;
+  if (p == 2) {
+    return math::sqrt(sum_terms(a, b, count, [](C x) { return x * x; }));
+  }
+  if (p == 1) return sum_terms(a, b, count, [](C x) { return x; });
+  if (p == 0) {
+    // Not 1 for NaN: as PyTorch.
+    return sum_terms(a, b, count, [](C x) { return x > 0 ? C(1) : x; });
+  }
+  if (p - p != 0) {
+    C largest = 0;
+    for (int32_t i = 0; i < count; ++i) {
+      const C x = magnitude(static_cast<C>(a.items[i * a.step]) -
+                            static_cast<C>(b.items[i * b.step]));
+      if (x > largest || is_nan(x)) largest = x;
+    }
+    return largest;
+  }
+  const C sum = sum_terms(a, b, count, [p](C x) { return math::pow(x, p); });
+  return math::pow(sum, 1 / p);
+}
+
+/// The power of a norm, `float p`. Errors: InvalidArgument (below 0, NaN).
+inline Error check_norm(double p) {
+  // Not a comparison of doubles: that would be a library function on small
+  // cores.
+  uint64_t bits;
+  memcpy(&bits, &p, sizeof bits);
+  const bool negative = bits >> 63 != 0 && bits << 1 != 0;
+  ORCH_CHECK(!negative && bits << 1 <= uint64_t{0x7FF} << 53,
+             Error::InvalidArgument);
+  return Error::Ok;
+}
+
+}  // namespace orch
