@@ -294,7 +294,11 @@ VERDICTS: Final = {
         "a tensor is planned past the end of its arena",
         "InvalidProgram",
     ),
-    "delegate_id": ("no-kernel", "no kernel for aten::cumsum.out", "DelegateMissing"),
+    "delegate_id": (
+        "no-delegate",
+        "no delegate for backend NoSuchBackendN",
+        "DelegateMissing",
+    ),
     "old_constant_buffer": ("", "", "Ok"),
     "bit_flip_0": (
         "bad-program",
