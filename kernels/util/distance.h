@@ -51,7 +51,7 @@ __attribute__((noinline)) Compute<T> distance(const Row<T>& a, const Row<T>& b,
     for (int32_t i = 0; i < count; ++i) {
       const C x = magnitude(static_cast<C>(a.items[i * a.step]) -
                             static_cast<C>(b.items[i * b.step]));
-      if (x > largest || is_nan(x)) largest = x;
+      if (x > largest) largest = x;  // not NaN, as PyTorch
     }
     return largest;
   }

@@ -40,6 +40,15 @@ TEST_CASE("distances of every norm, in any dim order") {
   CHECK(out.items<float>() == Floats{4, 1});
   CHECK(cdist(a, b, 3, 1, out) == Error::Ok);
   CHECK(out.items<float>()[0] == doctest::Approx(std::cbrt(91)));
+  // NaN counts, except for the largest difference.
+  const auto c = TestTensor::of<float>({1, 2}, {4, std::nanf("")});
+  const TestTensor one(kFloat, {1, 1});
+  CHECK(cdist(a, c, kInfinity, 1, one) == Error::Ok);
+  CHECK(one.items<float>() == Floats{3});
+  for (const double p : {0.0, 1.0, 2.0, 3.0}) {
+    CHECK(cdist(a, c, p, 1, one) == Error::Ok);
+    CHECK(std::isnan(one.items<float>()[0]));
+  }
   const TestTensor pair(kFloat, {1});
   CHECK(pdist(b, 2, pair) == Error::Ok);
   CHECK(pair.items<float>()[0] == doctest::Approx(std::sqrt(34)));
