@@ -33,7 +33,8 @@ Error resize_distances(const Tensor& x1, const Tensor& x2, Tensor& out) {
 // aten::_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode,
 //   *, Tensor(a!) out) -> Tensor(a!)
 //
-// Every mode computes the distances themselves, no matrix product.
+// Every mode computes the distances themselves, no matrix product. The largest
+// difference is one of numbers, as in PyTorch.
 Error _cdist_forward_out(const Args& args) {
   const Tensor& x1 = args.tensor(0);
   const Tensor& x2 = args.tensor(1);
@@ -75,7 +76,7 @@ Error _cdist_forward_out(const Args& args) {
               from2[d2]};
           for (int32_t j = 0; j < out.size(last); ++j) {
             row[j * to[last]] = static_cast<T>(
-                distance(a, b, x1.size(d1), static_cast<Compute<T>>(p)));
+                distance(a, b, x1.size(d1), static_cast<Compute<T>>(p), false));
             b.items += from2[d2 - 1];
           }
           a.items += from1[d1 - 1];

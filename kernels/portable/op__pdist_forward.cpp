@@ -32,7 +32,7 @@ Error _pdist_forward_out(const Args& args) {
       for (int32_t j = i + 1; j < rows; ++j) {
         const Row<T> b = {self.data<T>() + j * from[0], from[1]};
         *to++ = static_cast<T>(
-            distance(a, b, self.size(1), static_cast<Compute<T>>(p)));
+            distance(a, b, self.size(1), static_cast<Compute<T>>(p), true));
       }
     }
     return Error::Ok;

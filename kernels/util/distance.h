@@ -33,10 +33,12 @@ Compute<T> sum_terms(Row<T> a, Row<T> b, int32_t count, Term term) {
 }
 
 /// The norm with power `p` of the difference of two rows: how many numbers
-/// differ for 0, the largest difference for infinity. `p` is not below 0.
+/// differ for 0, the largest difference for infinity. `p` is not below 0. NaN
+/// stays, except where `keep_nan` is false, and `p` infinity.
 template <typename T>
 __attribute__((noinline)) Compute<T> distance(const Row<T>& a, const Row<T>& b,
-                                              int32_t count, Compute<T> p) {
+                                              int32_t count, Compute<T> p,
+                                              bool keep_nan) {
   using C = Compute<T>;
   if (p == 2) {
     return math::sqrt(sum_terms(a, b, count, [](C x) { return x * x; }));
@@ -51,7 +53,7 @@ __attribute__((noinline)) Compute<T> distance(const Row<T>& a, const Row<T>& b,
     for (int32_t i = 0; i < count; ++i) {
       const C x = magnitude(static_cast<C>(a.items[i * a.step]) -
                             static_cast<C>(b.items[i * b.step]));
-      if (x > largest) largest = x;  // not NaN, as PyTorch
+      if (x > largest || (keep_nan && is_nan(x))) largest = x;
     }
     return largest;
   }

@@ -40,7 +40,7 @@ TEST_CASE("distances of every norm, in any dim order") {
   CHECK(out.items<float>() == Floats{4, 1});
   CHECK(cdist(a, b, 3, 1, out) == Error::Ok);
   CHECK(out.items<float>()[0] == doctest::Approx(std::cbrt(91)));
-  // NaN counts, except for the largest difference.
+  // NaN stays, except for the largest difference in _cdist_forward.
   const auto c = TestTensor::of<float>({1, 2}, {4, std::nanf("")});
   const TestTensor one(kFloat, {1, 1});
   CHECK(cdist(a, c, kInfinity, 1, one) == Error::Ok);
@@ -52,6 +52,9 @@ TEST_CASE("distances of every norm, in any dim order") {
   const TestTensor pair(kFloat, {1});
   CHECK(pdist(b, 2, pair) == Error::Ok);
   CHECK(pair.items<float>()[0] == doctest::Approx(std::sqrt(34)));
+  const auto with_nan = TestTensor::of<float>({2, 2}, {0, 9, 0, std::nanf("")});
+  CHECK(pdist(with_nan, kInfinity, pair) == Error::Ok);
+  CHECK(std::isnan(pair.items<float>()[0]));
 }
 
 TEST_CASE("distances refuse what does not fit") {
