@@ -24,6 +24,8 @@ Error cumsum_out(const Args& args) {
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     using C = Compute<T>;
+    const int32_t to_step = lines.step[0];
+    const int32_t from_step = lines.step[1];
     each_line(lines, [&](int32_t to, int32_t from, int32_t) {
       T* result = out.mutable_data<T>() + to;
       C sum = 0;
@@ -32,16 +34,16 @@ Error cumsum_out(const Args& args) {
         for (int32_t left = lines.size; left > 0; --left) {
           sum += static_cast<C>(*item);
           *result = convert<T>(sum);
-          item += lines.step[1];
-          result += lines.step[0];
+          item += from_step;
+          result += to_step;
         }
       } else if constexpr (!kDtypes.single()) {
         for (int32_t left = lines.size; left > 0; --left) {
           sum += static_cast<C>(
               load_cast<T, kDtypes.bits>(self.dtype, self.memory, from));
           *result = convert<T>(sum);
-          from += lines.step[1];
-          result += lines.step[0];
+          from += from_step;
+          result += to_step;
         }
       }
     });

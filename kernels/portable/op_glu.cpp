@@ -47,6 +47,8 @@ Error glu_out(const Args& args) {
     for (; loop.valid(); loop.next()) {
       const T* x = self.data<T>() + loop.offset(1);
       int32_t at = loop.offset(0);
+      const int32_t x_step = loop.row_stride(1);
+      const int32_t at_step = loop.row_stride(0);
       for (int32_t left = loop.row_size(); left > 0; --left) {
         const C value = gated(static_cast<C>(*x), static_cast<C>(x[half]));
         if (kDtypes.single() || self.dtype == out.dtype) {
@@ -55,8 +57,8 @@ Error glu_out(const Args& args) {
           store_as<kDtypes.bits>(out.dtype, out.memory, at,
                                  static_cast<T>(value));
         }
-        x += loop.row_stride(1);
-        at += loop.row_stride(0);
+        x += x_step;
+        at += at_step;
       }
     }
     return Error::Ok;

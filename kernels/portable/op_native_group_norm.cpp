@@ -4,6 +4,7 @@
 #include "orch/math.h"
 #include "util/check.h"
 #include "util/moments.h"
+#include "util/unary.h"
 
 namespace orch::portable {
 namespace {
@@ -19,7 +20,7 @@ struct GroupNorm {
 };
 
 /// Groups of `channels` neighbouring channels; `plane` is over the items of a
-/// channel: tensor 0 is the input, 1 the output.
+/// channel: tensor 0 is the output, 1 the input.
 template <typename T>
 void normalize(const GroupNorm& norm, int32_t groups, int32_t channels,
                StridedLoop& items, StridedLoop& plane, int32_t count,
@@ -51,14 +52,9 @@ void normalize(const GroupNorm& norm, int32_t groups, int32_t channels,
           }
           const T* source = norm.input.data<T>() + n * from[0] + c * from[1];
           T* target = norm.out.mutable_data<T>() + n * to[0] + c * to[1];
-          for (; plane.valid(); plane.next()) {
-            for (int32_t i = 0; i < plane.row_size(); ++i) {
-              const C x = static_cast<C>(
-                  source[plane.offset(0) + i * plane.row_stride(0)]);
-              target[plane.offset(1) + i * plane.row_stride(1)] =
-                  static_cast<T>((x - mean) * scale + shift);
-            }
-          }
+          map_rows(plane, source, target, [mean, scale, shift](T x) {
+            return static_cast<T>((static_cast<C>(x) - mean) * scale + shift);
+          });
           plane.restart();
         }
       }
@@ -115,11 +111,12 @@ Error native_group_norm_out(const Args& args) {
   const int32_t sizes[] = {input.size(0), groups};
   ORCH_TRY(resize_output(norm.mean, sizes, input, norm.out));
   ORCH_TRY(resize_output(norm.rstd, sizes, input, norm.out, norm.mean));
+  // Only now: they may share their sizes with an output.
   ORCH_CHECK(fits(norm.weight, input) && fits(norm.bias, input),
              Error::InvalidArgument);
   const Strides to(norm.out);
   for (int i = 2; i < input.dim; ++i) {
-    plane.add(input.size(i), from[i], to[i]);
+    plane.add(input.size(i), to[i], from[i]);
   }
   constexpr DtypeSet kDtypes = selected::aten_native_group_norm_out;
   return switch_dtype<kDtypes.bits>(input.dtype, [&](auto type) {

@@ -35,33 +35,40 @@ __attribute__((noinline)) int32_t offset_of(const Tensor& tensor,
 }
 
 /// Normalizes the items of one group, which begin at `from`, to `to`; `loop` is
-/// over them: tensor 0 is the input, 1 the output, 2 the weights, and the
-/// biases as well if they are laid out alike.
+/// over them in the order of indices: tensor 0 is the input, 1 the output.
 template <typename T>
 void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from, T* to,
                int32_t count, Compute<T> eps, Compute<T>& mean,
                Compute<T>& rstd) {
   using C = Compute<T>;
-  const bool alike = norm.weight == nullptr || norm.bias == nullptr ||
-                     same_layout(*norm.weight, *norm.bias);
   const Moments<C> found = moments(from, loop, count);
+  const C scale = 1 / math::sqrt(found.squares / static_cast<C>(count) + eps);
   mean = found.mean;
-  rstd = 1 / math::sqrt(found.squares / static_cast<C>(count) + eps);
+  rstd = scale;
+  const T* const weight =
+      norm.weight == nullptr ? nullptr : norm.weight->data<T>();
+  const T* const bias = norm.bias == nullptr ? nullptr : norm.bias->data<T>();
+  const bool in_order = (weight == nullptr || norm.weight->contiguous()) &&
+                        (bias == nullptr || norm.bias->contiguous());
   int32_t number = 0;
   for (; loop.valid(); loop.next()) {
-    for (int32_t i = 0; i < loop.row_size(); ++i, ++number) {
-      const int32_t of = loop.offset(2) + i * loop.row_stride(2);
-      C value = (static_cast<C>(from[loop.offset(0) + i * loop.row_stride(0)]) -
-                 found.mean) *
-                rstd;
-      if (norm.weight != nullptr) {
-        value *= static_cast<C>(norm.weight->data<T>()[of]);
+    const T* source = from + loop.offset(0);
+    T* target = to + loop.offset(1);
+    const int32_t source_step = loop.row_stride(0);
+    const int32_t target_step = loop.row_stride(1);
+    for (int32_t left = loop.row_size(); left > 0; --left, ++number) {
+      C value = (static_cast<C>(*source) - found.mean) * scale;
+      if (weight != nullptr) {
+        value *= static_cast<C>(
+            weight[in_order ? number : offset_of(*norm.weight, number)]);
       }
-      if (norm.bias != nullptr) {
+      if (bias != nullptr) {
         value += static_cast<C>(
-            norm.bias->data<T>()[alike ? of : offset_of(*norm.bias, number)]);
+            bias[in_order ? number : offset_of(*norm.bias, number)]);
       }
-      to[loop.offset(1) + i * loop.row_stride(1)] = static_cast<T>(value);
+      *target = static_cast<T>(value);
+      source += source_step;
+      target += target_step;
     }
   }
   loop.restart();
@@ -79,16 +86,6 @@ bool fits(const Tensor* tensor, const Tensor& input, int first) {
   return true;
 }
 
-/// Strides by the last dimensions of a tensor of rank `rank`.
-void last_strides(const Tensor* tensor, int rank, int32_t* strides) {
-  for (int i = 0; i < rank; ++i) strides[i] = 0;
-  if (tensor == nullptr) return;
-  const Strides own(*tensor);
-  for (int i = 0; i < tensor->dim; ++i) {
-    strides[rank - tensor->dim + i] = own[i];
-  }
-}
-
 /// Gives the outputs their sizes. Errors: InvalidArgument, ShapeTooLarge.
 Error prepare(const LayerNorm& norm, int first) {
   const Tensor& input = norm.input;
@@ -101,16 +98,8 @@ Error prepare(const LayerNorm& norm, int first) {
   }
   const Span<const int32_t> groups{sizes, input.dim};
   ORCH_TRY(resize_output(norm.out, input.sizes(), input));
-  const Tensor* const parameters[] = {norm.weight, norm.bias};
-  Tensor* const statistics[] = {&norm.mean, &norm.rstd};
-  for (Tensor* out : statistics) {
-    for (const Tensor* other : parameters) {
-      ORCH_CHECK(other == nullptr || keeps_sizes(*other, *out, groups),
-                 Error::InvalidArgument);
-    }
-    ORCH_TRY(resize_output(*out, groups, input, norm.out));
-  }
-  return Error::Ok;
+  ORCH_TRY(resize_output(norm.mean, groups, input, norm.out));
+  return resize_output(norm.rstd, groups, input, norm.out, norm.mean);
 }
 
 }  // namespace
@@ -135,23 +124,21 @@ Error native_layer_norm_out(const Args& args) {
     ORCH_CHECK(shape[i - first] == input.size(i), Error::InvalidArgument);
     count *= input.size(i);
   }
-  ORCH_CHECK(fits(norm.weight, input, first) && fits(norm.bias, input, first),
-             Error::InvalidArgument);
   constexpr DtypeSet kDtypes = selected::aten_native_layer_norm_out;
   ORCH_TRY(prepare(norm, first));
+  // Only now: they may share their sizes with an output.
+  ORCH_CHECK(fits(norm.weight, input, first) && fits(norm.bias, input, first),
+             Error::InvalidArgument);
 
   const Strides from(input);
   const Strides to(norm.out);
-  int32_t parameters[kMaxDim];
-  last_strides(norm.weight != nullptr ? norm.weight : norm.bias, input.dim,
-               parameters);
   StridedLoop groups;
   StridedLoop items;
   for (int i = 0; i < input.dim; ++i) {
     if (i < first) {
       groups.add(input.size(i), from[i], to[i]);
     } else {
-      items.add(input.size(i), from[i], to[i], parameters[i]);
+      items.add(input.size(i), from[i], to[i]);
     }
   }
   return switch_dtype<kDtypes.bits>(input.dtype, [&](auto type) {

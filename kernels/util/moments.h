@@ -21,9 +21,10 @@ __attribute__((noinline)) Moments<C> moments(Load load, StridedLoop& loop,
   C sum = 0;
   for (; loop.valid(); loop.next()) {
     int32_t at = loop.offset(0);
+    const int32_t step = loop.row_stride(0);
     for (int32_t left = loop.row_size(); left > 0; --left) {
       sum += load(at);
-      at += loop.row_stride(0);
+      at += step;
     }
   }
   const C mean = sum / static_cast<C>(count);
@@ -31,10 +32,11 @@ __attribute__((noinline)) Moments<C> moments(Load load, StridedLoop& loop,
   if (count != 0) loop.restart();
   for (; loop.valid(); loop.next()) {
     int32_t at = loop.offset(0);
+    const int32_t step = loop.row_stride(0);
     for (int32_t left = loop.row_size(); left > 0; --left) {
       const C apart = load(at) - mean;
       squares += apart * apart;
-      at += loop.row_stride(0);
+      at += step;
     }
   }
   if (count != 0) loop.restart();

@@ -273,10 +273,11 @@ Error extremes(const Args& args) {
       W best = static_cast<W>(self.data<T>()[first]);
       for (; items.valid(); items.next()) {
         const T* item = self.data<T>() + first + items.offset(0);
+        const int32_t step = items.row_stride(0);
         for (int32_t left = items.row_size(); left > 0; --left) {
           const W value = static_cast<W>(*item);
           if (is_beyond<kSmallest>(value, best)) best = value;
-          item += items.row_stride(0);
+          item += step;
         }
       }
       out.mutable_data<T>()[to] = static_cast<T>(best);

@@ -119,9 +119,9 @@ TEST_CASE("layer norm refuses what does not fit") {
   const auto shared = TestTensor(kFloat, {3, 2}).dynamic();
   CHECK(LayerNorm()(x, shared, shared, rstd) == Error::InvalidArgument);
   CHECK(LayerNorm()(shared, out, mean, shared) == Error::InvalidArgument);
+  CHECK(shared.sizes() == Sizes{3, 2});
   CHECK(LayerNorm{{3, 2}, &shared}(x, out, shared, {kFloat, {1, 1}}) ==
         Error::InvalidArgument);
-  CHECK(shared.sizes() == Sizes{3, 2});
 }
 
 }  // namespace
