@@ -9,6 +9,7 @@
 namespace orch::test {
 namespace {
 
+using portable::_log_softmax_out;
 using portable::_softmax_out;
 
 Error softmax(const TestTensor& self, int64_t dim, const TestTensor& out,
@@ -74,6 +75,30 @@ TEST_CASE("softmax refuses what does not fit") {
   CHECK(softmax(x, 0, {ScalarType::Double, {2, 3}}) == Error::InvalidArgument);
   const TestTensor ints(ScalarType::Int, {2});
   CHECK(softmax(ints, 0, ints) == Error::DtypeNotSelected);
+}
+
+TEST_CASE("log_softmax keeps numbers whose exponentials vanish") {
+  const auto log_softmax = [](const TestTensor& self, const TestTensor& out,
+                              bool half_to_float = false) {
+    return Call()
+        .add(self)
+        .integer(0)
+        .boolean(half_to_float)
+        .add(out)
+        .run(_log_softmax_out);
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto x = TestTensor::of<float>({4}, {1e6F, 1e6F, 0, -infinity});
+  const TestTensor out(ScalarType::Float, {4});
+  CHECK(log_softmax(x, out) == Error::Ok);
+  const float ln2 = std::log(2.0F);
+  CHECK(out.items<float>() ==
+        std::vector<float>{-ln2, -ln2, -1e6F - ln2, -infinity});
+  const auto halves = TestTensor::of<Half>({2}, {Half(0), Half(0)});
+  const TestTensor wide(ScalarType::Float, {2});
+  CHECK(log_softmax(halves, wide, true) == Error::Ok);
+  CHECK(wide.items<float>() == std::vector<float>{-ln2, -ln2});
+  CHECK(log_softmax(halves, wide) == Error::InvalidArgument);
 }
 
 }  // namespace
