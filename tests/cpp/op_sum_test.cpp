@@ -315,5 +315,21 @@ TEST_CASE("var takes the correction off the number of items") {
   CHECK(var(ints, {1}, 0, {ScalarType::Int, {2}}) == Error::DtypeNotSelected);
 }
 
+TEST_CASE("var_mean is exact where the first sum is not") {
+  std::vector<float> items(1000, 0.1F);
+  const auto x = TestTensor::of<float>({1000}, items);
+  const TestTensor var(ScalarType::Float, {});
+  const TestTensor mean(ScalarType::Double, {});
+  const TestTensor narrow(ScalarType::Float, {});
+  const auto run = [&](const TestTensor& means) {
+    return Call().add(x).none().none().boolean(false).add(var).add(means).run(
+        var_mean_correction_out);
+  };
+  CHECK(run(narrow) == Error::Ok);
+  CHECK(narrow.items<float>() == Floats{0.1F});
+  CHECK(var.items<float>()[0] < 1e-16F);
+  CHECK(run(mean) == Error::InvalidArgument);
+}
+
 }  // namespace
 }  // namespace orch::test
