@@ -122,6 +122,31 @@ Error binary(const Tensor& a, const Tensor& b, Tensor& out, Make make) {
   return binary<kBits, kTaken>(common, a, b, out, make);
 }
 
+/// out = fn(a, b) for functions of real numbers, called with two floats or two
+/// doubles: any dtypes in, floats out. Integers are computed in float.
+///
+/// kBits: dtypes of the three. Errors: InvalidArgument, ShapeTooLarge,
+/// DtypeNotSelected.
+template <uint32_t kBits, typename Fn>
+Error binary_floating(const Tensor& a, const Tensor& b, Tensor& out, Fn fn) {
+  constexpr DtypeSet kDtypes{kBits};
+  ORCH_CHECK(kFloating.has(out.dtype), Error::InvalidArgument);
+  ScalarType common = a.dtype;
+  if constexpr (!kDtypes.single()) {
+    common = result_type(a, b);
+    if (!kFloating.has(common)) common = ScalarType::Float;
+  }
+  ORCH_TRY(resize_broadcast(out, a, b));
+  return map_in<kBits, kBits,
+                usable(computed_in_floats(kDtypes), kDtypes).bits>(
+      common, a, b, out, [fn](auto type) {
+        using T = typename decltype(type)::type;
+        return [fn](T x, T y) {
+          return static_cast<T>(fn(number_of(x), number_of(y)));
+        };
+      });
+}
+
 /// aten::<op>.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)
 ///
 /// out = fn(self, alpha * other), which fn gets in the type that they are

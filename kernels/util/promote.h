@@ -96,4 +96,11 @@ constexpr DtypeSet usable(DtypeSet common, DtypeSet out) {
   return found;
 }
 
+/// The dtypes that functions of real numbers compute in: integers become Float.
+constexpr DtypeSet computed_in_floats(DtypeSet set) {
+  const bool whole = (set.bits & ~kFloating.bits) != 0;
+  return (with_promoted(set) & kFloating) |
+         (whole ? dtype_set(ScalarType::Float) : DtypeSet{});
+}
+
 }  // namespace orch

@@ -1,0 +1,17 @@
+#include "orch_selected/op_cosh.h"
+
+#include "orch/kernel.h"
+#include "orch/math.h"
+#include "util/dtype.h"
+#include "util/unary.h"
+
+namespace orch::portable {
+
+// aten::cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error cosh_out(const Args& args) {
+  constexpr DtypeSet kDtypes = selected::aten_cosh_out;
+  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
+                                      [](auto x) { return math::cosh(x); });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,17 @@
+#include "orch_selected/op_log10.h"
+
+#include "orch/kernel.h"
+#include "orch/math.h"
+#include "util/dtype.h"
+#include "util/unary.h"
+
+namespace orch::portable {
+
+// aten::log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error log10_out(const Args& args) {
+  constexpr DtypeSet kDtypes = selected::aten_log10_out;
+  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
+                                      [](auto x) { return math::log10(x); });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,17 @@
+#include "orch_selected/op_log1p.h"
+
+#include "orch/kernel.h"
+#include "orch/math.h"
+#include "util/dtype.h"
+#include "util/unary.h"
+
+namespace orch::portable {
+
+// aten::log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error log1p_out(const Args& args) {
+  constexpr DtypeSet kDtypes = selected::aten_log1p_out;
+  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
+                                      [](auto x) { return math::log1p(x); });
+}
+
+}  // namespace orch::portable

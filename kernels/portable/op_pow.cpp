@@ -1,0 +1,152 @@
+#include "orch_selected/op_pow.h"
+
+#include "orch/kernel.h"
+#include "orch/math.h"
+#include "util/binary.h"
+#include "util/unary.h"
+
+namespace orch::portable {
+namespace {
+
+/// base^exponent, modulo 2 to the power of its bits.
+template <typename C>
+__attribute__((noinline)) C whole_power(C base, uint64_t exponent) {
+  C product = 1;
+  for (; exponent != 0; exponent >>= 1) {
+    if ((exponent & 1U) != 0) product *= base;
+    base *= base;
+  }
+  return product;
+}
+
+template <typename T>
+T power(T base, T exponent) {
+  if constexpr (kIsFloating<T>) {
+    return static_cast<T>(math::pow(number_of(base), number_of(exponent)));
+  } else {
+    if (is_negative(exponent)) {
+      // The inverse, without its fraction.
+      const bool odd = (static_cast<unsigned>(exponent) & 1U) != 0;
+      if (base == static_cast<T>(-1)) return odd ? base : T(1);
+      return base == T(1) ? base : T(0);
+    }
+    return static_cast<T>(whole_power(static_cast<Compute<T>>(base),
+                                      static_cast<uint64_t>(exponent)));
+  }
+}
+
+/// Exponents for which PyTorch does not compute a power of floats.
+enum class Form : uint8_t {
+  kAny,
+  kOne,
+  kSame,
+  kSquare,
+  kCube,
+  kRoot,
+  kInverse,
+  kInverseSquare,
+  kInverseRoot,
+};
+
+template <typename T>
+Form form_of(T exponent) {
+  const auto y = number_of(exponent);
+  if (y == 0) return Form::kOne;
+  if (y == 1) return Form::kSame;
+  if (y == 2) return Form::kSquare;
+  if (y == 3) return Form::kCube;
+  if (y == -1) return Form::kInverse;
+  if (y == -2) return Form::kInverseSquare;
+  // The power differs from the root for -0 and for minus infinity.
+  if (kIsSame<T, Half>) return Form::kAny;
+  if (y == Compute<T>(0.5)) return Form::kRoot;
+  return y == Compute<T>(-0.5) ? Form::kInverseRoot : Form::kAny;
+}
+
+template <typename T>
+T float_power(T base, T exponent, Form form) {
+  using C = Compute<T>;
+  const C x = static_cast<C>(base);
+  // PyTorch rounds in between, except for Half.
+  const auto square = [x] {
+    return kIsSame<T, Half> ? x * x : static_cast<C>(static_cast<T>(x * x));
+  };
+  switch (form) {
+    case Form::kOne:
+      return static_cast<T>(C(1));
+    case Form::kSame:
+      return base;
+    case Form::kSquare:
+      return static_cast<T>(x * x);
+    case Form::kCube:
+      return static_cast<T>(square() * x);
+    case Form::kRoot:
+      return static_cast<T>(math::sqrt(x));
+    case Form::kInverse:
+      return static_cast<T>(1 / x);
+    case Form::kInverseSquare:
+      return static_cast<T>(1 / square());
+    case Form::kInverseRoot:
+      return static_cast<T>(1 / math::sqrt(x));
+    case Form::kAny:
+      break;
+  }
+  return power(base, exponent);
+}
+
+}  // namespace
+
+// aten::pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error pow_Scalar_out(const Args& args) {
+  const Scalar& self = args.scalar(0);
+  const Tensor& exponent = args.tensor(1);
+
+  constexpr DtypeSet kDtypes = selected::aten_pow_Scalar_out;
+  return unary_in<kDtypes.bits, kReal.bits>(
+      result_type(exponent.dtype, self), exponent, args.tensor(2),
+      [&self](auto type) {
+        using T = typename decltype(type)::type;
+        const T base = scalar_to<T>(self);
+        return [base](T y) { return power(base, y); };
+      });
+}
+
+// aten::pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error pow_Tensor_Scalar_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const Scalar& exponent = args.scalar(1);
+
+  const ScalarType common = result_type(self.dtype, exponent);
+  ORCH_CHECK(kFloating.has(common) || exponent.bits() >= 0,
+             Error::InvalidArgument);
+  constexpr DtypeSet kDtypes = selected::aten_pow_Tensor_Scalar_out;
+  return unary_in<kDtypes.bits, kReal.bits>(
+      common, self, args.tensor(2), [&exponent](auto type) {
+        using T = typename decltype(type)::type;
+        if constexpr (kIsFloating<T>) {
+          const T y = scalar_to<T>(exponent);
+          const Form form = form_of(y);
+          return [y, form](T x) { return float_power(x, y, form); };
+        } else {
+          const uint64_t y = static_cast<uint64_t>(exponent.bits());
+          return [y](T x) {
+            return static_cast<T>(whole_power(static_cast<Compute<T>>(x), y));
+          };
+        }
+      });
+}
+
+// aten::pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out)
+//   -> Tensor(a!)
+Error pow_Tensor_Tensor_out(const Args& args) {
+  constexpr DtypeSet kDtypes = selected::aten_pow_Tensor_Tensor_out;
+  return binary<kDtypes.bits, kReal.bits>(
+      args.tensor(0), args.tensor(1), args.tensor(2), [](auto type) {
+        using T = typename decltype(type)::type;
+        return [](T x, T y) { return power(x, y); };
+      });
+}
+
+}  // namespace orch::portable
