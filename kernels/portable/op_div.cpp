@@ -12,25 +12,8 @@ namespace {
 /// Integers are divided as floats.
 template <uint32_t kBits>
 Error divide(const Tensor& self, const Tensor& other, Tensor& out) {
-  constexpr DtypeSet kDtypes{kBits};
-  constexpr DtypeSet kWhole = kDtypes & (kIntegral | kBool);
-  constexpr DtypeSet kCommon =
-      (with_promoted(kDtypes) & kFloating) |
-      (kWhole.bits != 0 ? dtype_set(ScalarType::Float) : DtypeSet{});
-  ORCH_CHECK(kFloating.has(out.dtype), Error::InvalidArgument);
-  ScalarType common = self.dtype;
-  if constexpr (!kDtypes.single()) {
-    common = result_type(self, other);
-    if (!kFloating.has(common)) common = ScalarType::Float;
-  }
-  ORCH_TRY(resize_broadcast(out, self, other));
-  return map_in<kBits, kBits, usable(kCommon, kDtypes).bits>(
-      common, self, other, out, [](auto type) {
-        using T = typename decltype(type)::type;
-        return [](T a, T b) {
-          return static_cast<T>(number_of(a) / number_of(b));
-        };
-      });
+  return binary_floating<kBits>(self, other, out,
+                                [](auto a, auto b) { return a / b; });
 }
 
 /// Integers are divided as floats. PyTorch does not round the number to halves.
