@@ -39,40 +39,12 @@ Error broadcast_strides(const Tensor& values, Span<const int32_t> sizes,
   return Error::Ok;
 }
 
-}  // namespace
-
-// aten::index_put.out(Tensor self, Tensor?[] indices, Tensor values,
-//   bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)
-//
-// Values for one item are written, or added, in their order.
-Error index_put_out(const Args& args) {
-  const Tensor& self = args.tensor(0);
-  const TensorList indices = args.tensor_list(1);
-  const Tensor& values = args.tensor(2);
-  const bool accumulate = args.boolean(3);
-  Tensor& out = args.tensor(4);
-
-  constexpr DtypeSet kDtypes = selected::aten_index_put_out;
-  Indexing indexing;
-  int32_t from[kMaxDim];
-  ORCH_CHECK(self.dtype == out.dtype && values.dtype == out.dtype,
-             Error::InvalidArgument);
-  ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
-  ORCH_TRY(indexing.read(self, indices));
-  ORCH_TRY(broadcast_strides(values, indexing.sizes(), from));
-  ORCH_TRY(indexing.check());
-  // The sizes of an input that shares them with the output must stay, but may
-  // be others than those of `self`.
-  ORCH_CHECK(keeps_sizes(indices, out, self.sizes()) &&
-                 keeps_sizes(values, out, self.sizes()),
-             Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
-
-  const Strides own(self);
+/// Puts `values` into `out` at the indices. kBits: dtypes of `out`. Errors:
+/// InvalidArgument (an index has changed).
+template <uint32_t kBits, typename Indices>
+Error put(Indices& indexing, const int32_t* from, const Tensor& values,
+          bool accumulate, Tensor& out) {
   const Strides to(out);
-  ItemView view{};
-  for (int i = 0; i < self.dim; ++i) view.stride[i] = own[i];
-  move_view(out, 0, self.dims, self, view);
   StridedLoop loop;
   indexing.for_each_kept(to.at, from,
                          [&](int32_t target, int32_t source, int32_t size) {
@@ -86,7 +58,7 @@ Error index_put_out(const Args& args) {
     // Checks again: where memories overlap, what was written may be an index.
     ORCH_TRY(indexing.find(i, to.at, from, target, source));
     if (accumulate) {
-      ORCH_TRY(switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
+      ORCH_TRY(switch_dtype<kBits>(out.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
         add_rows(loop, values.data<T>() + source,
                  out.mutable_data<T>() + target);
@@ -99,6 +71,55 @@ Error index_put_out(const Args& args) {
     loop.restart();
   }
   return Error::Ok;
+}
+
+}  // namespace
+
+// aten::index_put.out(Tensor self, Tensor?[] indices, Tensor values,
+//   bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)
+//
+// Values for one item are written, or added, in their order.
+Error index_put_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  const TensorList indices = args.tensor_list(1);
+  const Tensor& values = args.tensor(2);
+  Tensor& out = args.tensor(4);
+
+  constexpr DtypeSet kDtypes = selected::aten_index_put_out_of_self;
+  Indexing<selected::aten_index_put_out_of_indices.bits> indexing;
+  int32_t from[kMaxDim];
+  ORCH_CHECK(self.dtype == out.dtype && values.dtype == out.dtype,
+             Error::InvalidArgument);
+  ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
+  ORCH_TRY(indexing.read(self, indices));
+  ORCH_TRY(broadcast_strides(values, indexing.sizes(), from));
+  ORCH_TRY(indexing.check());
+  // The sizes of an input that shares them with the output must stay, but may
+  // be others than those of `self`.
+  ORCH_CHECK(keeps_sizes(indices, out, self.sizes()) &&
+                 keeps_sizes(values, out, self.sizes()),
+             Error::InvalidArgument);
+  ORCH_TRY(resize(out, self.sizes()));
+  copy_items(self, out);
+  return put<kDtypes.bits>(indexing, from, values, args.boolean(3), out);
+}
+
+// aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values,
+//   bool accumulate=False) -> Tensor(a!)
+Error index_put_(const Args& args) {
+  Tensor& self = args.tensor(0);
+  const TensorList indices = args.tensor_list(1);
+  const Tensor& values = args.tensor(2);
+
+  constexpr DtypeSet kDtypes = selected::aten_index_put__of_self;
+  Indexing<selected::aten_index_put__of_indices.bits> indexing;
+  int32_t from[kMaxDim];
+  ORCH_CHECK(values.dtype == self.dtype, Error::InvalidArgument);
+  ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
+  ORCH_TRY(indexing.read(self, indices));
+  ORCH_TRY(broadcast_strides(values, indexing.sizes(), from));
+  ORCH_TRY(indexing.check());
+  return put<kDtypes.bits>(indexing, from, values, args.boolean(3), self);
 }
 
 }  // namespace orch::portable

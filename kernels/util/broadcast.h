@@ -14,13 +14,11 @@ inline int32_t broadcast_stride(const Tensor& tensor, const Strides& strides,
   return own < 0 || tensor.size(own) == 1 ? 0 : strides[own];
 }
 
-/// Gives `out` the sizes that `a` and `b` broadcast to. Errors: InvalidArgument
-/// (they do not, or out has other sizes), ShapeTooLarge.
-inline Error resize_broadcast(Tensor& out, const Tensor& a, const Tensor& b) {
-  if (kFavourSpeed && same_sizes_inline(a, out) && same_sizes_inline(b, out)) {
-    return Error::Ok;
-  }
-  int32_t sizes[kMaxDim];
+/// The sizes that `a` and `b` broadcast to. Errors: InvalidArgument (they do
+/// not).
+__attribute__((noinline)) inline Error broadcast_sizes(const Tensor& a,
+                                                       const Tensor& b,
+                                                       int32_t* sizes) {
   const int rank = a.dim > b.dim ? a.dim : b.dim;
   for (int i = 0; i < rank; ++i) {
     const int of_a = i - (rank - a.dim);
@@ -31,7 +29,19 @@ inline Error resize_broadcast(Tensor& out, const Tensor& a, const Tensor& b) {
                Error::InvalidArgument);
     sizes[i] = size_a == 1 ? size_b : size_a;
   }
-  return resize_output(out, {sizes, static_cast<size_t>(rank)}, a, b);
+  return Error::Ok;
+}
+
+/// Gives `out` the sizes that `a` and `b` broadcast to. Errors: InvalidArgument
+/// (they do not, or out has other sizes), ShapeTooLarge.
+inline Error resize_broadcast(Tensor& out, const Tensor& a, const Tensor& b) {
+  if (kFavourSpeed && same_sizes_inline(a, out) && same_sizes_inline(b, out)) {
+    return Error::Ok;
+  }
+  int32_t sizes[kMaxDim];
+  ORCH_TRY(broadcast_sizes(a, b, sizes));
+  const size_t rank = a.dim > b.dim ? a.dim : b.dim;
+  return resize_output(out, {sizes, rank}, a, b);
 }
 
 /// The same for three.

@@ -19,17 +19,40 @@ inline int64_t load_index(const Tensor& indices, int32_t offset) {
                                           : indices.data<int64_t>()[offset];
 }
 
-/// self[indices]: an index tensor, or none, for each dimension of `self`.
+/// Dtypes of masks: an index for each dimension of theirs, which together are
+/// the positions of the items that are not 0, row by row.
+inline constexpr DtypeSet kMasks =
+    dtype_set(ScalarType::Bool, ScalarType::Byte);
+
+/// Whether item number `at` of a mask, counted row by row, is not 0.
+inline bool load_mask(const Tensor& mask, int32_t at) {
+  if (!mask.contiguous()) {
+    const Strides strides(mask);
+    int32_t offset = 0;
+    for (int d = mask.dim; d-- > 0;) {
+      offset += at % mask.size(d) * strides[d];
+      at /= mask.size(d);
+    }
+    at = offset;
+  }
+  return mask.data<uint8_t>()[at] != 0;
+}
+
+/// self[indices]: for each dimension of `self` an index tensor or none, or a
+/// mask for as many dimensions as it has.
 ///
-/// Index tensors are broadcast to each other; the dimensions they have together
-/// take the place of those they index, if these are neighbours, and else come
-/// first. Source: NumPy, "Advanced indexing".
+/// Index tensors are broadcast to each other, and masks are as many of them as
+/// they have dimensions; the dimensions they have together take the place of
+/// those they index, if these are neighbours, and else come first. Source:
+/// NumPy, "Advanced indexing".
 ///
-/// A position is a place in the broadcast indices, counted row by row.
+/// A position is a place in the broadcast indices, counted row by row. kBits:
+/// dtypes of the indices; there is code for masks only if one of them is.
+template <uint32_t kBits>
 class Indexing {
  public:
   /// Checks dtypes and sizes, but no index. The list must outlive this.
-  /// Errors: InvalidArgument, ShapeTooLarge.
+  /// Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
   Error read(const Tensor& self, const TensorList& indices);
 
   /// Sizes of self[indices].
@@ -37,14 +60,14 @@ class Indexing {
   int32_t positions() const { return positions_; }
 
   /// Checks that all indices are in range. Errors: InvalidArgument.
-  Error check() const;
+  Error check();
 
   /// Where the items of a position begin: in a tensor with the sizes of `self`,
   /// which is indexed, and in one with those of the result. Strides by
-  /// dimension. Checks the indices of the position. Errors: InvalidArgument.
+  /// dimension. Checks the indices of the position. Positions should ascend, as
+  /// masks are searched for them. Errors: InvalidArgument.
   Error find(int32_t position, const int32_t* indexed_strides,
-             const int32_t* result_strides, int32_t& indexed,
-             int32_t& result) const;
+             const int32_t* result_strides, int32_t& indexed, int32_t& result);
 
   /// Calls fn(stride in self, stride in the result, size) for the dimensions of
   /// `self` that are not indexed, outermost first.
@@ -52,7 +75,7 @@ class Indexing {
   void for_each_kept(const int32_t* indexed_strides,
                      const int32_t* result_strides, Fn fn) const {
     for (int d = 0, r = 0; d < self_->dim; ++d) {
-      if (tensor(d) != nullptr) continue;
+      if (is_indexed(d)) continue;
       if (r == first_) r += shared_rank_;
       fn(indexed_strides[d], result_strides[r], self_->size(d));
       ++r;
@@ -60,13 +83,24 @@ class Indexing {
   }
 
  private:
-  /// The indices of a dimension; null if it has none.
-  const Tensor* tensor(int dim) const {
-    return dim < list_->size() ? (*list_)[dim] : nullptr;
+  static constexpr bool kHasMasks = (DtypeSet{kBits} & kMasks).bits != 0;
+  static bool is_mask(const Tensor& index) {
+    return kHasMasks && kMasks.has(index.dtype);
   }
+  bool is_indexed(int dim) const { return ((indexed_ >> dim) & 1U) != 0; }
+
+  /// A mask, and the last of its items that was found.
+  struct Mask {
+    int32_t count;  // of the items that are not 0
+    int32_t number;
+    int32_t at;
+  };
+  Error find_in_mask(int list_index, int32_t number);
 
   const Tensor* self_ = nullptr;
   const TensorList* list_ = nullptr;
+  Mask masks_[kHasMasks ? kMaxDim : 1];  // by place in the list
+  unsigned indexed_ = 0;                 // a bit for each dimension of self
   int32_t shared_[kMaxDim];  // sizes the index tensors have together
   int shared_rank_ = 0;
   int first_ = 0;  // dimension of the result where these begin
@@ -75,24 +109,47 @@ class Indexing {
   size_t rank_ = 0;
 };
 
-__attribute__((noinline)) inline Error Indexing::read(
+template <uint32_t kBits>
+__attribute__((noinline)) Error Indexing<kBits>::read(
     const Tensor& self, const TensorList& indices) {
   self_ = &self;
   list_ = &indices;
-  ORCH_CHECK(indices.size() <= self.dim, Error::InvalidArgument);
   int indexed = 0;
-  int last = 0;
+  int next = 0;  // dimension of `self`
+  int end = 0;   // behind the last dimension with indices
   bool neighbours = true;
+  ORCH_CHECK(indices.size() <= self.dim, Error::InvalidArgument);
   for (int i = 0; i < indices.size(); ++i) {
     const Tensor* const index = indices[i];
-    if (index == nullptr) continue;
-    ORCH_CHECK(kIndices.has(index->dtype), Error::InvalidArgument);
-    if (indexed == 0) first_ = i;
-    neighbours = neighbours && (indexed == 0 || i == last + 1);
-    last = i;
-    ++indexed;
-    if (index->dim > shared_rank_) shared_rank_ = index->dim;
+    int covers = 1;
+    if (index != nullptr) {
+      ORCH_CHECK((kIndices | kMasks).has(index->dtype), Error::InvalidArgument);
+      ORCH_CHECK(DtypeSet{kBits}.has(index->dtype), Error::DtypeNotSelected);
+      int rank = index->dim;
+      if (is_mask(*index)) {
+        covers = rank;
+        rank = 1;
+        ORCH_CHECK(covers > 0 && next + covers <= self.dim,
+                   Error::InvalidArgument);
+        for (int d = 0; d < covers; ++d) {
+          ORCH_CHECK(index->size(d) == self.size(next + d),
+                     Error::InvalidArgument);
+        }
+        masks_[i] = {0, -1, -1};
+        for (int32_t at = 0, count = index->numel(); at < count; ++at) {
+          if (load_mask(*index, at)) ++masks_[i].count;
+        }
+      }
+      if (indexed == 0) first_ = next;
+      neighbours = neighbours && (indexed == 0 || next == end);
+      end = next + covers;
+      indexed += covers;
+      indexed_ |= ((1U << covers) - 1) << next;
+      if (rank > shared_rank_) shared_rank_ = rank;
+    }
+    next += covers;
   }
+  ORCH_CHECK(next <= self.dim, Error::InvalidArgument);
   if (!neighbours) first_ = 0;
   const int rank = self.dim - indexed + shared_rank_;
   ORCH_CHECK(rank <= kMaxDim, Error::InvalidArgument);
@@ -101,12 +158,15 @@ __attribute__((noinline)) inline Error Indexing::read(
   for (int b = 0; b < shared_rank_; ++b) {
     int32_t size = 1;
     for (int i = 0; i < indices.size(); ++i) {
-      if (indices[i] == nullptr) continue;
-      const int own = b - (shared_rank_ - indices[i]->dim);
-      if (own < 0 || indices[i]->size(own) == 1) continue;
-      ORCH_CHECK(size == 1 || size == indices[i]->size(own),
-                 Error::InvalidArgument);
-      size = indices[i]->size(own);
+      const Tensor* const index = indices[i];
+      if (index == nullptr) continue;
+      const bool masked = is_mask(*index);
+      const int own = b - (shared_rank_ - (masked ? 1 : index->dim));
+      if (own < 0) continue;
+      const int32_t own_size = masked ? masks_[i].count : index->size(own);
+      if (own_size == 1) continue;
+      ORCH_CHECK(size == 1 || size == own_size, Error::InvalidArgument);
+      size = own_size;
     }
     shared_[b] = size;
     positions *= size;
@@ -115,16 +175,39 @@ __attribute__((noinline)) inline Error Indexing::read(
   }
   positions_ = static_cast<int32_t>(positions);
   for (int d = 0, r = 0; d < self.dim; ++d) {
-    if (tensor(d) != nullptr) continue;
+    if (is_indexed(d)) continue;
     if (r == first_) r += shared_rank_;
     sizes_[r++] = self.size(d);
   }
   return Error::Ok;
 }
 
-__attribute__((noinline)) inline Error Indexing::find(
+/// Goes to the item of a mask with this number among those that are not 0.
+/// Errors: InvalidArgument (there is none any more).
+template <uint32_t kBits>
+__attribute__((noinline)) Error Indexing<kBits>::find_in_mask(int list_index,
+                                                              int32_t number) {
+  const Tensor& tensor = *(*list_)[list_index];
+  Mask& mask = masks_[list_index];
+  if (mask.count == 1) number = 0;  // broadcast
+  if (number < mask.number) {
+    mask.number = -1;
+    mask.at = -1;
+  }
+  const int32_t end = tensor.numel();
+  for (; mask.number < number; ++mask.number) {
+    do {
+      ++mask.at;
+      ORCH_CHECK(mask.at < end, Error::InvalidArgument);
+    } while (!load_mask(tensor, mask.at));
+  }
+  return Error::Ok;
+}
+
+template <uint32_t kBits>
+__attribute__((noinline)) Error Indexing<kBits>::find(
     int32_t position, const int32_t* indexed_strides,
-    const int32_t* result_strides, int32_t& indexed, int32_t& result) const {
+    const int32_t* result_strides, int32_t& indexed, int32_t& result) {
   int32_t coordinates[kMaxDim];
   result = 0;
   for (int b = shared_rank_; b-- > 0;) {
@@ -133,9 +216,21 @@ __attribute__((noinline)) inline Error Indexing::find(
     result += coordinates[b] * result_strides[first_ + b];
   }
   indexed = 0;
-  for (int d = 0; d < self_->dim; ++d) {
-    const Tensor* const index = tensor(d);
+  for (int item = 0, d = 0; item < list_->size(); ++item, ++d) {
+    const Tensor* const index = (*list_)[item];
     if (index == nullptr) continue;
+    if constexpr (kHasMasks) {
+      if (is_mask(*index)) {
+        ORCH_TRY(find_in_mask(item, coordinates[shared_rank_ - 1]));
+        int32_t at = masks_[item].at;
+        for (int i = index->dim; i-- > 0;) {
+          indexed += at % index->size(i) * indexed_strides[d + i];
+          at /= index->size(i);
+        }
+        d += index->dim - 1;
+        continue;
+      }
+    }
     const Strides strides(*index);
     int32_t at = 0;
     for (int i = 0; i < index->dim; ++i) {
@@ -152,7 +247,8 @@ __attribute__((noinline)) inline Error Indexing::find(
   return Error::Ok;
 }
 
-inline Error Indexing::check() const {
+template <uint32_t kBits>
+Error Indexing<kBits>::check() {
   const int32_t strides[kMaxDim] = {};
   int32_t indexed = 0;
   int32_t result = 0;

@@ -108,4 +108,15 @@ __attribute__((noinline)) inline void move_view(Tensor& out, int32_t out_offset,
   move_between(out, out_offset, strides.at, sizes, from.memory, view);
 }
 
+/// out[...] = self[...] for tensors of the same dtype and sizes; nothing to do
+/// where both are the same memory.
+__attribute__((noinline)) inline void copy_items(const Tensor& self,
+                                                 Tensor& out) {
+  if (self.memory == out.memory && same_layout(self, out)) return;
+  const Strides own(self);
+  ItemView view{};
+  for (int i = 0; i < self.dim; ++i) view.stride[i] = own[i];
+  move_view(out, 0, self.dims, self, view);
+}
+
 }  // namespace orch

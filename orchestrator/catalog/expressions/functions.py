@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.catalog.expressions import (
     image_shapes,
     moved_shapes,
+    picked,
     predicates,
     reductions,
     shapes,
@@ -100,6 +101,12 @@ _FUNCTIONS: Final = (
         optional=True,
     ),
     _function("indices_fit(tensor, indices)", predicates.indices_fit, _T, Kind.TENSORS),
+    _function("picks(tensor, index, dim)", picked.picks, _T, _T, _N),
+    _function("covers(tensor, index)", picked.covers, _T, _T),
+    _function("picked(tensor, index, dim)", picked.picked, _T, _T, _N),
+    _function("trues(tensor, mask)", picked.trues, _T, _T, gives=_N),
+    _function("nonzeros(tensor)", picked.nonzeros, _T, gives=_N),
+    _function("becomes(scalar, dtype)", picked.becomes, _X, _D),
     _function("is_channels_last(tensor)", predicates.is_channels_last, _T),
     _function("is_nhwc(tensor)", predicates.is_nhwc, _T),
     _function(

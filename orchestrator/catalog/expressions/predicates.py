@@ -222,9 +222,11 @@ def items_within(tensor: TensorFacts | None, low: Number, high: Number) -> bool:
 def indices_fit(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> bool:
     """Whether constant indices of dimensions are in range."""
     found = []
-    for size, index in zip(tensor.sizes, indices, strict=False):
-        low, high = -size, size - 1
-        if index is not None and 0 not in index.sizes:
+    for dim, index in shapes.indexed_dims(indices):
+        if shapes.is_mask(index) or 0 in index.sizes:
+            continue
+        if dim < tensor.rank:
+            low, high = -tensor.sizes[dim], tensor.sizes[dim] - 1
             found.append(lambda i=index, a=low, b=high: items_within(i, a, b))
     return every(found)  # type: ignore[arg-type]  # mypy knows no types of defaults
 

@@ -15,6 +15,7 @@ from orchestrator.catalog.expressions.values import (
     Range,
     TensorFacts,
     Undecided,
+    every,
     limits,
     same_number,
     settled,
@@ -261,12 +262,51 @@ def concatenated(tensors: tuple[TensorFacts | None, ...], dim: Number) -> Sizes:
     return (*first.sizes[:at], total, *first.sizes[at + 1 :])
 
 
+MASKS = frozenset({ScalarType.Bool, ScalarType.Byte})
+"""Dtypes of masks. Source: kMasks of kernels/util/indexing.h."""
+
+
+def is_mask(index: TensorFacts) -> bool:
+    """Whether an index is a mask: as many indices as it has dimensions."""
+    return index.dtype in MASKS
+
+
+def indexed_dims(
+    indices: tuple[TensorFacts | None, ...],
+) -> tuple[tuple[int, TensorFacts], ...]:
+    """Each index with the first dimension that it is for."""
+    found, dim = [], 0
+    for index in indices:
+        if index is not None:
+            found.append((dim, index))
+        dim += index.rank if index is not None and is_mask(index) else 1
+    return tuple(found)
+
+
+def _as_index(tensor: TensorFacts, dim: int, index: TensorFacts) -> TensorFacts:
+    """The index tensors that a mask stands for have one dimension."""
+    if not is_mask(index):
+        return index
+    require(index.rank > 0, "a mask has no dimensions")
+    place = zip(tensor.sizes[dim:], index.sizes, strict=False)
+    require(dim + index.rank <= tensor.rank, "a mask has too many dimensions")
+    require(
+        every([lambda a=a, b=b: same_number(a, b) for a, b in place]),
+        "a mask has other sizes",
+    )  # type: ignore[misc]
+    items = index.items()
+    count = Range(0, limits(index.numel)[1]) if items is None else sum(map(bool, items))
+    return TensorFacts(dtype=index.dtype, sizes=(count,))
+
+
 def indexed(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> Sizes:
     """Sizes of tensor[indices]. Source: NumPy, "Advanced indexing"."""
     require(len(indices) <= tensor.rank, f"{len(indices)} indices are given")
-    places = [place for place, index in enumerate(indices) if index is not None]
-    given = [index for index in indices if index is not None]
-    shared = broadcast(*given) if given else ()
+    given = indexed_dims(indices)
+    shared = broadcast(*[_as_index(tensor, d, i) for d, i in given]) if given else ()
+    places = [d + n for d, i in given for n in range(i.rank if is_mask(i) else 1)]
+    covered = len(places) + sum(index is None for index in indices)
+    require(covered <= tensor.rank, f"{covered} dimensions are indexed")
     neighbours = places == [*range(places[0], places[0] + len(places))] if places else 0
     first = places[0] if neighbours else 0
     kept = [size for place, size in enumerate(tensor.sizes) if place not in places]

@@ -1,0 +1,61 @@
+#include "orch/kernel.h"
+#include "util/check.h"
+#include "util/dtype.h"
+#include "util/strided_loop.h"
+
+namespace orch::portable {
+namespace {
+
+/// Whether an item, as bits, is not 0; floats have no sign here.
+template <typename T>
+bool is_nonzero(T bits, bool floating) {
+  return static_cast<T>(floating ? bits << 1 : bits) != 0;
+}
+
+}  // namespace
+
+// aten::nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+//
+// The indices of the items that are not 0, a row for each.
+Error nonzero_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(1);
+
+  ORCH_CHECK(out.dtype == ScalarType::Long, Error::InvalidArgument);
+  const bool floating = kFloating.has(self.dtype);
+  return switch_item<~0U>(self.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const int32_t items = self.numel();
+    int32_t sizes[] = {0, self.dim};
+    for (int32_t i = 0; i < items; ++i) {
+      if (is_nonzero(self.data<T>()[i], floating)) ++sizes[0];
+    }
+    ORCH_TRY(resize_output(out, sizes, self));
+    const int32_t count = sizes[0];
+    const Strides from(self);
+    const Strides to(out);
+    int64_t* const found = out.mutable_data<int64_t>();
+    int32_t index[kMaxDim] = {};
+    int32_t at = 0;
+    int32_t row = 0;
+    for (int32_t i = 0; i < items; ++i) {
+      if (is_nonzero(self.data<T>()[at], floating)) {
+        // Where memories overlap, items may change.
+        ORCH_CHECK(row < count, Error::InvalidArgument);
+        for (int d = 0; d < self.dim; ++d) {
+          found[row * to[0] + d * to[1]] = index[d];
+        }
+        ++row;
+      }
+      for (int d = self.dim; d-- > 0;) {
+        at += from[d];
+        if (++index[d] < self.size(d)) break;
+        at -= index[d] * from[d];
+        index[d] = 0;
+      }
+    }
+    return Error::Ok;
+  });
+}
+
+}  // namespace orch::portable

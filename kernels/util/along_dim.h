@@ -1,0 +1,99 @@
+// Items that are found by an index along one dimension: gather and scatter.
+#pragma once
+
+#include <stdint.h>
+
+#include "util/check.h"
+#include "util/indexing.h"
+#include "util/move_items.h"
+#include "util/strided_loop.h"
+
+namespace orch {
+
+/// The pairs of items that an index tensor makes of two tensors: item
+/// index[c] of `indexed` along `dim`, at coordinates c in all other dimensions,
+/// and the item of `other` at coordinates c.
+///
+/// A tensor without dimensions is one with a single dimension of size 1.
+struct AlongDim {
+  const Tensor* index;
+  int32_t size;  // of the dimension
+  int32_t step;  // of `indexed` along it
+  /// Over the index; tensor 0 is the index, 1 `indexed` at 0 along the
+  /// dimension, 2 `other`. The dimension ascends in it.
+  StridedLoop loop;
+
+  /// Checks arguments, and all indices. `other` may be null. Errors:
+  /// InvalidArgument.
+  static Error check(const Tensor& indexed, int64_t dim, const Tensor& index,
+                     const Tensor* other);
+
+  /// Trusts that check() was successful. `other` has at least the sizes of the
+  /// index, or is the index.
+  AlongDim(const Tensor& indexed, int64_t dim, const Tensor& index_tensor,
+           const Tensor& other);
+
+  /// Index number i of the row. Errors: InvalidArgument (where memories
+  /// overlap, what was written may be an index).
+  Error load(int32_t i, int32_t& at) const {
+    const int64_t value =
+        load_index(*index, loop.offset(0) + i * loop.row_stride(0));
+    ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);
+    at = loop.offset(1) + i * loop.row_stride(1) +
+         static_cast<int32_t>(value) * step;
+    return Error::Ok;
+  }
+};
+
+__attribute__((noinline)) inline Error AlongDim::check(const Tensor& indexed,
+                                                       int64_t dim,
+                                                       const Tensor& index,
+                                                       const Tensor* other) {
+  int along;
+  ORCH_CHECK(kIndices.has(index.dtype), Error::InvalidArgument);
+  ORCH_TRY(read_dim(dim, indexed.dim, along));
+  const int32_t count = index.numel();
+  if (count == 0) return Error::Ok;
+  // Ranks 0 and 1 are alike.
+  const int rank = indexed.dim == 0 ? 1 : indexed.dim;
+  ORCH_CHECK(rank == (index.dim == 0 ? 1 : index.dim), Error::InvalidArgument);
+  ORCH_CHECK(other == nullptr || rank == (other->dim == 0 ? 1 : other->dim),
+             Error::InvalidArgument);
+  for (int d = 0; d < index.dim; ++d) {
+    const int32_t needed = index.size(d);
+    const int32_t present = indexed.dim == 0 ? 1 : indexed.size(d);
+    ORCH_CHECK(d == along || needed <= present, Error::InvalidArgument);
+    ORCH_CHECK(
+        other == nullptr || needed <= (other->dim == 0 ? 1 : other->size(d)),
+        Error::InvalidArgument);
+  }
+  const int32_t size = indexed.dim == 0 ? 1 : indexed.size(along);
+  // With an index of rank 0 nothing compared the sizes so far.
+  ORCH_CHECK(other == nullptr || other->numel() > 0, Error::InvalidArgument);
+  for (int32_t i = 0; i < count; ++i) {
+    const int64_t value = load_index(index, i);
+    ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);
+  }
+  return Error::Ok;
+}
+
+__attribute__((noinline)) inline AlongDim::AlongDim(const Tensor& indexed,
+                                                    int64_t dim,
+                                                    const Tensor& index_tensor,
+                                                    const Tensor& other)
+    : index(&index_tensor) {
+  const int along = static_cast<int>(dim < 0 ? dim + indexed.dim : dim);
+  const Strides at_index(index_tensor);
+  const Strides at_indexed(indexed);
+  const Strides at_other(other);
+  size = indexed.dim == 0 ? 1 : indexed.size(along);
+  step = indexed.dim == 0 ? 0 : at_indexed[along];
+  for (int i = 0; i < index_tensor.dim; ++i) {
+    const int d = index_tensor.order()[i];
+    loop.add(index_tensor.size(d), at_index[d],
+             d == along || d >= indexed.dim ? 0 : at_indexed[d],
+             d >= other.dim ? 0 : at_other[d]);
+  }
+}
+
+}  // namespace orch
