@@ -42,12 +42,12 @@ inline Error set_windows(PoolAxis& axis, bool ceil_mode) {
 }
 
 /// Reads the parameters of a pooling over `self`, [N, C, H, W] or [C, H, W],
-/// and gives `out` its sizes. An empty `stride` is the kernel size; without a
-/// `dilation` it is 1. Errors: InvalidArgument, ShapeTooLarge.
-inline Error prepare_pool2d(const Tensor& self, const IntList& kernel_size,
-                            const IntList& stride, const IntList& padding,
-                            const IntList* dilation, bool ceil_mode,
-                            Pool2d& pool, Tensor& out) {
+/// and tells the sizes of the result. An empty `stride` is the kernel size;
+/// without a `dilation` it is 1. Errors: InvalidArgument.
+inline Error pooled_sizes(const Tensor& self, const IntList& kernel_size,
+                          const IntList& stride, const IntList& padding,
+                          const IntList* dilation, bool ceil_mode, Pool2d& pool,
+                          int32_t* sizes) {
   ORCH_CHECK(self.dim == 3 || self.dim == 4, Error::InvalidArgument);
   int32_t kernels[2];
   int32_t strides[2];
@@ -58,7 +58,6 @@ inline Error prepare_pool2d(const Tensor& self, const IntList& kernel_size,
   ORCH_TRY(read_ints(padding, 2, 0, paddings));
   if (dilation != nullptr) ORCH_TRY(read_ints(*dilation, 2, 1, dilations));
 
-  int32_t sizes[4];
   const int first = self.dim - 2;
   for (int i = 0; i < first; ++i) {
     // Only the batch may be empty.
@@ -72,6 +71,17 @@ inline Error prepare_pool2d(const Tensor& self, const IntList& kernel_size,
     ORCH_TRY(set_windows(pool.axes[i], ceil_mode));
     sizes[first + i] = pool.axes[i].out;
   }
+  return Error::Ok;
+}
+
+/// The same, and gives `out` its sizes. Errors: InvalidArgument, ShapeTooLarge.
+inline Error prepare_pool2d(const Tensor& self, const IntList& kernel_size,
+                            const IntList& stride, const IntList& padding,
+                            const IntList* dilation, bool ceil_mode,
+                            Pool2d& pool, Tensor& out) {
+  int32_t sizes[4];
+  ORCH_TRY(pooled_sizes(self, kernel_size, stride, padding, dilation, ceil_mode,
+                        pool, sizes));
   return resize_output(out, {sizes, self.dim}, self);
 }
 
