@@ -1,4 +1,4 @@
-// Convolutions of images, in plain C++.
+// Convolutions of lines, images and volumes, in plain C++.
 #pragma once
 
 #include "orch/tensor.h"
@@ -7,7 +7,7 @@
 
 namespace orch::portable {
 
-/// Where the weights lie over the input along one dimension, H or W.
+/// Where the weights lie over the input along one dimension, D, H or W.
 struct Axis {
   int32_t in;
   int32_t out;
@@ -56,7 +56,7 @@ __attribute__((noinline)) inline Taps taps_at(const Axis& axis, int32_t o) {
 }
 
 struct Convolution {
-  Axis axes[2];  // H, W
+  Axis axes[3];  // D, H, W
   int32_t groups;
   bool transposed;
 };
@@ -131,51 +131,84 @@ struct Filters {
   }
 };
 
+/// One sum, or kDotBlock of them. The loops are relative.
+template <typename T>
+void dots(const Dot<T>& dot, const DotLoops& loops, int32_t block,
+          Compute<T>* sums) {
+  if (block == 1) {
+    dot1(dot, &loops, sums);
+  } else if (dot.x_next == 0) {
+    dot4<T, true>(dot, &loops, sums);
+  } else {
+    dot4<T, false>(dot, &loops, sums);
+  }
+}
+
+/// The outputs of all channels at one position: `x` and `w` are the first input
+/// and weight that meet there in an image.
+template <typename T>
+void convolve_at(const Filters& filters, const Taps& images, const T* x,
+                 const T* w, const T* bias, T* to) {
+  using C = Compute<T>;
+  const int32_t x_next = filters.x_next;
+  const int32_t x_image = images.in_step * filters.x.depth_stride;
+  const int32_t w_image = images.kernel_step * filters.w.depth_stride;
+  DotLoops relative = filters.loops.relative();
+  if (images.count == 0) relative.count[0] = 0;
+  x += images.in * filters.x.depth_stride;
+  w += images.kernel * filters.w.depth_stride;
+  const T* start = bias;
+  for (int32_t g = 0; g < filters.groups; ++g) {
+    Dot<T> dot = {x, w + g * filters.w_group, start, x_next, filters.w_next};
+    for (int32_t left = filters.out_channels, block; left > 0; left -= block) {
+      block = left >= kDotBlock ? kDotBlock : 1;
+      C sums[kDotBlock];
+      dots(dot, relative, block, sums);
+      Dot<T> image = dot;
+      image.start = nullptr;
+      for (int32_t more = images.count - 1; more > 0; --more) {
+        image.x += x_image;
+        image.w += w_image;
+        C next[kDotBlock];
+        dots(image, relative, block, next);
+        for (int32_t i = 0; i < block; ++i) sums[i] += next[i];
+      }
+      for (int32_t i = 0; i < block; ++i) {
+        *to = static_cast<T>(sums[i]);
+        to += filters.y.stride[1];
+      }
+      dot.x += block * x_next;
+      dot.w += block * filters.w_next;
+      if (dot.start != nullptr) dot.start += block;
+    }
+    start = dot.start;
+    x += filters.in_channels * filters.x.stride[1];
+  }
+}
+
 /// Every output is the bias, if there is one, plus products in order of input
-/// channel, kernel row, kernel column; weights over padding are left out.
+/// channel, kernel row, kernel column; weights over padding are left out. In a
+/// volume these are the sums of one image; those of the images that meet
+/// weights follow each other.
 template <typename T>
 void convolve_plain(Filters& filters, const T* input, const T* weight,
                     const T* bias, T* out) {
   const Planes& y = filters.y;
   const Convolution& conv = filters.conv;
-  const int32_t x_next = filters.x_next;
   for (int32_t n = 0; n < y.size[0]; ++n) {
-    for (int32_t h = 0; h < y.size[2]; ++h) {
-      const Taps rows = taps_at(conv.axes[0], h);
-      filters.set_rows(rows);
-      for (int32_t v = 0; v < y.size[3]; ++v) {
-        const Taps columns = taps_at(conv.axes[1], v);
-        filters.set_columns(columns);
-        const DotLoops relative = filters.loops.relative();
-
-        const T* x_group = input + filters.first_input(n, rows, columns);
-        const T* w_first = weight + filters.first_weight(rows, columns);
-        T* to = out + n * y.stride[0] + h * y.stride[2] + v * y.stride[3];
-        const T* start = bias;
-        for (int32_t g = 0; g < filters.groups; ++g) {
-          Dot<T> dot = {x_group, w_first + g * filters.w_group, start, x_next,
-                        filters.w_next};
-          for (int32_t left = filters.out_channels, block; left > 0;
-               left -= block) {
-            block = left >= kDotBlock ? kDotBlock : 1;
-            Compute<T> sums[kDotBlock];
-            if (block == 1) {
-              dot1(dot, &relative, sums);
-            } else if (x_next == 0) {
-              dot4<T, true>(dot, &relative, sums);
-            } else {
-              dot4<T, false>(dot, &relative, sums);
-            }
-            for (int32_t i = 0; i < block; ++i) {
-              *to = static_cast<T>(sums[i]);
-              to += y.stride[1];
-            }
-            dot.x += block * x_next;
-            dot.w += block * filters.w_next;
-            if (dot.start != nullptr) dot.start += block;
-          }
-          start = dot.start;
-          x_group += filters.in_channels * filters.x.stride[1];
+    for (int32_t d = 0; d < conv.axes[0].out; ++d) {
+      const Taps images = taps_at(conv.axes[0], d);
+      for (int32_t h = 0; h < y.size[2]; ++h) {
+        const Taps rows = taps_at(conv.axes[1], h);
+        filters.set_rows(rows);
+        for (int32_t v = 0; v < y.size[3]; ++v) {
+          const Taps columns = taps_at(conv.axes[2], v);
+          filters.set_columns(columns);
+          convolve_at(filters, images,
+                      input + filters.first_input(n, rows, columns),
+                      weight + filters.first_weight(rows, columns), bias,
+                      out + n * y.stride[0] + d * y.depth_stride +
+                          h * y.stride[2] + v * y.stride[3]);
         }
       }
     }

@@ -96,7 +96,7 @@ inline void convolve_area(const Filters& filters, const Area& area,
   }
 }
 
-/// convolve_plain() of convolve.h.
+/// convolve_plain() of convolve.h, for lines and images.
 inline void convolve_vectors(Filters& filters, const float* input,
                              const float* weight, const float* bias,
                              float* out) {
@@ -105,10 +105,10 @@ inline void convolve_vectors(Filters& filters, const float* input,
   Area area;
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t h = 0; h < y.size[2]; h += area.rows.count) {
-      find_run(filters.conv.axes[0], h, area.rows);
+      find_run(filters.conv.axes[1], h, area.rows);
       filters.set_rows(area.rows.taps);
       for (int32_t v = 0; v < y.size[3]; v += area.columns.count) {
-        find_run(filters.conv.axes[1], v, area.columns);
+        find_run(filters.conv.axes[2], v, area.columns);
         filters.set_columns(area.columns.taps);
         area.x =
             input + filters.first_input(n, area.rows.taps, area.columns.taps);

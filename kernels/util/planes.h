@@ -10,9 +10,11 @@ namespace orch {
 struct Planes {
   int32_t size[4];
   int32_t stride[4];
+  int32_t depth_stride = 0;
 
-  /// A tensor of rank 4, or one of rank 3 with a dimension of size 1 added at
-  /// index `missing`: 0 for [C, H, W], 2 for [N, C, W].
+  /// A tensor of rank 4; one of rank 3 with a dimension of size 1 added at
+  /// index `missing`: 0 for [C, H, W], 2 for [N, C, W]; the first image of each
+  /// volume of [N, C, D, H, W].
   __attribute__((noinline)) Planes(const Tensor& tensor, int missing) {
     const Strides strides(tensor);
     for (int i = 0, d = 0; i < 4; ++i) {
@@ -20,6 +22,7 @@ struct Planes {
         size[i] = 1;
         stride[i] = 0;
       } else {
+        if (tensor.dim == 5 && i == 2) depth_stride = strides[d++];
         size[i] = tensor.size(d);
         stride[i] = strides[d++];
       }

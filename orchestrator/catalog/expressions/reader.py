@@ -78,6 +78,7 @@ _KINDS = {
     ArgKind.STRING: Kind.TEXT,
     ArgKind.INT_LIST: Kind.NUMBERS,
     ArgKind.FLOAT_LIST: Kind.SCALARS,
+    ArgKind.BOOL_LIST: Kind.NUMBERS,
 }
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Add: operator.add,
