@@ -86,6 +86,15 @@ class Call {
     push(value);
     return *this;
   }
+  Call& bools(const std::vector<uint8_t>& items) {
+    std::vector<uint8_t>& list = bool_lists_.emplace_back(items);
+    list.reserve(1);  // never null
+    Value value;
+    value.set_list(Tag::BoolList, list.data(),
+                   static_cast<uint32_t>(list.size()));
+    push(value);
+    return *this;
+  }
   /// A list of tensors; null stands for None.
   Call& tensors(const std::vector<const TestTensor*>& items) {
     std::vector<int32_t>& list = tensor_lists_.emplace_back();
@@ -149,6 +158,7 @@ class Call {
   std::deque<std::vector<int64_t>> lists_;
   std::deque<std::string> words_;
   std::deque<std::vector<double>> double_lists_;
+  std::deque<std::vector<uint8_t>> bool_lists_;
   std::deque<std::vector<int32_t>> tensor_lists_;
   std::vector<const TestTensor*> tensors_;
   std::vector<int32_t> tensor_values_;

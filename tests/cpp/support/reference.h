@@ -253,6 +253,12 @@ class ReferenceReader {
           call.doubles(items);
           break;
         }
+        case 12: {
+          std::vector<uint8_t> items(get<uint32_t>());
+          for (uint8_t& item : items) item = get<uint8_t>();
+          call.bools(items);
+          break;
+        }
         case 11:
           give(get<uint8_t>(), call);
           break;

@@ -21,6 +21,7 @@ from orchestrator.method.access import accesses
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.values import (
     Allocation,
+    BoolListValue,
     BoolValue,
     DoubleListValue,
     DoubleValue,
@@ -144,6 +145,8 @@ class _Reader:
                 )
             case 9:
                 return tuple(self.tensor(is_out=True) for _ in range(self.get("I")))
+            case 12:
+                return tuple(map(bool, self.many("B", self.get("I"))))
             case _:
                 return self.many("d", self.get("I"))
 
@@ -205,6 +208,8 @@ def _argument_bytes(argument: Any) -> bytes:  # noqa: C901, PLR0911  # one kind 
         case str():
             return struct.pack("<BI", 7, len(argument)) + argument.encode()
     count = struct.pack("<I", len(argument))
+    if any(isinstance(item, bool) for item in argument):
+        return b"\x0c" + count + bytes(argument)
     if any(isinstance(item, float) for item in argument):
         return b"\x0a" + count + struct.pack(f"<{len(argument)}d", *argument)
     if any(isinstance(item, Tensor) and item.is_out for item in argument):
@@ -280,6 +285,8 @@ class _Slots:
             items = tuple(-1 if t is None else self.slot(t) for t in argument)
             kind = OptionalTensorListValue if None in argument else TensorListValue
             return kind(items)
+        if any(isinstance(item, bool) for item in argument):
+            return BoolListValue(argument)
         if any(isinstance(item, float) for item in argument):
             return DoubleListValue(argument)
         return IntListValue(tuple(self.slot(item) for item in argument))
