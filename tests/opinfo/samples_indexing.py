@@ -272,10 +272,10 @@ def _embeddings(name: str, bits: int, *, named: bool) -> Callable[[], Iterator[S
             zeros = torch.randint(-3, 4, shape).to(dtype) if has_zero else None
             args = [weight, scales, zeros, *own, index.long()]
             if named and (zeros is None or zeros.dtype == out):
-                # The kernel: in Python, halves are rounded twice.
-                made = torch.zeros(*index.shape, 4 * 8 // bits, dtype=out)
-                run.dtype_out(*args, dtype=out, out=made)
-                yield Sample([*args, out], [made], is_plain=True)
+                # In float, as in the kernel: Python rounds halves twice.
+                wide = [None if t is None else t.float() for t in (scales, zeros)]
+                found = run.default(weight, *wide, *args[3:]).to(out)
+                yield Sample([*args, out], [found], is_plain=True)
             elif not named:
                 yield Sample(args, [run.default(*args)], is_plain=True)
 
