@@ -32,7 +32,7 @@ Error masked_select_out(const Args& args) {
       const int32_t mask_step = loop.row_stride(0);
       for (int32_t i = 0, size = loop.row_size(); i < size; ++i) {
         if (chosen[i * mask_step] == 0) continue;
-        if (left-- == 0) return Error::InvalidArgument;
+        ORCH_CHECK(left-- > 0, Error::InvalidArgument);
         *to++ = from[i * from_step];
       }
     }

@@ -192,11 +192,11 @@ def _no_items() -> None:
 
 def _items(
     dtype: ScalarType, data: Callable[[], bytes | memoryview]
-) -> tuple[int, ...] | None:
-    form = _FORMATS.get(dtype)
-    if form is None:
-        return None
-    return tuple(np.frombuffer(data(), form).tolist())
+) -> tuple[float, ...]:
+    found = np.frombuffer(data(), _FORMATS[dtype])
+    if dtype is ScalarType.BFloat16:
+        found = (found.astype("<u4") << 16).view("<f4")
+    return tuple(found.tolist())
 
 
 _FORMATS = {
@@ -206,5 +206,12 @@ _FORMATS = {
     ScalarType.Short: "<i2",
     ScalarType.Int: "<i4",
     ScalarType.Long: "<i8",
+    ScalarType.Half: "<f2",
+    ScalarType.Float: "<f4",
+    ScalarType.Double: "<f8",
+    ScalarType.BFloat16: "<u2",
+    ScalarType.UInt16: "<u2",
+    ScalarType.UInt32: "<u4",
+    ScalarType.UInt64: "<u8",
 }
-"""NumPy's names for the dtypes whose items conditions may read."""
+"""NumPy's names for the dtypes; BFloat16 is the upper half of a Float."""

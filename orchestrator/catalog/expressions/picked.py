@@ -6,7 +6,7 @@ They mirror kernels/util/along_dim.h, indexing.h and mask.h.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from orchestrator.catalog.expressions import shapes
 from orchestrator.catalog.expressions.predicates import dtype_limits, items_within
@@ -103,7 +103,7 @@ def becomes(number: Value, dtype: ScalarType) -> bool:
     if dtype in FLOATING or dtype is ScalarType.Bool:
         return True
     low, high = dtype_limits(dtype)
-    value = cast("Number", settled(number))
+    value = settled(number)
     # Unsigned integers take the negative of what they hold.
     least = low if low < 0 else -high
     return every([lambda: least <= value, lambda: value <= high])

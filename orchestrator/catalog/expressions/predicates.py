@@ -216,7 +216,7 @@ def items_within(tensor: TensorFacts | None, low: Number, high: Number) -> bool:
     items = tensor.items() if tensor is not None else ()
     if items is None:
         raise Undecided("items are known only when the program runs")
-    return not items or (low <= min(items) and max(items) <= high)
+    return not items or (low <= int(min(items)) and int(max(items)) <= high)
 
 
 def indices_fit(tensor: TensorFacts, indices: tuple[TensorFacts | None, ...]) -> bool:

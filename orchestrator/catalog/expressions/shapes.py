@@ -15,9 +15,9 @@ from orchestrator.catalog.expressions.values import (
     Range,
     TensorFacts,
     Undecided,
-    every,
     limits,
     same_number,
+    same_numbers,
     settled,
 )
 from orchestrator.core.dtype import FLOATING, ScalarType
@@ -288,12 +288,8 @@ def _as_index(tensor: TensorFacts, dim: int, index: TensorFacts) -> TensorFacts:
     if not is_mask(index):
         return index
     require(index.rank > 0, "a mask has no dimensions")
-    place = zip(tensor.sizes[dim:], index.sizes, strict=False)
-    require(dim + index.rank <= tensor.rank, "a mask has too many dimensions")
-    require(
-        every([lambda a=a, b=b: same_number(a, b) for a, b in place]),
-        "a mask has other sizes",
-    )  # type: ignore[misc]
+    covered = tensor.sizes[dim : dim + index.rank]
+    require(same_numbers(covered, index.sizes), "a mask has other sizes")
     items = index.items()
     count = Range(0, limits(index.numel)[1]) if items is None else sum(map(bool, items))
     return TensorFacts(dtype=index.dtype, sizes=(count,))

@@ -183,14 +183,14 @@ class TensorFacts:
         dim_order: Dimensions from outermost to innermost in memory.
         capacity_bytes: Size of its memory, if its sizes may change; else None.
         items: Returns the items of a constant, in memory order; None if they are not
-            known, or not integers.
+            known.
     """
 
     dtype: ScalarType
     sizes: tuple[Number, ...]
     dim_order: tuple[int, ...] = ()
     capacity_bytes: int | None = None
-    items: Callable[[], tuple[int, ...] | None] = lambda: None
+    items: Callable[[], tuple[float, ...] | None] = lambda: None
 
     @property
     def rank(self) -> int:

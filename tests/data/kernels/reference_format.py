@@ -8,8 +8,9 @@ An argument is a u8 kind and: 0 None; 1 input tensor; 2 i64 Int; 3 f64 Double;
 4 u8 Bool; 5 u32 count and i64 items (IntList); 6 output tensor, with the result to
 expect; 7 u32 length and a string; 8 u32 count and input tensors, each after a u8 that
 is 0 for None (then none follows) and else 1; 9 u32 count and output tensors; 10 u32
-count and f64 items (DoubleList); 12 u32 count and u8 items (BoolList). A tensor is u8 dtype code, u8 rank, i32 sizes, u8 dim
-order, and its items in memory order.
+count and f64 items (DoubleList); 12 u32 count and u8 items (BoolList). A
+tensor is u8 dtype code, u8 rank, i32 sizes, u8 dim order, and its items in memory
+order.
 """
 # mypy: ignore-errors
 # (torch is not there when the project is checked)

@@ -265,7 +265,7 @@ class _Slots:
             self.outs.append(index)
         return index
 
-    def _value(self, argument: Any) -> Value:  # noqa: PLR0911  # one kind each
+    def _value(self, argument: Any) -> Value:  # noqa: C901, PLR0911  # one kind each
         match argument:
             case None:
                 return NoneValue()
