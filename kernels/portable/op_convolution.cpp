@@ -17,15 +17,15 @@ void convolve(const Convolution& conv, const Tensor& input,
   const T* start = bias == nullptr ? nullptr : bias->data<T>();
 #if ORCH_FLOAT_VECTORS
   if constexpr (kIsSame<T, float>) {
-    if (input.dim < 5) {
-      convolve_vectors(filters, input.data<T>(), weight.data<T>(), start,
-                       out.mutable_data<T>());
-      return;
-    }
-  }
+    convolve_vectors(filters, input.data<T>(), weight.data<T>(), start,
+                     out.mutable_data<T>());
+    return;
+  } else
 #endif
-  convolve_plain(filters, input.data<T>(), weight.data<T>(), start,
-                 out.mutable_data<T>());
+  {
+    convolve_plain(filters, input.data<T>(), weight.data<T>(), start,
+                   out.mutable_data<T>());
+  }
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "orch_selected/op_index.h"
-
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/indexing.h"
@@ -14,7 +12,7 @@ Error index_Tensor_out(const Args& args) {
   const TensorList indices = args.tensor_list(1);
   Tensor& out = args.tensor(2);
 
-  Indexing<selected::aten_index_Tensor_out.bits> indexing;
+  Indexing indexing;
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
   ORCH_TRY(indexing.read(self, indices));
   ORCH_TRY(indexing.check());

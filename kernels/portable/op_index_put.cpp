@@ -41,8 +41,8 @@ Error broadcast_strides(const Tensor& values, Span<const int32_t> sizes,
 
 /// Puts `values` into `out` at the indices. kBits: dtypes of `out`. Errors:
 /// InvalidArgument (an index has changed).
-template <uint32_t kBits, typename Indices>
-Error put(Indices& indexing, const int32_t* from, const Tensor& values,
+template <uint32_t kBits>
+Error put(Indexing& indexing, const int32_t* from, const Tensor& values,
           bool accumulate, Tensor& out) {
   const Strides to(out);
   StridedLoop loop;
@@ -85,8 +85,8 @@ Error index_put_out(const Args& args) {
   const Tensor& values = args.tensor(2);
   Tensor& out = args.tensor(4);
 
-  constexpr DtypeSet kDtypes = selected::aten_index_put_out_of_self;
-  Indexing<selected::aten_index_put_out_of_indices.bits> indexing;
+  constexpr DtypeSet kDtypes = selected::aten_index_put_out;
+  Indexing indexing;
   int32_t from[kMaxDim];
   ORCH_CHECK(self.dtype == out.dtype && values.dtype == out.dtype,
              Error::InvalidArgument);
@@ -111,8 +111,8 @@ Error index_put_(const Args& args) {
   const TensorList indices = args.tensor_list(1);
   const Tensor& values = args.tensor(2);
 
-  constexpr DtypeSet kDtypes = selected::aten_index_put__of_self;
-  Indexing<selected::aten_index_put__of_indices.bits> indexing;
+  constexpr DtypeSet kDtypes = selected::aten_index_put_;
+  Indexing indexing;
   int32_t from[kMaxDim];
   ORCH_CHECK(values.dtype == self.dtype, Error::InvalidArgument);
   ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);

@@ -25,7 +25,8 @@ inline constexpr DtypeSet kMasks =
     dtype_set(ScalarType::Bool, ScalarType::Byte);
 
 /// Whether item number `at` of a mask, counted row by row, is not 0.
-inline bool load_mask(const Tensor& mask, int32_t at) {
+__attribute__((noinline)) inline bool load_mask(const Tensor& mask,
+                                                int32_t at) {
   if (!mask.contiguous()) {
     const Strides strides(mask);
     int32_t offset = 0;
@@ -46,13 +47,11 @@ inline bool load_mask(const Tensor& mask, int32_t at) {
 /// those they index, if these are neighbours, and else come first. Source:
 /// NumPy, "Advanced indexing".
 ///
-/// A position is a place in the broadcast indices, counted row by row. kBits:
-/// dtypes of the indices; there is code for masks only if one of them is.
-template <uint32_t kBits>
+/// A position is a place in the broadcast indices, counted row by row.
 class Indexing {
  public:
   /// Checks dtypes and sizes, but no index. The list must outlive this.
-  /// Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
+  /// Errors: InvalidArgument, ShapeTooLarge.
   Error read(const Tensor& self, const TensorList& indices);
 
   /// Sizes of self[indices].
@@ -83,10 +82,7 @@ class Indexing {
   }
 
  private:
-  static constexpr bool kHasMasks = (DtypeSet{kBits} & kMasks).bits != 0;
-  static bool is_mask(const Tensor& index) {
-    return kHasMasks && kMasks.has(index.dtype);
-  }
+  static bool is_mask(const Tensor& index) { return kMasks.has(index.dtype); }
   bool is_indexed(int dim) const { return ((indexed_ >> dim) & 1U) != 0; }
 
   /// A mask, and the last of its items that was found.
@@ -99,8 +95,8 @@ class Indexing {
 
   const Tensor* self_ = nullptr;
   const TensorList* list_ = nullptr;
-  Mask masks_[kHasMasks ? kMaxDim : 1];  // by place in the list
-  unsigned indexed_ = 0;                 // a bit for each dimension of self
+  Mask masks_[kMaxDim];      // by place in the list
+  unsigned indexed_ = 0;     // a bit for each dimension of self
   int32_t shared_[kMaxDim];  // sizes the index tensors have together
   int shared_rank_ = 0;
   int first_ = 0;  // dimension of the result where these begin
@@ -109,9 +105,8 @@ class Indexing {
   size_t rank_ = 0;
 };
 
-template <uint32_t kBits>
-__attribute__((noinline)) Error Indexing<kBits>::read(
-    const Tensor& self, const TensorList& indices) {
+__attribute__((noinline)) Error Indexing::read(const Tensor& self,
+                                               const TensorList& indices) {
   self_ = &self;
   list_ = &indices;
   int indexed = 0;
@@ -124,7 +119,6 @@ __attribute__((noinline)) Error Indexing<kBits>::read(
     int covers = 1;
     if (index != nullptr) {
       ORCH_CHECK((kIndices | kMasks).has(index->dtype), Error::InvalidArgument);
-      ORCH_CHECK(DtypeSet{kBits}.has(index->dtype), Error::DtypeNotSelected);
       int rank = index->dim;
       if (is_mask(*index)) {
         covers = rank;
@@ -184,9 +178,8 @@ __attribute__((noinline)) Error Indexing<kBits>::read(
 
 /// Goes to the item of a mask with this number among those that are not 0.
 /// Errors: InvalidArgument (there is none any more).
-template <uint32_t kBits>
-__attribute__((noinline)) Error Indexing<kBits>::find_in_mask(int list_index,
-                                                              int32_t number) {
+__attribute__((noinline)) Error Indexing::find_in_mask(int list_index,
+                                                       int32_t number) {
   const Tensor& tensor = *(*list_)[list_index];
   Mask& mask = masks_[list_index];
   if (mask.count == 1) number = 0;  // broadcast
@@ -204,10 +197,11 @@ __attribute__((noinline)) Error Indexing<kBits>::find_in_mask(int list_index,
   return Error::Ok;
 }
 
-template <uint32_t kBits>
-__attribute__((noinline)) Error Indexing<kBits>::find(
-    int32_t position, const int32_t* indexed_strides,
-    const int32_t* result_strides, int32_t& indexed, int32_t& result) {
+__attribute__((noinline)) Error Indexing::find(int32_t position,
+                                               const int32_t* indexed_strides,
+                                               const int32_t* result_strides,
+                                               int32_t& indexed,
+                                               int32_t& result) {
   int32_t coordinates[kMaxDim];
   result = 0;
   for (int b = shared_rank_; b-- > 0;) {
@@ -219,17 +213,15 @@ __attribute__((noinline)) Error Indexing<kBits>::find(
   for (int item = 0, d = 0; item < list_->size(); ++item, ++d) {
     const Tensor* const index = (*list_)[item];
     if (index == nullptr) continue;
-    if constexpr (kHasMasks) {
-      if (is_mask(*index)) {
-        ORCH_TRY(find_in_mask(item, coordinates[shared_rank_ - 1]));
-        int32_t at = masks_[item].at;
-        for (int i = index->dim; i-- > 0;) {
-          indexed += at % index->size(i) * indexed_strides[d + i];
-          at /= index->size(i);
-        }
-        d += index->dim - 1;
-        continue;
+    if (is_mask(*index)) {
+      ORCH_TRY(find_in_mask(item, coordinates[shared_rank_ - 1]));
+      int32_t at = masks_[item].at;
+      for (int i = index->dim; i-- > 0;) {
+        indexed += at % index->size(i) * indexed_strides[d + i];
+        at /= index->size(i);
       }
+      d += index->dim - 1;
+      continue;
     }
     const Strides strides(*index);
     int32_t at = 0;
@@ -247,8 +239,7 @@ __attribute__((noinline)) Error Indexing<kBits>::find(
   return Error::Ok;
 }
 
-template <uint32_t kBits>
-Error Indexing<kBits>::check() {
+inline Error Indexing::check() {
   const int32_t strides[kMaxDim] = {};
   int32_t indexed = 0;
   int32_t result = 0;

@@ -191,8 +191,10 @@ TEST_CASE("convolution refuses tensors that do not fit") {
         Error::InvalidArgument);
   CHECK(conv(x, w, {ScalarType::Double, {1, 2, 3, 3}}) ==
         Error::InvalidArgument);
-  CHECK(conv(floats({1, 2, 4, 4, 4}), floats({2, 2, 2, 2, 2}), out) ==
+  CHECK(conv(floats({1, 1, 1, 1, 1, 1}), floats({1, 1, 1, 1, 1, 1}), out) ==
         Error::NotSupported);
+  CHECK(conv(floats({1, 2, 4, 4, 4}), floats({2, 2, 2, 2, 2}), out) ==
+        Error::InvalidArgument);
   CHECK(conv(floats({4, 4}), floats({2, 2}), out) == Error::NotSupported);
   for (const Sizes& sizes : {Sizes{1}, Sizes{3}, Sizes{}, Sizes{1, 2}}) {
     const TestTensor bias = floats(sizes);
@@ -207,6 +209,58 @@ TEST_CASE("convolution refuses tensors that do not fit") {
         Error::DtypeNotSelected);
   const auto same = TestTensor(ScalarType::Float, {1, 2, 4, 4}).dynamic();
   CHECK(Conv()(same, w, same) == Error::InvalidArgument);
+}
+
+TEST_CASE("volumes are convolved image by image") {
+  const auto x = TestTensor::of<float>({1, 1, 2, 1, 2}, {1, 2, 3, 4});
+  const auto w = TestTensor::of<float>({1, 1, 2, 1, 1}, {10, 1});
+  const TestTensor out = floats({1, 1, 3, 1, 2});
+  Conv conv;
+  conv.stride = {1};
+  conv.padding = {1, 0, 0};
+  conv.dilation = {1};
+  conv.output_padding = {0};
+  CHECK(conv(x, w, out) == Error::Ok);
+  CHECK(out.items<float>() == std::vector<float>{1, 2, 13, 24, 30, 40});
+}
+
+TEST_CASE("gradients of a convolution, and those that are not wanted") {
+  const auto x = TestTensor::of<float>({1, 1, 3}, {1, 2, 3});
+  const auto w = TestTensor::of<float>({1, 1, 2}, {10, 100});
+  const auto gradient = TestTensor::of<float>({1, 1, 2}, {1, 5});
+  const auto run = [&](const std::vector<uint8_t>& mask, const TestTensor& of_x,
+                       const TestTensor& of_w, const TestTensor& of_bias) {
+    return Call()
+        .add(gradient)
+        .add(x)
+        .add(w)
+        .ints({1})
+        .ints({1})
+        .ints({0})
+        .ints({1})
+        .boolean(false)
+        .ints({0})
+        .integer(1)
+        .bools(mask)
+        .add(of_x)
+        .add(of_w)
+        .add(of_bias)
+        .run(portable::convolution_backward_out);
+  };
+  const TestTensor of_x = floats({1, 1, 3});
+  const TestTensor of_w = floats({1, 1, 2});
+  const TestTensor of_bias = floats({1});
+  CHECK(run({1, 1, 1}, of_x, of_w, of_bias) == Error::Ok);
+  CHECK(of_x.items<float>() == std::vector<float>{10, 150, 500});
+  CHECK(of_w.items<float>() == std::vector<float>{11, 17});
+  CHECK(of_bias.items<float>() == std::vector<float>{6});
+  const TestTensor other(ScalarType::Int, {7});
+  CHECK(run({0, 1, 0}, other, of_w, other) == Error::Ok);
+  CHECK(run({1, 1, 0}, other, of_w, other) == Error::InvalidArgument);
+  CHECK(run({1, 1}, of_x, of_w, of_bias) == Error::InvalidArgument);
+  // One tensor cannot have the sizes of two.
+  const auto shared = TestTensor(ScalarType::Float, {1, 1, 3}).dynamic();
+  CHECK(run({1, 1, 0}, shared, shared, of_bias) == Error::InvalidArgument);
 }
 
 }  // namespace

@@ -64,27 +64,27 @@ void fill(uint32_t* items, int32_t count, int32_t values) {
 struct Problem {
   int32_t is_product;
   int32_t values[2];
-  int32_t x_sizes[4];  // of a product: rows, inner, columns
-  int32_t y_sizes[4];
-  int32_t w_sizes[4];
+  int32_t x_sizes[5];  // of a product: rows, inner, columns
+  int32_t y_sizes[5];
+  int32_t w_sizes[5];
   int32_t orders[3];
-  int32_t stride[2];
-  int32_t padding[2];
-  int32_t dilation[2];
+  int32_t stride[3];
+  int32_t padding[3];
+  int32_t dilation[3];
   int32_t groups;
   int32_t transposed;
   int32_t has_bias;
 };
 
-constexpr uint8_t kOrders[4][4] = {
-    {0, 1, 2, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {1, 0, 3, 2}};
+constexpr uint8_t kOrders[4][5] = {
+    {0, 1, 2, 3, 4}, {0, 2, 3, 4, 1}, {0, 4, 1, 2, 3}, {1, 0, 3, 4, 2}};
 
 Tensor tensor(void* memory, const int32_t* sizes, int32_t order) {
-  return {Tag::Tensor, ScalarType::Float, 4, 0, memory, sizes, kOrders[order]};
+  return {Tag::Tensor, ScalarType::Float, 5, 0, memory, sizes, kOrders[order]};
 }
 
 int32_t numel(const int32_t* sizes) {
-  return sizes[0] * sizes[1] * sizes[2] * sizes[3];
+  return sizes[0] * sizes[1] * sizes[2] * sizes[3] * sizes[4];
 }
 
 /// Any convolution that fits the memory and has an output.
@@ -104,12 +104,19 @@ bool make_convolution(Problem& p) {
   p.y_sizes[1] = out * p.groups;
   p.w_sizes[0] = p.transposed != 0 ? p.x_sizes[1] : p.y_sizes[1];
   p.w_sizes[1] = p.transposed != 0 ? out : in;
-  for (int i = 0; i < 2; ++i) {
+  const bool is_volume = one_in(3);
+  for (int i = 0; i < 3; ++i) {
     p.w_sizes[2 + i] = one_in(3) ? 1 : between(1, 5);
     p.x_sizes[2 + i] = between(1, one_in(4) ? 24 : 9);
+    if (i == 0) {
+      p.w_sizes[2] = is_volume ? between(1, 3) : 1;
+      p.x_sizes[2] = is_volume ? between(1, 5) : 1;
+    }
     p.stride[i] = one_in(2) ? 1 : between(1, 3);
     p.padding[i] = one_in(2) ? 0 : between(0, 4);
     p.dilation[i] = one_in(4) ? between(2, 3) : 1;
+    if (i == 0 && !is_volume) p.stride[0] = 1;
+    if (i == 0 && !is_volume) p.padding[0] = 0;
     const int32_t window = p.dilation[i] * (p.w_sizes[2 + i] - 1) + 1;
     p.y_sizes[2 + i] =
         p.transposed != 0
@@ -129,7 +136,7 @@ bool make_convolution(Problem& p) {
 
 void convolve(const Problem& p, float* out, bool vectors) {
   Convolution conv;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 3; ++i) {
     conv.axes[i] = {p.x_sizes[2 + i], p.y_sizes[2 + i], p.w_sizes[2 + i],
                     p.stride[i],      p.padding[i],     p.dilation[i],
                     p.transposed != 0};

@@ -21,9 +21,9 @@ MAIN: Final = Path(__file__).with_name("float_variants.cpp")
 CPU: Final = "cortex-m55"
 FIELDS: Final = (
     *("is_product", "x_values", "w_values"),
-    *(f"{tensor}{d}" for tensor in "xyw" for d in range(4)),
-    *("x_order", "w_order", "y_order", "stride_h", "stride_w"),
-    *("padding_h", "padding_w", "dilation_h", "dilation_w"),
+    *(f"{tensor}{d}" for tensor in "xyw" for d in range(5)),
+    *("x_order", "w_order", "y_order"),
+    *(f"{name}_{d}" for name in ("stride", "padding", "dilation") for d in "dhw"),
     *("groups", "transposed", "has_bias"),
 )
 """Numbers of float_variants.cpp's `Problem`."""
