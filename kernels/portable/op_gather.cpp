@@ -1,3 +1,5 @@
+#include "orch_selected/op_gather.h"
+
 #include "orch/kernel.h"
 #include "util/along_dim.h"
 #include "util/dtype.h"
@@ -14,12 +16,14 @@ Error gather_out(const Args& args) {
   const Tensor& index = args.tensor(2);
   Tensor& out = args.tensor(4);
 
+  constexpr DtypeSet kDtypes = selected::aten_gather_out;
+  ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
   ORCH_TRY(AlongDim::check(self, dim, index, nullptr));
   ORCH_TRY(resize_output(out, index.sizes(), self, index));
   if (index.numel() == 0) return Error::Ok;
   AlongDim along(self, dim, index, out);
-  return switch_item<~0U>(out.dtype, [&](auto type) {
+  return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     for (StridedLoop& loop = along.loop; loop.valid(); loop.next()) {
       T* const to = out.mutable_data<T>() + loop.offset(2);

@@ -1,3 +1,5 @@
+#include "orch_selected/op_masked_scatter.h"
+
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
@@ -13,6 +15,8 @@ Error masked_scatter_out(const Args& args) {
   const Tensor& source = args.tensor(2);
   Tensor& out = args.tensor(3);
 
+  constexpr DtypeSet kDtypes = selected::aten_masked_scatter_out;
+  ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   ORCH_CHECK(self.dtype == out.dtype && source.dtype == out.dtype &&
                  mask.dtype == ScalarType::Bool,
              Error::InvalidArgument);
@@ -28,7 +32,7 @@ Error masked_scatter_out(const Args& args) {
   const Strides at_source(source);
   for (int d = 0; d < source.dim; ++d)
     rows.add(source.size(d), at_source[d], 0);
-  return switch_item<~0U>(out.dtype, [&](auto type) {
+  return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     int32_t taken = 0;  // of the row
     for (; loop.valid(); loop.next()) {

@@ -1,3 +1,5 @@
+#include "orch_selected/op_masked_select.h"
+
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
@@ -12,6 +14,8 @@ Error masked_select_out(const Args& args) {
   const Tensor& mask = args.tensor(1);
   Tensor& out = args.tensor(2);
 
+  constexpr DtypeSet kDtypes = selected::aten_masked_select_out;
+  ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   ORCH_CHECK(self.dtype == out.dtype && mask.dtype == ScalarType::Bool,
              Error::InvalidArgument);
   int32_t broadcast[kMaxDim];
@@ -20,7 +24,7 @@ Error masked_select_out(const Args& args) {
   const int32_t count = count_true(loop, mask);
   const int32_t sizes[] = {count};
   ORCH_TRY(resize_output(out, sizes, self, mask));
-  return switch_item<~0U>(out.dtype, [&](auto type) {
+  return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     T* to = out.mutable_data<T>();
     // Where memories overlap, the mask may change.

@@ -1,3 +1,5 @@
+#include "orch_selected/op_nonzero.h"
+
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
@@ -21,9 +23,11 @@ Error nonzero_out(const Args& args) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(1);
 
+  constexpr DtypeSet kDtypes = selected::aten_nonzero_out;
+  ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   ORCH_CHECK(out.dtype == ScalarType::Long, Error::InvalidArgument);
   const bool floating = kFloating.has(self.dtype);
-  return switch_item<~0U>(self.dtype, [&](auto type) {
+  return switch_item<kDtypes.bits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const int32_t items = self.numel();
     int32_t sizes[] = {0, self.dim};

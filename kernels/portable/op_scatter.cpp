@@ -55,12 +55,14 @@ Error scatter_src_out(const Args& args) {
   const Tensor& src = args.tensor(3);
   Tensor& out = args.tensor(4);
 
+  constexpr DtypeSet kDtypes = selected::aten_scatter_src_out;
   ORCH_CHECK(src.dtype == out.dtype, Error::InvalidArgument);
+  ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
   ORCH_TRY(prepare(self, dim, index, &src, out));
   copy_items(self, out);
   if (index.numel() == 0) return Error::Ok;
   AlongDim along(out, dim, index, src);
-  return switch_item<~0U>(out.dtype, [&](auto type) {
+  return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     for (StridedLoop& loop = along.loop; loop.valid(); loop.next()) {
       const T* const from = src.data<T>() + loop.offset(2);

@@ -105,8 +105,8 @@ class Indexing {
   size_t rank_ = 0;
 };
 
-__attribute__((noinline)) Error Indexing::read(const Tensor& self,
-                                               const TensorList& indices) {
+__attribute__((noinline)) inline Error Indexing::read(
+    const Tensor& self, const TensorList& indices) {
   self_ = &self;
   list_ = &indices;
   int indexed = 0;
@@ -178,8 +178,8 @@ __attribute__((noinline)) Error Indexing::read(const Tensor& self,
 
 /// Goes to the item of a mask with this number among those that are not 0.
 /// Errors: InvalidArgument (there is none any more).
-__attribute__((noinline)) Error Indexing::find_in_mask(int list_index,
-                                                       int32_t number) {
+__attribute__((noinline)) inline Error Indexing::find_in_mask(int list_index,
+                                                              int32_t number) {
   const Tensor& tensor = *(*list_)[list_index];
   Mask& mask = masks_[list_index];
   if (mask.count == 1) number = 0;  // broadcast
@@ -197,11 +197,9 @@ __attribute__((noinline)) Error Indexing::find_in_mask(int list_index,
   return Error::Ok;
 }
 
-__attribute__((noinline)) Error Indexing::find(int32_t position,
-                                               const int32_t* indexed_strides,
-                                               const int32_t* result_strides,
-                                               int32_t& indexed,
-                                               int32_t& result) {
+__attribute__((noinline)) inline Error Indexing::find(
+    int32_t position, const int32_t* indexed_strides,
+    const int32_t* result_strides, int32_t& indexed, int32_t& result) {
   int32_t coordinates[kMaxDim];
   result = 0;
   for (int b = shared_rank_; b-- > 0;) {
