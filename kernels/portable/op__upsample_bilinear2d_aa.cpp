@@ -4,7 +4,7 @@
 #include "util/check.h"
 #include "util/dtype.h"
 #include "util/interpolate.h"
-#include "util/strided_loop.h"
+#include "util/move_items.h"
 
 namespace orch::portable {
 namespace {
@@ -25,6 +25,13 @@ struct Triangle {
   C kept[kKept];
 
   Triangle(const ScaledAxis& axis, C scale, int32_t o) {
+    if (axis.in == axis.out) {
+      // An axis that keeps its size is left as it is, whatever its scale.
+      first = o;
+      count = 1;
+      kept[0] = 1;
+      return;
+    }
     centre = scale * (static_cast<C>(o) + C(0.5F));
     const C support = scale >= 1 ? scale : C(1);
     narrow = scale >= 1 ? 1 / scale : C(1);
@@ -54,11 +61,7 @@ void upsample(const ScaledAxis* axes, const Tensor& self, Tensor& out) {
   using C = Real<T>;
   const Strides from(self);
   const Strides to(out);
-  StridedLoop planes;
-  for (int i = 0; i < 4; ++i) {
-    const int d = out.order()[i];
-    if (d < 2) planes.add(out.size(d), to[d], from[d]);
-  }
+  StridedLoop planes = loop_over_images(out, to, from);
   if (!planes.valid()) return;
   const C scale_y = scale_of<C>(axes[0]);
   const C scale_x = scale_of<C>(axes[1]);
@@ -89,6 +92,68 @@ void upsample(const ScaledAxis* axes, const Tensor& self, Tensor& out) {
   }
 }
 
+/// Such weights in an image of bytes.
+struct ByteWeights {
+  const Triangle<double>& at;
+  int32_t bits;
+  int32_t count;
+  int32_t kept[kKept];
+
+  ByteWeights(const Triangle<double>& triangle, int32_t precision)
+      : at(triangle), bits(precision), count(triangle.count) {
+    for (int32_t i = 0; i < count && i < kKept; ++i) kept[i] = fixed(i);
+  }
+
+  int32_t weight(int32_t i) const { return i < kKept ? kept[i] : fixed(i); }
+
+  static int32_t bits_of(const ScaledAxis& axis, double scale) {
+    double largest = 0;
+    for (int32_t o = 0; o < axis.out; ++o) {
+      const Triangle<double> at(axis, scale, o);
+      for (int32_t i = 0; i < at.count; ++i) {
+        if (at.weight(i) > largest) largest = at.weight(i);
+      }
+    }
+    return weight_bits(largest);
+  }
+
+ private:
+  int32_t fixed(int32_t i) const { return fixed_weight(at.weight(i), bits); }
+};
+
+template <>
+void upsample<uint8_t>(const ScaledAxis* axes, const Tensor& self,
+                       Tensor& out) {
+  const Strides from(self);
+  const Strides to(out);
+  StridedLoop planes = loop_over_images(out, to, from);
+  if (!planes.valid()) return;
+  const double scale_y = scale_of<double>(axes[0]);
+  const double scale_x = scale_of<double>(axes[1]);
+  const int32_t bits_y = ByteWeights::bits_of(axes[0], scale_y);
+  const int32_t bits_x = ByteWeights::bits_of(axes[1], scale_x);
+  for (int32_t h = 0; h < axes[0].out; ++h) {
+    const Triangle<double> y(axes[0], scale_y, h);
+    const ByteWeights rows(y, bits_y);
+    for (int32_t w = 0; w < axes[1].out; ++w) {
+      const Triangle<double> x(axes[1], scale_x, w);
+      const ByteWeights columns(x, bits_x);
+      const uint8_t* const first =
+          self.data<uint8_t>() + y.first * from[2] + x.first * from[3];
+      uint8_t* const target =
+          out.mutable_data<uint8_t>() + h * to[2] + w * to[3];
+      for (; planes.valid(); planes.next()) {
+        for (int32_t n = 0; n < planes.row_size(); ++n) {
+          target[planes.offset(0) + n * planes.row_stride(0)] =
+              blend_bytes(first + planes.offset(1) + n * planes.row_stride(1),
+                          from[2], from[3], columns, rows);
+        }
+      }
+      planes.restart();
+    }
+  }
+}
+
 }  // namespace
 
 // aten::_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size,
@@ -108,6 +173,11 @@ Error _upsample_bilinear2d_aa_out(const Args& args) {
     ORCH_CHECK(axes[i].in > 0, Error::InvalidArgument);
   }
   ORCH_TRY(resize_output(out, sizes, self));
+  if (axes[0].in == axes[0].out && axes[1].in == axes[1].out) {
+    // Keeps the sign of 0.
+    copy_items(self, out);
+    return Error::Ok;
+  }
   constexpr DtypeSet kDtypes = selected::aten__upsample_bilinear2d_aa_out;
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     upsample<typename decltype(type)::type>(axes, self, out);

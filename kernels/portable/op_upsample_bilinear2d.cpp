@@ -4,7 +4,6 @@
 #include "util/check.h"
 #include "util/dtype.h"
 #include "util/interpolate.h"
-#include "util/strided_loop.h"
 
 namespace orch::portable {
 namespace {
@@ -51,11 +50,7 @@ void upsample(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
   using C = Real<T>;
   const Strides from(input);
   const Strides to(out);
-  StridedLoop planes;
-  for (int i = 0; i < 4; ++i) {
-    const int d = out.order()[i];
-    if (d < 2) planes.add(out.size(d), to[d], from[d]);
-  }
+  StridedLoop planes = loop_over_images(out, to, from);
   if (!planes.valid()) return;
   const C scale_y = scale_of<C>(axes[0]);
   const C scale_x = scale_of<C>(axes[1]);
@@ -80,6 +75,64 @@ void upsample(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
               item_from<T>(upper * y.first_weight + lower * y.second_weight);
           at += planes.row_stride(1);
           at_out += planes.row_stride(0);
+        }
+      }
+      planes.restart();
+    }
+  }
+}
+
+/// The weights of such neighbours in an image of bytes.
+struct ByteWeights {
+  int32_t bits;
+  int32_t count;
+  int32_t weights[2];
+
+  ByteWeights(const Neighbours<double>& at, int32_t precision)
+      : bits(precision), count(at.first == at.second ? 1 : 2) {
+    weights[0] = fixed_weight(count == 1 ? 1 : at.first_weight, bits);
+    weights[1] = fixed_weight(at.second_weight, bits);
+  }
+  int32_t weight(int32_t i) const { return weights[i]; }
+
+  static int32_t bits_of(const ScaledAxis& axis, double scale) {
+    double largest = 0;
+    for (int32_t o = 0; o < axis.out; ++o) {
+      const Neighbours<double> at(axis, scale, o);
+      if (at.first == at.second) return weight_bits(1);
+      if (at.first_weight > largest) largest = at.first_weight;
+      if (at.second_weight > largest) largest = at.second_weight;
+    }
+    return weight_bits(largest);
+  }
+};
+
+template <>
+void upsample<uint8_t>(const ScaledAxis* axes, const Tensor& input,
+                       Tensor& out) {
+  const Strides from(input);
+  const Strides to(out);
+  StridedLoop planes = loop_over_images(out, to, from);
+  if (!planes.valid()) return;
+  const double scale_y = scale_of<double>(axes[0]);
+  const double scale_x = scale_of<double>(axes[1]);
+  const int32_t bits_y = ByteWeights::bits_of(axes[0], scale_y);
+  const int32_t bits_x = ByteWeights::bits_of(axes[1], scale_x);
+  for (int32_t h = 0; h < axes[0].out; ++h) {
+    const Neighbours<double> y(axes[0], scale_y, h);
+    const ByteWeights rows(y, bits_y);
+    for (int32_t w = 0; w < axes[1].out; ++w) {
+      const Neighbours<double> x(axes[1], scale_x, w);
+      const ByteWeights columns(x, bits_x);
+      const uint8_t* const first =
+          input.data<uint8_t>() + y.first * from[2] + x.first * from[3];
+      uint8_t* const target =
+          out.mutable_data<uint8_t>() + h * to[2] + w * to[3];
+      for (; planes.valid(); planes.next()) {
+        for (int32_t n = 0; n < planes.row_size(); ++n) {
+          target[planes.offset(0) + n * planes.row_stride(0)] =
+              blend_bytes(first + planes.offset(1) + n * planes.row_stride(1),
+                          from[2], from[3], columns, rows);
         }
       }
       planes.restart();

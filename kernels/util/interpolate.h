@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "util/check.h"
+#include "util/strided_loop.h"
 #include "util/truncate.h"
 #include "util/types.h"
 
@@ -58,6 +59,59 @@ C scale_of(const ScaledAxis& axis) {
   }
   if (axis.factor > 0) return static_cast<C>(1 / axis.factor);
   return static_cast<C>(axis.in) / static_cast<C>(axis.out);
+}
+
+/// A loop over the images of a tensor; tensor 0 is `out`, 1 `from`.
+__attribute__((noinline)) inline StridedLoop loop_over_images(
+    const Tensor& out, const Strides& to, const Strides& from) {
+  StridedLoop loop;
+  for (int i = 0; i < out.dim; ++i) {
+    const int d = out.order()[i];
+    if (d < 2) loop.add(out.size(d), to[d], from[d]);
+  }
+  return loop;
+}
+
+/// Bits behind the point of weights that are whole numbers, for images of
+/// bytes, where `largest` is the largest weight along the axis. Source:
+/// PyTorch, compute_index_ranges_int16_weights.
+inline int32_t weight_bits(double largest) {
+  int32_t bits = 0;
+  double next = 2 * largest;
+  while (bits < 22 && truncate_narrow(next + 0.5) < 1 << 15) {
+    ++bits;
+    next *= 2;
+  }
+  return bits;
+}
+
+/// A weight from 0 to 1 with so many bits behind the point.
+inline int32_t fixed_weight(double weight, int32_t bits) {
+  return truncate_narrow(weight * static_cast<double>(1 << bits) + 0.5);
+}
+
+/// A sum of bytes times such weights as a byte.
+inline uint8_t byte_from(int32_t sum, int32_t bits) {
+  const int32_t value = (sum + (1 << bits >> 1)) >> bits;
+  if (value < 0) return 0;
+  return static_cast<uint8_t>(value > UINT8_MAX ? UINT8_MAX : value);
+}
+
+/// Bytes of an image that become one, along rows first. `x` and `y` have
+/// `count` weights, weight(i), with `bits` bits.
+template <typename Weights>
+uint8_t blend_bytes(const uint8_t* row, int32_t row_step, int32_t column_step,
+                    const Weights& x, const Weights& y) {
+  int32_t sum = 0;
+  for (int32_t i = 0; i < y.count; ++i, row += row_step) {
+    int32_t across = 0;
+    const uint8_t* item = row;
+    for (int32_t k = 0; k < x.count; ++k, item += column_step) {
+      across += *item * x.weight(k);
+    }
+    sum += byte_from(across, x.bits) * y.weight(i);
+  }
+  return byte_from(sum, y.bits);
 }
 
 }  // namespace orch

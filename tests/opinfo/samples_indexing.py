@@ -127,6 +127,7 @@ def smooth() -> Iterator[Sample]:
         for size in SCALED:
             yield Sample([image, list(size), corners, None, None])
             yield Sample([image, list(size), corners, size[0] / shape[2], 0.7])
+        yield Sample([image, [shape[2], 9], corners, 0.5, 1.3])
     yield Sample([torch.randn(1, 1, 40, 50), [2, 3], False, None, None])
 
 
