@@ -340,7 +340,7 @@ def _magnitude(value: Any) -> Any:
     return value
 
 
-def argument(  # noqa: C901  # one kind each
+def argument(  # one kind each
     value: Any, declared: str, rng: random.Random, *, plain: bool
 ) -> Any:
     """An argument as the file has it."""
@@ -355,8 +355,6 @@ def argument(  # noqa: C901  # one kind each
     if isinstance(value, int | float) and declared == "Tensor":
         raise TypeError  # programs have tensors there
     if isinstance(value, list | tuple):
-        if any(isinstance(item, bool) for item in value):
-            raise TypeError
         items = [argument(item, "", rng, plain=plain) for item in value]
         if declared.startswith("float[]") or "List[float]" in declared:
             return [float(item) for item in items]
