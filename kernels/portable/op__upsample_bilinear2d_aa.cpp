@@ -121,9 +121,9 @@ struct ByteWeights {
   int32_t fixed(int32_t i) const { return fixed_weight(at.weight(i), bits); }
 };
 
-template <>
-void upsample<uint8_t>(const ScaledAxis* axes, const Tensor& self,
-                       Tensor& out) {
+/// The same for images of bytes.
+template <typename T>
+void upsample_bytes(const ScaledAxis* axes, const Tensor& self, Tensor& out) {
   const Strides from(self);
   const Strides to(out);
   StridedLoop planes = loop_over_images(out, to, from);
@@ -138,10 +138,9 @@ void upsample<uint8_t>(const ScaledAxis* axes, const Tensor& self,
     for (int32_t w = 0; w < axes[1].out; ++w) {
       const Triangle<double> x(axes[1], scale_x, w);
       const ByteWeights columns(x, bits_x);
-      const uint8_t* const first =
-          self.data<uint8_t>() + y.first * from[2] + x.first * from[3];
-      uint8_t* const target =
-          out.mutable_data<uint8_t>() + h * to[2] + w * to[3];
+      const T* const first =
+          self.data<T>() + y.first * from[2] + x.first * from[3];
+      T* const target = out.mutable_data<T>() + h * to[2] + w * to[3];
       for (; planes.valid(); planes.next()) {
         for (int32_t n = 0; n < planes.row_size(); ++n) {
           target[planes.offset(0) + n * planes.row_stride(0)] =
@@ -180,7 +179,12 @@ Error _upsample_bilinear2d_aa_out(const Args& args) {
   }
   constexpr DtypeSet kDtypes = selected::aten__upsample_bilinear2d_aa_out;
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
-    upsample<typename decltype(type)::type>(axes, self, out);
+    using T = typename decltype(type)::type;
+    if constexpr (kIsSame<T, uint8_t>) {
+      upsample_bytes<T>(axes, self, out);
+    } else {
+      upsample<T>(axes, self, out);
+    }
     return Error::Ok;
   });
 }

@@ -107,9 +107,9 @@ struct ByteWeights {
   }
 };
 
-template <>
-void upsample<uint8_t>(const ScaledAxis* axes, const Tensor& input,
-                       Tensor& out) {
+/// The same for images of bytes.
+template <typename T>
+void upsample_bytes(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
   const Strides from(input);
   const Strides to(out);
   StridedLoop planes = loop_over_images(out, to, from);
@@ -124,10 +124,9 @@ void upsample<uint8_t>(const ScaledAxis* axes, const Tensor& input,
     for (int32_t w = 0; w < axes[1].out; ++w) {
       const Neighbours<double> x(axes[1], scale_x, w);
       const ByteWeights columns(x, bits_x);
-      const uint8_t* const first =
-          input.data<uint8_t>() + y.first * from[2] + x.first * from[3];
-      uint8_t* const target =
-          out.mutable_data<uint8_t>() + h * to[2] + w * to[3];
+      const T* const first =
+          input.data<T>() + y.first * from[2] + x.first * from[3];
+      T* const target = out.mutable_data<T>() + h * to[2] + w * to[3];
       for (; planes.valid(); planes.next()) {
         for (int32_t n = 0; n < planes.row_size(); ++n) {
           target[planes.offset(0) + n * planes.row_stride(0)] =
@@ -172,7 +171,12 @@ Error upsample_bilinear2d_vec_out(const Args& args) {
   ORCH_TRY(resize_output(out, sizes, input));
   constexpr DtypeSet kDtypes = selected::aten_upsample_bilinear2d_vec_out;
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
-    upsample<typename decltype(type)::type>(axes, input, out);
+    using T = typename decltype(type)::type;
+    if constexpr (kIsSame<T, uint8_t>) {
+      upsample_bytes<T>(axes, input, out);
+    } else {
+      upsample<T>(axes, input, out);
+    }
     return Error::Ok;
   });
 }
