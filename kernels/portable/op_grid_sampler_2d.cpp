@@ -133,7 +133,7 @@ void sample(const Tensor& input, const Tensor& grid, int32_t mode,
             }
             if (mode == kBicubic) sum += across * y.weight[i];
           }
-          *target = static_cast<T>(sum);
+          *target = item_from<T>(sum);
           plane += from[1];
           target += to[1];
         }
