@@ -73,6 +73,10 @@ class ReferenceCall {
     call_.doubles(items);
     return other();
   }
+  ReferenceCall& bools(const std::vector<uint8_t>& items) {
+    call_.bools(items);
+    return other();
+  }
   /// A list of inputs; nothing stands for None.
   ReferenceCall& inputs(std::deque<std::optional<TestTensor>> items) {
     std::vector<const TestTensor*> list;
