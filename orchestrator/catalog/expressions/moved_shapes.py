@@ -227,7 +227,7 @@ def summed(tensor: TensorFacts, size: Number | None) -> Sizes:
     items = tensor.items()
     if items is None:
         raise Undecided("items are known only when the program runs")
-    total = _size(sum(items))
+    total = _size(sum(map(int, items)))
     require(size is None or same_number(size, total), f"the items add up to {total}")
     return (total,)
 
