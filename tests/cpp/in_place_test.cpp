@@ -70,7 +70,9 @@ TEST_CASE("kernels give the same in the place of an input") {
       }
     }
   }
-  for (const auto& [name, known] : inputs) {
+  for (const auto& row : inputs) {
+    const auto& name = row.first;
+    const auto& known = row.second;
     for (const size_t input : known) {
       CAPTURE(name);
       CAPTURE(input);

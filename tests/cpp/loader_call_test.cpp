@@ -112,7 +112,9 @@ TEST_CASE("nothing that is read only is an input") {
       {1, Error::InvalidProgram},
       {2, Error::InvalidProgram},
       {3, Error::Ok}};
-  for (const auto& [index, error] : cases) {
+  for (const auto& row : cases) {
+    const auto& index = row.first;
+    const auto& error = row.second;
     facts.methods[0].inputs = {index};
     facts.methods[0].outputs = {0, 1, 2, 3};
     CAPTURE(index);
@@ -200,7 +202,9 @@ TEST_CASE("arguments must fit the letters of the signature") {
           {[](MethodFacts& m) { return m.optional_tensors({-1}); }, "O"},
           {[](MethodFacts& m) { return m.optional_tensors({m.none()}); }, "O"},
       };
-  for (const auto& [make, taken] : kinds) {
+  for (const auto& row : kinds) {
+    const auto& make = row.first;
+    const auto& taken = row.second;
     const ProgramFacts facts =
         with_arena([&](MethodFacts& m) { m.call("test::f", {make(m)}); });
     for (const char letter : std::string("TtLlOIDBSCJEA")) {
@@ -236,7 +240,9 @@ TEST_CASE("a call has at least the arguments of the signature") {
       {"TT?ID", Error::InvalidProgram},
       {"TT?II?", Error::InvalidProgram},
   };
-  for (const auto& [signature, error] : cases) {
+  for (const auto& row : cases) {
+    const auto& signature = row.first;
+    const auto& error = row.second;
     const Kernel table[] = {{"test::f", signature, nullptr, first, kAll}};
     CAPTURE(signature);
     CHECK(error_of(facts, table) == error);
@@ -316,10 +322,11 @@ TEST_CASE("a tensor that is returned must be writable") {
   });
   facts.data.resize(4);
   facts.constants = {0, 0};
-  for (const auto& [result, error] :
-       std::vector<std::pair<int32_t, Error>>{{0, Error::Ok},
-                                              {1, Error::InvalidProgram},
-                                              {2, Error::InvalidProgram}}) {
+  const std::vector<std::pair<int32_t, Error>> results = {
+      {0, Error::Ok}, {1, Error::InvalidProgram}, {2, Error::InvalidProgram}};
+  for (const auto& row : results) {
+    const int32_t result = row.first;
+    const Error error = row.second;
     ProgramFacts changed = facts;
     changed.methods[0].call("test::f", {1, result});
     CAPTURE(result);

@@ -59,7 +59,7 @@ SUMS: Final = frozenset(
         *("convolution_backward", "cumsum", "grid_sampler_2d", "mean", "mixed_linear"),
         *("max_pool2d_with_indices_backward", "mixed_mm", "mm", "native_group_norm"),
         *("native_layer_norm", "prod", "rms_norm", "scatter_add", "sum", "var"),
-        *("upsample_bilinear2d", "var_mean", "add", "sub", "rsub"),
+        *("upsample_bilinear2d", "var_mean", "gelu", "add", "sub", "rsub"),
     }
 )
 """Base names of operators whose result may be much smaller than what they sum."""
