@@ -21,6 +21,7 @@ BENCHMARKS = {
     "commands": "`check` against the tools as commands; start-up and no-op build",
     "builds": "cold builds and the rebuild after a change in a kernel",
     "selection": "flash with every operator, with those of the model, with its dtypes",
+    "kernels": "flash of the object of each portable kernel, with a single dtype",
     "planner": "memory plans of public hard instances, and the time they take",
     "scale": "a profile of 50 models; a program of thousands of instructions",
     "overhead": "a chain of tiny operators: time per instruction, and of loading",
