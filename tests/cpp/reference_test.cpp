@@ -9,12 +9,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 
 #include "support/operators.h"
 
 namespace orch::test {
 namespace {
+
+/// Operators whose results no file can have: they are undefined, random, or
+/// depend on what the output held.
+const std::set<std::string> kUnrecorded = {
+    "aten::empty.out", "aten::index_put_", "aten::rand.out", "aten::randn.out",
+    "dim_order_ops::_empty_dim_order.out"};
 
 TEST_CASE("kernels give what PyTorch gives") {
   const char* const path = std::getenv("ORCH_REFERENCE");
@@ -41,7 +48,7 @@ TEST_CASE("kernels give what PyTorch gives") {
   for (const auto& entry : table) {
     const std::string& name = entry.first;
     CAPTURE(name);
-    CHECK(calls[name] > 0);
+    CHECK((calls[name] > 0) != (kUnrecorded.count(name) == 1));
   }
   if (std::getenv("ORCH_REPORT") != nullptr) {
     for (const auto& [key, error] : worst) {

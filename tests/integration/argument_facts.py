@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _UNUSED = {
     ("aten::_native_batch_norm_legit_no_training.out", "out1"),
     ("aten::_native_batch_norm_legit_no_training.out", "out2"),
+    ("aten::_native_batch_norm_legit.out", "save_mean"),
+    ("aten::_native_batch_norm_legit.out", "save_invstd"),
 }
 """Outputs of training: kernels leave them empty, whatever they are."""
 _NUMBERS = (0, 1, -1, 2, 3, 8, 31, 32, 127, 128, -128, -129, 255, 256, 1 << 31)

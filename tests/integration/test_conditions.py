@@ -122,10 +122,25 @@ def moves() -> Iterator[Call]:
         yield Call("executorch_prim::et_copy_index.tensor", (rows, base, 1))
 
 
+def unrecorded() -> Iterator[Call]:
+    """Calls of operators whose results depend on something else than their inputs."""
+    for dtype in (ScalarType.Float, ScalarType.Half):
+        data = bytes(6 * dtype.item_bytes)
+        out = Tensor(dtype, (2, 3), (0, 1), data, is_out=True)
+        yield Call("aten::empty.out", ((2, 3), None, out))
+        yield Call("dim_order_ops::_empty_dim_order.out", ((2, 3), None, out))
+        yield Call("aten::rand.out", ((2, 3), out))
+        yield Call("aten::randn.out", ((2, 3), out))
+        rows = Tensor(ScalarType.Long, (1,), (0,), bytes(8))
+        values = Tensor(dtype, (1, 3), (0, 1), bytes(3 * dtype.item_bytes))
+        yield Call("aten::index_put_", (out, (rows,), values, False))
+
+
 def base_calls() -> list[Call]:
     """Calls that kernels take, of every operator."""
     return [
         *moves(),
+        *unrecorded(),
         *reference_calls(),
         *read_calls(INT8),
         *int8_calls(),

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
     from tests.unit.method.recorded_calls import Call
 
+UNDEFINED = {"aten::empty.out", "dim_order_ops::_empty_dim_order.out"}
+"""Operators that leave their output as it was."""
+INFERENCE = {"aten::_native_batch_norm_legit.out"}
+"""Operators that update statistics, which kernels for inference do not."""
 PATTERNS = (0x5A, 0xA5)  # they differ in every bit
 
 Memory = dict[int, tuple[bytes, bytes]]
@@ -118,6 +122,9 @@ def test_kernels_touch_what_the_build_takes_them_to(tmp_path: Path) -> None:
         assert (first is None) is (second is None), call
         if first is None or second is None:
             continue
+        if call.operator in UNDEFINED:
+            seen[call.operator] += 1
+            continue
         (effect,) = effects_of_linked(method_of([call])).at
         assert difference(effect, first, second) == "", call
         seen[call.operator] += 1
@@ -125,7 +132,9 @@ def test_kernels_touch_what_the_build_takes_them_to(tmp_path: Path) -> None:
             partial.add(call.operator)
         # Had the build taken the outputs for inputs, it would show.
         none = replace(effect, fills=(), updates=())
-        written = any(first[v][0] for v in (*effect.fills, *effect.updates))
+        written = any(first[v][0] for v in effect.fills) or any(
+            first[v][0] != first[v][1] for v in effect.updates
+        )
         assert bool(difference(none, first, second)) == written, call
     assert {*seen} == {*kernels()}
     # What leaves bytes as they were is what is taken to do so.
@@ -133,4 +142,5 @@ def test_kernels_touch_what_the_build_takes_them_to(tmp_path: Path) -> None:
         name
         for name, kernel in kernels().items()
         if not {Access.WRITES, Access.UPDATES}.isdisjoint(accesses(kernel.schema))
+        and name not in INFERENCE
     }

@@ -10,8 +10,8 @@
 
 namespace orch {
 
-/// A kernel: reads its arguments, writes its outs, keeps no state (orch/random.h
-/// has the one exception).
+/// A kernel: reads its arguments, writes its outs, keeps no state
+/// (orch/random.h has the one exception).
 using KernelFn = Error (*)(const Args& args);
 
 /// One entry of the kernel table (flash).

@@ -56,7 +56,7 @@ def _plan(
     optimize: str = "size",
     *,
     programs: Toolchain | None = None,
-    models: tuple[str, ...] = ("add",),
+    models: tuple[str, ...] = ("models/add.pte",),
 ) -> CompilePlan:
     return plan_compile(
         profile="test",
@@ -171,7 +171,9 @@ def test_library_and_firmware_hold_what_belongs_to_them(
 
 
 def test_models_are_inputs_of_their_assembly() -> None:
-    statements = _statements(_plan("host", "zig", models=("a", "b")).ninja)
+    statements = _statements(
+        _plan("host", "zig", models=("models/a.pte", "models/b.pte")).ninja
+    )
     rule, _, implicit = statements["obj/gen/src/models.S.o"]
     assert rule == "as"
     assert set(implicit) == {"models/a.pte", "models/b.pte", "toolchain.txt"}
@@ -380,7 +382,7 @@ def test_only_kernels_with_scratch_memory_compare_it() -> None:
                 sources=(("mine", ("a.cpp",)), ("portable", ("op_add.cpp",))),
             ),
             runtime_sources=RUNTIME,
-            models=("add",),
+            models=("models/add.pte",),
             scratch_checks=checks,
         )
         return {
