@@ -1,0 +1,1 @@
+"""Programs from public model code: exported, checked, run and compared."""

@@ -1,0 +1,44 @@
+"""All models of the zoo; those of packages only where the packages are.
+
+A group is what stands before the `/` of a name.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tests.zoo import handwritten  # noqa: F401  # registers its models
+from tests.zoo.net import MODELS, add_int8
+
+with suppress(ModuleNotFoundError):
+    from tests.zoo import images  # noqa: F401
+with suppress(ModuleNotFoundError):
+    from tests.zoo import language  # noqa: F401
+
+INT8 = (
+    *("mlp/relu", "mlp/gelu", "mlp/autoencoder", "mlp/silu", "mlp/softmax"),
+    *("cnn/small", "cnn/ds_cnn", "cnn/unet_transposed", "cnn/unet_nearest"),
+    *("cnn/unet_bilinear", "cnn/super_resolution", "cnn/squeeze_excite_hard"),
+    *("cnn/norm_batch", "cnn/conv1d", "sequence/tcn", "sequence/gru", "sequence/lstm"),
+    *("sequence/wavenet", "sequence/pointnet", "attention/encoder", "attention/rotary"),
+    *("torchvision/mobilenet_v2", "torchvision/resnet18", "timm/mobilenetv3_small_050"),
+)
+"""Networks that XNNPACK's quantizer makes int8, for portable kernels."""
+CORTEX_M = (
+    *("mlp/relu", "mlp/autoencoder", "mlp/softmax", "cnn/small", "cnn/ds_cnn"),
+    *("cnn/unet_transposed", "cnn/unet_nearest", "cnn/squeeze_excite_hard"),
+    *("cnn/norm_batch", "sequence/tcn", "attention/encoder"),
+    *("torchvision/mobilenet_v2", "timm/mobilenetv3_small_050"),
+)
+"""Networks that become int8 for the kernels of Cortex-M."""
+
+for _group, _lowering, _names in (
+    ("int8", "portable", INT8),
+    ("cortex-m", "cortex-m", CORTEX_M),
+):
+    for _name in _names:
+        if _name in MODELS:
+            add_int8(f"{_group}/{_name.replace('/', '_')}", _lowering, _name)
+
+__all__ = ["MODELS"]
