@@ -43,16 +43,20 @@ SHOWN: Final = 6
 class Runner:
     """The host program; started again where it dies."""
 
-    def __init__(self, program: Path) -> None:
-        """Run calls with a program of `native`."""
-        self._program = program
+    microseconds = 0.0
+    """That the last run took, if times are measured."""
+
+    def __init__(self, program: Path, *, times: bool = False) -> None:
+        """Run calls with a program of `native`, and measure their times."""
+        self._command = [program, "serve", *(["times"] if times else [])]
+        self._times = times
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, program: bytes, inputs: bytes) -> tuple[str, bytes]:
         """What failed, "" if nothing did, and the outputs."""
         if self._process is None:
             self._process = subprocess.Popen(
-                [self._program, "serve"],
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -63,7 +67,10 @@ class Runner:
             for block in (program, inputs):
                 process.stdin.write(struct.pack("<I", len(block)) + block)
             process.stdin.flush()
-            return self._block().decode(), self._block()
+            found = self._block().decode(), self._block()
+            if self._times:
+                self.microseconds = float(self._block() or 0)
+            return found
         except (BrokenPipeError, EOFError):
             self._process = None
             _, errors = process.communicate()

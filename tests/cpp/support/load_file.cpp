@@ -23,11 +23,13 @@
 //     then for `I` and `B` an int64, for `D` a double, for `S` the length
 //     (uint32) and bytes of a string, for `T` dtype and rank (a byte each),
 //     sizes (int32) and items in the dim order of the program; for `?` nothing.
-//   load_file serve
+//   load_file serve [times]
 //     Runs the first method of each program on the standard input, which holds a
 //     length (uint32) and bytes of the program, then of its inputs as for `run`.
 //     Answers with lengths and texts: the step that failed and its error, empty
-//     if none did, and the outputs.
+//     if none did, and the outputs. With `times` after it a third one follows:
+//     how many microseconds the run took.
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -469,7 +471,8 @@ bool read_block(std::istream& from, Block& block) {
 }
 
 /// Runs the first method; returns what failed, or nothing.
-std::string answer(const Block& bytes, Block inputs, std::ostream& to) {
+std::string answer(const Block& bytes, Block inputs, std::ostream& to,
+                   std::string& microseconds) {
   Program program;
   Error error = Program::open(bytes.bytes(), program);
   if (error != Error::Ok) return std::string("open ") + to_string(error);
@@ -489,7 +492,11 @@ std::string answer(const Block& bytes, Block inputs, std::ostream& to) {
   Input from(std::move(inputs));
   for (uint32_t i = 0; i < loaded.image.inputs.size(); ++i)
     read_value(from, method, i);
+  const auto start = std::chrono::steady_clock::now();
   const RunStatus status = execute(loaded.image, kInstructionLimit);
+  const std::chrono::duration<double, std::micro> took =
+      std::chrono::steady_clock::now() - start;
+  microseconds = std::to_string(took.count());
   if (status.error != Error::Ok) {
     return std::string("run ") + to_string(status.error);
   }
@@ -498,12 +505,16 @@ std::string answer(const Block& bytes, Block inputs, std::ostream& to) {
   return "";
 }
 
-int serve() {
+int serve(bool times) {
   Block program, inputs;
   while (read_block(std::cin, program) && read_block(std::cin, inputs)) {
     std::ostringstream outputs;
-    const std::string failed = answer(program, std::move(inputs), outputs);
-    for (const std::string& text : {failed, outputs.str()}) {
+    std::string took;
+    const std::string failed =
+        answer(program, std::move(inputs), outputs, took);
+    std::vector<std::string> texts = {failed, outputs.str()};
+    if (times) texts.push_back(took);
+    for (const std::string& text : texts) {
       const auto size = static_cast<uint32_t>(text.size());
       std::cout.write(reinterpret_cast<const char*>(&size), sizeof size);
       std::cout << text;
@@ -531,10 +542,13 @@ int main(int count, char** arguments) {
     return orch::test::run(arguments[2], arguments[3], arguments[4],
                            arguments[5]);
   }
-  if (command == "serve" && count == 2) return orch::test::serve();
+  const bool times = count == 3 && std::strcmp(arguments[2], "times") == 0;
+  if (command == "serve" && (count == 2 || times)) {
+    return orch::test::serve(times);
+  }
   std::fprintf(
       stderr,
       "usage: load_file check|shape|work FILE... | replace FACTS FILE..."
-      " | run FILE METHOD IN OUT | serve\n");
+      " | run FILE METHOD IN OUT | serve [times]\n");
   return 2;
 }
