@@ -48,6 +48,13 @@ EXECUTORCH = (
 )
 """What the corpus was made with; its tools are the reference."""
 
+ZOO = (
+    *("torchvision==0.28.0", "timm==1.0.31", "transformers==5.23.0"),
+    *("huggingface_hub==2.4.0", "safetensors==0.8.0", "tokenizers==0.23.3"),
+    *("tqdm==4.70.1", "pillow==13.0.0", "regex==2026.11.15", "requests==2.34.2"),
+)
+"""Packages that the zoo takes models from, and what they import."""
+
 
 def _install(session: nox.Session, *arguments: str) -> None:
     if not isinstance(session.virtualenv, PassthroughEnv):
@@ -151,6 +158,38 @@ def _executorch(session: nox.Session, name: str, *requirements: str) -> str:
         *(python, "-m", "pip", "install", "-q", *requirements), external=True
     )
     return python
+
+
+@nox.session
+def zoo(session: nox.Session) -> None:
+    """Models of public packages: exported, checked, run and compared with PyTorch.
+
+    nox -s zoo -- --only cnn/,timm/
+
+    Prints a table. $EXECUTORCH_PYTHON is as for `interop`.
+    """
+    python = os.environ.get("EXECUTORCH_PYTHON")
+    if not python:
+        python = _executorch(session, "executorch", *EXECUTORCH)
+    packages = str(ROOT / ".nox" / "zoo-packages")
+    if not Path(packages).exists():
+        # Without what they depend on: PyTorch is there.
+        session.run_install(
+            *(python, "-m", "pip", "install", "-q", "--no-deps", "--target", packages),
+            *ZOO,
+            external=True,
+        )
+    folder = str(ROOT / "build" / "zoo")
+    session.run(
+        *(python, "-m", "tests.zoo.export", "--out", folder, *session.posargs),
+        env={"PYTHONPATH": os.pathsep.join([packages, str(ROOT)])},
+        external=True,
+    )
+    _install(session, "-e", ".[zig,test]")
+    session.run(
+        *("python", "-m", "tests.zoo.run", "--executorch", python, folder),
+        *session.posargs,
+    )
 
 
 @nox.session

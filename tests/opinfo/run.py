@@ -67,15 +67,15 @@ class Runner:
             for block in (program, inputs):
                 process.stdin.write(struct.pack("<I", len(block)) + block)
             process.stdin.flush()
-            found = self._block().decode(), self._block()
+            failed, outputs = self._block().decode(), self._block()
             if self._times:
                 self.microseconds = float(self._block() or 0)
-            return found
         except (BrokenPipeError, EOFError):
             self._process = None
             _, errors = process.communicate()
             lines = [line for line in errors.decode().splitlines() if "rror" in line]
             return "crash " + (lines[0] if lines else str(process.returncode)), b""
+        return failed, outputs
 
     def _block(self) -> bytes:
         assert self._process is not None

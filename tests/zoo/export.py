@@ -55,11 +55,12 @@ def write(name: str, stem: Path) -> None:
     facts: dict[str, Any] = {"name": name, "step": "make"}
     try:
         data, arrays = _exported(name, facts)
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"the program has {len(data)} bytes")
         np.savez(stem.with_suffix(".npz"), **arrays)
         stem.with_suffix(".pte").write_bytes(data)
-        del facts["step"]
+        if len(data) > MOST_BYTES:
+            facts["error"] = f"the program has {len(data)} bytes"
+        else:
+            del facts["step"]
     except Exception as error:  # noqa: BLE001  # anything may be raised there
         facts["error"] = text_of(error)
     facts["seconds"] = round(time.monotonic() - start, 1)
@@ -173,9 +174,13 @@ def finished(running: dict[int, tuple[str, Path]]) -> None:
         file.write_text(json.dumps(facts) + "\n", encoding="utf-8")
     facts = json.loads(file.read_text(encoding="utf-8"))
     said = facts.get("error", "")
-    said = f"{facts['step']}: {said}" if said else f"{facts['nodes']} nodes" if (
-        "nodes" in facts
-    ) else ""
+    said = (
+        f"{facts['step']}: {said}"
+        if said
+        else f"{facts['nodes']} nodes"
+        if ("nodes" in facts)
+        else ""
+    )
     print(f"{name:45} {facts.get('seconds', '')!s:>6} s  {said[:150]}", flush=True)
 
 

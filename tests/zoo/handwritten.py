@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -225,8 +226,8 @@ class Seq2Seq(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         mask = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
-        x = self.net(self.embed(source), self.embed(target), tgt_mask=mask)
-        return self.head(x)
+        x, y = self.embed(source), self.embed(target)
+        return self.head(self.net(x, y, tgt_mask=mask, tgt_is_causal=True))
 
 
 class Positions(nn.Module):
@@ -319,7 +320,7 @@ class Autoencoder(nn.Module):
         super().__init__()
         sizes = (32, 16, 8, 4, 8, 16)
         layers: list[nn.Module] = []
-        for a, b in zip(sizes, sizes[1:], strict=False):
+        for a, b in pairwise(sizes):
             layers += [nn.Linear(a, b), nn.BatchNorm1d(b), nn.ReLU()]
         self.layers = nn.Sequential(*layers, nn.Linear(16, 32))
 
@@ -515,7 +516,11 @@ add(
     (1, 2, 40),
 )
 add("cnn/squeeze_excite", lambda: SqueezeExcite(16, nn.Sigmoid()), (1, 16, 8, 8))
-add("cnn/squeeze_excite_hard", lambda: SqueezeExcite(16, nn.Hardsigmoid()), (1, 16, 8, 8))
+add(
+    "cnn/squeeze_excite_hard",
+    lambda: SqueezeExcite(16, nn.Hardsigmoid()),
+    (1, 16, 8, 8),
+)
 for _name, _norm in {
     "group": lambda c: nn.GroupNorm(4, c),
     "instance": lambda c: nn.InstanceNorm2d(c, affine=True),
@@ -605,10 +610,17 @@ add("heads/beam", call(_beam), (2, 3, 7), (2, 3))
 add("heads/overlap", call(_anchors), (6, 4))
 add("heads/masked", call(_masked), (2, 5, 5), lambda: torch.tensor([3, 5]))
 add("heads/argmax", call(lambda x: (x.argmax(1), x.amin(0), x.std(1))), (3, 7))
-add("heads/einsum", call(lambda a, b: torch.einsum("bij,bkj->bik", a, b)), (2, 3, 4), (2, 5, 4))
+add(
+    "heads/einsum",
+    call(lambda a, b: torch.einsum("bij,bkj->bik", a, b)),
+    (2, 3, 4),
+    (2, 5, 4),
+)
 add("heads/one_hot", call(lambda x: f.one_hot(x, 6).float()), ids(6, 4))
 add("heads/distance", call(lambda a, b: torch.cdist(a, b)), (4, 3), (5, 3))
-add("heads/where", call(lambda x: torch.where(x > 0, x.sqrt(), x.abs().log1p())), (4, 4))
+add(
+    "heads/where", call(lambda x: torch.where(x > 0, x.sqrt(), x.abs().log1p())), (4, 4)
+)
 add("heads/trigonometry", call(lambda x: torch.atan2(x.sin(), x.cos()).sinh()), (4, 4))
 add("heads/bits", call(lambda x: ((x & 6) | (x ^ 5), x << 1, ~x)), ids(99, 7))
 add("heads/erf", call(lambda x: (x.erf(), x.exp(), x.pow(3), 2**x)), (4, 4))

@@ -105,7 +105,7 @@ def _deeplab() -> Any:
     models = torchvision.models
     from torchvision.models import segmentation  # noqa: PLC0415
 
-    body = models._utils.IntermediateLayerGetter(  # noqa: SLF001
+    body = models._utils.IntermediateLayerGetter(
         models.mobilenet_v2(weights=None).features, {"13": "out"}
     )
     head = segmentation.deeplabv3.DeepLabHead(96, 4, (3, 6))
@@ -116,13 +116,15 @@ def _fcn() -> Any:
     models = torchvision.models
     from torchvision.models import segmentation  # noqa: PLC0415
 
-    body = models._utils.IntermediateLayerGetter(  # noqa: SLF001
+    body = models._utils.IntermediateLayerGetter(
         models.mobilenet_v2(weights=None).features, {"13": "out"}
     )
     return segmentation.FCN(body, segmentation.fcn.FCNHead(96, 4))
 
 
-_parts("lraspp", only(lambda: _segmentation("lraspp_mobilenet_v3_large"), "input"), SMALL)
+_parts(
+    "lraspp", only(lambda: _segmentation("lraspp_mobilenet_v3_large"), "input"), SMALL
+)
 _parts("deeplab", only(_deeplab, "x"), SMALL)
 _parts("fcn", only(_fcn, "x"), SMALL)
 
@@ -160,12 +162,8 @@ _parts("video_resnet", _video, (1, 3, 4, 32, 32))
 _parts("video_mvit", _mvit, (1, 3, 4, 32, 32))
 _parts(
     "fpn",
-    lambda: only(
-        lambda: torchvision.ops.FeaturePyramidNetwork([8, 16, 32], 8), "x"
-    )(),
-    lambda: {
-        str(i): torch.randn(1, 8 << i, 16 >> i, 16 >> i) for i in range(3)
-    },
+    lambda: only(lambda: torchvision.ops.FeaturePyramidNetwork([8, 16, 32], 8), "x")(),
+    lambda: {str(i): torch.randn(1, 8 << i, 16 >> i, 16 >> i) for i in range(3)},
 )
 
 TIMM: dict[str, dict[str, Any]] = {
@@ -201,7 +199,8 @@ TIMM: dict[str, dict[str, Any]] = {
     "lcnetv2_base": {},
     "hgnetv2_b0": {},
     "vovnet39a": {
-        "stage_conv_chs": [16, 16, 32, 32], "stage_out_chs": [32, 48, 64, 64],
+        "stage_conv_chs": [16, 16, 32, 32],
+        "stage_out_chs": [32, 48, 64, 64],
     },
     "dla46x_c": {},
     "semnasnet_075": {},
@@ -212,18 +211,30 @@ TIMM: dict[str, dict[str, Any]] = {
     "vit_tiny_patch16_224": {"img_size": 64, "depth": 2},
     "deit_tiny_distilled_patch16_224": {"img_size": 64, "depth": 2},
     "vit_relpos_small_patch16_224": {
-        "img_size": 64, "depth": 2, "embed_dim": 96, "num_heads": 3,
+        "img_size": 64,
+        "depth": 2,
+        "embed_dim": 96,
+        "num_heads": 3,
     },
     "beit_base_patch16_224": {
-        "img_size": 64, "depth": 2, "embed_dim": 96, "num_heads": 3,
+        "img_size": 64,
+        "depth": 2,
+        "embed_dim": 96,
+        "num_heads": 3,
     },
     "eva02_tiny_patch14_224": {"img_size": 56, "depth": 2},
     "swin_tiny_patch4_window7_224": {
-        "img_size": 56, "window_size": 7, "embed_dim": 24, "depths": (2, 2),
+        "img_size": 56,
+        "window_size": 7,
+        "embed_dim": 24,
+        "depths": (2, 2),
         "num_heads": (2, 4),
     },
     "swinv2_tiny_window8_256": {
-        "img_size": 64, "embed_dim": 24, "depths": (2, 2), "num_heads": (2, 4),
+        "img_size": 64,
+        "embed_dim": 24,
+        "depths": (2, 2),
+        "num_heads": (2, 4),
     },
     "pvt_v2_b0": {},
     "coat_tiny": {"img_size": 64, "embed_dims": (32, 32, 32, 32)},
@@ -233,19 +244,26 @@ TIMM: dict[str, dict[str, Any]] = {
     "visformer_tiny": {"img_size": 64},
     "xcit_nano_12_p16_224": {"depth": 2},
     "twins_pcpvt_small": {
-        "img_size": 64, "depths": (1, 1, 1, 1), "embed_dims": (16, 32, 64, 128),
+        "img_size": 64,
+        "depths": (1, 1, 1, 1),
+        "embed_dims": (16, 32, 64, 128),
         "num_heads": (1, 2, 4, 8),
     },
     "pit_ti_224": {"img_size": 64, "depth": (1, 1, 1)},
     "davit_tiny": {
-        "depths": (1, 1, 1, 1), "embed_dims": (16, 32, 64, 128),
+        "depths": (1, 1, 1, 1),
+        "embed_dims": (16, 32, 64, 128),
         "num_heads": (1, 2, 4, 8),
     },
     "hiera_tiny_224": {
-        "img_size": (64, 64), "embed_dim": 24, "stages": (1, 1, 1, 1),
+        "img_size": (64, 64),
+        "embed_dim": 24,
+        "stages": (1, 1, 1, 1),
     },
     "sequencer2d_s": {
-        "img_size": 64, "layers": (1, 1, 1, 1), "embed_dims": (24, 48, 48, 48),
+        "img_size": 64,
+        "layers": (1, 1, 1, 1),
+        "embed_dims": (24, 48, 48, 48),
         "hidden_sizes": (6, 12, 12, 12),
     },
     "inception_next_atto": {},
@@ -260,46 +278,92 @@ SIZES = {"crossvit_tiny_240": 240, "efficientvit_m0": 224, "levit_128s": 224}
 
 
 SMALL_TIMM: dict[str, tuple[str, dict[str, Any]]] = {
-    "poolformer": ("metaformer.MetaFormer", {
-        "depths": (1, 1, 1, 1), "dims": (16, 32, 64, 128),
-    }),
-    "mixer": ("mlp_mixer.MlpMixer", {
-        "img_size": 64, "num_blocks": 2, "embed_dim": 64,
-    }),
-    "gmlp": ("mlp_mixer.MlpMixer", {
-        "img_size": 64, "num_blocks": 2, "embed_dim": 64, "mlp_ratio": 4,
-        "block_layer": timm.models.mlp_mixer.SpatialGatingBlock,
-        "mlp_layer": timm.layers.GatedMlp,
-    }),
-    "resmlp": ("mlp_mixer.MlpMixer", {
-        "img_size": 64, "num_blocks": 2, "embed_dim": 64, "mlp_ratio": 4,
-        "block_layer": timm.models.mlp_mixer.ResBlock,
-        "norm_layer": timm.models.mlp_mixer.Affine,
-    }),
+    "poolformer": (
+        "metaformer.MetaFormer",
+        {
+            "depths": (1, 1, 1, 1),
+            "dims": (16, 32, 64, 128),
+        },
+    ),
+    "mixer": (
+        "mlp_mixer.MlpMixer",
+        {
+            "img_size": 64,
+            "num_blocks": 2,
+            "embed_dim": 64,
+        },
+    ),
+    "gmlp": (
+        "mlp_mixer.MlpMixer",
+        {
+            "img_size": 64,
+            "num_blocks": 2,
+            "embed_dim": 64,
+            "mlp_ratio": 4,
+            "block_layer": timm.models.mlp_mixer.SpatialGatingBlock,
+            "mlp_layer": timm.layers.GatedMlp,
+        },
+    ),
+    "resmlp": (
+        "mlp_mixer.MlpMixer",
+        {
+            "img_size": 64,
+            "num_blocks": 2,
+            "embed_dim": 64,
+            "mlp_ratio": 4,
+            "block_layer": timm.models.mlp_mixer.ResBlock,
+            "norm_layer": timm.models.mlp_mixer.Affine,
+        },
+    ),
     "convmixer": ("convmixer.ConvMixer", {"dim": 48, "depth": 3}),
-    "volo": ("volo.VOLO", {
-        "img_size": 64, "layers": (1, 1, 1, 1), "embed_dims": (24, 48, 48, 48),
-        "num_heads": (2, 4, 4, 4),
-    }),
-    "nest": ("nest.Nest", {
-        "img_size": 64, "embed_dims": (24, 48, 96), "num_heads": (1, 2, 4),
-        "depths": (1, 1, 2),
-    }),
+    "volo": (
+        "volo.VOLO",
+        {
+            "img_size": 64,
+            "layers": (1, 1, 1, 1),
+            "embed_dims": (24, 48, 48, 48),
+            "num_heads": (2, 4, 4, 4),
+        },
+    ),
+    "nest": (
+        "nest.Nest",
+        {
+            "img_size": 64,
+            "embed_dims": (24, 48, 96),
+            "num_heads": (1, 2, 4),
+            "depths": (1, 1, 2),
+        },
+    ),
     "focalnet": ("focalnet.FocalNet", {"embed_dim": 16, "depths": (1, 1, 1, 1)}),
-    "mvitv2": ("mvitv2.MultiScaleVit", {
-        "cfg": timm.models.mvitv2.MultiScaleVitCfg(
-            depths=(1, 1, 1, 1), embed_dim=24, num_heads=1
-        ),
-        "img_size": (64, 64),
-    }),
-    "res2net": ("resnet.ResNet", {
-        "block": timm.models.res2net.Bottle2neck, "layers": [1, 1, 1, 1],
-        "base_width": 8, "block_args": {"scale": 4}, "channels": (16, 32, 64, 128),
-    }),
-    "tnt": ("tnt.TNT", {
-        "img_size": 64, "depth": 2, "embed_dim": 96, "inner_dim": 24,
-        "num_heads_outer": 3,
-    }),
+    "mvitv2": (
+        "mvitv2.MultiScaleVit",
+        {
+            "cfg": timm.models.mvitv2.MultiScaleVitCfg(
+                depths=(1, 1, 1, 1), embed_dim=24, num_heads=1
+            ),
+            "img_size": (64, 64),
+        },
+    ),
+    "res2net": (
+        "resnet.ResNet",
+        {
+            "block": timm.models.res2net.Bottle2neck,
+            "layers": [1, 1, 1, 1],
+            "base_width": 8,
+            "block_args": {"scale": 4},
+            "channels": (16, 32, 64, 128),
+        },
+    ),
+    "tnt": (
+        "tnt.TNT",
+        {
+            "img_size": 64,
+            "depth": 2,
+            "embed_dim": 96,
+            "inner_dim": 24,
+            "num_heads_outer": 3,
+        },
+    ),
 }
 """Classes, where the functions that make the models leave no choice."""
 

@@ -46,7 +46,8 @@ def _net(
 
     def make() -> Any:
         own = getattr(transformers, f"{settings}Config")(**config)
-        own._attn_implementation = "eager"  # noqa: SLF001
+        own._attn_implementation = "eager"
+        own._experts_implementation = "eager"
         return getattr(transformers, model or f"{settings}Model")(own)
 
     add(
@@ -87,7 +88,11 @@ _text("mobilebert", "MobileBert", TEXT | {
     "embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16,
 })  # fmt: skip
 _text("squeezebert", "SqueezeBert", TEXT | {"embedding_size": 32})
-_text("deberta_v2", "DebertaV2", TEXT | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]})
+_text(
+    "deberta_v2",
+    "DebertaV2",
+    TEXT | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+)
 _text("mpnet", "MPNet")
 _text("fnet", "FNet", {k: v for k, v in TEXT.items() if k != "num_attention_heads"})
 _text("modernbert", "ModernBert", TEXT | {"pad_token_id": 0})
@@ -239,7 +244,9 @@ _image("convnextv2", "ConvNextV2", _SMALL)
 _image("resnet", "ResNet", _SMALL | {"embedding_size": 8})
 _image("regnet", "RegNet", _SMALL | {"embedding_size": 8, "groups_width": 8})
 _image("poolformer", "PoolFormer", _SMALL)
-_image("pvt_v2", "PvtV2", _SMALL | {"num_attention_heads": [1, 2, 4, 8], "image_size": 32})
+_image(
+    "pvt_v2", "PvtV2", _SMALL | {"num_attention_heads": [1, 2, 4, 8], "image_size": 32}
+)
 _image("levit", "Levit", {
     "image_size": 32, "hidden_sizes": [16, 24, 32], "num_attention_heads": [2, 3, 4],
     "depths": [1, 1, 1], "key_dim": [8, 8, 8],

@@ -2,10 +2,11 @@
 
     python -m tests.zoo.run [--only PART,...] [--executorch PYTHON] FOLDER
 
-FOLDER is what `tests.zoo.export` wrote. Every program is checked as `orchestrator check`
-does. It runs as it was exported if each of its operators has a kernel, and as a product
-ships it if it passes the check. Prints a line for each and why it was refused, then sums
-by group and operators without a kernel. The exit code is 1 if anything is wrong.
+FOLDER is what `tests.zoo.export` wrote. Every program is checked as `orchestrator
+check` does. It runs as it was exported if each of its operators has a kernel, and as a
+product ships it if it passes the check. Prints a line for each and why it was refused,
+then sums by group and operators without a kernel. The exit code is 1 if anything is
+wrong.
 """
 
 from __future__ import annotations
@@ -170,7 +171,12 @@ class Zoo:
         return None
 
     def _run(
-        self, row: Row, data: bytes, arrays: dict[str, Any], steps: list[float], how: str
+        self,
+        row: Row,
+        data: bytes,
+        arrays: dict[str, Any],
+        steps: list[float],
+        how: str,
     ) -> None:
         """Run a program and compare; notes what is wrong."""
         method = read_program(data, file=row.name).methods[0]
@@ -226,7 +232,7 @@ def compared(
         return f"{len(outputs)} outputs instead of {len(wanted)}", 0.0
     worst = 0.0
     for number, (want, got) in enumerate(zip(wanted, outputs, strict=True)):
-        got = np.asarray(got)  # noqa: PLW2901
+        got = np.asarray(got)
         if got.shape != want.shape:
             return f"output {number} has sizes {got.shape}, not {want.shape}", worst
         if want.dtype.kind != "f":
@@ -295,7 +301,9 @@ def print_sums(rows: list[Row]) -> None:
         if row.state == "refused"
         for code in {reason.partition(":")[0] for reason in row.reasons}
     )
-    print("\nrefusals by code: " + ", ".join(f"{c} {n}" for c, n in codes.most_common()))
+    print(
+        "\nrefusals by code: " + ", ".join(f"{c} {n}" for c, n in codes.most_common())
+    )
 
 
 def main() -> int:
