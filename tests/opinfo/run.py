@@ -48,7 +48,7 @@ class Runner:
 
     def __init__(self, program: Path, *, times: bool = False) -> None:
         """Run calls with a program of `native`, and measure their times."""
-        self._command = [program, "serve", *(["times"] if times else [])]
+        self._command = [str(program), "serve", *(["times"] if times else [])]
         self._times = times
         self._process: subprocess.Popen[bytes] | None = None
 
