@@ -322,8 +322,8 @@ def main() -> int:
         f"{'model':44} {'calls':>5} {'KB':>7} {'arena':>11} {'result':12} {'error':>6}"
         f" {'ms':>8} {'their ms':>8} upstream"
     )
-    for file in sorted(options.folder.glob("*.json")):
-        facts = json.loads(file.read_text(encoding="utf-8"))
+    for text in [f.read_text("utf-8") for f in sorted(options.folder.glob("*.json"))]:
+        facts = json.loads(text)
         if any(part in facts["name"] for part in options.only.split(",")):
             rows.append(zoo.row(facts))
             print(line(rows[-1]))
