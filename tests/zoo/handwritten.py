@@ -16,6 +16,7 @@ from torch.nn import functional as f
 from tests.zoo.net import add, call, ids
 
 BATCH = {0: Dim("batch", min=1, max=8)}
+LONG = {2: Dim("steps", min=2, max=64)}
 STEPS = {1: Dim("steps", min=2, max=32)}
 
 
@@ -493,10 +494,17 @@ add(
     lambda: nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 3), nn.Softmax(-1)),
     (4, 6),
     dynamic=(BATCH,),
+    others=((7, 6),),
 )
 
 add("cnn/small", small_cnn, (1, 3, 32, 32))
-add("cnn/small_dynamic", small_cnn, (2, 3, 32, 32), dynamic=(BATCH,))
+add(
+    "cnn/small_dynamic",
+    small_cnn,
+    (2, 3, 32, 32),
+    dynamic=(BATCH,),
+    others=((5, 3, 32, 32),),
+)
 add("cnn/ds_cnn", ds_cnn, (1, 1, 49, 10))
 add("cnn/unet_transposed", lambda: UNet("transposed"), (1, 3, 32, 32))
 add("cnn/unet_nearest", lambda: UNet("nearest"), (1, 3, 32, 32))
@@ -590,7 +598,13 @@ add(
     (1, 2, 6, 8),
 )
 add("attention/rotary", RotaryBlock, (1, 6, 16))
-add("attention/rotary_dynamic", RotaryBlock, (1, 6, 16), dynamic=(STEPS,))
+add(
+    "attention/rotary_dynamic",
+    RotaryBlock,
+    (1, 6, 16),
+    dynamic=(STEPS,),
+    others=((1, 13, 16),),
+)
 add(
     "attention/encoder",
     lambda: nn.TransformerEncoder(
@@ -602,7 +616,49 @@ add(
 )
 add("attention/seq2seq", Seq2Seq, ids(20, 1, 6), ids(20, 1, 5))
 add("attention/positions", Positions, ids(32, 1, 9))
-add("attention/positions_dynamic", Positions, ids(32, 2, 9), dynamic=(BATCH | STEPS,))
+add(
+    "attention/positions_dynamic",
+    Positions,
+    ids(32, 2, 9),
+    dynamic=(BATCH | STEPS,),
+    others=(ids(32, 3, 17),),
+)
+add("sequence/tcn_dynamic", Tcn, (1, 4, 20), dynamic=(LONG,), others=((1, 4, 33),))
+add(
+    "sequence/spectrogram_dynamic",
+    Spectrogram,
+    (1, 320),
+    dynamic=({1: 32 * Dim("hops", min=4, max=20)},),
+    others=((1, 480),),
+)
+add(
+    "cnn/unet_dynamic",
+    lambda: UNet("bilinear"),
+    (1, 3, 32, 32),
+    dynamic=({2: 4 * Dim("high", min=2, max=12), 3: 4 * Dim("wide", min=2, max=12)},),
+    others=((1, 3, 24, 40),),
+)
+add(
+    "cnn/detector_dynamic",
+    Detector,
+    (2, 3, 64, 64),
+    dynamic=(BATCH,),
+    others=((3, 3, 64, 64),),
+)
+add(
+    "heads/masked_dynamic",
+    call(_masked),
+    (2, 5, 5),
+    lambda: torch.tensor([3, 5]),
+    dynamic=((BATCH, BATCH),),
+    others=((3, 5, 5), lambda: torch.tensor([1, 5, 2])),
+)
+add(
+    "heads/nonzero",
+    call(lambda x: (x * (x > 0)).nonzero()),
+    (4, 5),
+)
+add("heads/masked_select", call(lambda x: torch.masked_select(x, x > 0)), (4, 5))
 
 add("heads/norms", call(_norms), (6, 4))
 add("heads/counts", call(_counts), (3, 7))

@@ -38,7 +38,9 @@ def _net(
     kind: str,
     config: dict[str, Any],
     inputs: dict[str, Any],
+    *,
     dynamic: Any = None,
+    others: tuple[Any, ...] = (),
     **fixed: Any,
 ) -> None:
     """A model of `kind`: its prefix, or `Config:Model`."""
@@ -55,6 +57,7 @@ def _net(
         only(make, *inputs, **fixed),
         *inputs.values(),
         dynamic=dynamic,
+        others=others,
     )
 
 
@@ -76,7 +79,14 @@ _net(
     "bert_mask", "Bert", TEXT,
     {"input_ids": TOKENS, "attention_mask": lambda: torch.tensor([[1] * 6 + [0] * 2])},
 )  # fmt: skip
-_net("bert_dynamic", "Bert", TEXT, {"input_ids": TOKENS}, dynamic=(({1: STEPS},),))
+_net(
+    "bert_dynamic",
+    "Bert",
+    TEXT,
+    {"input_ids": TOKENS},
+    dynamic=(({1: STEPS},),),
+    others=(ids(WORDS, 1, 13),),
+)
 _text("roberta", "Roberta")
 _text(
     "distilbert", "DistilBert",
@@ -124,7 +134,7 @@ _causal("llama", "Llama")
 _causal("llama_logits", "Llama:LlamaForCausalLM")
 _net(
     "llama_dynamic", "Llama", GROUPED, {"input_ids": TOKENS},
-    dynamic=(({1: STEPS},),), use_cache=False,
+    dynamic=(({1: STEPS},),), others=(ids(WORDS, 1, 13),), use_cache=False,
 )  # fmt: skip
 _causal("qwen2", "Qwen2")
 _causal("qwen3", "Qwen3")
@@ -144,7 +154,7 @@ _causal("mamba", "Mamba", {
 })  # fmt: skip
 _causal("rwkv", "Rwkv", {
     "vocab_size": WORDS, "hidden_size": 32, "num_hidden_layers": 2,
-    "attention_hidden_size": 32, "context_length": 32,
+    "attention_hidden_size": 32, "context_length": 32, "rescale_every": 0,
 })  # fmt: skip
 _T5 = {
     "vocab_size": WORDS, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2,

@@ -22,19 +22,27 @@ class Net:
         dynamic_shapes: As `torch.export.export` takes them.
         quantize: None, or the lowering whose quantizer makes it int8: `portable`,
             `cortex-m`.
+        others: Inputs of other sizes, for a second run.
     """
 
     module: nn.Module
     inputs: tuple[Any, ...]
     dynamic_shapes: Any = None
     quantize: str | None = None
+    others: tuple[Any, ...] = ()
 
 
 MODELS: dict[str, Callable[[], Net]] = {}
 """By name, `GROUP/NAME`: makes the model."""
 
 
-def add(name: str, make: Callable[[], Any], *inputs: Any, dynamic: Any = None) -> None:
+def add(
+    name: str,
+    make: Callable[[], Any],
+    *inputs: Any,
+    dynamic: Any = None,
+    others: tuple[Any, ...] = (),
+) -> None:
     """Register a model.
 
     Args:
@@ -42,11 +50,15 @@ def add(name: str, make: Callable[[], Any], *inputs: Any, dynamic: Any = None) -
         make: Gives its module.
         inputs: Sizes of float images, or functions that give an input.
         dynamic: Dynamic shapes.
+        others: As `inputs`: a second run has these sizes.
     """
 
+    def values(of: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(torch.randn(i) if isinstance(i, tuple) else i() for i in of)
+
     def net() -> Net:
-        values = tuple(torch.randn(i) if isinstance(i, tuple) else i() for i in inputs)
-        return Net(make().eval(), values, dynamic)
+        module = make().eval()
+        return Net(module, values(inputs), dynamic, others=values(others))
 
     assert name not in MODELS, name
     MODELS[name] = net

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import struct
 import subprocess
 import sys
+import time
 from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -48,6 +50,8 @@ libraries = ["cortex_m", "quantized", "portable"]
 name = "model"
 path = "{}"
 """
+_ERROR: Final = re.compile(r"^E \d\S+ executorch:\S+\] ")
+"""How its errors begin."""
 COLUMNS: Final = ("models", "exported", "refused", "right", "wrong", "failed")
 """Of sums; what is refused by the check is not run as it ships."""
 
@@ -76,8 +80,9 @@ class Row:
 class Upstream:
     """ExecuTorch's own runtime; started again where it dies."""
 
-    def __init__(self, python: str) -> None:
-        """In the interpreter that has it."""
+    def __init__(self, python: str, log: Path) -> None:
+        """In the interpreter that has it; `log` gets what it reports."""
+        self._log = log.open("w+", encoding="utf-8", errors="replace")
         self._command = [python, str(Path(__file__).with_name("upstream.py"))]
         self._process: subprocess.Popen[str] | None = None
 
@@ -88,20 +93,28 @@ class Upstream:
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=self._log,
                 text=True,
             )
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(f"{stem.resolve()}\n")
+        before = self._log.seek(0, 2)
         process.stdin.flush()
         line = process.stdout.readline()
         if line:
             found: dict[str, Any] = json.loads(line)
-            return found
-        self._process = None
-        return {"failed": f"crash {process.wait()}"}
+        else:
+            self._process = None
+            found = {"failed": f"crash {process.wait()}"}
+        if found["failed"]:
+            self._log.seek(before)
+            said = [text for text in self._log if _ERROR.search(text)]
+            found["failed"] = (
+                _ERROR.sub("", said[0]).strip() if said else found["failed"]
+            )
+        return found
 
 
 class Zoo:
@@ -111,7 +124,7 @@ class Zoo:
         """Programs are in the folder."""
         self._runner = runner
         self._folder = folder
-        self._upstream = Upstream(python) if python else None
+        self._upstream = Upstream(python, folder / "upstream.log") if python else None
         self._known = {
             str(kernel.operator)
             for _, kernels in native.linked_catalog().libraries
@@ -136,10 +149,17 @@ class Zoo:
             names = {str(o) for m in program.methods for o in m.operators}
             row.missing = sorted(names - self._known)
             row.facts["calls"] = len(program.methods[0].instructions)
-        if not row.missing and "calls" in row.facts:
-            self._run(row, data, arrays, steps, "as exported")
-        if shipped is not None:
-            self._run(row, shipped, arrays, steps, "as shipped")
+        others = {
+            name.removeprefix("other "): array
+            for name, array in arrays.items()
+            if name.startswith("other ")
+        }
+        # The last run has the example's sizes: its time is shown.
+        for values, what in ((others, " with other sizes"), (arrays, "")):
+            if values and not row.missing and "calls" in row.facts:
+                self._run(row, data, values, steps, f"as exported{what}")
+            if values and shipped is not None:
+                self._run(row, shipped, values, steps, f"as shipped{what}")
         if self._upstream:
             self._ask_upstream(row, stem, arrays, steps)
         return row
@@ -152,6 +172,7 @@ class Zoo:
         path = stem.with_suffix(".pte").resolve()
         profile.write_text(PROFILE.format(path), encoding="utf-8")
         options = BuildOptions(out=folder / "out", write_lock=False)
+        start = time.process_time()
         try:
             build = open_build(Project(load(profile), options))
             prove(build)
@@ -168,6 +189,8 @@ class Zoo:
         except Exception as error:  # noqa: BLE001  # a fault of ours, to be shown
             row.state = "failed"
             row.reasons.append(f"check: {type(error).__name__}: {error}")
+        finally:
+            row.facts["check"] = time.process_time() - start
         return None
 
     def _run(
@@ -198,7 +221,7 @@ class Zoo:
         else:
             fault, worst = compared(decoded(outputs, method), arrays, steps)
         kind = "failed" if failed else "wrong"
-        if how == "as exported" and row.state == "refused":
+        if how.startswith("as exported") and row.state == "refused":
             # A check that refuses what runs may be too narrow.
             row.reasons.append(f"{how}: {fault or 'right all the same'}")
         elif fault:
@@ -213,7 +236,8 @@ class Zoo:
         assert self._upstream is not None
         answer = self._upstream.run(stem)
         if answer["failed"]:
-            row.facts["upstream"] = answer["failed"]
+            row.facts["upstream"] = "refused"
+            row.reasons.append(f"ExecuTorch: {answer['failed']}")
             return
         found = dict(np.load(f"{stem}.upstream.npz"))
         outputs = [found[f"out{i}"] for i in range(len(found))]
@@ -270,7 +294,8 @@ def line(row: Row) -> str:
 
     return (
         f"{row.name:44} {number('calls', 'd'):>5} {number('KB', ',.0f'):>7}"
-        f" {number('arena', ',d'):>11} {row.state:12} {number('error', '.0e'):>6}"
+        f" {number('arena', ',d'):>11} {number('check', '.1f'):>6} {row.state:12}"
+        f" {number('error', '.0e'):>6}"
         f" {number('ms', ',.2f'):>8} {number('their ms', ',.2f'):>8}"
         f" {str(facts.get('upstream', ''))[:40]}"
     )
@@ -319,8 +344,8 @@ def main() -> int:
     zoo = Zoo(Runner(program, times=True), options.folder, options.executorch)
     rows = []
     print(
-        f"{'model':44} {'calls':>5} {'KB':>7} {'arena':>11} {'result':12} {'error':>6}"
-        f" {'ms':>8} {'their ms':>8} upstream"
+        f"{'model':44} {'calls':>5} {'KB':>7} {'arena':>11} {'check':>6} {'result':12}"
+        f" {'error':>6} {'ms':>8} {'their ms':>8} upstream"
     )
     for text in [f.read_text("utf-8") for f in sorted(options.folder.glob("*.json"))]:
         facts = json.loads(text)
