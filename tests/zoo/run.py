@@ -1,6 +1,6 @@
 """Checks and runs the programs of the zoo, and compares with what PyTorch gave.
 
-    python -m tests.zoo.run [--only PART,...] [--executorch PYTHON] FOLDER
+    python -m tests.zoo.run [--only PART,...] [--executorch PYTHON] [--sanitize] FOLDER
 
 FOLDER is what `tests.zoo.export` wrote. Every program is checked as `orchestrator
 check` does. It runs as it was exported if each of its operators has a kernel, and as a
@@ -337,10 +337,10 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="PART,... of names")
     parser.add_argument("--executorch", default="", help="Python that has it")
+    parser.add_argument("--sanitize", action="store_true", help="under ASan and UBSan")
     options = parser.parse_args()
-    program = native.build(
-        "load_file", folder=native.ROOT / "build" / "zoo-run", sanitize=False
-    )
+    folder = native.FOLDER if options.sanitize else native.ROOT / "build" / "zoo-run"
+    program = native.build("load_file", folder=folder, sanitize=options.sanitize)
     zoo = Zoo(Runner(program, times=True), options.folder, options.executorch)
     rows = []
     print(
