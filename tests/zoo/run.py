@@ -50,7 +50,7 @@ libraries = ["cortex_m", "quantized", "portable"]
 name = "model"
 path = "{}"
 """
-_ERROR: Final = re.compile(r"^E \d\S+ executorch:\S+\] ")
+_ERROR: Final = re.compile(r"^\[(?!cpuinfo)\w+\.cpp:\d+\] ")
 """How its errors begin."""
 COLUMNS: Final = ("models", "exported", "refused", "right", "wrong", "failed")
 """Of sums; what is refused by the check is not run as it ships."""
@@ -325,10 +325,17 @@ def print_sums(rows: list[Row]) -> None:
         for row in rows
         if row.state == "refused"
         for code in {reason.partition(":")[0] for reason in row.reasons}
+        if " " not in code and code != "ExecuTorch"
     )
-    print(
-        "\nrefusals by code: " + ", ".join(f"{c} {n}" for c, n in codes.most_common())
-    )
+    said = ", ".join(f"{code} {count}" for code, count in codes.most_common())
+    print(f"\nrefusals by code: {said or 'none'}")
+    ours, theirs = [], []
+    for row in rows:
+        found = row.facts.get("upstream", row.state)
+        if (row.state == "right") != (found == "right"):
+            (ours if row.state == "right" else theirs).append(row.name)
+    print(f"right in ExecuTorch's runtime only: {', '.join(theirs) or 'none'}")
+    print(f"right in this runtime only: {', '.join(ours) or 'none'}")
 
 
 def main() -> int:
