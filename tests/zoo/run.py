@@ -329,7 +329,8 @@ def print_sums(rows: list[Row]) -> None:
     )
     said = ", ".join(f"{code} {count}" for code, count in codes.most_common())
     print(f"\nrefusals by code: {said or 'none'}")
-    ours, theirs = [], []
+    ours: list[str] = []
+    theirs: list[str] = []
     for row in rows:
         found = row.facts.get("upstream", row.state)
         if (row.state == "right") != (found == "right"):
