@@ -193,6 +193,27 @@ def zoo(session: nox.Session) -> None:
 
 
 @nox.session
+def opinfo(session: nox.Session) -> None:
+    """Every operator with the samples of PyTorch's operator database.
+
+    nox -s opinfo -- --sanitize
+
+    Prints a table. $EXECUTORCH_PYTHON is as for `interop`.
+    """
+    python = os.environ.get("EXECUTORCH_PYTHON")
+    if not python:
+        python = _executorch(session, "executorch", *EXECUTORCH)
+    folder = str(ROOT / "build" / "opinfo")
+    session.run(
+        *(python, "-m", "tests.opinfo.draw", "--out", folder),
+        env={"PYTHONPATH": str(ROOT)},
+        external=True,
+    )
+    _install(session, "-e", ".[zig,test]")
+    session.run("python", "-m", "tests.opinfo.run", folder, *session.posargs)
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Both fuzz targets, for a number of executions; see tests/fuzz/run.py.
 
