@@ -52,10 +52,15 @@ ORCH_HOT void add_vectors(const Addition& add, PairRow<int8_t>& row) {
 }
 #endif
 
+/// The largest zero point of an addend, which may be no item: differences from
+/// it then have 12 bits, and can be shifted by 20.
+constexpr int32_t kMostZeroPoint = 1920;
+
 /// Reads zero point, multiplier and shift. Errors: InvalidArgument.
 __attribute__((noinline)) Error read_addend(const Args& args, int first,
                                             Addend& addend) {
-  ORCH_TRY(read_item(args, first, addend.zero_point));
+  ORCH_TRY(read_between(args, first, -kMostZeroPoint, kMostZeroPoint,
+                        addend.zero_point));
   return read_scale(args, first + 1, addend.scale);
 }
 
@@ -74,7 +79,8 @@ Error quantized_add_out(const Args& args) {
   Addition add;
   ORCH_TRY(read_addend(args, 1, add.a));
   ORCH_TRY(read_addend(args, 5, add.b));
-  ORCH_TRY(read_addend(args, 8, add.sum));
+  ORCH_TRY(read_item(args, 8, add.sum.zero_point));
+  ORCH_TRY(read_scale(args, 9, add.sum.scale));
   ORCH_TRY(read_range(args, 11, 12, add.range));
   ORCH_TRY(prepare_pair(self, other, out));
   for_each_pair_row<int8_t>(self, other, out, [&](PairRow<int8_t> row) {

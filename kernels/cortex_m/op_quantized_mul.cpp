@@ -16,8 +16,10 @@ Error quantized_mul_out(const Args& args) {
   int32_t b;
   int32_t zero_point;
   Scale scale;
-  ORCH_TRY(read_item(args, 1, a));
-  ORCH_TRY(read_item(args, 3, b));
+  // Quantizers give a factor such as hardsigmoid(x), of which they only see a
+  // part of the range, zero points that are no items.
+  ORCH_TRY(read_between(args, 1, -32768, 32767, a));
+  ORCH_TRY(read_between(args, 3, -32768, 32767, b));
   ORCH_TRY(read_item(args, 4, zero_point));
   ORCH_TRY(read_scale(args, 5, scale));
   ORCH_TRY(prepare_pair(self, other, out));

@@ -163,6 +163,10 @@ Error _upsample_bilinear2d_aa_out(const Args& args) {
   Tensor& out = args.tensor(5);
 
   ORCH_CHECK(self.dtype == out.dtype && self.dim == 4, Error::InvalidArgument);
+  // Where the sizes stay, items are copied, of whatever dtype.
+  ORCH_CHECK(
+      DtypeSet{selected::aten__upsample_bilinear2d_aa_out}.has(out.dtype),
+      Error::DtypeNotSelected);
   int32_t sizes[4] = {self.size(0), self.size(1)};
   ORCH_TRY(read_ints(args.int_list(1), 2, 1, sizes + 2));
   ScaledAxis axes[2];

@@ -15,10 +15,9 @@ template <uint32_t kFrom, uint32_t kTo>
 Error scatter(const Tensor& self, const Tensor& src, Tensor& out,
               const ItemView& to, const int32_t* sizes, const ItemView& view) {
   constexpr bool kConverts = !DtypeSet{kFrom | kTo}.single();
-  ORCH_CHECK(
-      src.dtype == out.dtype || (kConverts && DtypeSet{kFrom}.has(src.dtype) &&
-                                 DtypeSet{kTo}.has(out.dtype)),
-      Error::DtypeNotSelected);
+  ORCH_CHECK(DtypeSet{kFrom}.has(src.dtype) && DtypeSet{kTo}.has(out.dtype) &&
+                 (kConverts || src.dtype == out.dtype),
+             Error::DtypeNotSelected);
   // The plan may have put both in one place.
   if (self.memory != out.memory || !same_layout(self, out)) {
     move_view(out, 0, self.dims, self, items_of(self));

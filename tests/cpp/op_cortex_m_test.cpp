@@ -82,8 +82,9 @@ TEST_CASE("quantized_add and quantized_mul refuse what does not fit") {
        integer(one), integer(0), integer(0), integer(one), integer(-18),
        integer(-128), integer(127), tensor(out)}};
   for (const size_t zero : {1U, 5U, 8U}) {
-    CHECK(add.with(zero, integer(128)) == kInvalid);
-    CHECK(add.with(zero, integer(-129)) == kInvalid);
+    const int64_t most = zero == 8U ? 127 : 1920;
+    CHECK(add.with(zero, integer(most + 1)) == kInvalid);
+    CHECK(add.with(zero, integer(-most - 2)) == kInvalid);
     CHECK(add.with(zero + 1, integer(int64_t{1} << 31)) == kInvalid);
     CHECK(add.with(zero + 1, integer(INT64_MIN)) == kInvalid);
     CHECK(add.with(zero + 2, integer(32)) == kInvalid);
@@ -101,8 +102,9 @@ TEST_CASE("quantized_add and quantized_mul refuse what does not fit") {
                  {tensor(a), integer(0), tensor(b), integer(0), integer(0),
                   integer(one), integer(-8), tensor(out)}};
   for (const size_t zero : {1U, 3U, 4U}) {
-    CHECK(mul.with(zero, integer(128)) == kInvalid);
-    CHECK(mul.with(zero, integer(-129)) == kInvalid);
+    const int64_t most = zero == 4U ? 127 : 32767;
+    CHECK(mul.with(zero, integer(most + 1)) == kInvalid);
+    CHECK(mul.with(zero, integer(-most - 2)) == kInvalid);
   }
   CHECK(mul.with(5, integer(int64_t{1} << 31)) == kInvalid);
   CHECK(mul.with(6, integer(-32)) == kInvalid);
@@ -364,6 +366,43 @@ TEST_CASE("elementwise int8 kernels work in place") {
             .add(same)
             .run(softmax_out) == Error::Ok);
   CHECK(same.items<int8_t>() == std::vector<int8_t>{0, 0, 0, 0});
+}
+
+TEST_CASE("zero points of sums and products need not be items") {
+  const int64_t one = 1 << 30;
+  const auto a = TestTensor::of<int8_t>({3}, {2, -100, 127});
+  const auto b = TestTensor::of<int8_t>({3}, {3, 100, -128});
+  const auto product = TestTensor(ScalarType::Char, {3});
+  CHECK(Call()
+            .add(a)
+            .integer(-579)
+            .add(b)
+            .integer(0)
+            .integer(0)
+            .integer(one)
+            .integer(-8)
+            .add(product)
+            .run(quantized_mul_out) == Error::Ok);
+  // (2 + 579) * 3 / 512 and so on.
+  CHECK(product.items<int8_t>() == std::vector<int8_t>{3, 94, -128});
+  const auto sum = TestTensor(ScalarType::Char, {3});
+  CHECK(Call()
+            .add(a)
+            .integer(1920)
+            .integer(one)
+            .integer(0)
+            .add(b)
+            .integer(-1920)
+            .integer(one)
+            .integer(0)
+            .integer(0)
+            .integer(one)
+            .integer(-18)
+            .integer(-128)
+            .integer(127)
+            .add(sum)
+            .run(quantized_add_out) == Error::Ok);
+  CHECK(sum.items<int8_t>() == std::vector<int8_t>{5, 0, -1});
 }
 
 }  // namespace

@@ -52,7 +52,6 @@ DATA = {"external_constants": "_default_external_constant.ptd"}
 """Cases that leave constants outside of the program: where these are."""
 
 LEFT_OUT = {
-    "op_zoo_unary": "kernels are missing",
     "xnnpack_partial": "has a delegate",
 }
 """Why the others of the corpus run nowhere; a test holds that there are no more."""

@@ -45,7 +45,8 @@ PARSED = {
     "docs/testing.md 1": "these tests",
     "docs/testing.md 2": "these tests, many times",
     "docs/testing.md 3": "a run of days",
-    "docs/testing.md 4": "needs a finding of the fuzzer",
+    "docs/testing.md 4": "needs PyTorch",
+    "docs/testing.md 5": "needs a finding of the fuzzer",
     "examples/cmsis_nn/README.md 1": "needs CMSIS-NN, see test_cmsis_nn.py",
     "examples/python_model/README.md 1": "needs PyTorch; tests/interop exports it",
 }

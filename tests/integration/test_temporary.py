@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.product import Product
 
-HARMLESS = {"memcpy", "memmove", "memset", "memcmp", "strlen"}
+HARMLESS = {"memcpy", "memmove", "memset", "memcmp", "strlen", "orch_random_next"}
 OURS = re.compile(
     r"orch::(math::\w+\(|resize\(|same_layout\(|same_sizes\(|Scalar::to_\w+\(|Strides::Strides\("
     r"|IntList::operator\[\]\()"

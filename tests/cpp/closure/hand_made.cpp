@@ -65,6 +65,84 @@ ReferenceCall no_numbers(const char* name, ScalarType dtype) {
   return call;
 }
 
+/// A tensor of one item, which is replaced where it is.
+template <typename T>
+ReferenceCall index_put() {
+  ReferenceCall call("aten::index_put_");
+  call.output(TestTensor::of<T>({1}, {T(1)}));
+  std::deque<std::optional<TestTensor>> indices;
+  indices.emplace_back(TestTensor::of<int64_t>({1}, {0}));
+  call.inputs(std::move(indices));
+  call.input(TestTensor::of<T>({1}, {T(1)})).boolean(false);
+  return call;
+}
+
+/// Sums of truth values as a truth value, which PyTorch gives as Long.
+ReferenceCall cumsum() {
+  ReferenceCall call("aten::cumsum.out");
+  call.input(TestTensor::of<bool>({2}, {true, true})).integer(0).none();
+  call.output(TestTensor::of<bool>({2}, {true, true}));
+  return call;
+}
+
+/// cosh or sinh of 0.
+template <typename T>
+ReferenceCall hyperbolic(const char* name, float result) {
+  ReferenceCall call(name);
+  call.input(TestTensor::of<T>({1}, {0}));
+  call.output(TestTensor::of<float>({1}, {result}));
+  return call;
+}
+
+/// A product of two matrices of one item.
+template <typename T>
+ReferenceCall linear() {
+  ReferenceCall call("aten::linear.out");
+  call.input(TestTensor::of<T>({1, 1}, {2}));
+  call.input(TestTensor::of<T>({1, 1}, {3})).none();
+  call.output(TestTensor::of<T>({1, 1}, {6}));
+  return call;
+}
+
+/// An image of one item, scaled to its own size.
+template <typename T>
+ReferenceCall bilinear() {
+  ReferenceCall call("aten::upsample_bilinear2d.vec_out");
+  call.input(TestTensor::of<T>({1, 1, 1, 1}, {7})).ints({1, 1});
+  call.boolean(false).none();
+  call.output(TestTensor::of<T>({1, 1, 1, 1}, {7}));
+  return call;
+}
+
+/// The only item of an image.
+template <typename T>
+ReferenceCall grid() {
+  ReferenceCall call("aten::grid_sampler_2d.out");
+  call.input(TestTensor::of<T>({1, 1, 1, 1}, {7}));
+  call.input(TestTensor::of<T>({1, 1, 1, 2}, {0, 0}));
+  call.integer(0).integer(0).boolean(true);
+  call.output(TestTensor::of<T>({1, 1, 1, 1}, {7}));
+  return call;
+}
+
+/// The mean of one item.
+ReferenceCall adaptive() {
+  ReferenceCall call("aten::_adaptive_avg_pool2d.out");
+  call.input(TestTensor::of<int64_t>({1, 1, 1, 1}, {7})).ints({1, 1});
+  call.output(TestTensor::of<int64_t>({1, 1, 1, 1}, {7}));
+  return call;
+}
+
+/// A tensor of one item, which is replaced.
+ReferenceCall slice_scatter() {
+  ReferenceCall call("aten::slice_scatter.out");
+  call.input(TestTensor::of<int64_t>({1}, {7}));
+  call.input(TestTensor::of<int64_t>({1}, {8}));
+  call.integer(0).none().none().integer(1);
+  call.output(TestTensor::of<int64_t>({1}, {8}));
+  return call;
+}
+
 /// The number in a tensor of one item.
 template <typename T, typename Number>
 ReferenceCall item(T value, Number number) {
@@ -140,6 +218,36 @@ std::deque<ReferenceCall> hand_made_calls() {
   calls.push_back(hardtanh<int32_t>());
   calls.push_back(hardtanh<int64_t>());
   calls.push_back(clamp());
+  calls.push_back(cumsum());
+  calls.push_back(adaptive());
+  calls.push_back(slice_scatter());
+  calls.push_back(hyperbolic<uint16_t>("aten::cosh.out", 1));
+  calls.push_back(hyperbolic<uint32_t>("aten::cosh.out", 1));
+  calls.push_back(hyperbolic<uint64_t>("aten::cosh.out", 1));
+  calls.push_back(hyperbolic<uint16_t>("aten::sinh.out", 0));
+  calls.push_back(hyperbolic<uint32_t>("aten::sinh.out", 0));
+  calls.push_back(hyperbolic<uint64_t>("aten::sinh.out", 0));
+  calls.push_back(linear<uint8_t>());
+  calls.push_back(linear<int16_t>());
+  calls.push_back(bilinear<int8_t>());
+  calls.push_back(bilinear<int16_t>());
+  calls.push_back(bilinear<int32_t>());
+  calls.push_back(bilinear<int64_t>());
+  calls.push_back(grid<uint8_t>());
+  calls.push_back(grid<int8_t>());
+  calls.push_back(grid<int16_t>());
+  calls.push_back(grid<int32_t>());
+  calls.push_back(grid<int64_t>());
+  calls.push_back(index_put<uint8_t>());
+  calls.push_back(index_put<int8_t>());
+  calls.push_back(index_put<int16_t>());
+  calls.push_back(index_put<int32_t>());
+  calls.push_back(index_put<int64_t>());
+  calls.push_back(index_put<Half>());
+  calls.push_back(index_put<BFloat16>());
+  calls.push_back(index_put<float>());
+  calls.push_back(index_put<double>());
+  calls.push_back(index_put<bool>());
   for (const ScalarType dtype : {ScalarType::Half, ScalarType::BFloat16,
                                  ScalarType::Float, ScalarType::Double}) {
     calls.push_back(no_numbers("aten::rand.out", dtype));
