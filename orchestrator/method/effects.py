@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 _VIEW: Final = "executorch_prim::et_view.default"
+_READING: Final = frozenset({Access.READS, Access.UPDATES})
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
@@ -200,21 +201,24 @@ class _Maker:
         replaces: tuple[int, ...] = (),
         jump: tuple[int, ...] = (),
     ) -> None:
-        def used(*wanted: Access) -> tuple[int, ...]:
-            pairs = zip(args, how, strict=False)
-            return self._tensors(index for index, access in pairs if access in wanted)
-
-        reads = used(Access.READS, Access.UPDATES)
+        used: dict[Access, list[int]] = {access: [] for access in Access}
+        reads: list[int] = []
+        for index, access in zip(args, how, strict=False):
+            for item in self._items(index):
+                used[access].append(item)
+                if access in _READING:
+                    reads.append(item)
+        read = _once(reads)
         self._at.append(
             Effect(
-                reads=reads,
-                fills=used(Access.FILLS),
-                updates=used(Access.WRITES, Access.UPDATES),
-                scratch=used(Access.SCRATCH),
+                reads=read,
+                fills=_once(used[Access.FILLS]),
+                updates=_once(used[Access.WRITES] + used[Access.UPDATES]),
+                scratch=_once(used[Access.SCRATCH]),
                 views=views,
-                moved=self._behind(reads),
+                moved=self._behind(read),
                 replaces=self._tensors(replaces),
-                next=tuple(dict.fromkeys((len(self._at) + 1, *jump))),
+                next=_once((len(self._at) + 1, *jump)),
             )
         )
 
@@ -231,18 +235,30 @@ class _Maker:
 
     def _tensors(self, indices: Iterable[int]) -> tuple[int, ...]:
         """Tensors among values and in lists, each once."""
-        found: dict[int, None] = {}
-        for index in indices:
-            value = self._values[index]
-            items = value.items if isinstance(value, TENSOR_LISTS) else (index,)
-            for item in items:
-                if item >= 0 and isinstance(self._values[item], TensorValue):
-                    found[item] = None
-        return tuple(found)
+        return _once(item for index in indices for item in self._items(index))
+
+    def _items(self, index: int) -> tuple[int, ...]:
+        """A tensor, or the tensors of a list; empty for anything else."""
+        value = self._values[index]
+        if isinstance(value, TensorValue):
+            return (index,)
+        if isinstance(value, TENSOR_LISTS):
+            values = self._values
+            return tuple(
+                item
+                for item in value.items
+                if item >= 0 and isinstance(values[item], TensorValue)
+            )
+        return ()
 
     def _behind(self, indices: Iterable[int]) -> tuple[int, ...]:
-        found = (s for i in indices for s in sorted(self._sources.get(i, ())))
-        return tuple(dict.fromkeys(found))
+        if not self._sources:
+            return ()
+        return _once(s for i in indices for s in sorted(self._sources.get(i, ())))
+
+
+def _once(indices: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(indices))
 
 
 def _sources(

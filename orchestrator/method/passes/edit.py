@@ -68,12 +68,12 @@ def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMeth
     if all(old == new for old, new in new_index.items()):
         return method
 
-    def new(index: int) -> int:
-        return new_index.get(index, index)
+    def new(*indices: int) -> tuple[int, ...]:
+        return tuple(map(new_index.get, indices, indices))
 
     def of_value(value: Value) -> Value:
         if isinstance(value, LISTS):
-            items = tuple(map(new, value.items))
+            items = new(*value.items)
             return value if items == value.items else type(value)(items)
         return value
 
@@ -82,19 +82,20 @@ def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMeth
             case LinkedCall(args=args, outs=outs):
                 changed: LinkedInstruction = replace(
                     instruction,
-                    args=tuple(map(new, args)),
-                    outs=tuple(map(new, outs)),
+                    args=new(*args),
+                    outs=new(*outs),
                 )
             case MoveCall(source=source, target=target):
-                changed = MoveCall(source=new(source), target=new(target))
+                source, target = new(source, target)
+                changed = MoveCall(source=source, target=target)
             case JumpFalseCall(condition=condition):
-                changed = replace(instruction, condition=new(condition))
+                changed = replace(instruction, condition=new(condition)[0])
         return instruction if changed == instruction else changed
 
     return replace(
         method,
         values=tuple(map(of_value, method.values)),
         instructions=tuple(map(of_instruction, method.instructions)),
-        inputs=tuple(map(new, method.inputs)),
-        outputs=tuple(map(new, method.outputs)),
+        inputs=new(*method.inputs),
+        outputs=new(*method.outputs),
     )
