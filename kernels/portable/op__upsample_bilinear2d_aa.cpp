@@ -121,38 +121,6 @@ struct ByteWeights {
   int32_t fixed(int32_t i) const { return fixed_weight(at.weight(i), bits); }
 };
 
-/// The same for images of bytes.
-template <typename T>
-void upsample_bytes(const ScaledAxis* axes, const Tensor& self, Tensor& out) {
-  const Strides from(self);
-  const Strides to(out);
-  StridedLoop planes = loop_over_images(out, to, from);
-  if (!planes.valid()) return;
-  const double scale_y = scale_of<double>(axes[0]);
-  const double scale_x = scale_of<double>(axes[1]);
-  const int32_t bits_y = ByteWeights::bits_of(axes[0], scale_y);
-  const int32_t bits_x = ByteWeights::bits_of(axes[1], scale_x);
-  for (int32_t h = 0; h < axes[0].out; ++h) {
-    const Triangle<double> y(axes[0], scale_y, h);
-    const ByteWeights rows(y, bits_y);
-    for (int32_t w = 0; w < axes[1].out; ++w) {
-      const Triangle<double> x(axes[1], scale_x, w);
-      const ByteWeights columns(x, bits_x);
-      const T* const first =
-          self.data<T>() + y.first * from[2] + x.first * from[3];
-      T* const target = out.mutable_data<T>() + h * to[2] + w * to[3];
-      for (; planes.valid(); planes.next()) {
-        for (int32_t n = 0; n < planes.row_size(); ++n) {
-          target[planes.offset(0) + n * planes.row_stride(0)] =
-              blend_bytes(first + planes.offset(1) + n * planes.row_stride(1),
-                          from[2], from[3], columns, rows);
-        }
-      }
-      planes.restart();
-    }
-  }
-}
-
 }  // namespace
 
 // aten::_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size,
@@ -185,7 +153,7 @@ Error _upsample_bilinear2d_aa_out(const Args& args) {
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsSame<T, uint8_t>) {
-      upsample_bytes<T>(axes, self, out);
+      upsample_bytes<Triangle<double>, ByteWeights>(axes, self, out);
     } else {
       upsample<T>(axes, self, out);
     }

@@ -35,8 +35,8 @@ Bits<sizeof(T)> key_of(T item) {
 /// Index of the median of `count` items, the first of several; of the lower one
 /// of two. NaN is the median of items with a NaN.
 ///
-/// A search for the bits of its key, from the highest: whoever may not move
-/// items counts them.
+/// A search for the bits of its key, from the highest: items that may not be
+/// moved are counted.
 template <typename T>
 int32_t index_of_median(const T* items, int32_t step, int32_t count) {
   using K = Bits<sizeof(T)>;
@@ -79,31 +79,11 @@ int32_t index_of_median(const T* items, int32_t step, int32_t count) {
 //   Tensor(a!) values, Tensor(b!) indices)
 //   -> (Tensor(a!) values, Tensor(b!) indices)
 Error median_dim_values(const Args& args) {
-  const Tensor& self = args.tensor(0);
-  Tensor& values = args.tensor(3);
-  Tensor& indices = args.tensor(4);
-
-  int dim = 0;
-  ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
-  ORCH_CHECK(values.dtype == self.dtype && indices.dtype == ScalarType::Long,
-             Error::InvalidArgument);
-  ORCH_CHECK(has_items(self, 1U << dim), Error::InvalidArgument);
-  Reduction reduction;
-  ORCH_TRY(prepare_reduction(self, 1U << dim, args.boolean(2), values,
-                             reduction, indices));
   constexpr DtypeSet kDtypes = selected::aten_median_dim_values;
-  return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    // One dimension is one row.
-    const int32_t step = reduction.items.row_stride(0);
-    each_result(reduction, [&](int32_t to, int32_t first, int32_t also) {
-      const T* items = self.data<T>() + first;
-      const int32_t index = index_of_median(items, step, reduction.count);
-      values.mutable_data<T>()[to] = items[index * step];
-      indices.mutable_data<int64_t>()[also] = index;
-    });
-    return Error::Ok;
-  });
+  return pick_along<kDtypes.bits>(
+      args, [](auto* items, const StridedLoop& line) {
+        return index_of_median(items, line.row_stride(0), line.row_size());
+      });
 }
 
 }  // namespace orch::portable

@@ -10,19 +10,6 @@
 namespace orch::portable {
 namespace {
 
-/// What both overloads check. `src` may be null. Errors: InvalidArgument,
-/// ShapeTooLarge.
-Error prepare(const Tensor& self, int64_t dim, const Tensor& index,
-              const Tensor* src, Tensor& out) {
-  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  ORCH_TRY(AlongDim::check(self, dim, index, src));
-  const Tensor& other = src == nullptr ? index : *src;
-  ORCH_CHECK(keeps_sizes(index, out, self.sizes()) &&
-                 keeps_sizes(other, out, self.sizes()),
-             Error::InvalidArgument);
-  return resize(out, self.sizes());
-}
-
 /// Whether `number` is an item of `dtype`: floats and Bool take all, unsigned
 /// integers also the negative of what they hold. Source: PyTorch,
 /// checked_convert.
@@ -58,8 +45,7 @@ Error scatter_src_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_scatter_src_out;
   ORCH_CHECK(src.dtype == out.dtype, Error::InvalidArgument);
   ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
-  ORCH_TRY(prepare(self, dim, index, &src, out));
-  copy_items(self, out);
+  ORCH_TRY(copy_to_scatter(self, dim, index, &src, out));
   if (index.numel() == 0) return Error::Ok;
   AlongDim along(out, dim, index, src);
   return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
@@ -95,8 +81,7 @@ Error scatter_value_out(const Args& args) {
     memcpy(&bits, &value, sizeof value);
     return Error::Ok;
   }));
-  ORCH_TRY(prepare(self, dim, index, nullptr, out));
-  copy_items(self, out);
+  ORCH_TRY(copy_to_scatter(self, dim, index, nullptr, out));
   if (index.numel() == 0) return Error::Ok;
   AlongDim along(out, dim, index, index);
   return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {

@@ -85,15 +85,9 @@ Error scatter_add_out(const Args& args) {
   Tensor& out = args.tensor(4);
 
   constexpr DtypeSet kDtypes = selected::aten_scatter_add_out;
-  ORCH_CHECK(self.dtype == out.dtype && src.dtype == out.dtype,
-             Error::InvalidArgument);
+  ORCH_CHECK(src.dtype == out.dtype, Error::InvalidArgument);
   ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
-  ORCH_TRY(AlongDim::check(self, dim, index, &src));
-  ORCH_CHECK(keeps_sizes(index, out, self.sizes()) &&
-                 keeps_sizes(src, out, self.sizes()),
-             Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
-  copy_items(self, out);
+  ORCH_TRY(copy_to_scatter(self, dim, index, &src, out));
   if (index.numel() == 0) return Error::Ok;
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;

@@ -35,16 +35,6 @@ struct Neighbours {
   }
 };
 
-/// An axis of which the factor is given. Errors: InvalidArgument.
-Error set_factor(ScaledAxis& axis, double factor) {
-  const double size = static_cast<double>(axis.in) * factor;
-  // Also false for NaN.
-  ORCH_CHECK(size >= 1 && size <= kMaxExtent, Error::InvalidArgument);
-  axis.out = static_cast<int32_t>(size);
-  axis.factor = factor;
-  return Error::Ok;
-}
-
 template <typename T>
 void upsample(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
   using C = Real<T>;
@@ -107,38 +97,6 @@ struct ByteWeights {
   }
 };
 
-/// The same for images of bytes.
-template <typename T>
-void upsample_bytes(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
-  const Strides from(input);
-  const Strides to(out);
-  StridedLoop planes = loop_over_images(out, to, from);
-  if (!planes.valid()) return;
-  const double scale_y = scale_of<double>(axes[0]);
-  const double scale_x = scale_of<double>(axes[1]);
-  const int32_t bits_y = ByteWeights::bits_of(axes[0], scale_y);
-  const int32_t bits_x = ByteWeights::bits_of(axes[1], scale_x);
-  for (int32_t h = 0; h < axes[0].out; ++h) {
-    const Neighbours<double> y(axes[0], scale_y, h);
-    const ByteWeights rows(y, bits_y);
-    for (int32_t w = 0; w < axes[1].out; ++w) {
-      const Neighbours<double> x(axes[1], scale_x, w);
-      const ByteWeights columns(x, bits_x);
-      const T* const first =
-          input.data<T>() + y.first * from[2] + x.first * from[3];
-      T* const target = out.mutable_data<T>() + h * to[2] + w * to[3];
-      for (; planes.valid(); planes.next()) {
-        for (int32_t n = 0; n < planes.row_size(); ++n) {
-          target[planes.offset(0) + n * planes.row_stride(0)] =
-              blend_bytes(first + planes.offset(1) + n * planes.row_stride(1),
-                          from[2], from[3], columns, rows);
-        }
-      }
-      planes.restart();
-    }
-  }
-}
-
 }  // namespace
 
 // aten::upsample_bilinear2d.vec_out(Tensor input, SymInt[]? output_size,
@@ -148,32 +106,13 @@ Error upsample_bilinear2d_vec_out(const Args& args) {
   const Tensor& input = args.tensor(0);
   Tensor& out = args.tensor(4);
 
-  ORCH_CHECK(input.dtype == out.dtype && input.dim == 4,
-             Error::InvalidArgument);
-  // One of the two says how large the output is.
-  ORCH_CHECK(args.has(1) != args.has(3), Error::InvalidArgument);
   ScaledAxis axes[2];
-  for (int i = 0; i < 2; ++i) {
-    axes[i] = {input.size(2 + i), 0, args.boolean(2), 0};
-    ORCH_CHECK(axes[i].in > 0, Error::InvalidArgument);
-    if (args.has(1)) {
-      const IntList sizes = args.int_list(1);
-      ORCH_CHECK(sizes.size() == 2, Error::InvalidArgument);
-      ORCH_TRY(read_int(sizes[i], 1, axes[i].out));
-    } else {
-      const Span<const double> factors = args.double_list(3);
-      ORCH_CHECK(factors.size() == 2, Error::InvalidArgument);
-      ORCH_TRY(set_factor(axes[i], factors[static_cast<size_t>(i)]));
-    }
-  }
-  const int32_t sizes[] = {input.size(0), input.size(1), axes[0].out,
-                           axes[1].out};
-  ORCH_TRY(resize_output(out, sizes, input));
+  ORCH_TRY(scale_images(input, args, 1, 3, args.boolean(2), axes, out));
   constexpr DtypeSet kDtypes = selected::aten_upsample_bilinear2d_vec_out;
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsSame<T, uint8_t>) {
-      upsample_bytes<T>(axes, input, out);
+      upsample_bytes<Neighbours<double>, ByteWeights>(axes, input, out);
     } else {
       upsample<T>(axes, input, out);
     }

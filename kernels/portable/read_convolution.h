@@ -26,7 +26,7 @@ inline Error set_output(Axis& axis, int32_t output_padding) {
   return Error::Ok;
 }
 
-/// Reads the parameters and checks them against the tensors; tells the sizes of
+/// Reads the parameters and checks them against the tensors; gives the sizes of
 /// the output. Missing dimensions become ones of size 1.
 ///
 /// first: the argument that is the input. Weight, bias, stride, padding,

@@ -96,4 +96,23 @@ __attribute__((noinline)) inline AlongDim::AlongDim(const Tensor& indexed,
   }
 }
 
+/// out = self, before items of `src`, or a number where it is null, go to the
+/// places of `index`; checks all of them. Errors: InvalidArgument,
+/// ShapeTooLarge.
+__attribute__((noinline)) inline Error copy_to_scatter(const Tensor& self,
+                                                       int64_t dim,
+                                                       const Tensor& index,
+                                                       const Tensor* src,
+                                                       Tensor& out) {
+  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
+  ORCH_TRY(AlongDim::check(self, dim, index, src));
+  const Tensor& other = src == nullptr ? index : *src;
+  ORCH_CHECK(keeps_sizes(index, out, self.sizes()) &&
+                 keeps_sizes(other, out, self.sizes()),
+             Error::InvalidArgument);
+  ORCH_TRY(resize(out, self.sizes()));
+  copy_items(self, out);
+  return Error::Ok;
+}
+
 }  // namespace orch

@@ -92,8 +92,8 @@ Error map_in(ScalarType common, const Tensor& a, const Tensor& b, Tensor& out,
   });
 }
 
-/// What `binary` checks before it computes: gives `out` its sizes and tells the
-/// dtype that `a` and `b` promote to. kBits: dtypes of the three. Errors:
+/// What `binary` checks before it computes: gives `out` its sizes and
+/// returns the dtype that `a` and `b` promote to. kBits: dtypes of the three. Errors:
 /// InvalidArgument, ShapeTooLarge, DtypeNotSelected.
 template <uint32_t kBits>
 inline Error prepare_binary(const Tensor& a, const Tensor& b, Tensor& out,

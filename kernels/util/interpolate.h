@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "orch/kernel.h"
 #include "util/check.h"
 #include "util/strided_loop.h"
 #include "util/truncate.h"
@@ -61,6 +62,39 @@ C scale_of(const ScaledAxis& axis) {
   return static_cast<C>(axis.in) / static_cast<C>(axis.out);
 }
 
+/// Reads `SymInt[]? output_size` and `float[]? scale_factors`, of which one is
+/// given, for the last two dimensions of images, and resizes `out`. Errors:
+/// InvalidArgument, ShapeTooLarge.
+__attribute__((noinline)) inline Error scale_images(
+    const Tensor& input, const Args& args, int output_size, int scale_factors,
+    bool corners, ScaledAxis (&axes)[2], Tensor& out) {
+  ORCH_CHECK(input.dtype == out.dtype && input.dim == 4,
+             Error::InvalidArgument);
+  ORCH_CHECK(args.has(output_size) != args.has(scale_factors),
+             Error::InvalidArgument);
+  int32_t sizes[4] = {input.size(0), input.size(1)};
+  for (int i = 0; i < 2; ++i) {
+    ScaledAxis& axis = axes[i];
+    axis = {input.size(2 + i), 0, corners, 0};
+    ORCH_CHECK(axis.in > 0, Error::InvalidArgument);
+    if (args.has(output_size)) {
+      const IntList given = args.int_list(output_size);
+      ORCH_CHECK(given.size() == 2, Error::InvalidArgument);
+      ORCH_TRY(read_int(given[i], 1, axis.out));
+    } else {
+      const Span<const double> factors = args.double_list(scale_factors);
+      ORCH_CHECK(factors.size() == 2, Error::InvalidArgument);
+      axis.factor = factors[static_cast<size_t>(i)];
+      const double size = static_cast<double>(axis.in) * axis.factor;
+      // Also false for NaN.
+      ORCH_CHECK(size >= 1 && size <= kMaxExtent, Error::InvalidArgument);
+      axis.out = static_cast<int32_t>(size);
+    }
+    sizes[2 + i] = axis.out;
+  }
+  return resize_output(out, sizes, input);
+}
+
 /// A loop over the images of a tensor; tensor 0 is `out`, 1 `from`.
 __attribute__((noinline)) inline StridedLoop loop_over_images(
     const Tensor& out, const Strides& to, const Strides& from) {
@@ -112,6 +146,40 @@ uint8_t blend_bytes(const uint8_t* row, int32_t row_step, int32_t column_step,
     sum += byte_from(across, x.bits) * y.weight(i);
   }
   return byte_from(sum, y.bits);
+}
+
+/// Scales images of bytes. An output item is made of those At(axis, scale, o)
+/// along each axis, with weights Weights(at, bits).
+template <typename At, typename Weights>
+void upsample_bytes(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
+  const Strides from(input);
+  const Strides to(out);
+  StridedLoop planes = loop_over_images(out, to, from);
+  if (!planes.valid()) return;
+  const double scale_y = scale_of<double>(axes[0]);
+  const double scale_x = scale_of<double>(axes[1]);
+  const int32_t bits_y = Weights::bits_of(axes[0], scale_y);
+  const int32_t bits_x = Weights::bits_of(axes[1], scale_x);
+  for (int32_t h = 0; h < axes[0].out; ++h) {
+    const At y(axes[0], scale_y, h);
+    const Weights rows(y, bits_y);
+    for (int32_t w = 0; w < axes[1].out; ++w) {
+      const At x(axes[1], scale_x, w);
+      const Weights columns(x, bits_x);
+      const uint8_t* const first =
+          input.data<uint8_t>() + y.first * from[2] + x.first * from[3];
+      uint8_t* const target =
+          out.mutable_data<uint8_t>() + h * to[2] + w * to[3];
+      for (; planes.valid(); planes.next()) {
+        for (int32_t n = 0; n < planes.row_size(); ++n) {
+          target[planes.offset(0) + n * planes.row_stride(0)] =
+              blend_bytes(first + planes.offset(1) + n * planes.row_stride(1),
+                          from[2], from[3], columns, rows);
+        }
+      }
+      planes.restart();
+    }
+  }
 }
 
 }  // namespace orch

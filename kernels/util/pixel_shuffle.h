@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "orch/kernel.h"
 #include "util/check.h"
 #include "util/move_items.h"
 
@@ -16,23 +17,40 @@ inline Error enlarge(int32_t& size, int32_t factor) {
   return Error::Ok;
 }
 
+/// aten::pixel_shuffle.out(Tensor self, int upscale_factor, *, Tensor(a!) out)
+/// aten::pixel_unshuffle.out(Tensor self, int downscale_factor, *,
+///   Tensor(a!) out)
+///
 /// Copies between two images of last dimensions [C * factor * factor, H, W] and
-/// [C, H * factor, W * factor]: `wide`, the output is the latter. Trusts that
-/// the sizes agree.
-__attribute__((noinline)) inline void move_blocks(const Tensor& self,
-                                                  Tensor& out, int32_t factor,
-                                                  bool wide) {
-  if (out.numel() == 0) return;
-  const int channel = out.dim - 3;
-  const Tensor& small = wide ? self : out;
+/// [C, H * factor, W * factor]; kWide: the output is the latter. Errors:
+/// InvalidArgument, ShapeTooLarge.
+template <bool kWide>
+Error shuffle_pixels(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(2);
+
+  int32_t factor = 0;
+  ORCH_CHECK(self.dtype == out.dtype && self.dim >= 3, Error::InvalidArgument);
+  ORCH_TRY(read_int(args.integer(1), 1, factor));
+  const int channel = self.dim - 3;
+  int32_t sizes[kMaxDim];
+  for (int i = 0; i < self.dim; ++i) sizes[i] = self.size(i);
+  for (int i = 1; i < 3; ++i) {
+    int32_t& fewer = sizes[kWide ? channel : channel + i];
+    ORCH_CHECK(fewer % factor == 0, Error::InvalidArgument);
+    fewer /= factor;
+    ORCH_TRY(enlarge(sizes[kWide ? channel + i : channel], factor));
+  }
+  ORCH_TRY(resize_output(out, {sizes, self.dim}, self));
+  if (out.numel() == 0) return Error::Ok;
   ItemView own = items_of(self);
   ItemView to = items_of(out);
-  ItemView& many = wide ? own : to;  // channels
-  ItemView& large = wide ? to : own;
+  ItemView& many = kWide ? own : to;  // channels
+  ItemView& large = kWide ? to : own;
   const int32_t next_channel = many.stride[channel];
   const int32_t next_row = large.stride[channel + 1];
   const int32_t next_column = large.stride[channel + 2];
-  int32_t sizes[kMaxDim];
+  const Tensor& small = kWide ? self : out;
   for (int i = 0; i < out.dim; ++i) sizes[i] = small.size(i);
   sizes[channel] /= factor * factor;
   many.stride[channel] *= factor * factor;
@@ -46,6 +64,7 @@ __attribute__((noinline)) inline void move_blocks(const Tensor& self,
       many.offset += next_channel;
     }
   }
+  return Error::Ok;
 }
 
 }  // namespace orch

@@ -42,7 +42,7 @@ inline Error set_windows(PoolAxis& axis, bool ceil_mode) {
 }
 
 /// Reads the parameters of a pooling over `self`, [N, C, H, W] or [C, H, W],
-/// and tells the sizes of the result. An empty `stride` is the kernel size;
+/// and gives the sizes of the result. An empty `stride` is the kernel size;
 /// without a `dilation` it is 1. Errors: InvalidArgument.
 inline Error pooled_sizes(const Tensor& self, const IntList& kernel_size,
                           const IntList& stride, const IntList& padding,

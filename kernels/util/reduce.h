@@ -217,13 +217,14 @@ Error find_extreme(const Args& args) {
   });
 }
 
-/// aten::min.dim_min, aten::max.dim_max(Tensor self, int dim,
-///   bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices)
-///   -> (Tensor(a!), Tensor(b!))
+/// aten::<op>.<overload>(Tensor self, int dim, bool keepdim=False, *,
+///   Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))
 ///
+/// One item of each line along `dim`, and its index in the line: that of
+/// pick(first, line), where `line` loops over the line from its first item on.
 /// kBits: dtypes of `self`.
-template <uint32_t kBits, bool kSmallest>
-Error extremes_along(const Args& args) {
+template <uint32_t kBits, typename Pick>
+Error pick_along(const Args& args, Pick pick) {
   const Tensor& self = args.tensor(0);
   Tensor& values = args.tensor(3);
   Tensor& indices = args.tensor(4);
@@ -242,11 +243,19 @@ Error extremes_along(const Args& args) {
     const int32_t step = reduction.items.row_stride(0);
     each_result(reduction, [&](int32_t to, int32_t first, int32_t also) {
       const T* from = self.data<T>() + first;
-      const int32_t index = index_of_extreme<kSmallest>(from, reduction.items);
+      const int32_t index = pick(from, reduction.items);
       values.mutable_data<T>()[to] = from[index * step];
       indices.mutable_data<int64_t>()[also] = index;
     });
     return Error::Ok;
+  });
+}
+
+/// aten::min.dim_min, aten::max.dim_max, see pick_along.
+template <uint32_t kBits, bool kSmallest>
+Error extremes_along(const Args& args) {
+  return pick_along<kBits>(args, [](auto* from, StridedLoop& line) {
+    return index_of_extreme<kSmallest>(from, line);
   });
 }
 

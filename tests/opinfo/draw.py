@@ -279,6 +279,7 @@ def compute(operator: Operator, args: list[Any]) -> list[torch.Tensor] | None:
     named = {a.name: value for a, value in pairs if a.kwarg_only}
     try:
         found = operator.compute(*positional, **named)
+    # PyTorch refuses arguments with any of these: no documented one exists.
     except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
         return None
     outs = list(found) if isinstance(found, tuple | list) else [found]

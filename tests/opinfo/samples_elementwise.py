@@ -366,6 +366,10 @@ def exact_means(*, dims: bool) -> Callable[[], list[Sample]]:
 
 
 SAMPLES = {
+    "aten::__lshift__.Scalar_out": shifts_by_number,
+    "aten::__lshift__.Tensor_out": shifts,
+    "aten::__rshift__.Scalar_out": shifts_by_number,
+    "aten::__rshift__.Tensor_out": shifts,
     "aten::_conj_physical.out": copies(),
     "aten::_to_copy.out": conversions(),
     "aten::add.Scalar_out": with_number(alpha=True),

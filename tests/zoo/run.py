@@ -58,7 +58,7 @@ COLUMNS: Final = ("models", "exported", "refused", "right", "wrong", "failed")
 
 @dataclass
 class Row:
-    """What is known of a model.
+    """The outcome for one model.
 
     Args:
         name: Of the model.

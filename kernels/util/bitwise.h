@@ -1,4 +1,4 @@
-// Shifts of integers.
+// Operators on the bits of integers.
 #pragma once
 
 #include "orch/value.h"
@@ -26,22 +26,23 @@ T shift_right(T a, T b) {
   return static_cast<T>(a >> (by < kMost ? by : kMost));
 }
 
-/// aten::<op>.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out). Errors:
-/// InvalidArgument, ShapeTooLarge, DtypeNotSelected.
+/// aten::<op>.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out):
+/// out = fn(self, other). Errors: InvalidArgument, ShapeTooLarge,
+/// DtypeNotSelected.
 template <uint32_t kBits, typename Fn>
-Error shift_by_items(const Args& args, Fn fn) {
+Error bitwise_with_items(const Args& args, Fn fn) {
   return binary<kBits, (kIntegral | kBool).bits>(
       args.tensor(0), args.tensor(1), args.tensor(2), [fn](auto type) {
         using T = typename decltype(type)::type;
-        return [fn](T a, T b) { return fn(a, b); };
+        return [fn](T a, T b) { return static_cast<T>(fn(a, b)); };
       });
 }
 
-/// aten::<op>.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out).
-/// The number wraps around as an item does. Errors: InvalidArgument,
-/// ShapeTooLarge, DtypeNotSelected.
+/// aten::<op>.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out). The
+/// number wraps around as an item does. Errors: InvalidArgument, ShapeTooLarge,
+/// DtypeNotSelected.
 template <uint32_t kBits, typename Fn>
-Error shift_by_number(const Args& args, Fn fn) {
+Error bitwise_with_number(const Args& args, Fn fn) {
   const Tensor& self = args.tensor(0);
   const Scalar& other = args.scalar(1);
   ORCH_CHECK(!other.is_floating(), Error::InvalidArgument);
@@ -49,7 +50,7 @@ Error shift_by_number(const Args& args, Fn fn) {
       result_type(self.dtype, other), self, args.tensor(2), [&](auto type) {
         using T = typename decltype(type)::type;
         const T b = scalar_to<T>(other);
-        return [fn, b](T a) { return fn(a, b); };
+        return [fn, b](T a) { return static_cast<T>(fn(a, b)); };
       });
 }
 
