@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.ao.quantization.fx._decomposed  # registers quantized_decomposed
 import yaml
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -53,9 +54,20 @@ SAMPLE_BYTES = 1 << 14
 """Of the tensors of a call, at most."""
 SKIPPED = ("linalg.", "fft.", "special.", "_refs", "signal.", "sparse.", "masked.")
 """Beginnings of names of the database whose samples reach no operator of a program."""
-IN_MEMORY = frozenset({"aten::as_strided_copy.out"})
-"""Operators whose arguments name places in memory, not in a tensor."""
+IN_MEMORY = frozenset(
+    {
+        "aten::as_strided_copy.out",
+        "dim_order_ops::_clone_dim_order.out",
+        "dim_order_ops::_to_dim_order_copy.out",
+    }
+)
+"""Operators whose arguments name an order in memory, or places there."""
 INF, NAN = float("inf"), float("nan")
+REFUSALS = (
+    *(RuntimeError, IndexError, ValueError, TypeError, NotImplementedError),
+    AssertionError,
+)
+"""Errors that PyTorch's operators refuse arguments with; no common one exists."""
 
 
 @dataclass
@@ -279,8 +291,7 @@ def compute(operator: Operator, args: list[Any]) -> list[torch.Tensor] | None:
     named = {a.name: value for a, value in pairs if a.kwarg_only}
     try:
         found = operator.compute(*positional, **named)
-    # PyTorch refuses arguments with any of these: no documented one exists.
-    except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
+    except REFUSALS:
         return None
     outs = list(found) if isinstance(found, tuple | list) else [found]
     if not all(isinstance(o, torch.Tensor) and o.dtype in CODES for o in outs):

@@ -116,6 +116,7 @@ def described(call: Call) -> str:
 def check_results(runner: Runner, files: Iterable[Path]) -> Counter[str]:
     """Print the table; the sums of its columns."""
     total: Counter[str] = Counter()
+    untried: list[str] = []
     print(f"{'operator':55}" + "".join(f"{c:>9}" for c in COLUMNS))
     for file in files:
         found: Counter[str] = Counter()
@@ -136,7 +137,11 @@ def check_results(runner: Runner, files: Iterable[Path]) -> Counter[str]:
         for text, count in list(said.items())[: 2 * SHOWN]:
             print(f"{text} ({count} calls)" if count else text)
         total += found
+        if not found["calls"]:
+            untried.append(name)
     print(f"{'all':55}" + "".join(f"{total[c]:9}" for c in COLUMNS))
+    if untried:
+        print(f"without a call: {', '.join(untried)}")
     return total
 
 

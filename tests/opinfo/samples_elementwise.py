@@ -195,11 +195,16 @@ def copies_into() -> list[Sample]:
     return found
 
 
+BLOCKING = (False, None)
+"""non_blocking, and no dim order."""
+FILLS = (0, 1, 100, True, 3.7, -0.0)
+
+
 def filled(*more: Any) -> list[Sample]:
     """One number."""
     return [
         Sample([x, y, *more], is_plain=True)
-        for x, y in itertools.product(each(), (0, 1, 100, True, 3.7, -0.0))
+        for x, y in itertools.product(each(), FILLS)
     ]
 
 
@@ -208,6 +213,22 @@ def filled_by_tensor() -> list[Sample]:
     return [
         Sample([wide(a, *shape), tame(b)], is_plain=True)
         for a, b, shape in itertools.product(DTYPES, DTYPES, SHAPES)
+    ]
+
+
+def full() -> list[Sample]:
+    """full: numbers of every kind into every dtype."""
+    return [
+        Sample([list(shape), number], [torch.full(shape, number, dtype=dtype)])
+        for dtype, number, shape in itertools.product(DTYPES, FILLS, SHAPES)
+    ]
+
+
+def scalar_tensor() -> list[Sample]:
+    """The same, without dimensions."""
+    return [
+        Sample([number], [torch.full((), number, dtype=dtype)])
+        for dtype, number in itertools.product(DTYPES, FILLS)
     ]
 
 
@@ -376,8 +397,10 @@ SAMPLES = {
     "aten::alias_copy.out": copies(),
     "aten::arange.out": ranges_from_zero,
     "aten::arange.start_out": ranges,
+    "aten::bitwise_and.Scalar_out": shifts_by_number,
     "aten::bitwise_left_shift.Tensor_Scalar_out": shifts_by_number,
     "aten::bitwise_left_shift.Tensor_out": shifts,
+    "aten::bitwise_or.Scalar_out": shifts_by_number,
     "aten::bitwise_right_shift.Tensor_Scalar_out": shifts_by_number,
     "aten::bitwise_right_shift.Tensor_out": shifts,
     "aten::bitwise_xor.Scalar_out": shifts_by_number,
@@ -390,18 +413,25 @@ SAMPLES = {
     "aten::detach_copy.out": copies(),
     "aten::div.Scalar_mode_out": divided_by_number,
     "aten::div.Scalar_out": with_number(alpha=False),
+    "aten::eq.Scalar_out": with_number(alpha=False),
     "aten::fill.Scalar_out": filled,
     "aten::fill.Tensor_out": filled_by_tensor,
     "aten::floor.out": single(),
     "aten::floor_divide.out": pairs(nonzero=True),
+    "aten::fmod.Scalar_out": with_number(alpha=False),
     "aten::fmod.Tensor_out": pairs(nonzero=True),
+    "aten::full.out": full,
     "aten::full_like.out": lambda: filled(None),
+    "aten::ge.Scalar_out": with_number(alpha=False),
+    "aten::gt.Scalar_out": with_number(alpha=False),
     "aten::hardtanh.out": hard,
     "aten::isinf.out": single(),
     "aten::isnan.out": single(),
+    "aten::le.Scalar_out": with_number(alpha=False),
     "aten::lift_fresh_copy.out": copies(),
     "aten::logical_and.out": truths(torch.logical_and),
     "aten::logical_or.out": truths(torch.logical_or),
+    "aten::lt.Scalar_out": with_number(alpha=False),
     "aten::masked_fill.Scalar_out": masked,
     "aten::max.unary_out": extremes(torch.max),
     "aten::mean.dtype_out": exact_means(dims=False),
@@ -409,15 +439,20 @@ SAMPLES = {
     "aten::min.unary_out": extremes(torch.min),
     "aten::mul.Scalar_out": with_number(alpha=False),
     "aten::native_dropout.out": undropped,
+    "aten::ne.Scalar_out": with_number(alpha=False),
     "aten::ones.out": made(1),
+    "aten::remainder.Scalar_out": with_number(alpha=False),
     "aten::remainder.Tensor_out": pairs(nonzero=True),
     "aten::round.out": single(),
     "aten::rsub.Scalar_out": with_number(alpha=True),
+    "aten::scalar_tensor.out": scalar_tensor,
     "aten::sign.out": single(),
     "aten::sub.Scalar_out": with_number(alpha=True),
     "aten::sum.IntList_out": sums,
     "aten::trunc.out": single(),
     "aten::zeros.out": made(0),
+    "dim_order_ops::_clone_dim_order.out": copies(*BLOCKING),
+    "dim_order_ops::_to_dim_order_copy.out": conversions(),
     "et_copy::_d2h_copy.out": copies(),
     "et_copy::_h2d_copy.out": copies(),
 }

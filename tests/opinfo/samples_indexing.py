@@ -120,6 +120,16 @@ def bilinear() -> Iterator[Sample]:
             yield Sample([image, None, corners, factors])
 
 
+def nearest() -> Iterator[Sample]:
+    """aten::upsample_nearest2d.vec_out."""
+    for dtype, shape in itertools.product(DTYPES, IMAGES):
+        image = numbers(dtype, *shape)
+        for size in SCALED:
+            yield Sample([image, list(size), None])
+        for factors in ([2.0, 2.0], [1.7, 0.9], [3.0, 1.0], [0.5, 4.3]):
+            yield Sample([image, None, factors])
+
+
 def smooth() -> Iterator[Sample]:
     """aten::_upsample_bilinear2d_aa.out."""
     for dtype, shape, corners in itertools.product(DTYPES, IMAGES, (True, False)):
@@ -350,6 +360,7 @@ SAMPLES: dict[str, Callable[[], Iterator[Sample]]] = {
     "aten::scatter.value_out": scatter_value,
     "aten::scatter_add.out": scatter,
     "aten::upsample_bilinear2d.vec_out": bilinear,
+    "aten::upsample_nearest2d.vec_out": nearest,
     "quantized_decomposed::add.out": quantized_add,
     "quantized_decomposed::mixed_linear.out": mixed_linear,
     "quantized_decomposed::mixed_mm.out": mixed_mm,
