@@ -46,7 +46,7 @@ Error _adaptive_avg_pool2d_out(const Args& args) {
   Tensor& out = args.tensor(2);
 
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  ORCH_TRY(resize_adaptive(self, args.int_list(1), out));
+  ORCH_TRY(resize_adaptive<2>(self, args.int_list(1), out));
   constexpr DtypeSet kDtypes = selected::aten__adaptive_avg_pool2d_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     average<typename decltype(type)::type>(self, out);

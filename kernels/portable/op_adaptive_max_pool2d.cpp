@@ -53,7 +53,7 @@ Error adaptive_max_pool2d_out(const Args& args) {
 
   ORCH_CHECK(self.dtype == out.dtype && indices.dtype == ScalarType::Long,
              Error::InvalidArgument);
-  ORCH_TRY(resize_adaptive(self, args.int_list(1), out));
+  ORCH_TRY(resize_adaptive<2>(self, args.int_list(1), out));
   ORCH_TRY(resize_output(indices, out.sizes(), self));
   constexpr DtypeSet kDtypes = selected::aten_adaptive_max_pool2d_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {

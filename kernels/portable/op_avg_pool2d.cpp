@@ -2,41 +2,23 @@
 
 #include "orch/kernel.h"
 #include "util/dtype.h"
-#include "util/pool2d.h"
+#include "util/pool.h"
 #include "util/scalar.h"
 
 namespace orch::portable {
 namespace {
 
-/// Window `o`: the positions from `first` below `last` that lie in the input,
-/// and how many lie in the padded input.
-struct Window {
-  int32_t first;
-  int32_t last;
-  int32_t padded_size;
-
-  Window(const PoolAxis& axis, int32_t o) {
-    first = o * axis.stride - axis.padding;
-    last = first + axis.kernel;
-    if (last > axis.in + axis.padding) last = axis.in + axis.padding;
-    padded_size = last - first;
-    if (first < 0) first = 0;
-    if (last > axis.in) last = axis.in;
-  }
-  int32_t size() const { return last > first ? last - first : 0; }
-};
-
 template <typename T>
-void avg_pool(const Pool2d& pool, bool count_include_pad, int64_t divisor,
+void avg_pool(const Pool<2>& pool, bool count_include_pad, int64_t divisor,
               const Tensor& self, Tensor& out) {
   using C = Compute<T>;
   const Planes x(self, 0);
   const Planes y(out, 0);
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t h = 0; h < y.size[2]; ++h) {
-      const Window rows(pool.axes[0], h);
+      const AverageWindow rows(pool.axes[0], h);
       for (int32_t w = 0; w < y.size[3]; ++w) {
-        const Window columns(pool.axes[1], w);
+        const AverageWindow columns(pool.axes[1], w);
         // A window without any input gives 0, not 0 / 0.
         const bool empty = rows.size() == 0 || columns.size() == 0;
         int64_t count = int64_t{rows.size()} * columns.size();
@@ -77,10 +59,9 @@ Error avg_pool2d_out(const Args& args) {
     divisor = args.integer(6);
     ORCH_CHECK(divisor != 0, Error::InvalidArgument);
   }
-  Pool2d pool;
-  ORCH_TRY(prepare_pool2d(self, args.int_list(1), args.int_list(2),
-                          args.int_list(3), nullptr, args.boolean(4), pool,
-                          out));
+  Pool<2> pool;
+  ORCH_TRY(prepare_pool(self, args.int_list(1), args.int_list(2),
+                        args.int_list(3), nullptr, args.boolean(4), pool, out));
   constexpr DtypeSet kDtypes = selected::aten_avg_pool2d_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     avg_pool<typename decltype(type)::type>(pool, args.boolean(5), divisor,

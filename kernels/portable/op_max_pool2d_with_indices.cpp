@@ -2,29 +2,13 @@
 
 #include "orch/kernel.h"
 #include "util/dtype.h"
-#include "util/pool2d.h"
+#include "util/pool.h"
 
 namespace orch::portable {
 namespace {
 
-/// The part of window `o` that begins inside of the input: positions from
-/// `first` below `last`, `dilation` apart. It may be empty.
-struct Window {
-  int32_t first;
-  int32_t last;
-
-  Window(const PoolAxis& axis, int32_t o) {
-    first = o * axis.stride - axis.padding;
-    last = first + axis.dilation * (axis.kernel - 1) + 1;
-    if (last > axis.in) last = axis.in;
-    if (first < 0) {
-      first += (axis.dilation - 1 - first) / axis.dilation * axis.dilation;
-    }
-  }
-};
-
 template <typename T>
-void max_pool(const Pool2d& pool, const Tensor& self, Tensor& out,
+void max_pool(const Pool<2>& pool, const Tensor& self, Tensor& out,
               Tensor& indices) {
   using C = typename Choose<kIsHalf<T>, float, T>::type;
   const Planes x(self, 0);
@@ -36,9 +20,9 @@ void max_pool(const Pool2d& pool, const Tensor& self, Tensor& out,
     for (int32_t c = 0; c < y.size[1]; ++c) {
       const T* plane = self.data<T>() + n * x.stride[0] + c * x.stride[1];
       for (int32_t h = 0; h < y.size[2]; ++h) {
-        const Window rows(pool.axes[0], h);
+        const DilatedWindow rows(pool.axes[0], h);
         for (int32_t w = 0; w < y.size[3]; ++w) {
-          const Window columns(pool.axes[1], w);
+          const DilatedWindow columns(pool.axes[1], w);
           C largest = lowest<C>();
           int64_t at = int64_t{rows.first} * x.size[3] + columns.first;
           for (int32_t i = rows.first; i < rows.last; i += step_h) {
@@ -78,10 +62,10 @@ Error max_pool2d_with_indices_out(const Args& args) {
 
   ORCH_CHECK(self.dtype == out.dtype && indices.dtype == ScalarType::Long,
              Error::InvalidArgument);
-  Pool2d pool;
-  ORCH_TRY(prepare_pool2d(self, args.int_list(1), args.int_list(2),
-                          args.int_list(3), &dilation, args.boolean(5), pool,
-                          out));
+  Pool<2> pool;
+  ORCH_TRY(prepare_pool(self, args.int_list(1), args.int_list(2),
+                        args.int_list(3), &dilation, args.boolean(5), pool,
+                        out));
   ORCH_TRY(resize_output(indices, out.sizes(), self));
   constexpr DtypeSet kDtypes = selected::aten_max_pool2d_with_indices_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {

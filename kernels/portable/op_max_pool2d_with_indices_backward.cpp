@@ -5,7 +5,7 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
-#include "util/pool2d.h"
+#include "util/pool.h"
 
 namespace orch::portable {
 namespace {
@@ -67,7 +67,7 @@ Error max_pool2d_with_indices_backward_grad_input(const Args& args) {
                  indices.dtype == ScalarType::Long,
              Error::InvalidArgument);
   ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
-  Pool2d pool;
+  Pool<2> pool;
   int32_t sizes[4];
   ORCH_TRY(pooled_sizes(self, args.int_list(2), args.int_list(3),
                         args.int_list(4), &dilation, args.boolean(6), pool,

@@ -3,12 +3,10 @@
 #include "orch/kernel.h"
 #include "util/along_dim.h"
 #include "util/dtype.h"
+#include "util/fold_lines.h"
 
 namespace orch::portable {
 namespace {
-
-/// Sums that are computed side by side.
-constexpr int32_t kBlock = 32;
 
 /// Adds the items of `src` one after the other.
 template <typename T>
@@ -22,52 +20,6 @@ Error add_items(AlongDim& along, const Tensor& src, Tensor& out) {
       T& item = out.mutable_data<T>()[to];
       item = convert<T>(static_cast<Compute<T>>(item) +
                         static_cast<Compute<T>>(from[i * from_step]));
-    }
-  }
-  return Error::Ok;
-}
-
-/// The same with sums that are rounded once, as PyTorch does for halves: a
-/// line of `out` along the dimension is summed block by block.
-template <typename T>
-Error add_lines(const Tensor& index, const Tensor& src, int dim, Tensor& out) {
-  const Strides at_index(index);
-  const Strides at_src(src);
-  const Strides at_out(out);
-  const bool flat = out.dim == 0;
-  const int32_t size = flat ? 1 : out.size(dim);
-  const int32_t count = index.dim == 0 ? 1 : index.size(dim);
-  const int32_t index_step = index.dim == 0 ? 0 : at_index[dim];
-  const int32_t src_step = src.dim == 0 ? 0 : at_src[dim];
-  const int32_t out_step = flat ? 0 : at_out[dim];
-  StridedLoop lines;
-  for (int d = 0; d < index.dim; ++d) {
-    if (d == dim) continue;
-    lines.add(index.size(d), at_out[d], at_index[d], at_src[d]);
-  }
-  for (; lines.valid(); lines.next()) {
-    for (int32_t row = 0; row < lines.row_size(); ++row) {
-      T* const to =
-          out.mutable_data<T>() + lines.offset(0) + row * lines.row_stride(0);
-      const int32_t first = lines.offset(1) + row * lines.row_stride(1);
-      const T* const from =
-          src.data<T>() + lines.offset(2) + row * lines.row_stride(2);
-      for (int32_t low = 0; low < size; low += kBlock) {
-        const int32_t block = size - low < kBlock ? size - low : kBlock;
-        float sums[kBlock];
-        for (int32_t i = 0; i < block; ++i) {
-          sums[i] = static_cast<float>(to[(low + i) * out_step]);
-        }
-        for (int32_t i = 0; i < count; ++i) {
-          const int64_t at = load_index(index, first + i * index_step) - low;
-          if (at >= 0 && at < block) {
-            sums[at] += static_cast<float>(from[i * src_step]);
-          }
-        }
-        for (int32_t i = 0; i < block; ++i) {
-          to[(low + i) * out_step] = static_cast<T>(sums[i]);
-        }
-      }
     }
   }
   return Error::Ok;
@@ -92,9 +44,14 @@ Error scatter_add_out(const Args& args) {
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsHalf<T>) {
+      // PyTorch rounds such sums once.
       int along;
       ORCH_TRY(read_dim(dim, out.dim, along));
-      return add_lines<T>(index, src, along, out);
+      fold_lines<T>(
+          index, src, along, true, out,
+          [](float sum, float item) { return sum + item; },
+          [](float sum, int32_t) { return sum; });
+      return Error::Ok;
     } else {
       AlongDim along(out, dim, index, src);
       return add_items<T>(along, src, out);

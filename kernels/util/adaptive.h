@@ -61,18 +61,34 @@ void each_adaptive_window(const Planes& x, const Planes& y, Fn fn) {
   }
 }
 
-/// Gives `out` the sizes of `self`, [N, C, H, W] or [C, H, W], with those of
-/// the list for H and W. Errors: InvalidArgument, ShapeTooLarge.
-inline Error resize_adaptive(const Tensor& self, const IntList& output_size,
-                             Tensor& out) {
-  ORCH_CHECK(self.dim == 3 || self.dim == 4, Error::InvalidArgument);
-  int32_t sizes[4];
-  const int first = self.dim - 2;
-  ORCH_TRY(read_ints(output_size, 2, 0, sizes + first));
-  for (int i = 0; i < first; ++i) sizes[i] = self.size(i);
-  ORCH_CHECK(self.size(first) > 0 && self.size(first + 1) > 0,
+/// Gives `out` the sizes of `self`, [N, C, H, W] or [C, H, W], or with volumes,
+/// [D, H, W], with those of the list for the last kDims. Errors:
+/// InvalidArgument, ShapeTooLarge.
+template <int kDims>
+Error resize_adaptive(const Tensor& self, const IntList& output_size,
+                      Tensor& out) {
+  ORCH_CHECK(self.dim == kDims + 1 || self.dim == kDims + 2,
              Error::InvalidArgument);
+  int32_t sizes[kDims + 2];
+  const int first = self.dim - kDims;
+  ORCH_TRY(read_ints(output_size, kDims, 0, sizes + first));
+  for (int i = 0; i < first; ++i) sizes[i] = self.size(i);
+  for (int i = first; i < self.dim; ++i) {
+    ORCH_CHECK(self.size(i) > 0, Error::InvalidArgument);
+  }
   return resize_output(out, {sizes, self.dim}, self);
 }
+
+/// Window `o` of `out` along a dimension of `in` items, as AdaptiveWindow has
+/// it: for volumes, where few windows lie in a line.
+struct AdaptiveRange {
+  int32_t first;
+  int32_t last;
+
+  AdaptiveRange(int64_t in, int64_t out, int32_t o)
+      : first(static_cast<int32_t>(o * in / out)),
+        last(static_cast<int32_t>(((o + 1) * in + out - 1) / out)) {}
+  int32_t size() const { return last - first; }
+};
 
 }  // namespace orch

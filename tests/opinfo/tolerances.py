@@ -55,7 +55,14 @@ SUMS: Final = frozenset(
     {
         *("_adaptive_avg_pool2d", "_cdist_forward", "_native_batch_norm_legit"),
         *("_native_batch_norm_legit_no_training", "_pdist_forward", "addmm"),
-        *("_upsample_bilinear2d_aa", "avg_pool2d", "bmm", "convolution", "linear"),
+        *(
+            "_trilinear",
+            "_upsample_bilinear2d_aa",
+            "avg_pool2d",
+            "bmm",
+            "convolution",
+            "linear",
+        ),
         *("convolution_backward", "cumsum", "grid_sampler_2d", "mean", "mixed_linear"),
         *("max_pool2d_with_indices_backward", "mixed_mm", "mm", "native_group_norm"),
         *("native_layer_norm", "prod", "rms_norm", "scatter_add", "sum", "var"),

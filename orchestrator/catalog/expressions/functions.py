@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog.expressions import (
@@ -104,6 +105,7 @@ _FUNCTIONS: Final = (
     _function("picks(tensor, index, dim)", picked.picks, _T, _T, _N),
     _function("covers(tensor, index)", picked.covers, _T, _T),
     _function("picked(tensor, index, dim)", picked.picked, _T, _T, _N),
+    _function("divides(offsets, indices)", picked.divides, _T, _T),
     _function("trues(tensor, mask)", picked.trues, _T, _T, gives=_N),
     _function("nonzeros(tensor)", picked.nonzeros, _T, gives=_N),
     _function("becomes(scalar, dtype)", picked.becomes, _X, _D),
@@ -163,6 +165,11 @@ _FUNCTIONS: Final = (
     _shape(
         "pooled(tensor, kernel, stride, padding, dilation, ceil_mode)",
         shapes.pooled,
+        *(_T, _L, _L, _L, _L, _B),
+    ),
+    _shape(
+        "pooled_volume(tensor, kernel, stride, padding, dilation, ceil_mode)",
+        partial(shapes.pooled, dims=3),
         *(_T, _L, _L, _L, _L, _B),
     ),
     _shape(
@@ -232,6 +239,14 @@ _FUNCTIONS: Final = (
     _shape("resized(tensor, dim, size)", reductions.resized, _T, _N, _N),
     _shape("halved(tensor, dim)", reductions.halved, _T, _N),
     _shape("adapted(tensor, sizes)", reductions.adapted, _T, _L),
+    _shape(
+        "adapted_volume(tensor, sizes)", partial(reductions.adapted, dims=3), _T, _L
+    ),
+    _shape(
+        "trilinear(a, b, c, added_a, added_b, added_c, dims)",
+        lambda a, b, c, d, e, f, dims: reductions.trilinear((a, b, c), (d, e, f), dims),
+        *(_T, _T, _T, _L, _L, _L, _L),
+    ),
     _shape("applied(tensor, weight)", reductions.applied, _T, _T),
     _shape("distances(a, b)", reductions.distances, _T, _T),
     _shape("pairs(tensor)", reductions.pairs, _T),

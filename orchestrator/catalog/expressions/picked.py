@@ -84,6 +84,17 @@ def _count(mask: TensorFacts) -> Number:
     return sum(item != 0 for item in items)
 
 
+def divides(offsets: TensorFacts, indices: TensorFacts) -> bool:
+    """Whether constant offsets divide indices into bags, one after the other."""
+    if same_number(offsets.numel, 0):
+        return True
+    items = offsets.items()
+    if items is None:
+        raise Undecided("items are known only when the program runs")
+    bounds = [int(i) for i in items]
+    return bounds[0] == 0 and bounds == sorted(bounds) and bounds[-1] <= indices.numel
+
+
 def trues(tensor: TensorFacts, mask: TensorFacts) -> Number:
     """How many items of a tensor a mask chooses, where both are broadcast."""
     items = prod(shapes.broadcast(tensor, mask), start=1)

@@ -12,6 +12,7 @@ from orchestrator.catalog.expressions.shapes import (
     dimension,
     dimensions,
     item,
+    reduced,
     require,
 )
 from orchestrator.catalog.expressions.values import (
@@ -67,16 +68,17 @@ def halved(tensor: TensorFacts, dim: Number) -> Sizes:
     return resized(tensor, at, size // 2)
 
 
-def adapted(tensor: TensorFacts, sizes: Sizes) -> Sizes:
+def adapted(tensor: TensorFacts, sizes: Sizes, *, dims: int = _IMAGE) -> Sizes:
     """Sizes of an image, [N, C, H, W] or [C, H, W], with other H and W."""
-    require(tensor.rank in (3, 4), f"the image has {tensor.rank} dimensions")
-    require(len(sizes) in (1, _IMAGE), f"there are {len(sizes)} sizes")
-    for axis in range(_IMAGE):
-        require(tensor.sizes[axis - _IMAGE] > 0, "the image is empty")
+    ranks = (dims + 1, dims + 2)
+    require(tensor.rank in ranks, f"the image has {tensor.rank} dimensions")
+    require(len(sizes) in (1, dims), f"there are {len(sizes)} sizes")
+    for axis in range(dims):
+        require(tensor.sizes[axis - dims] > 0, "the image is empty")
         size = item(sizes, axis)
         require(size >= 0, f"a size is {size}")
         require(size <= MAX_EXTENT, f"a size is {size}")
-    return (*tensor.sizes[:-_IMAGE], item(sizes, 0), item(sizes, 1))
+    return (*tensor.sizes[:-dims], *(item(sizes, axis) for axis in range(dims)))
 
 
 def applied(tensor: TensorFacts, weight: TensorFacts) -> Sizes:
@@ -105,7 +107,10 @@ def distances(a: TensorFacts, b: TensorFacts) -> Sizes:
 
 def _without_matrix(tensor: TensorFacts) -> TensorFacts:
     """A tensor of the dimensions before the last two."""
-    sizes = tensor.sizes[:-_IMAGE]
+    return _of_sizes(tensor, tensor.sizes[:-_IMAGE])
+
+
+def _of_sizes(tensor: TensorFacts, sizes: Sizes) -> TensorFacts:
     return TensorFacts(
         dtype=tensor.dtype, sizes=sizes, dim_order=tuple(range(len(sizes)))
     )
@@ -118,6 +123,23 @@ def pairs(tensor: TensorFacts) -> Sizes:
     found = count * (count - 1) // 2
     require(found <= _MAX_SIZE, f"there would be {found} distances")
     return (found,)
+
+
+def trilinear(
+    tensors: tuple[TensorFacts, ...], added: tuple[Sizes, ...], summed: Sizes
+) -> Sizes:
+    """Sizes of a product of tensors with added dimensions, summed over some."""
+    seen = []
+    for tensor, dims in zip(tensors, added, strict=True):
+        rank = tensor.rank + len(dims)
+        require(rank <= MAX_RANK, f"it would have {rank} dimensions")
+        places = dimensions(dims, rank)
+        own = iter(tensor.sizes)
+        sizes = tuple(1 if place in places else next(own) for place in range(rank))
+        seen.append(_of_sizes(tensor, sizes))
+    ranks = sorted({tensor.rank for tensor in seen})
+    require(len(ranks) == 1, f"the tensors would have {ranks} dimensions")
+    return reduced(_of_sizes(seen[0], broadcast(*seen)), summed, False)  # noqa: FBT003  # keepdim
 
 
 def is_norm(power: Value) -> bool:

@@ -325,16 +325,19 @@ def pooled(
     padding: Sizes,
     dilation: Sizes,
     ceil_mode: bool,  # the operator's argument
+    *,
+    dims: int = 2,
 ) -> Sizes:
     """Sizes of a pooled image, [N, C, H, W] or [C, H, W].
 
     Source: PyTorch, documentation of AvgPool2d.
     """
-    require(tensor.rank in (3, 4), f"the image has {tensor.rank} dimensions")
-    require(tensor.sizes[-3] > 0, "the image has no channel")
-    sizes = [*tensor.sizes[:-2]]
-    for axis in range(2):
-        size, step = tensor.sizes[axis - 2], item(stride or kernel, axis)
+    ranks = (dims + 1, dims + 2)
+    require(tensor.rank in ranks, f"the image has {tensor.rank} dimensions")
+    require(tensor.sizes[-dims - 1] > 0, "the image has no channel")
+    sizes = [*tensor.sizes[:-dims]]
+    for axis in range(dims):
+        size, step = tensor.sizes[axis - dims], item(stride or kernel, axis)
         pad = item(padding, axis)
         padded, window = window_extent(
             size, item(kernel, axis), step, pad, item(dilation, axis)

@@ -23,6 +23,7 @@ A kernel of another library may have side effects, such as access to hardware.
 """
 STAY: Final = frozenset(
     {
+        "orch::portable::_embedding_bag_forward_only_out",
         "orch::portable::div_out_mode",
         "orch::portable::embedding_out",
         "orch::portable::floor_divide_out",
@@ -42,6 +43,7 @@ STAY: Final = frozenset(
         "orch::portable::remainder_Tensor_out",
         "orch::portable::repeat_interleave_Tensor_out",
         "orch::portable::scatter_add_out",
+        "orch::portable::scatter_reduce_two_out",
         "orch::portable::scatter_src_out",
         "orch::portable::scatter_value_out",
         "orch::quantized::choose_qparams_Tensor_out",

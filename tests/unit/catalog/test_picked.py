@@ -60,6 +60,15 @@ def test_constant_indices_are_within_the_dimension() -> None:
         picked.picked(tensor(3), tensor(2), 0)
 
 
+def test_constant_offsets_divide_indices_into_bags() -> None:
+    assert picked.divides(longs(0, 2, 2, 5), longs(1, 2, 3, 4, 5))
+    assert picked.divides(longs(), longs(1))
+    for wrong in (longs(1, 2), longs(0, 3, 2), longs(0, 6), longs(0, -1)):
+        assert not picked.divides(wrong, longs(1, 2, 3, 4, 5))
+    with pytest.raises(Undecided):
+        picked.divides(tensor(3), longs(1))
+
+
 def test_trues_count_what_a_mask_chooses() -> None:
     assert picked.trues(tensor(2, 3), mask(3, items=(1, 0, 1))) == 4
     assert picked.trues(tensor(3), mask(2, 1, items=(0, 1))) == 3

@@ -62,6 +62,29 @@ def test_sizes_of_adaptive_pooling() -> None:
             reductions.adapted(image, sizes)
 
 
+def test_sizes_of_volumes() -> None:
+    assert reductions.adapted(tensor(0, 3, 7, 7, 7), (2, 9, 1), dims=3) == (
+        0,
+        3,
+        2,
+        9,
+        1,
+    )
+    assert reductions.adapted(tensor(3, 7, 7, 7), (0,), dims=3) == (3, 0, 0, 0)
+    with pytest.raises(ExpressionError):
+        reductions.adapted(tensor(3, 7, 7), (1,), dims=3)
+
+
+def test_sizes_of_products_of_three() -> None:
+    a, b, c = tensor(8, 3), tensor(5, 3, 4), tensor(8, 4)
+    added = ((1, 3), (0,), (1, -2))
+    assert reductions.trilinear((a, b, c), added, (2, 3)) == (8, 5)
+    assert reductions.trilinear((a, b, c), added, ()) == (8, 5, 3, 4)
+    for wrong in (((1,), (0,), (1, 2)), ((0, 1), (0,), (0, 1)), ((1, 9), (0,), (1, 2))):
+        with pytest.raises(ExpressionError):
+            reductions.trilinear((a, b, c), wrong, (2, 3))
+
+
 def test_sizes_of_linear_layers() -> None:
     assert reductions.applied(tensor(4, 2, 3), tensor(5, 3)) == (4, 2, 5)
     for given, weight in (

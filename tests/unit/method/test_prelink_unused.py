@@ -152,7 +152,8 @@ def test_kernels_that_stay_are_those_that_fail_for_items_or_draw() -> None:
     """A kernel that looks at items before it is sure has to be named."""
     looks = re.compile(
         r"ORCH_(CHECK|TRY)\([^;]*(indexing\.|load_index|row >= 0|check_divisors"
-        r"|all_finite|data<|AlongDim::check|along\.load|value >= 0|at >= -1"
+        r"|all_finite|data<|AlongDim::check|copy_to_scatter|check\(bags\)"
+        r"|along\.load|value >= 0|at >= -1"
         r"|count_true|left--|row < count)|return embed"
         r"|orch_random_next|uniform<|normal\("
     )

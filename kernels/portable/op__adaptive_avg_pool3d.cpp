@@ -1,0 +1,53 @@
+#include "orch_selected/op__adaptive_avg_pool3d.h"
+
+#include "orch/kernel.h"
+#include "util/adaptive.h"
+#include "util/dtype.h"
+#include "util/scalar.h"
+#include "util/volumes.h"
+
+namespace orch::portable {
+namespace {
+
+template <typename T>
+void average(const Tensor& self, Tensor& out) {
+  using C = Compute<T>;
+  const Volumes x(self);
+  const Volumes y(out);
+  each_window(
+      y,
+      [&](int axis, int32_t o) {
+        return AdaptiveRange(x.size[2 + axis], y.size[2 + axis], o);
+      },
+      [&](int32_t n, int32_t d, int32_t h, int32_t w,
+          const AdaptiveRange& depth, const AdaptiveRange& rows,
+          const AdaptiveRange& columns) {
+        const C count =
+            from_int<C>(int64_t{depth.size()} * rows.size() * columns.size());
+        for (int32_t c = 0; c < y.size[1]; ++c) {
+          const T* volume = self.data<T>() + n * x.stride[0] + c * x.stride[1];
+          out.mutable_data<T>()[y.at(n, d, h, w) + c * y.stride[1]] =
+              static_cast<T>(
+                  divide(sum_of<C>(volume, x, depth, rows, columns), count));
+        }
+      });
+}
+
+}  // namespace
+
+// aten::_adaptive_avg_pool3d.out(Tensor self, SymInt[3] output_size, *,
+//   Tensor(a!) out) -> Tensor(a!)
+Error _adaptive_avg_pool3d_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(2);
+
+  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
+  ORCH_TRY(resize_adaptive<3>(self, args.int_list(1), out));
+  constexpr DtypeSet kDtypes = selected::aten__adaptive_avg_pool3d_out;
+  return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
+    average<typename decltype(type)::type>(self, out);
+    return Error::Ok;
+  });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,57 @@
+#include "orch_selected/op_adaptive_max_pool3d.h"
+
+#include "orch/kernel.h"
+#include "util/adaptive.h"
+#include "util/dtype.h"
+#include "util/volumes.h"
+
+namespace orch::portable {
+namespace {
+
+template <typename T>
+void largest(const Tensor& self, Tensor& out, Tensor& indices) {
+  using C = Compute<T>;
+  const Volumes x(self);
+  const Volumes y(out);
+  const Volumes z(indices);
+  constexpr int32_t kStep[] = {1, 1, 1};
+  each_window(
+      y,
+      [&](int axis, int32_t o) {
+        return AdaptiveRange(x.size[2 + axis], y.size[2 + axis], o);
+      },
+      [&](int32_t n, int32_t d, int32_t h, int32_t w,
+          const AdaptiveRange& depth, const AdaptiveRange& rows,
+          const AdaptiveRange& columns) {
+        for (int32_t c = 0; c < y.size[1]; ++c) {
+          const T* volume = self.data<T>() + n * x.stride[0] + c * x.stride[1];
+          out.mutable_data<T>()[y.at(n, d, h, w) + c * y.stride[1]] =
+              static_cast<T>(largest_of<C>(
+                  volume, x, depth, rows, columns, kStep,
+                  indices.mutable_data<int64_t>()[z.at(n, d, h, w) +
+                                                  c * z.stride[1]]));
+        }
+      });
+}
+
+}  // namespace
+
+// aten::adaptive_max_pool3d.out(Tensor self, int[3] output_size, *,
+//   Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))
+Error adaptive_max_pool3d_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(2);
+  Tensor& indices = args.tensor(3);
+
+  ORCH_CHECK(self.dtype == out.dtype && indices.dtype == ScalarType::Long,
+             Error::InvalidArgument);
+  ORCH_TRY(resize_adaptive<3>(self, args.int_list(1), out));
+  ORCH_TRY(resize_output(indices, out.sizes(), self));
+  constexpr DtypeSet kDtypes = selected::aten_adaptive_max_pool3d_out;
+  return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
+    largest<typename decltype(type)::type>(self, out, indices);
+    return Error::Ok;
+  });
+}
+
+}  // namespace orch::portable

@@ -1,0 +1,70 @@
+#include "orch_selected/op_avg_pool3d.h"
+
+#include "orch/kernel.h"
+#include "util/dtype.h"
+#include "util/pool.h"
+#include "util/scalar.h"
+#include "util/volumes.h"
+
+namespace orch::portable {
+namespace {
+
+template <typename T>
+void avg_pool(const Pool<3>& pool, bool count_include_pad, int64_t divisor,
+              const Tensor& self, Tensor& out) {
+  using C = Compute<T>;
+  const Volumes x(self);
+  const Volumes y(out);
+  each_window(
+      y,
+      [&pool](int axis, int32_t o) {
+        return AverageWindow(pool.axes[axis], o);
+      },
+      [&](int32_t n, int32_t d, int32_t h, int32_t w,
+          const AverageWindow& depth, const AverageWindow& rows,
+          const AverageWindow& columns) {
+        int64_t count = int64_t{depth.size()} * rows.size() * columns.size();
+        // A window without any input gives 0, not 0 / 0.
+        const bool empty = count == 0;
+        if (count_include_pad) {
+          count = int64_t{depth.padded_size} * rows.padded_size *
+                  columns.padded_size;
+        }
+        if (divisor != 0) count = divisor;
+        const C denominator = from_int<C>(empty ? 1 : count);
+        for (int32_t c = 0; c < y.size[1]; ++c) {
+          const T* volume = self.data<T>() + n * x.stride[0] + c * x.stride[1];
+          out.mutable_data<T>()[y.at(n, d, h, w) + c * y.stride[1]] =
+              static_cast<T>(divide(sum_of<C>(volume, x, depth, rows, columns),
+                                    denominator));
+        }
+      });
+}
+
+}  // namespace
+
+// aten::avg_pool3d.out(Tensor self, int[3] kernel_size, int[3] stride=[],
+//   int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True,
+//   int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)
+Error avg_pool3d_out(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(7);
+
+  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
+  int64_t divisor = 0;
+  if (args.has(6)) {
+    divisor = args.integer(6);
+    ORCH_CHECK(divisor != 0, Error::InvalidArgument);
+  }
+  Pool<3> pool;
+  ORCH_TRY(prepare_pool(self, args.int_list(1), args.int_list(2),
+                        args.int_list(3), nullptr, args.boolean(4), pool, out));
+  constexpr DtypeSet kDtypes = selected::aten_avg_pool3d_out;
+  return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
+    avg_pool<typename decltype(type)::type>(pool, args.boolean(5), divisor,
+                                            self, out);
+    return Error::Ok;
+  });
+}
+
+}  // namespace orch::portable
