@@ -40,7 +40,7 @@ _ENTRY_KEYS = (
 _KERNEL_KEYS = ("arg_meta", "kernel_name")
 _DIM_ORDERS = ("any", "same", "contiguous")
 _ISAS = ("dsp", "mve")
-_ERROR = re.compile(r"exact|[0-9.]+ ulp(?: of the terms)?")
+_ERROR = re.compile(r"undefined|[1-9][0-9]* ulp(?: of the terms)?")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+", re.ASCII)
 _SOURCE = re.compile(r"[^\\:/\s]+(?:/[^\\:/\s]+)*")
 
@@ -344,7 +344,7 @@ class EntryReader:
                 "bad-entry",
                 f'cannot read the error "{text}"',
                 node,
-                hint='write "exact", "2 ulp" or "4 ulp of the terms"',
+                hint='write "2 ulp", "4 ulp of the terms" or "undefined"',
             )
         return text or ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from orchestrator.catalog.executorch_operators import (
     PORTABLE,
     QUANTIZED,
 )
+from orchestrator.catalog.keys import tensor_arguments
 from orchestrator.core.dtype import ALL, DTYPE_GROUPS
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ class OperatorRow:
         dtypes: Dtypes of its tensors, in words.
         dim_orders: `any`, `same` or `contiguous`.
         isas: Instruction sets with code of their own.
-        error: Largest error of its floats.
+        error: Largest error of its floats; `exact`: the bits of PyTorch.
+        limits: What its numbers must be, as conditions.
         executorch: The list of ExecuTorch that has it; empty if none does.
     """
 
@@ -48,6 +51,7 @@ class OperatorRow:
     dim_orders: str
     isas: tuple[str, ...]
     error: str
+    limits: tuple[str, ...]
     executorch: str
 
 
@@ -60,7 +64,8 @@ def operator_rows(kernels: Iterable[Kernel]) -> tuple[OperatorRow, ...]:
             dtypes=dtypes_of(kernel),
             dim_orders=kernel.dim_orders,
             isas=kernel.isas,
-            error=kernel.error,
+            error=kernel.error or "exact",
+            limits=limits_of(kernel),
             executorch=_list_of(str(kernel.operator)),
         )
         for kernel in kernels
@@ -95,6 +100,24 @@ def dtypes_of(kernel: Kernel) -> str:
     return "; ".join(f"{', '.join(names)}: {text}" for text, names in given.items())
 
 
+def limits_of(kernel: Kernel) -> tuple[str, ...]:
+    """Conditions on numbers alone, without those that only bound 32 or 64 bits."""
+    tensors = {*tensor_arguments(kernel.schema), "result"}
+    found = []
+    for condition in kernel.requires:
+        nodes = [*ast.walk(ast.parse(condition, mode="eval"))]
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        numbers = [node.value for node in nodes if isinstance(node, ast.Constant)]
+        if not names & tensors and not any(
+            isinstance(number, int) and number >= _HUGE for number in numbers
+        ):
+            found.append(condition)
+    return tuple(found)
+
+
+_HUGE: Final = 1 << 30
+
+
 def _in_groups(dtypes: frozenset[ScalarType]) -> str:
     if dtypes >= ALL:
         return "all"
@@ -120,8 +143,12 @@ Generated from `kernels/*/functions.yaml`, which has the exact conditions of eac
   Float and Double; `real` both; `all` also Bool and UInt16, UInt32, UInt64.
 - **dim orders**: `any`; `same`: one for all tensors; `contiguous`.
 - **code for**: instructions that a kernel uses besides plain C++.
-- **error**: of floats, against exact results: in units in the last place of the dtype.
-  `exact`: the bits of PyTorch. [kernels.md](kernels.md#numbers) has the rules.
+- **error**: of floats, in units in the last place of the dtype
+  ([bounds](kernels.md#bounds)). `exact`: the bits of PyTorch; in `cortex_m` and
+  `quantized`, those of ExecuTorch's kernels.
+- **limits**: conditions on numbers among the arguments, as in
+  [`requires`](kernels.md#what-a-kernel-requires). Differences from PyTorch are in
+  [executorch-compatibility.md](executorch-compatibility.md#portable-kernels).
 - **ExecuTorch**: its list that has the operator.
 """
 
@@ -143,15 +170,16 @@ def operators_page(kernels: Iterable[Kernel]) -> str:
             lines += ["", f"Of `{name}` there is no kernel for {names}."]
     for library in sorted({row.library for row in rows}):
         own = [row for row in rows if row.library == library]
-        lines += ["", f"## {library}", "", _TABLE_HEAD, "|---|---|---|---|---|---|"]
+        lines += ["", f"## {library}", "", _TABLE_HEAD, "|---|---|---|---|---|---|---|"]
         lines += [
             f"| `{row.operator}` | {row.dtypes} | {row.dim_orders}"
-            f" | {', '.join(row.isas)} | {row.error} | {row.executorch} |"
+            f" | {', '.join(row.isas)} | {row.error}"
+            f" | {'; '.join(f'`{limit}`' for limit in row.limits)} | {row.executorch} |"
             for row in own
         ]
     return "\n".join(lines) + "\n"
 
 
 _TABLE_HEAD: Final = (
-    "| operator | dtypes | dim orders | code for | error | ExecuTorch |"
+    "| operator | dtypes | dim orders | code for | error | limits | ExecuTorch |"
 )

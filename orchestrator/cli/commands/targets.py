@@ -77,8 +77,11 @@ def _operators(console: Console) -> ExitCode:
     ]
     rows = operator_rows(kernels)
     console.document([asdict(row) for row in rows])
-    head = ("operator", "library", "dtypes", "dim orders", "error")
-    cells = [(r.operator, r.library, r.dtypes, r.dim_orders, r.error) for r in rows]
+    head = ("operator", "library", "dtypes", "dim orders", "code for", "error")
+    cells = [
+        (r.operator, r.library, r.dtypes, r.dim_orders, ", ".join(r.isas), r.error)
+        for r in rows
+    ]
     console.data("\n".join(table_lines([head, *cells])))
     found = counts(rows)
     console.status(

@@ -305,6 +305,27 @@ def test_problem_of_a_key(line: str, code: str, message: str, hint: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("line", "message", "hint"),
+    [
+        (
+            "error: 2 ulps",
+            'cannot read the error "2 ulps"',
+            'write "2 ulp", "4 ulp of the terms" or "undefined"',
+        ),
+        (
+            "isas: [neon]",
+            'unknown instruction set "neon"',
+            "name dsp, mve or both",
+        ),
+    ],
+)
+def test_problem_of_what_a_kernel_says_of_itself(
+    line: str, message: str, hint: str
+) -> None:
+    assert problem(line) == ("bad-entry", message, 3, hint)
+
+
+@pytest.mark.parametrize(
     "source", ["/op.cpp", "../op.cpp", "a/../op.cpp", "a\\op.cpp", "c:op.cpp", "a//b"]
 )
 def test_source_outside_the_library(source: str) -> None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "operators.md"
-VECTORS = ("isa.h", "_mve.h", "mve.h", "matmul.h", "convolve.h", "elementwise.h")
-"""Headers with code for instruction sets."""
 
 
 @cache
@@ -59,6 +57,11 @@ def test_rows_say_what_kernels_take() -> None:
     assert rows["aten::cos.out"].dtypes.endswith("out: floating")
     assert rows["cortex_m::quantized_conv2d.out"].executorch == "cortex_m"
     assert rows["cortex_m::quantized_conv2d_nhwc.out"].executorch == ""
+    assert rows["aten::mm.out"].isas == ("mve",)
+    assert rows["aten::mm.out"].error == "8 ulp of the terms"
+    assert rows["aten::mul.out"].error == "exact"
+    assert rows["aten::_native_batch_norm_legit.out"].limits == ("not training",)
+    assert rows["aten::full.out"].limits == ()  # sizes of 32 bits
     assert dtypes_of(kernels()[0])
 
 
