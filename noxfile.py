@@ -50,6 +50,7 @@ EXECUTORCH = (
 
 ZOO = (
     *("torchvision==0.28.0", "timm==1.0.31", "transformers==5.23.0"),
+    "torchaudio==2.11.0",
     *("huggingface_hub==2.4.0", "safetensors==0.8.0", "tokenizers==0.23.3"),
     *("tqdm==4.70.1", "pillow==13.0.0", "regex==2026.11.15", "requests==2.34.2"),
 )

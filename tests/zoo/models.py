@@ -12,6 +12,8 @@ from tests.zoo import handwritten  # noqa: F401  # registers its models
 from tests.zoo.net import MODELS, add_int8
 
 with suppress(ModuleNotFoundError):
+    from tests.zoo import audio  # noqa: F401
+with suppress(ModuleNotFoundError):
     from tests.zoo import images  # noqa: F401
 with suppress(ModuleNotFoundError):
     from tests.zoo import language  # noqa: F401
