@@ -90,8 +90,8 @@ class Kernel:
         requires: Further conditions on the arguments of a call, in the order in which
             they are checked.
         isas: Instruction sets for which it has code of its own, besides plain C++.
-        error: Largest error of its floats: `2 ulp`, `4 ulp of the terms` of a sum, which
-            may cancel out, or `undefined`; empty: the bits of PyTorch.
+        error: Largest error of its floats: `2 ulp`, `4 ulp of the terms` of a sum,
+            which may cancel out, or `undefined`; empty: the bits of PyTorch.
     """
 
     operator: OperatorName

@@ -77,6 +77,12 @@ class Runner:
             return "crash " + (lines[0] if lines else str(process.returncode)), b""
         return failed, outputs
 
+    def close(self) -> None:
+        """End the program."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
     def _block(self) -> bytes:
         assert self._process is not None
         assert self._process.stdout is not None

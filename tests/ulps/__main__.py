@@ -1,4 +1,4 @@
-"""Largest errors of the runtime's math functions.
+"""Largest errors of the runtime's math functions, and of kernels that use them.
 
 `python -m tests.ulps [--step N] [function ...]` compiles `ulps.cpp` and prints a line
 per function: the largest error in units in the last place, and where. `--step 1` takes
@@ -23,9 +23,23 @@ def main() -> None:
     args = parser.parse_args()
     program = _ROOT / "build" / "ulps"
     program.parent.mkdir(exist_ok=True)
-    sources = [_ROOT / "runtime" / "src" / f"math{s}.cpp" for s in ("", "_double")]
+    names = ("error", "math", "math_double", "tensor")
+    sources = [_ROOT / "runtime" / "src" / f"{name}.cpp" for name in names]
+    selected = program.with_name("ulps-selected") / "orch_selected"
+    selected.mkdir(parents=True, exist_ok=True)
+    for name in ("gelu", "rsqrt", "sigmoid"):
+        sources.append(_ROOT / "kernels" / "portable" / f"op_{name}.cpp")
+        (selected / f"op_{name}.h").write_text(
+            '#pragma once\n#include "orch/scalar_type.h"\n'
+            "namespace orch::selected {\n"
+            f"inline constexpr DtypeSet aten_{name}_out =\n"
+            "    dtype_set(ScalarType::Float);\n"
+            "}  // namespace orch::selected\n",
+            encoding="utf-8",
+        )
     flags = ["-std=c++17", "-O2", "-ffp-contract=off", "-pthread"]
-    flags.append(f"-I{_ROOT / 'runtime' / 'include'}")
+    folders = (_ROOT / "runtime" / "include", _ROOT / "kernels", selected.parent)
+    flags += [f"-I{folder}" for folder in folders]
     sources.insert(0, Path(__file__).with_name("ulps.cpp"))
     compiler = os.environ.get("CXX", "g++")
     subprocess.run([compiler, *flags, *sources, "-o", program], check=True)

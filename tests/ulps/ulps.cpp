@@ -1,4 +1,5 @@
-// Largest errors of runtime/include/orch/math.h, in units in the last place.
+// Largest errors of runtime/include/orch/math.h, and of kernels that compute
+// with it, in units in the last place.
 //
 //     ulps STEP [FUNCTION...]
 //
@@ -16,7 +17,15 @@
 #include <thread>
 #include <vector>
 
+#include "orch/kernel.h"
 #include "orch/math.h"
+#include "orch/tensor.h"
+
+namespace orch::portable {
+Error gelu_out(const Args& args);
+Error rsqrt_out(const Args& args);
+Error sigmoid_out(const Args& args);
+}  // namespace orch::portable
 
 namespace {
 
@@ -99,16 +108,94 @@ using Of2 = F (*)(F, F);
 template <typename F>
 using W = typename Wide<F>::type;
 
-Worst all_floats(Of1<float> fn, Of1<double> exact, uint64_t step) {
+/// Computes `count` items.
+using Items = std::function<void(const float* x, float* y, int32_t count)>;
+using ErrorOf = double (*)(float x, float got, double exact);
+
+double ulps_of_result(float, float got, double exact) {
+  return ulps(got, exact);
+}
+/// Of reciprocals, which are 0 where the divisor is too large for a float.
+double ulps_unless_overflow(float, float got, double exact) {
+  return got == 0 && exact < 0x1p-128 ? 0 : ulps(got, exact);
+}
+/// Of results whose terms cancel out: in units of the larger term, x itself.
+double ulps_of_terms(float x, float got, double exact) {
+  if (!std::isfinite(x)) return ulps(got, exact);
+  int exponent;
+  std::frexp(x, &exponent);
+  const double unit = std::ldexp(1.0, std::max(exponent, -125) - 24);
+  return std::fabs(got - exact) / unit;
+}
+
+Worst all_floats(const Items& items, Of1<double> exact, uint64_t step,
+                 ErrorOf error = ulps_of_result) {
   return in_two([=](unsigned part) {
+    constexpr int32_t kBlock = 4096;
+    std::vector<float> x(kBlock), y(kBlock);
     Worst worst;
-    for (uint64_t bits = part * step; bits >> 32 == 0; bits += 2 * step) {
-      const float x = float_of<float>(static_cast<uint32_t>(bits));
-      worst.see(ulps(fn(x), exact(x)), x);
+    for (uint64_t bits = part * step; bits >> 32 == 0;) {
+      int32_t count = 0;
+      for (; count < kBlock && bits >> 32 == 0; bits += 2 * step) {
+        x[static_cast<size_t>(count++)] =
+            float_of<float>(static_cast<uint32_t>(bits));
+      }
+      items(x.data(), y.data(), count);
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+        worst.see(error(x[i], y[i], exact(x[i])), x[i]);
+      }
     }
     return worst;
   });
 }
+
+Items each(Of1<float> fn) {
+  return [fn](const float* x, float* y, int32_t count) {
+    for (int32_t i = 0; i < count; ++i) y[i] = fn(x[i]);
+  };
+}
+
+/// A kernel of one tensor, and perhaps a word after it.
+Items kernel(orch::KernelFn fn, const char* word = nullptr) {
+  return [=](const float* x, float* y, int32_t count) {
+    static const uint8_t order[] = {0};
+    const int32_t sizes[] = {count, count};  // after a capacity
+    const auto tensor = [&](const float* items) {
+      orch::Tensor made = {};
+      made.tag = orch::Tag::Tensor;
+      made.dtype = orch::ScalarType::Float;
+      made.dim = 1;
+      made.flags = orch::Tensor::kContiguous;
+      made.dims = const_cast<int32_t*>(sizes) + 1;
+      made.dim_order = const_cast<uint8_t*>(order);
+      made.memory = reinterpret_cast<uint8_t*>(const_cast<float*>(items));
+      return made;
+    };
+    orch::Value values[3];
+    const int32_t with_word[] = {0, 1, 2}, without[] = {0, 2};
+    values[0].set_tensor(tensor(x));
+    values[2].set_tensor(tensor(y));
+    if (word != nullptr) {
+      values[1].set_list(orch::Tag::String, word,
+                         static_cast<uint32_t>(std::strlen(word)));
+    }
+    const orch::Error error =
+        word != nullptr ? fn({values, with_word, 3}) : fn({values, without, 2});
+    if (error != orch::Error::Ok) std::abort();
+  };
+}
+
+double exact_gelu(double x) {
+  return 0.5 * x * std::erfc(-x * 0.70710678118654752440);
+}
+double exact_gelu_tanh(double x) {
+  if (std::isinf(x)) return x > 0 ? x : 0;
+  const double inner = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
+  return inner > 0 ? 0.5 * x * (1 + std::tanh(inner))
+                   : x * (1 - 1 / (1 + std::exp(2 * inner)));
+}
+double exact_rsqrt(double x) { return 1 / std::sqrt(x); }
+double exact_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// Numbers of all exponents, of ordinary ones, and around 1.
 template <typename F>
@@ -186,7 +273,7 @@ int main(int argc, char** argv) {
   if (wanted(#name)) {                                                       \
     report("float", #name,                                                   \
            all_floats(                                                       \
-               orch::math::name,                                             \
+               each(orch::math::name),                                       \
                [](double x) { return static_cast<double>(std::name(x)); },   \
                step));                                                       \
     report("double", #name,                                                  \
@@ -227,6 +314,24 @@ int main(int argc, char** argv) {
   ULPS_OF_2(pow, float)
   ULPS_OF_2(pow, double)
 #undef ULPS_OF_2
+  namespace kernels = orch::portable;
+  if (wanted("rsqrt")) {
+    report("float", "rsqrt",
+           all_floats(kernel(kernels::rsqrt_out), exact_rsqrt, step));
+  }
+  if (wanted("sigmoid")) {
+    report("float", "sigmoid",
+           all_floats(kernel(kernels::sigmoid_out), exact_sigmoid, step,
+                      ulps_unless_overflow));
+  }
+  if (wanted("gelu")) {
+    report("float", "gelu, of x",
+           all_floats(kernel(kernels::gelu_out, "none"), exact_gelu, step,
+                      ulps_of_terms));
+    report("float", "gelu tanh, of x",
+           all_floats(kernel(kernels::gelu_out, "tanh"), exact_gelu_tanh, step,
+                      ulps_of_terms));
+  }
   if (wanted("pow")) {
     report("float", "pow", powers<float>(samples));
     report("double", "pow", powers<double>(samples));
