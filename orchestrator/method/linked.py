@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
 
 from orchestrator.method.places import place_of
 from orchestrator.program.caller import lacks_memory
@@ -14,10 +15,12 @@ from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import BoolValue, DoubleValue, IntValue, TensorValue
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
-    from orchestrator.method.places import Place
+    from orchestrator.method.places import Place, Space
     from orchestrator.program.values import Value
 
 
@@ -78,6 +81,48 @@ class LinkedMethod:
         """By value index: places of all tensors that have bytes."""
         places = ((i, place_of(v, i)) for i, v in enumerate(self.values))
         return {i: place for i, place in places if place is not None}
+
+    @cached_property
+    def ends(self) -> dict[Space, int]:
+        """By space: the end of the last tensor there."""
+        found: dict[Space, int] = {}
+        for place in self.places.values():
+            found[place.space] = max(found.get(place.space, 0), place.end)
+        return found
+
+    def with_values(
+        self,
+        changed: Mapping[int, Value],
+        data: Mapping[int, bytes] = MappingProxyType({}),
+    ) -> Self:
+        """The method with new values in some slots, and data of some of them.
+
+        The rest stay the same objects.
+        """
+        values = list(self.values)
+        for index, value in changed.items():
+            if value != values[index]:
+                values[index] = value
+        new = replace(self, values=tuple(values))
+        if data:
+            known = tuple(sorted({**dict(self.data), **data}.items()))
+            new = replace(new, data=known)
+        # Passes change a slot or two at a time, and ask for all places each time.
+        places, ends = {**self.places}, {**self.ends}
+        for index, value in changed.items():
+            was, place = self.places.get(index), place_of(value, index)
+            if was is not None and was.end == ends.get(was.space):
+                ends = {}  # it may have been the last one there
+            if place is None:
+                places.pop(index, None)
+                continue
+            places[index] = place
+            if ends:
+                ends[place.space] = max(ends.get(place.space, 0), place.end)
+        vars(new)["places"] = places
+        if ends:
+            vars(new)["ends"] = ends
+        return new
 
     @property
     def written(self) -> frozenset[int]:

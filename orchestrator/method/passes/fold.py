@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import LISTS, with_values, without
+from orchestrator.method.passes.edit import LISTS, without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place
 from orchestrator.program.program import MoveCall
@@ -114,7 +114,7 @@ class _Folding:
         self._flow.drop(index)
         self.dropped |= {index}
         self._written = self._written.difference(call.outs)
-        self.method = with_values(self.method, dict.fromkeys(call.outs, number))
+        self.method = self.method.with_values(dict.fromkeys(call.outs, number))
 
     def touches(self, index: int, tensors: Contents) -> bool:
         """Whether an instruction has one of the tensors as an argument."""
@@ -154,10 +154,7 @@ class _Folding:
         self._flow.drop(index)
         self.dropped |= {index}
         self._written = self._written.difference(shown)
-        self.method = replace(
-            with_values(self.method, changed),
-            data=tuple(sorted({**dict(self.method.data), **shown}.items())),
-        )
+        self.method = self.method.with_values(changed, shown)
         return shown
 
 
