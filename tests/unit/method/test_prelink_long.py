@@ -70,8 +70,10 @@ def test_an_output_may_move() -> None:
     """The caller reads it after the last instruction."""
     b = Builder()
     x, y, z = (b.tensor((2, 4), at) for at in (0, 16, 32))
+    one = b.tensor((2, 4), None)
     b.call("aten::relu.out", x, y)
     b.call(ADD, y, x, z, in_place=(0,))
+    b.call("aten::relu.out", one, b.tensor((2, 4), 48))
     before = b.method((x,), (z,))
     after = run_passes(before, ["in_place"])
     assert after.places[z] == after.places[y]
