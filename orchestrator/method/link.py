@@ -115,7 +115,7 @@ class _Linker:
                 instructions.append(linked)
                 origins.append(index)
         data = [
-            (i, bytes(self._program.data_bytes(v)))
+            (i, self._program.data_bytes(v))
             for i, v in enumerate(method.values)
             if isinstance(v, TensorValue)
             and (v.is_constant or v.is_mutable_state or self._program.has_data(v))

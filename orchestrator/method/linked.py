@@ -17,6 +17,7 @@ from orchestrator.program.values import BoolValue, DoubleValue, IntValue, Tensor
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
@@ -72,7 +73,7 @@ class LinkedMethod:
     instructions: tuple[LinkedInstruction, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    data: tuple[tuple[int, bytes], ...]
+    data: tuple[tuple[int, Bytes], ...]
     origins: tuple[int, ...]
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
 
@@ -93,7 +94,7 @@ class LinkedMethod:
     def with_values(
         self,
         changed: Mapping[int, Value],
-        data: Mapping[int, bytes] = MappingProxyType({}),
+        data: Mapping[int, Bytes] = MappingProxyType({}),
     ) -> Self:
         """The method with new values in some slots, and data of some of them.
 
@@ -105,8 +106,8 @@ class LinkedMethod:
                 values[index] = value
         new = replace(self, values=tuple(values))
         if data:
-            known = tuple(sorted({**dict(self.data), **data}.items()))
-            new = replace(new, data=known)
+            known = {**dict(self.data), **data}
+            new = replace(new, data=tuple((i, known[i]) for i in sorted(known)))
         # Passes change a slot or two at a time, and ask for all places each time.
         places, ends = {**self.places}, {**self.ends}
         for index, value in changed.items():
@@ -173,7 +174,7 @@ class LinkedMethod:
     @property
     def has_initial_bytes(self) -> bool:
         """Whether slots, sizes or state are written before the first call."""
-        state = (index for index, data in self.data if data)
+        state = (index for index, data in self.data if len(data))
         values = (self.values[index] for index in state)
         return (
             not self.has_constant_slots
@@ -200,9 +201,9 @@ class LinkedMethod:
         return slots * pointers * pointer_bytes + 4 * self.dynamic_words
 
     @property
-    def constants(self) -> tuple[bytes, ...]:
+    def constants(self) -> tuple[Bytes, ...]:
         """Distinct constants and initial states that go into flash."""
-        return tuple(dict.fromkeys(data for _, data in self.data if data))
+        return tuple(dict.fromkeys(data for _, data in self.data if len(data)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
