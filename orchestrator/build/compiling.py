@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build.libraries import Libraries
     from orchestrator.build.methods import AdaptedModels
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.artifact import GeneratedFile
     from orchestrator.emit.compile import CompilePlan, LibraryOptions
     from orchestrator.errors import SourceSpan
@@ -137,7 +138,7 @@ def compile_product(
         toolchain_text,
     )
 
-    files = {
+    files: dict[str, Bytes] = {
         f"{SOURCES}/{name}": data
         for name, data in native.items()
         if not name.endswith(".yaml")
@@ -222,17 +223,17 @@ def collect_outputs(
     target: Target,
     trace: TraceTable,
     commands_json: bytes,
-) -> dict[str, bytes]:
+) -> dict[str, Bytes]:
     """Every published file by path. Files named in the lock hold no absolute path."""
     from orchestrator.emit.compile.archive import linkable  # noqa: PLC0415
     from orchestrator.measure import report_json  # noqa: PLC0415
     from orchestrator.measure.stack_constants import with_stacks  # noqa: PLC0415
 
-    files = {f.path: f.text.encode() for f in generated}
+    files: dict[str, Bytes] = {f.path: f.text.encode() for f in generated}
     is_bare = target.cpu.is_arm
     files["firmware.elf"] = linkable(compiled.firmware, is_bare=is_bare)
     files[commands.library] = linkable(compiled.library, is_bare=is_bare)
-    text = files[f"gen/include/{name}.h"].decode()
+    text = next(f.text for f in generated if f.path == f"gen/include/{name}.h")
     text = with_stacks(text, name, report.methods)
     files[f"include/{name}.h"] = text.encode()
     public = ["status.h", *(["trace.h"] if trace.enable else [])]

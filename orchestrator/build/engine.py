@@ -8,23 +8,25 @@ through derived values, and the keys of the stages that it reads.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from orchestrator.build.plan import BuildPlan, PlannedStage, reason_of
+from orchestrator.core.lazy_bytes import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from orchestrator.core.lazy_bytes import Bytes
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 
-def digest(data: bytes) -> str:
+def digest(data: Bytes) -> str:
     """SHA-256 in hex."""
-    return hashlib.sha256(data).hexdigest()
+    return sha256_of(data)
 
 
 def repr_digest(value: object) -> dict[str, str]:

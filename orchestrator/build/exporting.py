@@ -42,6 +42,7 @@ from orchestrator.shell.publish import publish_exported
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.errors import SourceSpan
     from orchestrator.profile import ModelTable, Profile, PythonCallable
     from orchestrator.profile.lowering import Vela
@@ -75,7 +76,7 @@ class Exported:
         paths: Absolute paths of every file that it depends on.
     """
 
-    program: bytes
+    program: Bytes
     reason: str
     entry: Entry
     paths: tuple[str, ...]

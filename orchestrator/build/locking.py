@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from orchestrator.build.exporting import Exported
     from orchestrator.build.libraries import Libraries
     from orchestrator.build.reading import OperatorFile
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.compile import CompilePlan, CompileUnit
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile import KernelsTable, Profile
@@ -139,7 +140,7 @@ def make_lock(
     *,
     lock_inputs: lockfile.Lock,
     generated: Sequence[GeneratedFile],
-    outputs: Mapping[str, bytes],
+    outputs: Mapping[str, Bytes],
     firmware_facts: lockfile.Facts,
     memory_facts: lockfile.Facts,
 ) -> lockfile.Lock:
@@ -175,8 +176,8 @@ def lock_inputs(
     name: str,
     profile_files: Mapping[str, str],
     operator_files: Sequence[OperatorFile],
-    model_bytes: Mapping[str, bytes],
-    data_files: Mapping[str, Mapping[str, bytes]],
+    model_bytes: Mapping[str, Bytes],
+    data_files: Mapping[str, Mapping[str, Bytes]],
     native: Mapping[str, bytes],
     function_files: Mapping[str, str],
     commands: CompilePlan,

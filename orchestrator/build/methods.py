@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from orchestrator.catalog import Catalog
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.errors import SourceSpan
     from orchestrator.memory.plan import MemoryPlan
@@ -80,7 +81,7 @@ class AdaptedModels:
         return tuple(m for adapted in self.models.values() for m in adapted.ledger)
 
     @property
-    def files(self) -> dict[str, bytes]:
+    def files(self) -> dict[str, Bytes]:
         """What goes into flash as it is, by path in the build folder.
 
         Programs that the device loads, and constants of those that it does not.
@@ -91,7 +92,7 @@ class AdaptedModels:
             constants_of,
         )
 
-        found = {}
+        found: dict[str, Bytes] = {}
         for name, adapted in self.models.items():
             if adapted.linked is None:
                 found[f"models/{name}.pte"] = adapted.program.data

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.build.engine import Build, Value
     from orchestrator.build.exporting import Exported
     from orchestrator.build.plan import BuildPlan
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.errors import Diagnostic
     from orchestrator.measure.size import SizeReport
     from orchestrator.profile import Profile
@@ -215,7 +216,7 @@ def known_outputs(project: Project, build: Build) -> dict[str, bytes] | None:
 
 
 def remember(
-    project: Project, build: Build, plan: BuildPlan, outputs: Mapping[str, bytes]
+    project: Project, build: Build, plan: BuildPlan, outputs: Mapping[str, Bytes]
 ) -> None:
     """Note inputs and results for the next build. Raises OSError."""
     from orchestrator.shell.publish import identity_of  # noqa: PLC0415
@@ -241,7 +242,7 @@ def _input_states(project: Project, build: Build) -> dict[str, stamp.State]:
 
 def _write_stamp(
     project: Project,
-    outputs: Mapping[str, bytes],
+    outputs: Mapping[str, Bytes],
     inputs: Mapping[str, stamp.State],
     warnings: Sequence[str],
     *,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from orchestrator.build.exporting import Exported
     from orchestrator.catalog import Catalog, LibraryText
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.profile import Profile, TargetTable
     from orchestrator.program.program import Program
     from orchestrator.selection.op_info import Origin
@@ -102,16 +103,16 @@ def relative(profile: Profile, path: Path) -> str:
 
 def read_models(
     *, profile: Profile, files: InputFiles, exported: Mapping[str, Exported]
-) -> dict[str, bytes]:
+) -> dict[str, Bytes]:
     """Programs by model name. Raises ModelError with every problem."""
     problems: list[Diagnostic] = []
-    data: dict[str, bytes] = {}
+    data: dict[str, Bytes] = {}
     for index, model in enumerate(profile.models):
         if model.source is not None:
             data[model.name] = exported[model.name].program
             continue
         try:
-            data[model.name] = files.read(model.path)
+            data[model.name] = files.lazy(model.path)
         except OSError as error:
             message = f'model "{model.name}" cannot be read'
             where = profile.span("models", index, "path")
@@ -135,15 +136,15 @@ def _unreadable(
 
 def read_data_files(
     *, profile: Profile, files: InputFiles
-) -> dict[str, dict[str, bytes]]:
+) -> dict[str, dict[str, Bytes]]:
     """Data files by model name, then by path relative to the profile."""
-    data: dict[str, dict[str, bytes]] = {}
+    data: dict[str, dict[str, Bytes]] = {}
     problems: list[Diagnostic] = []
     for index, model in enumerate(profile.models):
         found = data.setdefault(model.name, {})
         for at, file in enumerate(model.data):
             try:
-                found[relative(profile, file.path)] = files.read(file.path)
+                found[relative(profile, file.path)] = files.lazy(file.path)
             except OSError as error:
                 message = f'data of model "{model.name}" cannot be read'
                 where = profile.span("models", index, "data", at)
@@ -155,8 +156,8 @@ def read_data_files(
 
 def decode_programs(
     *,
-    model_bytes: Mapping[str, bytes],
-    data_files: Mapping[str, Mapping[str, bytes]],
+    model_bytes: Mapping[str, Bytes],
+    data_files: Mapping[str, Mapping[str, Bytes]],
     model_paths: Mapping[str, str],
     model_spans: Mapping[str, SourceSpan],
 ) -> dict[str, Program]:
@@ -188,12 +189,12 @@ def decode_programs(
     return programs
 
 
-def digest_each(found: Mapping[str, bytes]) -> dict[str, str]:
+def digest_each(found: Mapping[str, Bytes]) -> dict[str, str]:
     """By name: the digest of a file's bytes."""
     return {name: digest(data) for name, data in found.items()}
 
 
-def digest_data(found: Mapping[str, Mapping[str, bytes]]) -> dict[str, str]:
+def digest_data(found: Mapping[str, Mapping[str, Bytes]]) -> dict[str, str]:
     """By model: the digest of all its data files, also if there are none."""
     return {
         model: digest("\n".join(map(digest, files.values())).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError
@@ -102,9 +103,10 @@ class _Linker:
         kept = [
             i for i, x in enumerate(method.instructions) if not isinstance(x, FreeCall)
         ]
-        new_index = {}
-        for index in range(len(method.instructions) + 1):
-            new_index[index] = sum(1 for i in kept if i < index)
+        new_index = {
+            index: bisect_left(kept, index)
+            for index in range(len(method.instructions) + 1)
+        }
         instructions: list[LinkedInstruction] = []
         origins: list[int] = []
         for index in kept:
@@ -113,7 +115,7 @@ class _Linker:
                 instructions.append(linked)
                 origins.append(index)
         data = [
-            (i, bytes(self._program.data_bytes(v)))
+            (i, self._program.data_bytes(v))
             for i, v in enumerate(method.values)
             if isinstance(v, TensorValue)
             and (v.is_constant or v.is_mutable_state or self._program.has_data(v))

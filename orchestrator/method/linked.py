@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
 
 from orchestrator.method.places import place_of
 from orchestrator.program.caller import lacks_memory
@@ -14,10 +15,13 @@ from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import BoolValue, DoubleValue, IntValue, TensorValue
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
-    from orchestrator.method.places import Place
+    from orchestrator.method.places import Place, Space
     from orchestrator.program.values import Value
 
 
@@ -69,7 +73,7 @@ class LinkedMethod:
     instructions: tuple[LinkedInstruction, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    data: tuple[tuple[int, bytes], ...]
+    data: tuple[tuple[int, Bytes], ...]
     origins: tuple[int, ...]
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
 
@@ -78,6 +82,48 @@ class LinkedMethod:
         """By value index: places of all tensors that have bytes."""
         places = ((i, place_of(v, i)) for i, v in enumerate(self.values))
         return {i: place for i, place in places if place is not None}
+
+    @cached_property
+    def ends(self) -> dict[Space, int]:
+        """By space: the end of the last tensor there."""
+        found: dict[Space, int] = {}
+        for place in self.places.values():
+            found[place.space] = max(found.get(place.space, 0), place.end)
+        return found
+
+    def with_values(
+        self,
+        changed: Mapping[int, Value],
+        data: Mapping[int, Bytes] = MappingProxyType({}),
+    ) -> Self:
+        """The method with new values in some slots, and data of some of them.
+
+        The rest stay the same objects.
+        """
+        values = list(self.values)
+        for index, value in changed.items():
+            if value != values[index]:
+                values[index] = value
+        new = replace(self, values=tuple(values))
+        if data:
+            known = {**dict(self.data), **data}
+            new = replace(new, data=tuple((i, known[i]) for i in sorted(known)))
+        # Passes change a slot or two at a time, and ask for all places each time.
+        places, ends = {**self.places}, {**self.ends}
+        for index, value in changed.items():
+            was, place = self.places.get(index), place_of(value, index)
+            if was is not None and was.end == ends.get(was.space):
+                ends = {}  # it may have been the last one there
+            if place is None:
+                places.pop(index, None)
+                continue
+            places[index] = place
+            if ends:
+                ends[place.space] = max(ends.get(place.space, 0), place.end)
+        vars(new)["places"] = places
+        if ends:
+            vars(new)["ends"] = ends
+        return new
 
     @property
     def written(self) -> frozenset[int]:
@@ -128,7 +174,7 @@ class LinkedMethod:
     @property
     def has_initial_bytes(self) -> bool:
         """Whether slots, sizes or state are written before the first call."""
-        state = (index for index, data in self.data if data)
+        state = (index for index, data in self.data if len(data))
         values = (self.values[index] for index in state)
         return (
             not self.has_constant_slots
@@ -155,9 +201,9 @@ class LinkedMethod:
         return slots * pointers * pointer_bytes + 4 * self.dynamic_words
 
     @property
-    def constants(self) -> tuple[bytes, ...]:
+    def constants(self) -> tuple[Bytes, ...]:
         """Distinct constants and initial states that go into flash."""
-        return tuple(dict.fromkeys(data for _, data in self.data if data))
+        return tuple(dict.fromkeys(data for _, data in self.data if len(data)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

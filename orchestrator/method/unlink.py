@@ -16,6 +16,7 @@ from orchestrator.program.write import write_program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.program import Instruction, Method, Program
     from orchestrator.program.values import Value
@@ -47,7 +48,7 @@ def unlink_program(program: Program, linked: Sequence[LinkedMethod]) -> Program:
         UnlinkError: A call of the program returns a value that it does not write.
         WriteProofError: The bytes do not match the methods.
     """
-    constants: dict[bytes, int] = {}
+    constants: dict[Bytes, int] = {}
     shares = shares_state(program)
     methods = tuple(
         _Unlinker(
@@ -107,7 +108,7 @@ class _Unlinker:
         self,
         method: Method,
         linked: LinkedMethod,
-        constants: dict[bytes, int],
+        constants: dict[Bytes, int],
         unused: Iterable[Value],
     ) -> None:
         self._method = method

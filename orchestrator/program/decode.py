@@ -58,6 +58,7 @@ from orchestrator.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.flatbuffer import Buffer, Table
     from orchestrator.program.problems import Problems
     from orchestrator.program.program import ExtendedHeader, Instruction
@@ -67,22 +68,33 @@ T = TypeVar("T")
 
 
 def decode_program(
-    buffer: Buffer, *, header: ExtendedHeader | None, problems: Problems
+    buffer: Buffer,
+    data: Bytes,
+    *,
+    header: ExtendedHeader | None,
+    problems: Problems,
 ) -> Program:
     """Decode the flatbuffer at the start of a file.
 
     Everything is decoded, also what no method uses. What cannot be decoded is noted
     in `problems` and left out, so the result must not be used if there are any.
 
+    Args:
+        buffer: The flatbuffer.
+        data: The file.
+        header: Its header.
+        problems: Get what cannot be decoded.
+
     Raises:
         DecodeError: The root table is damaged.
     """
-    return _Decoder(buffer, problems).program(buffer.root(), header)
+    return _Decoder(buffer, data, problems).program(buffer.root(), header)
 
 
 class _Decoder:
-    def __init__(self, buffer: Buffer, problems: Problems) -> None:
+    def __init__(self, buffer: Buffer, data: Bytes, problems: Problems) -> None:
         self._buffer = buffer
+        self._data = data
         self._problems = problems
         self._has_scratch = False
 
@@ -99,8 +111,8 @@ class _Decoder:
             constants=None if constants is None else _subsegments(constants),
             mutable_segments=self._each(root, 6, "mutable segment", _subsegments),
             named_data=self._each(root, 7, "named data", _named_data),
-            data=self._buffer.data,
-            original=self._buffer.data if self._has_scratch else None,
+            data=self._data,
+            original=self._data if self._has_scratch else None,
         )
 
     def _each(

@@ -15,16 +15,17 @@ from dataclasses import replace
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.lazy_bytes import joined
 from orchestrator.errors import ModelError
-from orchestrator.program.flatbuffer import Buffer, Table
 from orchestrator.program.problems import DecodeError
-from orchestrator.program.reader import read_program
-from orchestrator.program.schema import PROGRAM
+from orchestrator.program.reader import flatbuffer_of, read_program
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
+    from orchestrator.program.flatbuffer import Table
     from orchestrator.program.program import ExtendedHeader, Method, Program
 
 _METHODS: Final = 1
@@ -89,9 +90,8 @@ class _Editor:
     def __init__(self, program: Program) -> None:
         header = program.header
         self._program = program
-        size = len(program.data) if header is None else header.program_bytes
-        self._buffer = Buffer(program.data, size, PROGRAM)
-        self._size = size
+        self._buffer = flatbuffer_of(program.data, header)
+        self._size = size = self._buffer.size
         self._start = -(-size // _ALIGNMENT) * _ALIGNMENT
         self._tail = bytearray()
         self._writes: dict[int, bytes] = {}
@@ -174,15 +174,16 @@ class _Editor:
             )
         return self._added[key]
 
-    def result(self) -> bytes:
+    def result(self) -> Bytes:
         """The new file."""
-        data = bytearray(self._program.data)
+        data = self._program.data
+        flatbuffer = bytearray(self._buffer.data[: self._size])
         for at, new in self._writes.items():
-            data[at : at + len(new)] = new
+            flatbuffer[at : at + len(new)] = new
         if not self._tail:
-            return bytes(data)
+            return joined((bytes(flatbuffer), data[self._size :]))
         header = self._program.header
-        flatbuffer = data[: self._size] + bytes(self._start - self._size) + self._tail
+        flatbuffer += bytes(self._start - self._size) + self._tail
         if header is None:
             return bytes(flatbuffer)
         rest = data[self._size :]
@@ -194,7 +195,7 @@ class _Editor:
             flatbuffer += bytes(base - len(flatbuffer))
         elif self._program.segments:
             raise EditError("segments lie in the flatbuffer")
-        return bytes(flatbuffer + rest)
+        return joined((bytes(flatbuffer), rest))
 
 
 def _new_base(header: ExtendedHeader, flatbuffer_bytes: int) -> int:

@@ -5,7 +5,7 @@ Slots and union numbers are those of ExecuTorch `schema/program.fbs` (ET12).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.program.program import (
     DelegateCall,
@@ -31,6 +31,7 @@ from orchestrator.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
     from orchestrator.program.program import (
         Delegate,
@@ -44,15 +45,13 @@ if TYPE_CHECKING:
     from orchestrator.program.tables import Field, Ref
     from orchestrator.program.values import Allocation, ExtraTensorInfo, Value
 
-Data: TypeAlias = "bytes | memoryview"
-
 _IDENTIFIER: Final = b"ET12"
 _DATA_ALIGNMENT: Final = 16
 """Of constants and data of delegates in the flatbuffer."""
 
 
 def encode_program(
-    program: Program, *, inline_constants: Sequence[Data], inline_data: Sequence[Data]
+    program: Program, *, inline_constants: Sequence[Bytes], inline_data: Sequence[Bytes]
 ) -> bytes:
     """The flatbuffer of a program, without an extended header.
 
@@ -177,7 +176,7 @@ class _Encoder:
             ),
         )
 
-    def data(self, data: Data) -> Ref:
+    def data(self, data: Bytes) -> Ref:
         return self._tables.table(self._tables.data(data, alignment=_DATA_ALIGNMENT))
 
     def segment(self, segment: Segment) -> Ref:

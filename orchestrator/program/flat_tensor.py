@@ -12,12 +12,14 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import part_of
 from orchestrator.program.flatbuffer import Buffer
 from orchestrator.program.foreign import foreign_error
 from orchestrator.program.problems import DecodeError, Problems
 from orchestrator.program.schema import DATA_FILE
 
 if TYPE_CHECKING:
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.flatbuffer import Table
 
 _IDENTIFIER: Final = b"FT01"
@@ -42,10 +44,10 @@ class StoredTensor:
     dtype: ScalarType | None
     sizes: tuple[int, ...]
     dim_order: tuple[int, ...]
-    data: bytes = field(repr=False)
+    data: Bytes = field(repr=False)
 
 
-def read_flat_tensors(data: bytes, *, file: str) -> tuple[StoredTensor, ...]:
+def read_flat_tensors(data: Bytes, *, file: str) -> tuple[StoredTensor, ...]:
     """What is in the bytes of a `.ptd` file, in its order.
 
     Nothing in the file is trusted: every offset, index, count and size is checked.
@@ -66,13 +68,14 @@ def read_flat_tensors(data: bytes, *, file: str) -> tuple[StoredTensor, ...]:
     return tensors
 
 
-def _read(data: bytes) -> tuple[StoredTensor, ...]:
-    if data[4:8] != _IDENTIFIER:
-        raise foreign_error(data, "data file", _IDENTIFIER)
+def _read(data: Bytes) -> tuple[StoredTensor, ...]:
+    head = bytes(data[: _HEADER_AT + _HEADER.size])
+    if head[4:8] != _IDENTIFIER:
+        raise foreign_error(bytes(data), "data file", _IDENTIFIER)
     if len(data) < _HEADER_AT + _HEADER.size:
         raise DecodeError("the header is cut off", found=f"{len(data)} bytes")
     magic, length, offset, size, base, base_bytes = _HEADER.unpack_from(
-        data, _HEADER_AT
+        head, _HEADER_AT
     )
     if magic != _MAGIC or length < _HEADER.size:
         raise DecodeError(
@@ -92,7 +95,7 @@ def _read(data: bytes) -> tuple[StoredTensor, ...]:
             found=f"{base_bytes} bytes at byte {base}",
             expected=f"from byte {size} to {len(data)}",
         )
-    root = Buffer(data, size, DATA_FILE).root()
+    root = Buffer(bytes(data[:size]), size, DATA_FILE).root()
     if root.uint32(0) != 0:
         raise DecodeError(
             "the file has another version", found=str(root.uint32(0)), expected="0"
@@ -119,7 +122,7 @@ def _segment(table: Table, base: int, base_bytes: int) -> tuple[int, int]:
     return base + offset, base + offset + size
 
 
-def _tensor(table: Table, segments: list[tuple[int, int]], data: bytes) -> StoredTensor:
+def _tensor(table: Table, segments: list[tuple[int, int]], data: Bytes) -> StoredTensor:
     name, index, layout = table.string(0), table.uint32(1), table.table(2)
     if not name or index >= len(segments):
         raise DecodeError(
@@ -128,10 +131,9 @@ def _tensor(table: Table, segments: list[tuple[int, int]], data: bytes) -> Store
             expected=f"a name, a segment below {len(segments)}",
         )
     begin, end = segments[index]
+    content = part_of(data, begin, end - begin)
     if layout is None:
-        return StoredTensor(
-            name=name, dtype=None, sizes=(), dim_order=(), data=data[begin:end]
-        )
+        return StoredTensor(name=name, dtype=None, sizes=(), dim_order=(), data=content)
     code = layout.int8(0)
     sizes = layout.int32s(1) or ()
     dim_order = tuple(layout.uint8s(2) or b"")
@@ -150,5 +152,5 @@ def _tensor(table: Table, segments: list[tuple[int, int]], data: bytes) -> Store
             expected=f"{end - begin} bytes",
         )
     return StoredTensor(
-        name=name, dtype=dtype, sizes=sizes, dim_order=dim_order, data=data[begin:end]
+        name=name, dtype=dtype, sizes=sizes, dim_order=dim_order, data=content
     )

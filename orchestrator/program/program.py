@@ -5,12 +5,14 @@ Source: ExecuTorch `schema/program.fbs` and `extended_header.h` (ET12).
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from orchestrator.core.lazy_bytes import part_of, sha256_of
+
 if TYPE_CHECKING:
     from orchestrator.core.dtype import ScalarType
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
     from orchestrator.program.values import TensorValue, Value
 
@@ -200,7 +202,7 @@ class ExternalData:
 
     name: str
     dtype: ScalarType
-    data: bytes = field(repr=False)
+    data: Bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,9 +236,9 @@ class Program:
     named_data: tuple[NamedData, ...]
     inline_constants: tuple[tuple[int, int], ...]
     inline_data: tuple[tuple[int, int], ...]
-    data: bytes = field(repr=False, compare=False)
+    data: Bytes = field(repr=False, compare=False)
     external: tuple[ExternalData, ...] = ()
-    original: bytes | None = field(default=None, repr=False, compare=False)
+    original: Bytes | None = field(default=None, repr=False, compare=False)
 
     @property
     def size_bytes(self) -> int:
@@ -250,11 +252,11 @@ class Program:
 
     @property
     def sha256(self) -> str:
-        """Digest of the file, in hex; computed anew each time."""
-        return hashlib.sha256(self.file).hexdigest()
+        """Digest of the file, in hex."""
+        return sha256_of(self.file)
 
     @property
-    def file(self) -> bytes:
+    def file(self) -> Bytes:
         """The file that was read."""
         return self.data if self.original is None else self.original
 
@@ -301,7 +303,7 @@ class Program:
         offset = table.offsets[tensor.data_buffer_index]
         return self.segment_offset(table.segment_index) + offset
 
-    def data_bytes(self, tensor: TensorValue) -> memoryview:
+    def data_bytes(self, tensor: TensorValue) -> Bytes:
         """A tensor's constant data or initial state, not copied.
 
         Raises:
@@ -310,23 +312,23 @@ class Program:
         if tensor.is_external and tensor.extra:
             for found in self.external:
                 if found.name == tensor.extra.qualified_name:
-                    return memoryview(found.data)
+                    return found.data
         start = self.data_offset(tensor)
-        return memoryview(self.data)[start : start + tensor.size_bytes]
+        return part_of(self.data, start, tensor.size_bytes)
 
     def has_data(self, tensor: TensorValue) -> bool:
         """Whether a tensor is a constant that was found outside of the program."""
         name = tensor.extra.qualified_name if tensor.extra else ""
         return tensor.is_external and any(name == e.name for e in self.external)
 
-    def segment_bytes(self, index: int) -> memoryview:
+    def segment_bytes(self, index: int) -> Bytes:
         """The data of a segment, not copied."""
         start = self.segment_offset(index)
-        return memoryview(self.data)[start : start + self.segments[index].size_bytes]
+        return part_of(self.data, start, self.segments[index].size_bytes)
 
-    def delegate_bytes(self, delegate: Delegate) -> memoryview:
+    def delegate_bytes(self, delegate: Delegate) -> Bytes:
         """What a backend gets to run the delegate, not copied."""
         if not delegate.is_inline:
             return self.segment_bytes(delegate.data_index)
         start, size_bytes = self.inline_data[delegate.data_index]
-        return memoryview(self.data)[start : start + size_bytes]
+        return part_of(self.data, start, size_bytes)

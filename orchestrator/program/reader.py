@@ -21,6 +21,7 @@ from orchestrator.program.schema import PROGRAM
 from orchestrator.program.write import write_program
 
 if TYPE_CHECKING:
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.errors import Diagnostic
 
 _IDENTIFIER: Final = b"ET12"
@@ -28,12 +29,14 @@ _ANY_IDENTIFIER: Final = re.compile(rb"ET\d\d")
 _MAGIC: Final = b"eh00"
 _HEADER: Final = Struct("<4sIQQ")
 _SEGMENT_DATA_BYTES: Final = Struct("<Q")
+_HEAD_BYTES: Final = 64
+"""With the extended header, as far as it is known."""
 _HEADER_AT: Final = 8
 """After the root offset and the file identifier."""
 
 
 def read_program(
-    data: bytes, *, file: str, unsupported: list[Diagnostic] | None = None
+    data: Bytes, *, file: str, unsupported: list[Diagnostic] | None = None
 ) -> Program:
     """The program in the bytes of a `.pte` file.
 
@@ -58,9 +61,8 @@ def read_program(
     problems = Problems(file)
     try:
         header = _read_header(data)
-        size = len(data) if header is None else header.program_bytes
-        buffer = Buffer(data, size, PROGRAM)
-        program = decode_program(buffer, header=header, problems=problems)
+        buffer = flatbuffer_of(data, header)
+        program = decode_program(buffer, data, header=header, problems=problems)
     except DecodeError as error:
         problems.undecodable(error, "program")
         raise problems.error() from error
@@ -77,12 +79,20 @@ def read_program(
     return replace(written, methods=program.methods, original=data)
 
 
-def _read_header(data: bytes) -> ExtendedHeader | None:
+def flatbuffer_of(data: Bytes, header: ExtendedHeader | None) -> Buffer:
+    """The flatbuffer at the start of a file, which is read."""
+    size = len(data) if header is None else header.program_bytes
+    read = data if isinstance(data, bytes) else bytes(data[:size])
+    return Buffer(read, size, PROGRAM)
+
+
+def _read_header(file: Bytes) -> ExtendedHeader | None:
     """The extended header; None if there is none.
 
     Raises:
         DecodeError: Not a program, or the header does not fit the file.
     """
+    data, size = bytes(file[:_HEAD_BYTES]), len(file)
     identifier = data[4:8]
     if identifier != _IDENTIFIER:
         if _ANY_IDENTIFIER.fullmatch(identifier):
@@ -92,17 +102,17 @@ def _read_header(data: bytes) -> ExtendedHeader | None:
                 expected=_IDENTIFIER.decode(),
                 hint="export the model with a version of ExecuTorch that writes ET12",
             )
-        raise foreign_error(data, "program", _IDENTIFIER)
+        raise foreign_error(bytes(file), "program", _IDENTIFIER)
     if data[_HEADER_AT : _HEADER_AT + 4] != _MAGIC:
         return None
     if len(data) < _HEADER_AT + _HEADER.size:
-        raise DecodeError("the extended header is cut off", found=f"{len(data)} bytes")
+        raise DecodeError("the extended header is cut off", found=f"{size} bytes")
     _, length, program_bytes, segment_base = _HEADER.unpack_from(data, _HEADER_AT)
-    if not _HEADER_AT + _HEADER.size <= program_bytes <= len(data):
+    if not _HEADER_AT + _HEADER.size <= program_bytes <= size:
         raise DecodeError(
             "the flatbuffer does not lie inside the file",
             found=f"{program_bytes} bytes",
-            expected=f"{_HEADER_AT + _HEADER.size} to {len(data)}",
+            expected=f"{_HEADER_AT + _HEADER.size} to {size}",
         )
     if not _HEADER.size <= length <= program_bytes - _HEADER_AT:
         raise DecodeError(
@@ -116,10 +126,10 @@ def _read_header(data: bytes) -> ExtendedHeader | None:
             data, _HEADER_AT + _HEADER.size
         )
     file_bytes = segment_base + (segment_data_bytes or 0)
-    if file_bytes > len(data):
+    if file_bytes > size:
         raise DecodeError(
             "the file is too short for its segments",
-            found=f"{len(data)} bytes",
+            found=f"{size} bytes",
             expected=f"at least {file_bytes}",
         )
     if 0 < segment_base < program_bytes:

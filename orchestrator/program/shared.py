@@ -45,7 +45,7 @@ def shares_state(program: Program) -> bool:
             facts = (
                 value.size_bytes,
                 *(value.dtype, value.sizes, value.dim_order),
-                program.data_bytes(value).tobytes() if value.is_mutable_state else b"",
+                program.data_bytes(value) if value.is_mutable_state else b"",
             )
             offset = value.allocation.offset_bytes if value.allocation else 0
             if buffers.setdefault(offset, facts) != facts:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, NewType, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
+
 Ref = NewType("Ref", int)
 """A table, vector or text that was written: where it begins, in bytes from the end."""
 Field: TypeAlias = "tuple[str, int | float] | Ref | None"
@@ -94,7 +96,7 @@ class Tables:
         data = text.encode()
         return self._shared("text", data + b"\0", len(data), 1)
 
-    def data(self, data: bytes | memoryview, *, alignment: int = 1) -> Ref:
+    def data(self, data: Bytes, *, alignment: int = 1) -> Ref:
         """A vector of bytes that begins at a multiple of the alignment, up to 16."""
         self._padded(len(data), max(alignment, _OFFSET_BYTES))
         self._prepend(bytes(data))

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.core.lazy_bytes import joined, part_of
 from orchestrator.program.encode import encode_program
 from orchestrator.program.program import Segment, SubsegmentOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orchestrator.program.encode import Data
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.program import Program
 
 _HEADER_AT: Final = 8
@@ -28,8 +29,8 @@ _MOST_ALIGNMENT: Final = 128
 
 
 def write_program(
-    program: Program, *, constants: Sequence[bytes] | None = None
-) -> bytes:
+    program: Program, *, constants: Sequence[Bytes] | None = None
+) -> Bytes:
     """The file of a program.
 
     The same program gives the same bytes. Constants begin at multiples of 16, segments
@@ -53,7 +54,7 @@ def write_program(
         inline_constants=contents.inline_constants,
         inline_data=contents.inline_data,
     )
-    if program.header is None and not data:
+    if program.header is None and not len(data):
         return flatbuffer
     alignment = max((a for _, a in contents.segments), default=_ALIGNMENT)
     return _with_header(flatbuffer, data, alignment)
@@ -70,15 +71,14 @@ class _Contents:
         inline_data: Data of delegates that lies there.
     """
 
-    segments: tuple[tuple[Data, int], ...]
+    segments: tuple[tuple[Bytes, int], ...]
     constants: SubsegmentOffsets | None
-    inline_constants: tuple[Data, ...]
-    inline_data: tuple[Data, ...]
+    inline_constants: tuple[Bytes, ...]
+    inline_data: tuple[Bytes, ...]
 
     @staticmethod
     def of(program: Program) -> _Contents:
         """Those of a program as it was read."""
-        view = memoryview(program.data)
         return _Contents(
             segments=tuple(
                 (program.segment_bytes(i), _alignment(program.segment_offset(i)))
@@ -86,12 +86,14 @@ class _Contents:
             ),
             constants=program.constants,
             inline_constants=tuple(
-                view[at : at + size] for at, size in program.inline_constants
+                part_of(program.data, at, size) for at, size in program.inline_constants
             ),
-            inline_data=tuple(view[at : at + size] for at, size in program.inline_data),
+            inline_data=tuple(
+                part_of(program.data, at, size) for at, size in program.inline_data
+            ),
         )
 
-    def with_constants(self, program: Program, constants: Sequence[bytes]) -> _Contents:
+    def with_constants(self, program: Program, constants: Sequence[Bytes]) -> _Contents:
         """The same with other constants, in the segment that had them."""
         if program.has_inline_constants:
             return replace(self, inline_constants=(b"", *constants))
@@ -125,34 +127,38 @@ def _alignment(position: int) -> int:
     return min(max(own, _ALIGNMENT), _MOST_ALIGNMENT)
 
 
-def _joined(constants: Sequence[bytes]) -> tuple[bytes, tuple[int, ...]]:
+def _joined(constants: Sequence[Bytes]) -> tuple[Bytes, tuple[int, ...]]:
     """All constants, and where each begins."""
-    data, offsets = bytearray(), []
+    parts: list[Bytes] = []
+    offsets, end = [], 0
     for constant in constants:
-        data += bytes(-len(data) % _ALIGNMENT)
-        offsets.append(len(data))
-        data += constant
-    return bytes(data), tuple(offsets)
+        padding = -end % _ALIGNMENT
+        offsets.append(end + padding)
+        parts += (bytes(padding), constant)
+        end += padding + len(constant)
+    return joined(parts), tuple(offsets)
 
 
-def _laid_out(contents: _Contents) -> tuple[tuple[Segment, ...], bytes]:
+def _laid_out(contents: _Contents) -> tuple[tuple[Segment, ...], Bytes]:
     """Segments with their places, and what stands there."""
-    data, segments = bytearray(), []
+    parts: list[Bytes] = []
+    segments, end = [], 0
     for block, alignment in contents.segments:
         if len(block):
-            data += bytes(-len(data) % alignment)
-        segments.append(
-            Segment(offset=len(data) if len(block) else 0, size_bytes=len(block))
-        )
-        data += block
-    return tuple(segments), bytes(data)
+            parts.append(bytes(-end % alignment))
+            end += len(parts[-1])
+        segments.append(Segment(offset=end if len(block) else 0, size_bytes=len(block)))
+        parts.append(block)
+        end += len(block)
+    return tuple(segments), joined(parts)
 
 
-def _with_header(flatbuffer: bytes, data: bytes, alignment: int) -> bytes:
+def _with_header(flatbuffer: bytes, data: Bytes, alignment: int) -> Bytes:
     """The file: an extended header behind the identifier, segments at the end."""
     size = len(flatbuffer) + _HEADER.size
     base = -(-size // alignment) * alignment if data else 0
     (root,) = _ROOT.unpack_from(flatbuffer)
     header = _HEADER.pack(b"eh00", _HEADER.size, size, base, len(data))
     head = _ROOT.pack(root + _HEADER.size) + flatbuffer[_ROOT.size : _HEADER_AT]
-    return (head + header + flatbuffer[_HEADER_AT:]).ljust(base, b"\0") + data
+    start = (head + header + flatbuffer[_HEADER_AT:]).ljust(base, b"\0")
+    return joined((start, data))

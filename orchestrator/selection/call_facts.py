@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from orchestrator.catalog.expressions.values import Number, Value
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OpSchema
     from orchestrator.program import values as pte
     from orchestrator.program.program import Method
@@ -100,7 +101,7 @@ def argument_facts(
     args: tuple[int, ...],
     schema: OpSchema,
     facts: MethodFacts,
-    constant: Callable[[TensorValue], bytes | memoryview],
+    constant: Callable[[TensorValue], Bytes],
 ) -> dict[str, Value]:
     """Arguments of a call by name, and its `result`, as conditions see them.
 
@@ -125,7 +126,7 @@ class _ValueFacts:
         self,
         values: Sequence[pte.Value],
         facts: MethodFacts,
-        constant: Callable[[TensorValue], bytes | memoryview] | None = None,
+        constant: Callable[[TensorValue], Bytes] | None = None,
     ) -> None:
         self._values = values
         self._facts = facts
@@ -190,10 +191,8 @@ def _no_items() -> None:
     """The items of a tensor that is not constant."""
 
 
-def _items(
-    dtype: ScalarType, data: Callable[[], bytes | memoryview]
-) -> tuple[float, ...]:
-    found = np.frombuffer(data(), _FORMATS[dtype])
+def _items(dtype: ScalarType, data: Callable[[], Bytes]) -> tuple[float, ...]:
+    found = np.frombuffer(bytes(data()), _FORMATS[dtype])
     if dtype is ScalarType.BFloat16:
         found = (found.astype("<u4") << 16).view("<f4")
     return tuple(found.tolist())

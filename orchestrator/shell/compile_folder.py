@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.shell.reporter import Reporter
 
 
 class CompileFolder(Protocol):
     """Compiles the files that are laid out in it."""
 
-    def compile(self, files: Mapping[str, bytes], *, whole: Iterable[str]) -> str:
+    def compile(self, files: Mapping[str, Bytes], *, whole: Iterable[str]) -> str:
         """Write files and run ninja on `build.ninja`, which is one of them.
 
         Args:
@@ -52,7 +53,7 @@ class NinjaFolder:
     reporter: Reporter
     folder_lock: int
 
-    def compile(self, files: Mapping[str, bytes], *, whole: Iterable[str]) -> str:
+    def compile(self, files: Mapping[str, Bytes], *, whole: Iterable[str]) -> str:
         """See `CompileFolder`; a file that keeps its bytes keeps its time.
 
         Sources are copied: the lock names the bytes that are compiled, and the copies'

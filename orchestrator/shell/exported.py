@@ -16,11 +16,14 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.shell.cache import cache_folder, file_digest
-from orchestrator.shell.files import write_atomic
+from orchestrator.shell.files import lazy_file, write_atomic
 from orchestrator.shell.stamp import State, state_of
+
+if TYPE_CHECKING:
+    from orchestrator.core.lazy_bytes import Bytes
 
 PROGRAM = "model.pte"
 _ENTRY = "entry.json"
@@ -151,9 +154,9 @@ class Entry:
     facts: ExportFacts
 
     @property
-    def program(self) -> bytes:
+    def program(self) -> Bytes:
         """The program. Raises OSError."""
-        return (self.folder / PROGRAM).read_bytes()
+        return lazy_file(self.folder / PROGRAM)
 
 
 class ExportCache:

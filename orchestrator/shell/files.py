@@ -14,9 +14,22 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from orchestrator.core.lazy_bytes import (
+    CHUNK_BYTES,
+    LARGE,
+    LazyBytes,
+    chunks_of,
+    settled,
+)
+from orchestrator.errors import Diagnostic, ModelError
+from orchestrator.shell.stamp import state_of
+
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
+
+    from orchestrator.core.lazy_bytes import Bytes
+    from orchestrator.shell.stamp import State
 
 MOST_PROFILE_BYTES = 1 << 20
 MOST_LIST_BYTES = 4 << 20
@@ -54,6 +67,113 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
     return path.read_bytes()
 
 
+class FileBytes(LazyBytes):
+    """Bytes of a file, which stays as it is while it is read.
+
+    Each piece is read from the file, and none is kept: a mapping of it would end the
+    process with a signal if somebody cut the file short.
+
+    Args:
+        path: Of the file.
+        state: As it was found, see `state_of`.
+        begin: First byte.
+        end: End, exclusive.
+    """
+
+    __slots__ = ("_begin", "_end", "_path", "_state")
+
+    def __init__(self, path: str, state: State, begin: int, end: int) -> None:
+        super().__init__()
+        self._path = path
+        self._state = state
+        self._begin = begin
+        self._end = end
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    def chunks(self) -> Iterator[bytes | memoryview]:
+        """See `LazyBytes`.
+
+        Raises:
+            ModelError: The file is not what it was.
+        """
+        return self._read(CHUNK_BYTES)
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self._read(len(self)))
+
+    def _read(self, most_bytes: int) -> Iterator[bytes]:
+        try:
+            with open(self._path, "rb", buffering=0) as file:  # noqa: PTH123
+                file.seek(self._begin)
+                left = len(self)
+                while left:
+                    chunk = file.read(min(left, most_bytes))
+                    if not chunk or state_of(self._path) != self._state:
+                        raise self._changed("its size, its time or the file is another")
+                    left -= len(chunk)
+                    yield chunk
+        except OSError as error:
+            raise self._changed(reason_of(error)) from error
+
+    def _changed(self, found: str) -> ModelError:
+        return ModelError(
+            Diagnostic(
+                code="changed-file",
+                message=f"{self._path} changed while it was read",
+                notes=(("found", found),),
+                hint="run the command again when nothing writes the file",
+            )
+        )
+
+    def part(self, begin: int, end: int) -> Bytes:
+        """See `LazyBytes`."""
+        found = FileBytes(
+            self._path, self._state, self._begin + begin, self._begin + end
+        )
+        return settled(found)
+
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[..., FileBytes], tuple[str, State, int, int, str]]:
+        return _same_file, (
+            self._path,
+            self._state,
+            self._begin,
+            self._end,
+            self._sha256,
+        )
+
+
+def _same_file(path: str, state: State, begin: int, end: int, sha256: str) -> FileBytes:
+    """What was noted of a file, if it still is as it was.
+
+    Raises:
+        OSError: It is not.
+    """
+    if state_of(path) != state:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+    found = FileBytes(path, state, begin, end)
+    found._sha256 = sha256  # noqa: SLF001  # its own
+    return found
+
+
+def lazy_file(path: Path, *, most_bytes: int = MOST_BYTES) -> Bytes:
+    """The same, but bytes of a large file are read when they are needed.
+
+    Raises:
+        OSError: It cannot be read; `strerror` says why.
+    """
+    absolute = str(path.absolute())
+    state = state_of(absolute)
+    if not state or not LARGE <= state[0] <= most_bytes or not path.is_file():
+        return read_file(path, most_bytes=most_bytes)
+    found = FileBytes(absolute, state, 0, state[0])
+    with open(absolute, "rb"):  # noqa: PTH123  # it may be read
+        return found
+
+
 def read_text_file(
     path: Path, *, encoding: str = "utf-8", most_bytes: int = MOST_TEXT_BYTES
 ) -> str:
@@ -80,7 +200,7 @@ class Files(Protocol):
     def make_folder(self, path: Path) -> None:
         """Make a folder and those above it, unless they are there."""
 
-    def write(self, path: Path, data: bytes, *, executable: bool = False) -> None:
+    def write(self, path: Path, data: Bytes, *, executable: bool = False) -> None:
         """Write a new file durably: it survives a loss of power."""
 
     def link(self, path: Path, text: str) -> None:
@@ -106,7 +226,7 @@ class Disk:
         """See `Files`."""
         path.mkdir(parents=True, exist_ok=True)
 
-    def write(self, path: Path, data: bytes, *, executable: bool = False) -> None:
+    def write(self, path: Path, data: Bytes, *, executable: bool = False) -> None:
         """See `Files`."""
         write_new(path, data, executable=executable, durable=True)
 
@@ -145,10 +265,11 @@ def remove_others(folder: Path, *, keep: Collection[Path]) -> None:
             path.unlink()
 
 
-def write_new(path: Path, data: bytes, *, executable: bool, durable: bool) -> None:
+def write_new(path: Path, data: Bytes, *, executable: bool, durable: bool) -> None:
     """Write a new file; arguments are those of `write_atomic`."""
     with path.open("xb") as file:
-        file.write(data)
+        for chunk in chunks_of(data):
+            file.write(chunk)
         file.flush()
         if executable:
             mode = os.fstat(file.fileno()).st_mode
@@ -174,7 +295,7 @@ def reason_of(error: OSError) -> str:
 
 
 def write_atomic(
-    path: Path, data: bytes, *, executable: bool = False, durable: bool = True
+    path: Path, data: Bytes, *, executable: bool = False, durable: bool = True
 ) -> None:
     """Replace a file in one step: readers see the old bytes or the new ones.
 
@@ -202,14 +323,22 @@ def write_atomic(
         raise
 
 
-def write_if_changed(path: Path, data: bytes) -> bool:
+def has_bytes(path: Path, data: Bytes) -> bool:
+    """Whether a file has exactly these bytes. Raises OSError."""
+    if path.stat().st_size != len(data):
+        return False
+    with path.open("rb") as file:
+        return all(file.read(len(chunk)) == chunk for chunk in chunks_of(data))
+
+
+def write_if_changed(path: Path, data: Bytes) -> bool:
     """Write a file unless it has these bytes; returns whether it was written.
 
     A file that keeps its bytes keeps its time, so that ninja sees no change. It need
     not be durable: bytes that a loss of power damaged differ, and are written again.
     """
     with suppress(OSError):
-        if path.stat().st_size == len(data) and path.read_bytes() == data:
+        if has_bytes(path, data):
             return False
     write_atomic(path, data, durable=False)
     return True

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from orchestrator.shell.files import MOST_BYTES, read_file
+from orchestrator.shell.files import MOST_BYTES, lazy_file, read_file
 from orchestrator.shell.stamp import State, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from orchestrator.core.lazy_bytes import Bytes
 
 
 class InputFiles(Protocol):
@@ -17,6 +19,9 @@ class InputFiles(Protocol):
 
     def read(self, path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
         """Bytes of a file. Raises OSError."""
+
+    def lazy(self, path: Path) -> Bytes:
+        """The same, but those of a large file are read when they are needed."""
 
     def note(self, paths: Iterable[str]) -> None:
         """Remember files that other code read, by absolute path."""
@@ -36,6 +41,11 @@ class DiskFiles:
         """See `InputFiles`."""
         self.note([str(path.absolute())])
         return read_file(path, most_bytes=most_bytes)
+
+    def lazy(self, path: Path) -> Bytes:
+        """See `InputFiles`."""
+        self.note([str(path.absolute())])
+        return lazy_file(path)
 
     def note(self, paths: Iterable[str]) -> None:
         """See `InputFiles`."""

@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.core.lazy_bytes import sha256_of
 from orchestrator.shell.build_folder import (
     CURRENT,
     EXPORTED,
@@ -27,12 +28,13 @@ from orchestrator.shell.build_folder import (
     recorded_names,
     set_of,
 )
-from orchestrator.shell.files import DISK
+from orchestrator.shell.files import DISK, has_bytes
 from orchestrator.shell.signals import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.shell.files import Files
 
 _ELF = b"\x7fELF"
@@ -42,7 +44,7 @@ _NEW, _OLD = "new", "old"
 
 def publish(
     folder: Path,
-    outputs: Mapping[str, bytes],
+    outputs: Mapping[str, Bytes],
     *,
     lock: Path | None = None,
     lock_data: bytes | None = None,
@@ -95,7 +97,7 @@ def publish(
 
 
 def publish_exported(
-    folder: Path, programs: Mapping[str, bytes], *, files: Files = DISK
+    folder: Path, programs: Mapping[str, Bytes], *, files: Files = DISK
 ) -> None:
     """Publish a set of files as `exported` of a build folder.
 
@@ -120,7 +122,7 @@ def publish_exported(
 
 def _write_set(
     folder: Path,
-    outputs: Mapping[str, bytes],
+    outputs: Mapping[str, Bytes],
     link: str,
     files: Files,
     undo: ExitStack,
@@ -137,24 +139,24 @@ def _write_set(
     for path in sorted({(staging / n).parent for n in outputs} | {staging}):
         files.make_folder(path)
     for output, data in outputs.items():
-        files.write(staging / output, data, executable=data.startswith(_ELF))
+        files.write(staging / output, data, executable=bytes(data[: len(_ELF)]) == _ELF)
         _keep_time(staging / output, data, before=folder / link / output)
     files.rename(staging, store / name)
     return name
 
 
-def _keep_time(path: Path, data: bytes, *, before: Path) -> None:
+def _keep_time(path: Path, data: Bytes, *, before: Path) -> None:
     """Give a file the time of its predecessor, if that has the same bytes.
 
     Builds that depend on it then see no change.
     """
     with suppress(OSError):
-        if before.read_bytes() == data:
+        if has_bytes(before, data):
             found = before.stat()
             os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-def _free_or_equal(store: Path, name: str, outputs: Mapping[str, bytes]) -> str:
+def _free_or_equal(store: Path, name: str, outputs: Mapping[str, Bytes]) -> str:
     """Name of a set with exactly these bytes, or a name that is free."""
     number = 0
     while True:
@@ -165,10 +167,10 @@ def _free_or_equal(store: Path, name: str, outputs: Mapping[str, bytes]) -> str:
         number += 1
 
 
-def _holds(path: Path, outputs: Mapping[str, bytes]) -> bool:
+def _holds(path: Path, outputs: Mapping[str, Bytes]) -> bool:
     try:
         return not path.is_symlink() and all(
-            (path / n).read_bytes() == data for n, data in outputs.items()
+            has_bytes(path / n, data) for n, data in outputs.items()
         )
     except OSError:
         return False
@@ -258,11 +260,11 @@ def _forget_quietly(folder: Path, files: Files) -> None:
         _forget(folder, files)
 
 
-def identity_of(outputs: Mapping[str, bytes]) -> str:
+def identity_of(outputs: Mapping[str, Bytes]) -> str:
     """Digest of a set of files, by path and bytes."""
     identity = hashlib.sha256()
     for name in sorted(outputs):
-        found = hashlib.sha256(outputs[name]).hexdigest()
+        found = sha256_of(outputs[name])
         identity.update(f"{name}\0{found}\n".encode())
     return identity.hexdigest()
 

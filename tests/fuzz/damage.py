@@ -83,7 +83,7 @@ def use(program: Program) -> None:
             if not isinstance(value, TensorValue):
                 continue
             if value.is_constant or value.is_mutable_state:
-                assert program.data_bytes(value).nbytes == value.size_bytes
+                assert len(program.data_bytes(value)) == value.size_bytes
             if value.allocation is not None:
                 place = value.allocation
                 end = place.offset_bytes + value.size_bytes

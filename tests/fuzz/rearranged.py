@@ -103,7 +103,7 @@ def rearranged(seed: int) -> bytes:
         rearranging.change()
     methods = list(program.methods)
     methods[number] = rearranging.method
-    return write_program(replace(program, methods=tuple(methods)))
+    return bytes(write_program(replace(program, methods=tuple(methods))))
 
 
 class _Rearranging:

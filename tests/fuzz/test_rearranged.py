@@ -165,7 +165,7 @@ def _program(
     (method,) = program.methods
     text = StringValue("x" * padding)
     method = replace(method, values=(*method.values, text, IntValue(1)))
-    return write_program(replace(program, methods=(make(method, count),)))
+    return bytes(write_program(replace(program, methods=(make(method, count),))))
 
 
 @pytest.mark.parametrize("make", _SHARING)

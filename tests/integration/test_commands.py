@@ -648,7 +648,7 @@ def test_what_is_not_supported_can_be_inspected(
     sizes = (0, *(8 * size for size in method.arena_bytes[1:]))
     other = replace(method, values=values, operators=operators, arena_bytes=sizes)
     file = tmp_path / "complex.pte"
-    file.write_bytes(write_program(replace(program, methods=(other,))))
+    file.write_bytes(bytes(write_program(replace(program, methods=(other,)))))
     assert run(["inspect", str(file)]) == 0
     captured = capsys.readouterr()
     assert "aten::_fft_r2c.out, " in captured.out

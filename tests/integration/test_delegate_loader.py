@@ -190,7 +190,7 @@ def test_fields_that_the_device_does_not_know(load_parts: Path, tmp_path: Path) 
 def test_scratch_memory_that_a_program_plans(load_parts: Path, tmp_path: Path) -> None:
     """The file is newer than the device; what is built of it has what is needed."""
     program = read_program(two_parts(), file="m.pte")
-    paths = _write(tmp_path, [two_parts(), program.data])
+    paths = _write(tmp_path, [two_parts(), bytes(program.data)])
     newer, built = _ask(load_parts, "any", paths)
     assert newer[0] == "UnsupportedProgram"
     assert (built[0], built[2]) == ("Ok", "Ok")

@@ -65,7 +65,7 @@ def computed(method: LinkedMethod, call: LinkedCall) -> tuple[bytes, ...] | None
         case DoubleValue():
             return (struct.pack("<d", number.value),)
     found = results_of(method, call, frozenset())
-    return None if found is None else tuple(found[out] for out in call.outs)
+    return None if found is None else tuple(bytes(found[out]) for out in call.outs)
 
 
 @pytest.mark.toolchain

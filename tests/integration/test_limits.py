@@ -86,7 +86,7 @@ def _endless() -> bytes:
             JumpFalseCall(condition=never, destination=0),
         ),
     )
-    return write_program(replace(program, methods=(method,)))
+    return bytes(write_program(replace(program, methods=(method,))))
 
 
 def test_a_run_ends_at_its_limit(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_no_pass_changes_a_bit(choice: str, tmp_path: Path) -> None:
         outputs = []
         for data in (program.data, adapted.program.data):
             path = tmp_path / f"{case}.pte"
-            path.write_bytes(data)
+            path.write_bytes(bytes(data))
             outputs.append(
                 run_method(tool, path, method, call, case=case, folder=tmp_path)
             )
@@ -98,7 +98,8 @@ def test_no_pass_changes_a_bit(choice: str, tmp_path: Path) -> None:
 def test_memory_is_what_the_device_needs_to_the_byte(tmp_path: Path) -> None:
     paths = [tmp_path / f"{case}.pte" for case in SMALL]
     for case, path in zip(SMALL, paths, strict=True):
-        path.write_bytes(_adapted(program_of(case), CHOICES["all"]).program.data)
+        adapted = _adapted(program_of(case), CHOICES["all"])
+        path.write_bytes(bytes(adapted.program.data))
     answers = ask(build("load_file"), paths, stand_ins=True)
     for path, answer in zip(paths, answers, strict=True):
         assert answer.error == "Ok"

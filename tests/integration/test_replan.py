@@ -36,7 +36,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for case in PLANNED:
         program = program_of(case)
         found = adapt_program(program, program, schemas(), plan=plan_blocks)
-        (folder / f"{case}.pte").write_bytes(found.program.data)
+        (folder / f"{case}.pte").write_bytes(bytes(found.program.data))
     return folder
 
 

@@ -107,7 +107,7 @@ def program_of(call: Call, *, dynamic: bool) -> tuple[bytes, bytes]:
         delegates=(),
         arena_bytes=(0, max(end, ALIGNMENT)),
     )
-    return write_program(_program(method)), b"".join(data)
+    return bytes(write_program(_program(method))), b"".join(data)
 
 
 def _program(method: Method) -> Program:

@@ -179,7 +179,7 @@ class Zoo:
             _ = build[table.GENERATE]
             row.facts["arena"] = build[table.MEMORY].arena_bytes
             row.state = "right"
-            return build[table.REPLAN].files["models/model.pte"]
+            return bytes(build[table.REPLAN].files["models/model.pte"])
         except OrchestratorError as error:
             row.state = "refused"
             for problem in error.diagnostics:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.program.reader import read_program
-from orchestrator.shell.files import read_file
+from orchestrator.shell.files import lazy_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.program import Program
 
 
@@ -19,10 +20,10 @@ def read_model(path: Path, *, unsupported: list[Diagnostic] | None = None) -> Pr
     return read_program(read_bytes(path), file=str(path), unsupported=unsupported)
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> Bytes:
     """The bytes of a program's file. Raises ModelError."""
     try:
-        return read_file(path)
+        return lazy_file(path)
     except OSError as error:
         raise ModelError(
             Diagnostic(

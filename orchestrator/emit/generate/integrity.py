@@ -11,6 +11,7 @@ import struct
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from orchestrator.core.lazy_bytes import chunks_of
 from orchestrator.emit.generate.external import external_symbols
 from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.emit.generate.prelinked import argument_table
@@ -30,6 +31,7 @@ from orchestrator.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.generate.ports import ApiMethod
     from orchestrator.emit.generate.prelinked import PrelinkedText
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
@@ -155,10 +157,17 @@ def intact_functions(
     return "\n\n".join(parts)
 
 
-def _blocks(name: str, blocks: Iterable[tuple[str, bytes]]) -> str:
-    rows = [f"    {{{s}, {len(d)}, {crc32(d):#010x}U}}" for s, d in blocks]
+def _blocks(name: str, blocks: Iterable[tuple[str, Bytes]]) -> str:
+    rows = [f"    {{{s}, {len(d)}, {_crc32(d):#010x}U}}" for s, d in blocks]
     table = ",\n".join(rows)
     return f"constexpr CheckedBytes {name}_checked[{len(rows)}] = {{\n{table}}};"
+
+
+def _crc32(data: Bytes) -> int:
+    found = 0
+    for chunk in chunks_of(data):
+        found = crc32(chunk, found)
+    return found
 
 
 def _function(base: str, lines: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from math import inf, isinf, isnan, nan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from orchestrator.core.lazy_bytes import joined
 from orchestrator.emit.artifact import row_comment
 from orchestrator.memory.plan import model_section
 from orchestrator.method.compact import WIDE
@@ -31,6 +32,7 @@ from orchestrator.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.values import Value
@@ -59,7 +61,7 @@ _USES: Final = 3
 """Most uses of a value in its comment; constants may have hundreds."""
 
 
-def constants_of(methods: Iterable[LinkedMethod]) -> tuple[bytes, ...]:
+def constants_of(methods: Iterable[LinkedMethod]) -> tuple[Bytes, ...]:
     """Distinct constants of a model's methods, in order of first use."""
     return tuple(dict.fromkeys(d for m in methods for d in m.constants))
 
@@ -74,14 +76,14 @@ def constants_file(model: str) -> str:
     return f"models/{model}.constants"
 
 
-def constants_bytes(constants: Sequence[bytes]) -> bytes:
+def constants_bytes(constants: Sequence[Bytes]) -> Bytes:
     """The contents of that file: one after the other, at multiples of 16."""
-    return b"".join(
+    return joined(
         part for data in constants for part in (data, bytes(-len(data) % _ALIGNMENT))
     )
 
 
-def constants_assembly(model: str, constants: Sequence[bytes]) -> str:
+def constants_assembly(model: str, constants: Sequence[Bytes]) -> str:
     """The constants of a prelinked model, each in a section that linkers can drop."""
     text, offset = "", 0
     for index, data in enumerate(constants):
@@ -109,13 +111,13 @@ class PrelinkedText:
     text: str
     values: str
     instructions: str
-    blocks: tuple[tuple[str, bytes], ...]
+    blocks: tuple[tuple[str, Bytes], ...]
 
 
 def prelinked_block(
     method: LinkedMethod,
     base: str,
-    constants: Sequence[bytes],
+    constants: Sequence[Bytes],
     *,
     index_bytes: int = WIDE,
     schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
@@ -219,7 +221,7 @@ class _Writer:
         self,
         method: LinkedMethod,
         base: str,
-        constants: Sequence[bytes],
+        constants: Sequence[Bytes],
         index_bytes: int,
         comments: _Comments,
     ) -> None:
@@ -320,7 +322,7 @@ class _Writer:
             return ""
         return f", {self._base}_code.args" if code else ", nullptr"
 
-    def _blocks(self) -> Iterator[tuple[str, bytes]]:
+    def _blocks(self) -> Iterator[tuple[str, Bytes]]:
         """Constants and tables without addresses."""
         for data in self._method.constants:
             yield self._symbol[data], data

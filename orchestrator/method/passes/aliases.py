@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import with_values, without
+from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import View, views_of
 from orchestrator.program.values import Allocation, TensorValue
@@ -47,8 +47,9 @@ def alias_copies(method: LinkedMethod) -> LinkedMethod:
                 continue
             changed = _Sides(method, flow, index, views).share()
             if changed is not None:
-                method = with_values(method, changed)
+                method = method.with_values(changed)
                 flow.drop(index)
+                flow.move({tensor: method.places[tensor] for tensor in changed})
                 dropped.add(index)
                 again = True
     return without(method, dropped)
@@ -144,8 +145,7 @@ class _Sides:
             fits = (
                 to.space[0] == "arena"
                 and offset >= 0
-                and end
-                <= max(p.end for p in self._places.values() if p.space == to.space)
+                and end <= self._method.ends[to.space]
                 and offset % max(_WORD_BYTES, tensor.dtype.item_bytes) == 0
             )
             if not fits or changed.setdefault(index, new) != new:

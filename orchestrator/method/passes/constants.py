@@ -7,17 +7,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.evaluate import may_be_computed, number_of, results_of
 from orchestrator.method.passes.fold import SMALL_BYTES, folded
-from orchestrator.method.passes.views import ITEM_BYTES, moves_items, views_of
+from orchestrator.method.passes.views import (
+    ITEM_BYTES,
+    MovedBytes,
+    moves_items,
+    views_of,
+)
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.dataflow import Dataflow
+    from orchestrator.method.passes.fold import Contents
     from orchestrator.method.passes.views import View
     from orchestrator.program.values import Value
 
@@ -61,7 +69,7 @@ def _computed_outputs(
     call: LinkedCall,
     *,
     given: frozenset[int],
-) -> dict[int, bytes] | None:
+) -> Contents | None:
     """Items of a call's outputs, if they can be computed.
 
     Moves of constants in `given`, which the method had before the pass, are left to
@@ -90,31 +98,31 @@ def _moved_outputs(
     call: LinkedCall,
     *,
     permutes: bool,
-) -> dict[int, bytes] | None:
+) -> Contents | None:
     """Items of a call's outputs, if it only moves items of constants."""
     if (str(call.operator) == PERMUTE) is not permutes:
         return None
     views = views_of(method, call, written, converts=True)
     if views is None:
         return None
-    data = dict(method.data)
     outputs = _moved(method, flow, call, views)
     if outputs is None:
         return None
-    sources = {view.source for view in views}
+    if _replaces(method, flow, {view.source for view in views}):
+        return outputs
+    known = {data for _, data in method.data}
     is_cheap = all(
-        len(content) <= SMALL_BYTES or content in data.values()
-        for content in outputs.values()
+        len(content) <= SMALL_BYTES or content in known for content in outputs.values()
     )
-    return outputs if is_cheap or _replaces(method, flow, sources) else None
+    return outputs if is_cheap else None
 
 
 def _moved(
     method: LinkedMethod, flow: Dataflow, call: LinkedCall, views: tuple[View, ...]
-) -> dict[int, bytes] | None:
+) -> Contents | None:
     """Items of a call's outputs, if all items that it moves are constant."""
     data = dict(method.data)
-    contents: dict[int, bytearray] = {}
+    moves: dict[int, list[tuple[View, Bytes]]] = {}
     for view in views:
         source, target = method.values[view.source], method.values[view.target]
         if not (
@@ -130,9 +138,14 @@ def _moved(
         items = converted(data[view.source], source.dtype, target.dtype)
         if items is None:
             return None
-        content = contents.setdefault(view.target, bytearray(target.size_bytes))
-        view.moved(items, content, target.dtype.item_bytes)
-    outputs = {out: bytes(content) for out, content in contents.items() if content}
+        moves.setdefault(view.target, []).append((view, items))
+    outputs: Contents = {}
+    for out, found in moves.items():
+        tensor = method.values[out]
+        assert isinstance(tensor, TensorValue)  # noqa: S101  # see above
+        if tensor.size_bytes:
+            content = MovedBytes(found, tensor.size_bytes, tensor.dtype.item_bytes)
+            outputs[out] = settled(content)
     return outputs if len(outputs) == len(set(call.outs)) else None
 
 
@@ -163,14 +176,14 @@ _FLOATS: Final[Mapping[ScalarType, tuple[str, int]]] = {
 }
 
 
-def converted(data: bytes, dtype: ScalarType, to: ScalarType) -> bytes | None:
+def converted(data: Bytes, dtype: ScalarType, to: ScalarType) -> Bytes | None:
     """Items converted to another dtype; None unless all conversions are exact."""
     if dtype is to:
         return data
     if dtype not in _INTEGERS or to is ScalarType.Bool:
         return None
     count = len(data) // dtype.item_bytes
-    items = [int(i) for i in struct.unpack(f"<{count}{_INTEGERS[dtype]}", data)]
+    items = [int(i) for i in struct.unpack(f"<{count}{_INTEGERS[dtype]}", bytes(data))]
     if to in _FLOATS:
         code, bits = _FLOATS[to]
         exact = all(abs(item) <= 1 << bits for item in items)

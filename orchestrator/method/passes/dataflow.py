@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from copy import copy
 from typing import TYPE_CHECKING, Self
 
 from orchestrator.method.effects import Effect, effects_of_linked
+from orchestrator.method.passes.spans import touches
 from orchestrator.program.program import MoveCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.places import Place
+    from orchestrator.method.passes.spans import Spans
+    from orchestrator.method.places import Place, Space
 
 
 class Dataflow:
@@ -27,6 +30,7 @@ class Dataflow:
         moved: Values that moves read or write, with their memory.
         overlaps: Outputs and inputs of the method that overlap.
         is_open: A call writes to memory that a move chooses: nothing may change.
+        is_straight: Every instruction follows the one before it.
     """
 
     def __init__(self, method: LinkedMethod) -> None:
@@ -43,15 +47,74 @@ class Dataflow:
             if o in places and i in places and places[o].overlaps(places[i])
         )
         self.is_open = not effects.is_known
+        self.is_straight = all(e.next == (i + 1,) for i, e in enumerate(self.at))
+        # Of the method as it was: what is dropped later leaves its entries behind.
+        self._touching: dict[int, list[int]] = {}
+        self._previous: dict[int, list[int]] = {}
+        for index, effect in enumerate(self.at):
+            for tensor in effect.touches:
+                self._touching.setdefault(tensor, []).append(index)
+            for following in effect.next:
+                self._previous.setdefault(following, []).append(index)
+        # By place: instructions that touch a tensor there, once for each such tensor.
+        self._users: dict[Place, list[int]] = {}
+        self._places: dict[int, Place] = {}
+        self.move({t: places[t] for t in self._touching if t in places})
 
     def copy(self) -> Self:
         """A copy with drops of its own."""
         new = copy(self)
         new.at = [*self.at]
+        new._users = {place: [*users] for place, users in self._users.items()}  # noqa: SLF001  # its own
+        new._places = {**self._places}  # noqa: SLF001
         return new
+
+    def touching(self, tensor: int) -> list[int]:
+        """Instructions that touch a tensor, and those that did and are dropped."""
+        return self._touching.get(tensor, [])
+
+    def move(self, places: Mapping[int, Place]) -> None:
+        """Note new places of tensors; of constants, which nothing writes, none."""
+        for tensor, place in places.items():
+            if place.space[0] != "arena":
+                continue
+            was = self._places.get(tensor)
+            for index in self.touching(tensor):
+                if tensor in self.at[index].touches:
+                    self._forget(index, was)
+                    insort(self._users.setdefault(place, []), index)
+            self._places[tensor] = place
+
+    def _forget(self, index: int, place: Place | None) -> None:
+        """Note that an instruction touches a tensor less at a place."""
+        users = self._users.get(place, []) if place else []
+        at = bisect_left(users, index)
+        if users[at : at + 1] == [index]:
+            del users[at]
+            if place and not users:
+                del self._users[place]
+
+    def next_user(self, spans: Mapping[Space, Spans], start: int) -> int:
+        """The first instruction from `start` on that touches bytes of arenas."""
+        first = len(self.at)
+        for space, wanted in spans.items():
+            low, high = wanted[0][0], wanted[-1][1]
+            for place, users in self._users.items():
+                if (
+                    place.begin < high
+                    and low < place.end
+                    and place.space == space
+                    and touches(wanted, place.begin, place.end)
+                ):
+                    at = bisect_left(users, start)
+                    if at < len(users):
+                        first = min(first, users[at])
+        return first
 
     def drop(self, index: int) -> None:
         """Treat an instruction as a no-op."""
+        for tensor in self.at[index].touches:
+            self._forget(index, self._places.get(tensor))
         self.at[index] = Effect(next=(index + 1,))
 
     def followers(
@@ -104,10 +167,6 @@ class Dataflow:
         Returns:
             None if some bytes may be from before the run.
         """
-        before: dict[int, list[int]] = {}
-        for index, effect in enumerate(self.at):
-            for following in effect.next:
-                before.setdefault(following, []).append(index)
         found: set[tuple[int, int]] = set()
         seen: set[int] = set()
         behind = [start]
@@ -115,7 +174,7 @@ class Dataflow:
             index = behind.pop()
             if index == 0:
                 return None
-            for last in before.get(index, ()):
+            for last in self._previous.get(index, ()):
                 effect = self.at[last]
                 found |= {(last, w) for w in _near(effect.writes, where, places)}
                 if not _near(effect.fills, where, places) and last not in seen:

@@ -1,4 +1,4 @@
-"""Edits of a linked method: remove instructions, replace and renumber values."""
+"""Edits of a linked method: remove instructions, renumber values."""
 
 from __future__ import annotations
 
@@ -48,15 +48,6 @@ def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
         instructions=tuple(moved(method.instructions[i]) for i in kept),
         origins=tuple(method.origins[i] for i in kept),
     )
-
-
-def with_values(method: LinkedMethod, changed: Mapping[int, Value]) -> LinkedMethod:
-    """The method with new values in some slots; the rest stay the same objects."""
-    values = list(method.values)
-    for index, value in changed.items():
-        if value != values[index]:
-            values[index] = value
-    return replace(method, values=tuple(values))
 
 
 def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMethod:

@@ -10,9 +10,10 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
+from orchestrator.core.lazy_bytes import part_of
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import LISTS, with_values, without
+from orchestrator.method.passes.edit import LISTS, without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place
 from orchestrator.program.program import MoveCall
@@ -21,10 +22,11 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.values import Value
 
-Contents: TypeAlias = "dict[int, bytes]"
+Contents: TypeAlias = "dict[int, Bytes]"
 """By value index: items of tensors, in memory order."""
 
 ComputeOutputs: TypeAlias = (
@@ -99,7 +101,7 @@ class _Folding:
             return None
         found = self._compute(self.method, self._flow, self._written, call)
         # Tensors without items have no place in memory.
-        return {out: data for out, data in found.items() if data} if found else None
+        return {o: data for o, data in found.items() if len(data)} if found else None
 
     def fold_number(self, index: int, number_of: ComputeNumber) -> None:
         """Remove a call that returns the same number in every run."""
@@ -114,7 +116,7 @@ class _Folding:
         self._flow.drop(index)
         self.dropped |= {index}
         self._written = self._written.difference(call.outs)
-        self.method = with_values(self.method, dict.fromkeys(call.outs, number))
+        self.method = self.method.with_values(dict.fromkeys(call.outs, number))
 
     def touches(self, index: int, tensors: Contents) -> bool:
         """Whether an instruction has one of the tensors as an argument."""
@@ -154,10 +156,7 @@ class _Folding:
         self._flow.drop(index)
         self.dropped |= {index}
         self._written = self._written.difference(shown)
-        self.method = replace(
-            with_values(self.method, changed),
-            data=tuple(sorted({**dict(self.method.data), **shown}.items())),
-        )
+        self.method = self.method.with_values(changed, shown)
         return shown
 
 
@@ -198,7 +197,8 @@ def _shown(
             if not where.holds(places[v]):
                 return {}
             begin = places[v].begin - where.begin
-            shown[v] = content[begin : begin + places[v].end - places[v].begin]
+            size_bytes = places[v].end - places[v].begin
+            shown[v] = part_of(content, begin, size_bytes)
     return shown
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import with_values
 from orchestrator.method.passes.proof import is_same
 from orchestrator.program.values import Allocation, TensorValue
 
@@ -120,7 +120,7 @@ def in_place(method: LinkedMethod) -> LinkedMethod:
             changed[index] = replace(tensor, allocation=allocation)
     if not is_same(method, flow, changed, {}, taken):
         return method
-    return with_values(method, changed)
+    return method.with_values(changed)
 
 
 def _shares(method: LinkedMethod, places: Mapping[int, Place]) -> Iterator[Share]:
@@ -174,10 +174,12 @@ def _chosen(
 
 def _peak(webs: Sequence[Web]) -> int:
     """Peak of live bytes of all webs."""
-    return max(
-        sum(w.size_bytes for w in webs if w.first <= moment <= w.last)
-        for moment in {web.first for web in webs}
-    )
+    steps: dict[int, int] = {}
+    for web in webs:
+        size_bytes = web.size_bytes
+        steps[web.first] = steps.get(web.first, 0) + size_bytes
+        steps[web.last + 1] = steps.get(web.last + 1, 0) - size_bytes
+    return max(accumulate(steps[moment] for moment in sorted(steps)))
 
 
 def _merged(
@@ -217,7 +219,10 @@ def _filled(
     webs: Sequence[Web], ends: Mapping[Space, int], *, from_top: bool
 ) -> dict[int, int] | None:
     """By tensor: the first free offset, placing the largest webs first."""
-    placed = [(web, web.begin) for web in webs if web.is_fixed]
+    placed = _Placed()
+    for web in webs:
+        if web.is_fixed:
+            placed.add(web, web.begin)
     loose = sorted(
         (web for web in webs if not web.is_fixed),
         key=lambda web: (-web.size_bytes, web.first, web.members),
@@ -227,7 +232,7 @@ def _filled(
         top = ends[web.space] - web.size_bytes
         near = [
             (begin, begin + other.size_bytes)
-            for other, begin in placed
+            for other, begin in placed.beside(web)
             if web.excludes(other)
         ]
         free = [0, *(end + -end % ALIGNMENT for _, end in near)]
@@ -243,9 +248,38 @@ def _filled(
         if not fitting:
             return None
         at = fitting[0]
-        placed.append((web, at))
+        placed.add(web, at)
         offsets |= {v: offset + at - web.begin for v, offset in web.members}
     return offsets
+
+
+class _Placed:
+    """Webs that have their place, by when they are live.
+
+    A method may have thousands; few of them are live at the same time.
+    """
+
+    def __init__(self) -> None:
+        self._at: dict[int, list[tuple[Web, int]]] = {}
+        self._ends: list[tuple[Web, int]] = []
+
+    def add(self, web: Web, begin: int) -> None:
+        """Place a web."""
+        for time in range(web.first // _MOMENTS, web.last // _MOMENTS + 1):
+            self._at.setdefault(time, []).append((web, begin))
+        if web.has_input or web.has_output:
+            self._ends.append((web, begin))
+
+    def beside(self, web: Web) -> Iterator[tuple[Web, int]]:
+        """Webs that it may exclude; some of them several times."""
+        for time in range(web.first // _MOMENTS, web.last // _MOMENTS + 1):
+            yield from self._at.get(time, ())
+        if web.has_input or web.has_output:
+            yield from self._ends
+
+
+_MOMENTS: Final = 32
+"""Instructions that `_Placed` looks at together."""
 
 
 def _webs_of(

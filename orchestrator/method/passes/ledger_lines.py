@@ -75,7 +75,7 @@ def _program_counts(program: Program, method: Method) -> PassCounts:
     """Calls, values and bytes of constants of a method that is not linked."""
     tensors = (v for v in method.values if isinstance(v, TensorValue))
     data = {
-        program.data_bytes(t).tobytes()
+        program.data_bytes(t)
         for t in tensors
         if t.is_constant or t.is_mutable_state or program.has_data(t)
     }

@@ -14,15 +14,16 @@ differ, and calls may be removed.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from orchestrator.method.passes.spans import Spans, cut, join, meet
+from orchestrator.method.passes.spans import Spans, cut, join, meet, touches
 from orchestrator.method.places import Place, Space, place_of
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from orchestrator.method.effects import Effect
     from orchestrator.method.linked import LinkedMethod
@@ -83,41 +84,61 @@ class _Proof:
         self._dropped = dropped
         self._changed = changed
         self._before = method.places
-        # A call writes only as many items of these as they have at that time.
-        self._dynamic = {
-            index
-            for index in self._before
-            if getattr(method.values[index], "is_dynamic", False)
-            and index not in flow.moved
-        }
         moved = ((index, place_of(value, index)) for index, value in changed.items())
-        self._after = self._before | {i: p for i, p in moved if p is not None}
-        self._near = self._touched()
-        self._near_instructions = [
-            not self._near.isdisjoint(e.touches) for e in flow.at
-        ]
+        self._moved = {i: p for i, p in moved if p is not None}
+        self._affected = sorted(
+            {*dropped, *(at for index in changed for at in flow.touching(index))}
+        )
+        self._window = self._spans_of_change()
+        self._near: dict[int, bool] = {}
         self._writers = {
             index: outs
-            for index, effect in enumerate(flow.at)
+            for index in self._affected
             if index not in dropped
-            and (outs := tuple(out for out in effect.writes if out in changed))
+            and (outs := tuple(o for o in flow.at[index].writes if o in changed))
         }
+        self._whole = self._identity()
 
-    def _touched(self) -> frozenset[int]:
-        """Tensors that the change affects."""
+    def _spans_of_change(self) -> dict[Space, Spans]:
+        """By space: bytes that the change affects."""
         window = [p for d in self._dropped.values() for p in d.outs]
         for index in self._changed:
-            window += [self._before[index], self._after[index]]
-        return frozenset(
-            index
-            for index, place in self._before.items()
-            if index in self._changed or any(place.overlaps(w) for w in window)
+            window += [self._before[index], self._after(index)]
+        found: dict[Space, list[tuple[int, int]]] = {}
+        for place in window:
+            found.setdefault(place.space, []).append((place.begin, place.end))
+        return {space: join(tuple(spans), ()) for space, spans in found.items()}
+
+    def _after(self, index: int) -> Place:
+        """The place of a tensor after the change."""
+        return self._moved.get(index) or self._before[index]
+
+    def _is_near(self, index: int) -> bool:
+        """Whether the change affects a tensor."""
+        known = self._near.get(index)
+        if known is None:
+            place = self._before.get(index)
+            known = place is not None and (
+                index in self._changed
+                or touches(self._window.get(place.space, ()), place.begin, place.end)
+            )
+            self._near[index] = known
+        return known
+
+    def _is_dynamic(self, index: int) -> bool:
+        """Whether a call writes only as many items as the tensor has at that time."""
+        value = self._method.values[index]
+        return (
+            isinstance(value, TensorValue)
+            and value.is_dynamic
+            and index in self._before
+            and index not in self._flow.moved
         )
 
     def holds(self) -> bool:
         if self._flow.is_open or not self._may_change() or not self._is_apart():
             return False
-        kept = self._identity()
+        kept = self._whole
         while True:
             states = self._states(kept)
             left = self._state_after_run(states, kept)
@@ -127,12 +148,8 @@ class _Proof:
 
     def _may_change(self) -> bool:
         """Whether the places of changed tensors depend on nothing else."""
-        written = {
-            out
-            for index, effect in enumerate(self._flow.at)
-            if index not in self._dropped
-            for out in effect.writes
-        }
+        received, returned = self._method.received, self._method.returned
+        written = {out for outs in self._writers.values() for out in outs}
         for index, value in self._changed.items():
             tensor = self._method.values[index]
             if (
@@ -141,11 +158,11 @@ class _Proof:
                 or tensor.is_mutable_state
                 or tensor.allocation is None
                 or index in self._flow.moved
-                or index in self._method.received
+                or index in received
             ):
                 return False
             is_constant = isinstance(value, TensorValue) and value.allocation is None
-            if is_constant and (index in self._method.returned or index in written):
+            if is_constant and (index in returned or index in written):
                 return False
         return True
 
@@ -157,10 +174,12 @@ class _Proof:
         while it reads the output.
         """
         outputs, inputs = self._method.returned, self._method.received
-        ports = {(o, i) for o in outputs for i in inputs} - self._flow.overlaps
+        changed = outputs & self._changed.keys()  # no input is
+        ports = {(o, i) for o in changed for i in inputs} - self._flow.overlaps
         pairs: set[tuple[int, int]] = set()
-        for index, effect in enumerate(self._flow.at):
-            if index not in self._dropped and self._near_instructions[index]:
+        for index in self._affected:
+            if index not in self._dropped:
+                effect = self._flow.at[index]
                 pairs |= {
                     (w, t)
                     for w in effect.writes
@@ -171,21 +190,21 @@ class _Proof:
             self._keeps(one, other)
             or ((one, other) in ports and not self._overlaps_after(one, other))
             for one, other in ports | pairs
-            if one in self._after and other in self._after
+            if one in self._before and other in self._before
         )
 
     def _overlaps_after(self, one: int, other: int) -> bool:
-        return self._after[one].overlaps(self._after[other])
+        return self._after(one).overlaps(self._after(other))
 
     def _is_shared(self, index: int, out: int, given: int) -> bool:
-        return (index, out, given) in self._shared and self._after.get(
-            out
-        ) == self._after.get(given)
+        return (index, out, given) in self._shared and self._after(out) == self._after(
+            given
+        )
 
     def _keeps(self, one: int, other: int) -> bool:
         if one == other or {one, other}.isdisjoint(self._changed):
             return True
-        after, beside = self._after[one], self._after[other]
+        after, beside = self._after(one), self._after(other)
         before, was = self._before[one], self._before[other]
         if not self._overlaps_after(one, other):
             return not before.overlaps(was)
@@ -196,23 +215,86 @@ class _Proof:
 
     def _identity(self) -> State:
         """The state in which every byte of every arena is the same."""
-        ends: dict[Space, int] = {}
-        for place in (*self._before.values(), *self._after.values()):
+        ends = dict(self._method.ends)
+        for place in self._moved.values():
             ends[place.space] = max(ends.get(place.space, 0), place.end)
         return {(s, s, 0): ((0, end),) for s, end in ends.items() if s[0] == "arena"}
 
-    def _states(self, kept: State) -> list[State]:
-        """The states before every instruction, and at the end."""
+    def _states(self, kept: State) -> Mapping[int, State]:
+        """The states before instructions that see a difference, and at the end."""
+        walk = self._along_line if self._flow.is_straight else self._along_all_paths
+        return walk(self._entry(kept))
+
+    def _along_line(self, state: State) -> Mapping[int, State]:
+        """The states of a method without jumps.
+
+        An instruction that the change does not affect matters only if it touches bytes
+        that differ, or a fact beyond "all is the same": time goes by the length of the
+        difference, not of the method.
+        """
+        end, found, index = len(self._flow.at), dict[int, State](), 0
+        while index < end:
+            following = bisect_left(self._affected, index)
+            if following < len(self._affected):
+                next_affected = self._affected[following]
+            else:
+                next_affected = end
+                state = self._without_moves(state)
+            if next_affected > index:
+                used = self._flow.next_user(self._open_spans(state), index)
+                index = min(used, next_affected)
+            if index < end:
+                found[index] = state
+                state = self._step(index, state)
+                index += 1
+        found[end] = state
+        return found
+
+    def _without_moves(self, state: State) -> State:
+        """The state without facts that only readers of changed tensors need."""
+        if len(state) == len(self._whole) or not self._changed.keys().isdisjoint(
+            self._flow.outputs
+        ):
+            return state
+        return {k: v for k, v in state.items() if k in self._whole or k[0][0] == _ITEMS}
+
+    def _open_spans(self, state: State) -> dict[Space, Spans]:
+        """By space: bytes that are not known to be the same, or are in another fact."""
+        found: dict[Space, Spans] = {}
+
+        def add(space: Space, spans: Spans) -> None:
+            if spans:
+                found[space] = join(found.get(space, ()), spans)
+
+        for key, whole in self._whole.items():
+            known = state.get(key, ())
+            if known != whole:
+                for begin, limit in known:
+                    whole = cut(whole, begin, limit)  # noqa: PLW2901  # what is left
+                add(key[0], whole)
+        for key, spans in state.items():
+            after, before, distance = key
+            if after[0] == _ITEMS:
+                place = self._before[after[1]]
+                add(place.space, ((place.begin, place.end),))
+            elif key not in self._whole:
+                add(before, spans)
+                add(after, tuple((a + distance, b + distance) for a, b in spans))
+        return found
+
+    def _along_all_paths(self, entry: State) -> Mapping[int, State]:
+        """The states of any method."""
         effects = self._flow.at
+        near = [any(map(self._is_near, effect.touches)) for effect in effects]
         # In program order: every instruction can follow the one before it, so its state
         # is known when the loop gets there.
-        states = {0: self._entry(kept)}
+        states = {0: entry}
         again = True
         while again:
             again = False
             for index, effect in enumerate(effects):
                 after = states[index]
-                if self._near_instructions[index]:
+                if near[index]:
                     after = self._step(index, after)
                 for following in effect.next:
                     known = states.get(following)
@@ -220,13 +302,13 @@ class _Proof:
                     if new != known:
                         states[following] = new
                         again = again or following <= index
-        return [states[index] for index in range(len(effects) + 1)]
+        return {index: states[index] for index in range(len(effects) + 1)}
 
     def _entry(self, kept: State) -> State:
         """The state after the caller has written the inputs."""
         for index in sorted(self._method.received):
             place = self._before.get(index)
-            if index in self._dynamic:
+            if self._is_dynamic(index):
                 kept = _learn(kept, _items(index), _ALL)
             elif place is not None and index not in self._flow.moved:
                 key = (place.space, place.space, 0)
@@ -259,10 +341,10 @@ class _Proof:
         for out in effect.writes:
             if out not in self._before:
                 continue
-            after, before = self._after[out], self._before[out]
+            after, before = self._after(out), self._before[out]
             key = (after.space, before.space, after.begin - before.begin)
             found: Spans = ((before.begin, before.end),)
-            is_whole = out in effect.fills and out not in self._dynamic
+            is_whole = out in effect.fills and not self._is_dynamic(out)
             if not is_whole:  # items that it does not write stay equal
                 found = meet(state.get(key, ()), found)
             state = _learn(self._forget(state, after, before), key, found)
@@ -276,7 +358,7 @@ class _Proof:
         for key, known in state.items():
             space, old, distance = key
             spans = known
-            if space[0] == "items":
+            if space[0] == _ITEMS:
                 place = self._before[space[1]]
                 if place.overlaps(before) or (after and place.overlaps(after)):
                     spans = ()
@@ -288,32 +370,34 @@ class _Proof:
                 left[key] = spans
         return left
 
-    def _state_after_run(self, states: Sequence[State], kept: State) -> State:
+    def _state_after_run(self, states: Mapping[int, State], kept: State) -> State:
         """The state after a run, wherever it stopped."""
         left, last = kept, None
-        for index, state in enumerate(states):
+        for index, state in states.items():
             if state is last and index not in self._writers:
                 continue
             last = state
             left = {k: meet(spans, state.get(k, ())) for k, spans in left.items()}
             # The run may have stopped in the middle of this instruction.
             for out in self._writers.get(index, ()):
-                left = self._forget(left, self._after[out], self._before[out])
+                left = self._forget(left, self._after(out), self._before[out])
         return {key: spans for key, spans in left.items() if spans}
 
-    def _reads_same(self, states: Sequence[State]) -> bool:
-        for index, effect in enumerate(self._flow.at):
-            if index in self._dropped:
+    def _reads_same(self, states: Mapping[int, State]) -> bool:
+        end = len(self._flow.at)
+        for index, state in states.items():
+            if index in self._dropped or index == end:
                 continue
-            if not self._holds_all((*effect.reads, *effect.moved), states[index]):
+            effect = self._flow.at[index]
+            if not self._holds_all((*effect.reads, *effect.moved), state):
                 return False
-        return self._holds_all(self._flow.outputs, states[-1])
+        return self._holds_all(self._flow.outputs, states[end])
 
     def _holds_all(self, tensors: Iterable[int], state: State) -> bool:
         for index in tensors:
-            if index not in self._near:
+            if not self._is_near(index):
                 continue
-            after, before = self._after[index], self._before[index]
+            after, before = self._after(index), self._before[index]
             if _items(index) in state:
                 continue
             key = (after.space, before.space, after.begin - before.begin)
@@ -323,12 +407,13 @@ class _Proof:
         return True
 
 
+_ITEMS: Final = "items"
 _ALL: Final[Spans] = ((0, 1),)
 
 
 def _items(index: int) -> tuple[Space, Space, int]:
     """Key for the current items of a tensor that changes its sizes."""
-    return (("items", index), ("items", index), 0)
+    return ((_ITEMS, index), (_ITEMS, index), 0)
 
 
 def _learn(state: State, key: tuple[Space, Space, int], spans: Spans) -> State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TypeAlias
 
 Spans: TypeAlias = tuple[tuple[int, int], ...]
@@ -38,3 +39,9 @@ def join(one: Spans, other: Spans) -> Spans:
         else:
             joined.append((low, high))
     return tuple(joined)
+
+
+def touches(spans: Spans, begin: int, end: int) -> bool:
+    """Whether a range has a number in common with them."""
+    at = bisect_right(spans, begin, key=lambda span: span[1])
+    return at < len(spans) and spans[at][0] < end

@@ -8,6 +8,7 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
+from orchestrator.core.lazy_bytes import LazyBytes, settled
 from orchestrator.method.passes.arguments import (
     Arguments,
     UnknownCallError,
@@ -17,8 +18,9 @@ from orchestrator.method.passes.arguments import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.program.values import TensorValue
@@ -74,6 +76,43 @@ class View:
         for r, w in zip(reads, writes, strict=True):
             row = taken[r : r + (size - 1) * here + 1 : here]
             given[w : w + (size - 1) * there + 1 : there] = row
+
+
+class MovedBytes(LazyBytes):
+    """The items of a tensor that views move there, of constants.
+
+    Args:
+        moves: Views with what they read.
+        size_bytes: Of the tensor.
+        item_bytes: Of an item.
+    """
+
+    __slots__ = ("_item_bytes", "_moves", "_size_bytes")
+
+    def __init__(
+        self, moves: Iterable[tuple[View, Bytes]], size_bytes: int, item_bytes: int
+    ) -> None:
+        super().__init__()
+        self._moves = tuple(moves)
+        self._size_bytes = size_bytes
+        self._item_bytes = item_bytes
+
+    def __len__(self) -> int:
+        return self._size_bytes
+
+    def chunks(self) -> Iterator[bytes | memoryview]:
+        """See `LazyBytes`: all of them at once."""
+        found = bytearray(self._size_bytes)
+        for view, source in self._moves:
+            view.moved(bytes(source), found, self._item_bytes)
+        yield memoryview(found)
+
+    def part(self, begin: int, end: int) -> Bytes:
+        """See `LazyBytes`."""
+        return settled(memoryview(bytes(self))[begin:end])
+
+    def __reduce__(self) -> tuple[type[MovedBytes], tuple[object, ...]]:
+        return MovedBytes, (self._moves, self._size_bytes, self._item_bytes)
 
 
 _ITEMS: Final[Mapping[int, Literal["B", "H", "I", "Q"]]] = MappingProxyType(

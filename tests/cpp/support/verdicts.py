@@ -202,7 +202,7 @@ def _is_unsupported(data: bytes) -> bool:
     """
     buffer = Buffer(data, len(data), PROGRAM)
     try:
-        program = decode_program(buffer, header=None, problems=Problems("m.pte"))
+        program = decode_program(buffer, data, header=None, problems=Problems("m.pte"))
     except DecodeError:
         return False
     try:

@@ -17,6 +17,7 @@ from tests.unit.measure.objects import ObjectSpec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.targets.cores import Target
 
 ZIG = Toolchain(
@@ -69,9 +70,9 @@ class FakeFolder:
     """
 
     log: str = ""
-    runs: list[Mapping[str, bytes]] = field(default_factory=list)
+    runs: list[Mapping[str, Bytes]] = field(default_factory=list)
 
-    def compile(self, files: Mapping[str, bytes], *, whole: Iterable[str]) -> str:
+    def compile(self, files: Mapping[str, Bytes], *, whole: Iterable[str]) -> str:
         assert set(whole) == {"src", "gen", "models"}
         self.runs.append(dict(files))
         return self.log

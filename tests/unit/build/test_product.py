@@ -59,7 +59,7 @@ def test_a_first_build_runs_every_stage(folder: Path) -> None:
     assert files["obj/compiler_rt.o"] == b"support functions"
     assert files["src/kernels/portable/op_addmm.cpp"]
     assert files["models/net.pte"]
-    assert b"rule cxx" in files["build.ninja"]
+    assert b"rule cxx" in bytes(files["build.ninja"])
     # What compiles is read, whatever the cache says of it.
     assert fakes.toolchains.asked == [True, False]
     outputs = published_files(folder / "out")

@@ -74,7 +74,7 @@ def test_the_checksum_of_a_program_is_that_of_the_whole_file() -> None:
     assert _checked(text) == {
         f"orch_model_{case}": (
             program_of(case).size_bytes,
-            crc32(program_of(case).data),
+            crc32(bytes(program_of(case).data)),
         )
         for case in cases
     }
@@ -130,7 +130,7 @@ def test_what_holds_no_address_is_covered_in_a_prelinked_method() -> None:
         assert constants
         for index, data in enumerate(constants):
             symbol = f"orch_constant_{case}_{index}"
-            assert found.pop(symbol) == (len(data), crc32(data))
+            assert found.pop(symbol) == (len(data), crc32(bytes(data)))
         tables = re.findall(
             r"constexpr (u?int\d+_t|double) (\w+)\[\d+\] = \{(.*)\};", text
         )
@@ -143,7 +143,7 @@ def test_what_holds_no_address_is_covered_in_a_prelinked_method() -> None:
             kind = float.fromhex if c_type == "double" else int
             items = [kind(item) for item in content.split(", ")]
             data = struct.pack(f"<{len(items)}{codes[c_type]}", *items)
-            assert found.pop(name) == (len(data), crc32(data))
+            assert found.pop(name) == (len(data), crc32(bytes(data)))
         assert not found
         assert any("sizes_first" in t for _, t, _ in tables) == (
             case == "dynamic_batch"

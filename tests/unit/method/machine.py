@@ -78,7 +78,7 @@ class Machine:
         self.method = method
         arena = bytearray(garbage)
         self._constants: list[tuple[bytearray, bytes]] = []
-        data = dict(method.data)
+        data = {index: bytes(items) for index, items in method.data}
         self.slots: list[object] = []
         for index, value in enumerate(method.values):
             if not isinstance(value, TensorValue):

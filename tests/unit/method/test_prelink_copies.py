@@ -391,7 +391,7 @@ def test_a_constant_is_copied_by_the_build() -> None:
     after = checked(method, "fold_permutes")
     assert bases(after) == ["relu"]
     data = dict(method.data)[c]
-    permuted = bytes(data[i * 4 + j] for j in range(4) for i in range(2))
+    permuted = bytes(bytes(data)[i * 4 + j] for j in range(4) for i in range(2))
     assert dict(after.data)[y] == permuted
     assert dict(after.data)[row] == permuted[2:4]
     assert bases(run_passes(method, ["fold_constants"])) == ["permute_copy", "relu"]

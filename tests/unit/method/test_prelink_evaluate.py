@@ -47,7 +47,7 @@ def data_of(method: LinkedMethod, index: int) -> bytes:
     value = method.values[index]
     assert isinstance(value, TensorValue)
     assert value.allocation is None
-    return dict(method.data)[index]
+    return bytes(dict(method.data)[index])
 
 
 def test_a_call_on_constants_is_computed() -> None:

@@ -193,7 +193,7 @@ def test_another_writers_file_of_the_same_facts_reads_the_same(case: str) -> Non
     original = read_program(model_bytes(case), file=case)
     segments = None
     if original.header is not None:
-        segments = original.data[original.header.segment_base :]
+        segments = bytes(original.data[original.header.segment_base :])
     data = write_program(program_json(case), segments)
     written = read_program(data, file=case)
     assert replace(written, header=None) == replace(original, header=None)

@@ -99,7 +99,9 @@ def test_numbers_that_are_there_are_written_in_place() -> None:
     methods = [replace(method, values=tuple(values), arena_bytes=(0, 4000))]
     found = with_methods(program, methods)
     assert len(found.data) == len(program.data)
-    changed = sum(a != b for a, b in zip(found.data, program.data, strict=True))
+    changed = sum(
+        a != b for a, b in zip(bytes(found.data), bytes(program.data), strict=True)
+    )
     assert 0 < changed <= 4 * len(places) + 8
 
 

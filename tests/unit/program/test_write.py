@@ -17,13 +17,14 @@ from tests.unit.program.program_writer import program_json
 from tests.unit.program.program_writer import write_program as write_json
 
 if TYPE_CHECKING:
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.program import Method, Program
 
 PLACES = {"header": None, "segments": (), "inline_constants": (), "inline_data": ()}
 """What says where in the file something lies."""
 
 
-def _read(data: bytes) -> Program:
+def _read(data: Bytes) -> Program:
     return read_program(data, file="model.pte")
 
 
@@ -36,7 +37,10 @@ def _data(program: Program) -> list[list[bytes]]:
     inline = (program.inline_constants, program.inline_data)
     return [
         [bytes(program.segment_bytes(i)) for i in range(len(program.segments))],
-        *([program.data[at : at + size] for at, size in blocks] for blocks in inline),
+        *(
+            [bytes(program.data[at : at + size]) for at, size in blocks]
+            for blocks in inline
+        ),
     ]
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.core.lazy_bytes import LARGE, chunks_of, joined
+from orchestrator.errors import ModelError
 from orchestrator.shell.files import (
+    FileBytes,
     WriteError,
     check_writable,
+    has_bytes,
+    lazy_file,
     write_atomic,
     write_if_changed,
 )
@@ -17,7 +25,6 @@ from tests.permissions import permissions_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 def _names(folder: Path) -> set[str]:
@@ -147,3 +154,67 @@ def test_an_error_names_the_file_of_the_user(tmp_path: Path) -> None:
         write_atomic(tmp_path / "file", b"new")
     assert caught.value.filename == str(tmp_path / "file")
     assert _names(tmp_path) == {"file"}
+
+
+def _large(path: Path) -> bytes:
+    data = bytes(range(256)) * (LARGE // 256) * 40
+    path.write_bytes(data)
+    return data
+
+
+def test_a_large_file_is_read_when_it_is_needed(tmp_path: Path) -> None:
+    path = tmp_path / "m.pte"
+    data = _large(path)
+    found = lazy_file(path)
+    assert isinstance(found, FileBytes)
+    assert bytes(found) == b"".join(found.chunks()) == data
+    assert found.sha256 == hashlib.sha256(data).hexdigest()
+    assert bytes(found[10 : 10 + LARGE]) == data[10 : 10 + LARGE]
+    assert found[10:20] == data[10:20]
+    again = pickle.loads(pickle.dumps(found))  # noqa: S301  # ours
+    assert again == found
+    path.write_bytes(data[:100])
+    assert lazy_file(path) == data[:100]
+
+
+@pytest.mark.parametrize("change", ["shorter", "other", "gone", "replaced"])
+def test_a_file_that_changes_is_an_error(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "m.pte"
+    data = _large(path)
+    found = lazy_file(path)
+    noted = pickle.dumps(found)
+    pieces = iter(chunks_of(found))
+    next(pieces)
+    if change == "shorter":
+        os.truncate(path, LARGE)
+    elif change == "other":
+        os.utime(path, ns=(1, 1))
+    elif change == "gone":
+        path.unlink()
+    else:
+        (tmp_path / "new").write_bytes(data)
+        (tmp_path / "new").replace(path)
+    for read in (lambda: next(pieces), lambda: bytes(found), lambda: found.sha256):
+        with pytest.raises(ModelError) as raised:
+            read()
+        (problem,) = raised.value.diagnostics
+        assert problem.code == "changed-file"
+        assert problem.message == f"{path} changed while it was read"
+    with pytest.raises(OSError):  # noqa: PT011  # the note is no longer true
+        pickle.loads(noted)  # noqa: S301  # ours
+
+
+def test_lazy_bytes_are_written_and_compared(tmp_path: Path) -> None:
+    data = _large(tmp_path / "m.pte")
+    found = joined([b"head", lazy_file(tmp_path / "m.pte")])
+    copy = tmp_path / "copy"
+    assert write_if_changed(copy, found)
+    assert not write_if_changed(copy, found)
+    assert copy.read_bytes() == b"head" + data
+    copy.write_bytes(b"h3ad" + data)
+    assert not has_bytes(copy, found)
+
+
+def test_a_device_is_no_large_file() -> None:
+    with pytest.raises(OSError, match="it is a device"):
+        lazy_file(Path("/dev/zero"))

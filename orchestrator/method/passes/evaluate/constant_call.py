@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.evaluate.numbers import (
     Items,
@@ -26,6 +27,7 @@ from orchestrator.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
 
 
@@ -48,7 +50,7 @@ class ConstantCall(Arguments):
         method: LinkedMethod,
         call: LinkedCall,
         unknown: frozenset[int],
-        data: Mapping[int, bytes],
+        data: Mapping[int, Bytes],
         moved: Collection[int] = (),
     ) -> None:
         super().__init__(method, call, unknown)
@@ -100,7 +102,7 @@ class ConstantCall(Arguments):
         need(self.index(position) not in self._moved)
         return self.tensor(position)
 
-    def computed(self, evaluator: Callable[[ConstantCall], Items]) -> dict[int, bytes]:
+    def computed(self, evaluator: Callable[[ConstantCall], Items]) -> dict[int, Bytes]:
         """By value index: the memory of the output, from an evaluator's items."""
         need(len(self._outs) == 1)
         # Overflow and division by 0 give the same as on the device, without warnings.
@@ -109,7 +111,7 @@ class ConstantCall(Arguments):
         (out,) = self._outs
         tensor = self.tensor_at(out)
         need(items.dtype is tensor.dtype)
-        return {out: write_items(items.numbers, tensor)}
+        return {out: settled(write_items(items.numbers, tensor))}
 
     def _items_at(self, index: int) -> Items:
         tensor = self.tensor_at(index)

@@ -20,6 +20,7 @@ from orchestrator.method.passes.arguments import need
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.program.values import TensorValue
 
 Array: TypeAlias = "npt.NDArray[Any]"
@@ -65,10 +66,10 @@ class Items:
         return self.numbers.ndim
 
 
-def read_items(data: bytes, tensor: TensorValue) -> Items:
+def read_items(data: Bytes, tensor: TensorValue) -> Items:
     """Items from the memory of a tensor."""
     need(len(data) == tensor.size_bytes)
-    raw = np.frombuffer(data, _MEMORY[tensor.dtype])
+    raw = np.frombuffer(bytes(data), _MEMORY[tensor.dtype])
     in_memory = raw.reshape([tensor.sizes[d] for d in tensor.dim_order])
     raw = in_memory.transpose(np.argsort(tensor.dim_order).tolist())
     match tensor.dtype:

@@ -20,6 +20,7 @@ from orchestrator.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.evaluate.constant_call import ConstantCall
     from orchestrator.method.passes.evaluate.numbers import Items, Scalar
@@ -103,7 +104,7 @@ def may_be_computed(method: LinkedMethod, call: LinkedCall) -> bool:
 
 def results_of(
     method: LinkedMethod, call: LinkedCall, unknown: Collection[int]
-) -> dict[int, bytes] | None:
+) -> dict[int, Bytes] | None:
     """Compute what a call writes, if all its inputs are constant.
 
     Args:
@@ -126,7 +127,7 @@ def results_of(
     constants = import_module(f"{_PACKAGE}.constant_call")
     known = constants.ConstantCall(method, call, frozenset(unknown), data)
     try:
-        results: dict[int, bytes] = known.computed(_function(_TENSORS[call.function]))
+        results: dict[int, Bytes] = known.computed(_function(_TENSORS[call.function]))
     except UnknownCallError:
         return None
     return results
