@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
 from executorch.exir.dialects._ops import ops
 from executorch.exir.pass_base import ExportPass, ProxyValue
 from executorch.exir.program._program import _transform
 from torch.fx import GraphModule
 from torch.utils import _pytree
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from orchestrator.core.layout import layout_of
 
 _VIEW = ops.edge.aten.view_copy.default
 _CLONE = ops.edge.dim_order_ops._clone_dim_order.default  # noqa: SLF001
@@ -58,21 +56,11 @@ class _Contiguous(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
 
 
 def _is_reordered(base: Any, view: Any) -> bool:
-    """Whether a view that shares the bytes of its base has the items in other places."""
-    orders = (base.dim_order(), view.dim_order())
-    if all(order == tuple(sorted(order)) for order in orders):
+    """Whether a view that shares the bytes of its base has its items elsewhere."""
+    tensors = (base, view)
+    if all(tensor.dim_order() == tuple(range(tensor.dim())) for tensor in tensors):
         return False
-    sizes = (*base.shape, *view.shape)
-    if not all(isinstance(size, int) for size in sizes):
+    if not all(isinstance(size, int) for tensor in tensors for size in tensor.shape):
         return True
-    return not torch.equal(
-        _places(base.shape, orders[0]).flatten(),
-        _places(view.shape, orders[1]).flatten(),
-    )
-
-
-def _places(sizes: Sequence[int], order: Sequence[int]) -> Any:
-    """Where in memory each item lies, in the order of the items."""
-    places = torch.arange(torch.Size(sizes).numel())
-    places = places.reshape([sizes[dim] for dim in order])
-    return places.permute([order.index(dim) for dim in range(len(order))])
+    one, other = (layout_of(tensor.shape, tensor.dim_order()) for tensor in tensors)
+    return one != other

@@ -38,6 +38,7 @@ from torch.utils import _pytree
 
 from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.export import lower
+from orchestrator.export.failure import ExportError
 from orchestrator.export.request import Request
 from orchestrator.export.source import Source
 from orchestrator.lowering import accelerated
@@ -47,6 +48,8 @@ from tests.zoo.models import MODELS
 from tests.zoo.net import Net
 
 SEED = 7
+LOWER = "lower"
+"""The step that the project's own stage refuses, after PyTorch has exported."""
 LIBRARIES = ("quantized", "portable")
 MOST_BYTES = 48 << 20
 """Of a program; what is larger is an error."""
@@ -103,12 +106,12 @@ def _exported(name: str, facts: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
             outputs = copy.deepcopy(net.module)(*copy.deepcopy(net.others))
         arrays |= arrays_of(net.others, outputs, prefix="other ")
     facts["step"] = "torch.export"
+    if name.startswith(OWN):
+        return _deployed(net, facts), arrays
     program = export(net.module, net.inputs, dynamic_shapes=net.dynamic_shapes)
     facts["nodes"] = len(program.graph.nodes)
     facts["step"] = "to_edge"
     with accelerated():  # the same bytes sooner
-        if name.startswith(OWN):
-            return _deployed(net, facts), arrays
         return _lowered(program, facts), arrays
 
 
@@ -131,7 +134,13 @@ def _deployed(net: Net, facts: dict[str, Any]) -> bytes:
         offered=_offered(),
     )  # fmt: skip
     source = Source(net.module, net.inputs, (net.inputs,), None)
-    found = lower.lowered(net.module, source, request)
+    try:
+        with accelerated():
+            found = lower.lowered(net.module, source, request)
+    except ExportError as error:
+        if error.code != "cannot-export":
+            facts["step"] = LOWER
+        raise
     if found.decomposed:
         facts["decomposed"] = dict(found.decomposed)
     return bytes(found.manager.buffer)
@@ -220,7 +229,7 @@ def finished(running: dict[int, tuple[str, Path]]) -> None:
         f"{facts['step']}: {said}"
         if said
         else f"{facts['nodes']} nodes"
-        if ("nodes" in facts)
+        if "nodes" in facts
         else ""
     )
     print(f"{name:45} {facts.get('seconds', '')!s:>6} s  {said[:150]}", flush=True)

@@ -237,8 +237,10 @@ def _is_natural(module: nn.Module, inputs: tuple[Any, ...]) -> bool:
     tensors = [v for v in inputs if isinstance(v, torch.Tensor)]
     before = [v.clone() for v in tensors]
     one = _pytree.tree_leaves(copy.deepcopy(module)(*inputs))
-    torch.manual_seed(1)
-    other = _pytree.tree_leaves(copy.deepcopy(module)(*inputs))
+    others = []
+    for seed in range(4):
+        torch.manual_seed(seed)
+        others += _pytree.tree_leaves(copy.deepcopy(module)(*inputs))
     return (
         all(torch.equal(a, b) for a, b in zip(before, tensors, strict=True))
         and any(v.is_floating_point() for v in (*tensors, *one))
@@ -249,7 +251,7 @@ def _is_natural(module: nn.Module, inputs: tuple[Any, ...]) -> bool:
             and not v.is_quantized
             and v.device.type == "cpu"
             and torch.equal(torch.nan_to_num(v), torch.nan_to_num(w))
-            for v, w in zip(one, other, strict=True)
+            for v, w in zip(one * 4, others, strict=True)
         )
     )
 
