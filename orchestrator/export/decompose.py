@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -24,9 +23,11 @@ from executorch.exir.passes import (
     base_pre_op_replace_passes,
 )
 from executorch.exir.passes.dim_order_ops_registry import DimOrderOpsMap
+from executorch.exir.passes.executorch_prim_ops_registry import _EXECUTORCH_SYM_OPS
 from executorch.exir.passes.remove_mixed_type_operators import RemoveMixedTypeOperators
 from executorch.exir.passes.replace_aten_with_edge_pass import aten_to_edge
 from executorch.exir.program._program import _transform, lift_constant_tensor_pass
+from torch._ops import OpOverload
 from torch._decomp import core_aten_decompositions, decomposition_table
 from torch.func import functionalize
 from torch.fx import GraphModule
@@ -36,9 +37,7 @@ from torch.utils import _pytree
 from orchestrator.export.decompositions import OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from torch._ops import OpOverload
+    from collections.abc import Callable, Mapping
 
     from orchestrator.export.offered import Offered
 
@@ -99,30 +98,18 @@ def _decomposition(op: OpOverload) -> Callable[..., Any] | None:
     return found  # type: ignore[no-any-return]  # PyTorch's is Any
 
 
-class _Table(Mapping[Any, Any]):
-    """Decompositions of operators without a kernel, looked up when they are met."""
+def _operators(graph: GraphModule) -> list[OpOverload]:
+    """Operators that a graph calls, each once."""
+    found = dict.fromkeys(node.target for node in graph.graph.nodes)
+    return [
+        op
+        for op in found
+        if isinstance(op, OpOverload) and op not in _EXECUTORCH_SYM_OPS
+    ]
 
-    def __init__(self, offered: Offered) -> None:
-        self._offered = offered
 
-    def __getitem__(self, op: Any) -> Callable[..., Any]:
-        found = None if self._is_kept(op) else _decomposition(op)
-        if found is None:
-            raise KeyError(op)
-        return found
-
-    def _is_kept(self, op: Any) -> bool:
-        if not isinstance(op, torch._ops.OpOverload):
-            return True
-        edge = aten_to_edge(op)
-        # Copies become others that name the order of dimensions.
-        return _has_kernel(DimOrderOpsMap.get(edge, edge), self._offered)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 1
+def _converted(x: Any, dtype: Any) -> Any:
+    return x.to(dtype)
 
 
 class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
@@ -163,22 +150,47 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             )
             return function(*called, **named)
 
-        try:
-            graph = make_fx(
-                functionalize(flat, remove="mutations_and_views"),
-                decomposition_table=_Table(self._offered),
-                _allow_non_fake_inputs=True,
-            )(*(value.data for value in values))
-            graph = _as_edge(graph)
-        except Exception:  # noqa: BLE001  # a decomposition may refuse its arguments
-            return None
-        for node in graph.graph.nodes:
-            if isinstance(node.target, torch._ops.OpOverload):
+        table: dict[Any, Callable[..., Any]] = {}
+        while True:
+            try:
+                graph = make_fx(
+                    functionalize(flat, remove="mutations_and_views"),
+                    decomposition_table=table,
+                    _allow_non_fake_inputs=True,
+                )(*(value.data for value in values))
+            except Exception:  # noqa: BLE001  # it may refuse its arguments
                 return None
-            is_edge = isinstance(node.target, EdgeOpOverload)
-            if is_edge and not _has_kernel(node.target, self._offered):
-                return None
-        return graph
+            more = {op: self._inner(op) for op in _operators(graph) if op not in table}
+            table |= (found := {op: f for op, f in more.items() if f})
+            if not found:
+                break
+        edge = _as_edge(graph)
+        served = all(self._is_served(node.target) for node in edge.graph.nodes)
+        return edge if served else None
+
+    def _inner(self, op: OpOverload) -> Callable[..., Any] | None:
+        """What replaces an operator that a decomposition calls, if it has no kernel."""
+        name = op._schema.name.rpartition(":")[2]  # noqa: SLF001
+        if op.namespace != "prims":
+            # Copies become others that name the order of dimensions.
+            edge = aten_to_edge(op)
+            kept = _has_kernel(DimOrderOpsMap.get(edge, edge), self._offered)
+            return None if kept else _decomposition(op)
+        if name == "convert_element_type":
+            return _converted
+        # Most prims stand for an operator of the same name.
+        packet = getattr(torch.ops.aten, name, None)
+        overloads = [getattr(packet, o) for o in packet.overloads()] if packet else []
+        plain = [aten_to_edge(o) for o in overloads if not o._schema.is_mutable]  # noqa: SLF001
+        return packet if any(_has_kernel(o, self._offered) for o in plain) else None  # type: ignore[no-any-return]  # PyTorch's is Any
+
+    def _is_served(self, target: Any) -> bool:
+        """Whether a node needs no kernel, or has one."""
+        if isinstance(target, OpOverload) and target not in _EXECUTORCH_SYM_OPS:
+            target = aten_to_edge(target)  # such as `scalar_tensor`
+        if not isinstance(target, EdgeOpOverload):
+            return True
+        return _has_kernel(target, self._offered)
 
     def _inlined(self, parts: GraphModule, args: Any, kwargs: Any, meta: Any) -> Any:
         """Call what a graph calls; its result."""
@@ -196,7 +208,9 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
                 found[node] = getattr(parts, node.target)
             elif node.target is operator.getitem:
                 found[node] = self.call_getitem(*called, meta)
-            elif isinstance(node.target, EdgeOpOverload):
+            elif isinstance(node.target, (EdgeOpOverload, OpOverload)) and (
+                node.target not in _EXECUTORCH_SYM_OPS
+            ):
                 found[node] = super().call_operator(node.target, called, named, meta)
             else:
                 found[node] = self.call_sym(node.target, called, meta)

@@ -195,7 +195,9 @@ class Call(nn.Module):
             next(given) if is_tensor else value
             for value, is_tensor in zip(self.fixed, self.tensors, strict=True)
         ]
-        return self.function(*_pytree.tree_unflatten(leaves, self.spec))
+        found = self.function(*_pytree.tree_unflatten(leaves, self.spec))
+        # A result with names, such as that of `max`, is one for Python only.
+        return tuple(found) if isinstance(found, tuple) else found
 
 
 def _needed(signature: inspect.Signature) -> list[str] | None:
