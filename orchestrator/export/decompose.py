@@ -77,7 +77,8 @@ def _name(op: Any) -> str:
 
 
 def _has_kernel(edge: Any, offered: Offered) -> bool:
-    with suppress(RuntimeError):  # there is no out variant
+    # There is no out variant, or it is an operator of TorchScript's lists.
+    with suppress(RuntimeError, AssertionError):
         return _name(edge.to_out_variant()) in offered
     return False
 
@@ -124,7 +125,9 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
         """Replace a call, or keep it."""
         if isinstance(op, EdgeOpOverload) and not _has_kernel(op, self._offered):
             function = _decomposition(op._op)  # noqa: SLF001
-            parts = function and self._parts(function, args, kwargs)
+            parts = None
+            with suppress(Exception):  # it may refuse its arguments
+                parts = function and self._parts(function, args, kwargs)
             if parts:
                 self.done[_name(op)] += 1
                 return self._inlined(parts, args, kwargs, meta)
@@ -152,14 +155,11 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
 
         table: dict[Any, Callable[..., Any]] = {}
         while True:
-            try:
-                graph = make_fx(
-                    functionalize(flat, remove="mutations_and_views"),
-                    decomposition_table=table,
-                    _allow_non_fake_inputs=True,
-                )(*(value.data for value in values))
-            except Exception:  # noqa: BLE001  # it may refuse its arguments
-                return None
+            graph = make_fx(
+                functionalize(flat, remove="mutations_and_views"),
+                decomposition_table=table,
+                _allow_non_fake_inputs=True,
+            )(*(value.data for value in values))
             more = {op: self._inner(op) for op in _operators(graph) if op not in table}
             table |= (found := {op: f for op, f in more.items() if f})
             if not found:
