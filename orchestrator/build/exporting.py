@@ -21,6 +21,7 @@ from orchestrator.errors import (
     ReproducibilityError,
     ToolchainError,
 )
+from orchestrator.export.offered import changed_answer
 from orchestrator.export.request import Request
 from orchestrator.profile.lowering import CORTEX_M
 from orchestrator.shell import sources
@@ -40,7 +41,7 @@ from orchestrator.shell.process import NOT_STARTED
 from orchestrator.shell.publish import publish_exported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.errors import SourceSpan
@@ -112,11 +113,13 @@ class ExportRequest:
         profile: Names the models.
         files: Reads their inputs.
         choice: How to export.
+        offered: Gives the operators that have kernels.
     """
 
     profile: Profile
     files: InputFiles
     choice: ExportChoice
+    offered: Callable[[], frozenset[str]]
 
 
 def export_models(
@@ -124,6 +127,7 @@ def export_models(
     profile: Profile,
     files: InputFiles,
     export_choice: ExportChoice,
+    offered: Callable[[], frozenset[str]],
     folder: Path,
     processes: Processes,
     reporter: Reporter,
@@ -134,6 +138,7 @@ def export_models(
         profile: Names the models.
         files: Reads their inputs.
         export_choice: How to export.
+        offered: Gives the operators that have kernels.
         folder: The build folder; logs go into its work folder.
         processes: Runs the Python that exports.
         reporter: Gets the progress.
@@ -144,7 +149,9 @@ def export_models(
         ToolchainError: A package that export needs is not installed.
         ReproducibilityError: Accelerated lowering gave a different result.
     """
-    what = ExportRequest(profile=profile, files=files, choice=export_choice)
+    what = ExportRequest(
+        profile=profile, files=files, choice=export_choice, offered=offered
+    )
     found: dict[str, Exported] = {}
     problems: list[Diagnostic] = []
     for index, model in enumerate(profile.models):
@@ -183,7 +190,7 @@ def _export(
     request = _request(what, model, source)
     cache = _cache(what, model, request)
     label = f"export {model.name}"
-    entry, reason = (None, "requested") if what.choice.again else cache.find()
+    entry, reason = (None, "requested") if what.choice.again else _find(what, cache)
     if entry is None:
         reporter.stage(label, reason)
         reporter.note(f"exporting {model.name}, {reason} ...")
@@ -195,10 +202,16 @@ def _export(
         with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as name:
             made = Path(name) / "made"
             made.mkdir()
+            request = replace(request, offered=tuple(sorted(what.offered())))
             result = _run(request, made, log, model.name, where, processes=processes)
             if isinstance(result, ExportFailure):
                 raise _error(result, model, where, log)
             entry = cache.store(made, result, since_ns=start_ns)
+        if entry.facts.decomposed:
+            reporter.note(
+                f"{model.name}: decomposed for want of a kernel:"
+                f" {named_calls(entry.facts.decomposed)}"
+            )
     else:
         reporter.skipped(label)
     return Exported(
@@ -209,8 +222,26 @@ def _export(
     )
 
 
+def named_calls(decomposed: Mapping[str, int]) -> str:
+    """Operators with their numbers of calls, for people."""
+    return ", ".join(f"{name} ({calls})" for name, calls in sorted(decomposed.items()))
+
+
+def _find(what: ExportRequest, cache: ExportCache) -> tuple[Entry | None, str]:
+    """The valid entry of the cache, or the reason why there is none."""
+
+    def changed(facts: ExportFacts) -> str:
+        return changed_answer(facts.asked, what.offered()) if facts.asked else ""
+
+    return cache.find(changed)
+
+
 def pending_exports(
-    *, profile: Profile, files: InputFiles, export_choice: ExportChoice
+    *,
+    profile: Profile,
+    files: InputFiles,
+    export_choice: ExportChoice,
+    offered: Callable[[], frozenset[str]],
 ) -> dict[str, str]:
     """Why models would be exported now, by name; no code of a model runs.
 
@@ -218,18 +249,21 @@ def pending_exports(
         profile: Names the models.
         files: Reads their inputs.
         export_choice: How to export.
+        offered: Gives the operators that have kernels.
 
     Raises:
         ProfileError: A file that the profile names is missing or has the wrong content.
     """
-    what = ExportRequest(profile=profile, files=files, choice=export_choice)
+    what = ExportRequest(
+        profile=profile, files=files, choice=export_choice, offered=offered
+    )
     found = {}
     for model in profile.models:
         if model.source is None:
             continue
         check_vela_config(profile, model, files.read)
         request = _request(what, model, model.source)
-        entry, reason = _cache(what, model, request).find()
+        entry, reason = _find(what, _cache(what, model, request))
         if entry is None:
             found[model.name] = reason
     return found

@@ -45,6 +45,7 @@ from orchestrator.build.reading import (
     read_models,
     read_operator_files,
 )
+from orchestrator.build.selecting import name_offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,11 +170,32 @@ TOOLCHAIN = Input(
     digests=repr_digest,
 )
 
+# Kernels on offer.
+
+LIBRARIES = Input(
+    gives="libraries",
+    reads=(PROFILE,),
+    run=lambda *, profile: find_libraries(profile),
+)
+LIBRARY_TEXTS = Input(
+    gives="library_texts",
+    reads=(PROFILE, LIBRARIES, FILES),
+    run=read_library_texts,
+    label="library",
+    digests=digest_texts,
+)
+OFFERED: Input[Callable[[], frozenset[str]]] = Input(
+    gives="offered",
+    reads=(LIBRARY_TEXTS, KERNELS, SPAN),
+    run=name_offered,
+)
+"""For exports, which note what they asked for."""
+
 # Models.
 
 EXPORTED: Input[dict[str, Exported]] = Input(
     gives="exported",
-    reads=(PROFILE, FILES, EXPORT_CHOICE, FOLDER, PROCESSES, REPORTER),
+    reads=(PROFILE, FILES, EXPORT_CHOICE, OFFERED, FOLDER, PROCESSES, REPORTER),
     run=export_models,
 )
 """Stage export: it remembers by itself, and later stages depend on the programs."""
@@ -211,7 +233,7 @@ PROGRAMS = Derived(
 MODEL: Item[str] = Item(gives="model", of=MODEL_NAMES)
 PROGRAM: Item[Program] = Item(gives="program", of=PROGRAMS)
 
-# Operators and kernels.
+# Operators and sources.
 
 OPERATOR_FILES = Input(
     gives="operator_files",
@@ -219,18 +241,6 @@ OPERATOR_FILES = Input(
     run=read_operator_files,
     label="file",
     digests=lambda found: {file.label: digest(file.data) for file in found},
-)
-LIBRARIES = Input(
-    gives="libraries",
-    reads=(PROFILE,),
-    run=lambda *, profile: find_libraries(profile),
-)
-LIBRARY_TEXTS = Input(
-    gives="library_texts",
-    reads=(PROFILE, LIBRARIES, FILES),
-    run=read_library_texts,
-    label="library",
-    digests=digest_texts,
 )
 LIBRARY_OPTIONS = Input(
     gives="library_options",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from orchestrator.build.decoding import decoded
@@ -136,6 +137,22 @@ def read_kernels(
     if problems:
         raise ProfileError(problems)
     return catalog
+
+
+def name_offered(
+    *,
+    library_texts: Sequence[LibraryText],
+    kernels: KernelsTable,
+    span: Callable[..., SourceSpan],
+) -> Callable[[], frozenset[str]]:
+    """Gives the operators that have kernels; it raises ProfileError."""
+
+    @cache
+    def offered() -> frozenset[str]:
+        catalog = read_kernels(library_texts=library_texts, kernels=kernels, span=span)
+        return frozenset(map(str, catalog.operators))
+
+    return offered
 
 
 def resolve_selection(

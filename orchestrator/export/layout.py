@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import torch
-from executorch.exir import memory
 from torch.fx import GraphModule
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree
-
-from orchestrator.export.failure import ExportError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,56 +77,6 @@ def with_one_layout(source: Source) -> Source:
             source.inputs,
         ),
     )
-
-
-def check_views(program: Any) -> None:
-    """Reject a program that reads a tensor in another order than it was written.
-
-    Views share the bytes of their base, with any dim order.
-
-    Args:
-        program: ExecuTorch's program manager.
-
-    Raises:
-        ExportError: There is such a view.
-    """
-    nodes = [
-        node
-        for part in program.exported_program().graph_module.modules()
-        if isinstance(part, GraphModule)
-        for node in part.graph.nodes
-        if node.target is memory.view
-    ]
-    for node in nodes:
-        base, view = node.args[0].meta["spec"], node.meta["spec"]
-        orders = (tuple(base.dim_order), tuple(view.dim_order))
-        if all(order == tuple(sorted(order)) for order in orders):
-            continue
-        places = torch.arange(prod(base.shape))
-        places = places.reshape([base.shape[d] for d in orders[0]])
-        places = places.permute([orders[0].index(d) for d in range(len(orders[0]))])
-        read = places.reshape(list(view.shape)).permute(orders[1]).flatten()
-        if not torch.equal(read, torch.arange(read.numel())):
-            raise ExportError(
-                "cannot-lower",
-                "ExecuTorch would reorder the items of a view",
-                notes=(
-                    (
-                        "found",
-                        f"{list(base.shape)} with dim order {list(orders[0])}, viewed"
-                        f" as {list(view.shape)}",
-                    ),
-                    *_lines_of(node),
-                ),
-                hint="call .contiguous() before it is viewed, reshaped or flattened",
-            )
-
-
-def _lines_of(node: Any) -> list[tuple[str, str]]:
-    """The line of Python that made a node."""
-    lines = (node.meta.get("stack_trace") or "").strip().splitlines()
-    files = [line.strip() for line in lines if line.strip().startswith("File ")]
-    return [("at", files[-1])] if files else []
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +15,16 @@ from torch.export import export
 from torch.utils import _pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from orchestrator.export.decompose import without_leftovers
 from orchestrator.export.failure import ExportError
-from orchestrator.export.layout import (
-    channels_last,
-    check_views,
-    is_quantized,
-    with_one_layout,
-)
+from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
+from orchestrator.export.offered import Offered
+from orchestrator.export.views import with_contiguous_views
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.export.request import Request
     from orchestrator.export.source import Source
 
@@ -111,8 +112,23 @@ def _exported(module: Any, source: Source) -> Any:
         )
 
 
-def lowered(module: Any, source: Source, request: Request) -> Any:
-    """ExecuTorch's program manager, in whose `buffer` the program is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """A program.
+
+    Args:
+        manager: ExecuTorch's program manager, in whose `buffer` the program is.
+        decomposed: Calls of operators without a kernel that were replaced, by operator.
+        asked: By operator: whether it has a kernel.
+    """
+
+    manager: Any
+    decomposed: Mapping[str, int]
+    asked: Mapping[str, bool]
+
+
+def lowered(module: Any, source: Source, request: Request) -> Lowered:
+    """The program of a module.
 
     Raises:
         ExportError: PyTorch cannot export it, or ExecuTorch cannot lower it.
@@ -125,9 +141,15 @@ def lowered(module: Any, source: Source, request: Request) -> Any:
         " out variant of your custom operator",
     ):
         edge = lowering_module(request.lowering).lowered(program, request)
-        program = edge.to_executorch()
-        check_views(program)
-        return program
+        program = edge.exported_program()
+        decomposed: Mapping[str, int] = {}
+        offered = Offered(request.offered or ())
+        if request.offered is not None:
+            program, decomposed = without_leftovers(program, offered)
+        edge._edge_programs["forward"] = with_contiguous_views(program)  # noqa: SLF001
+        return Lowered(
+            manager=edge.to_executorch(), decomposed=decomposed, asked=offered.asked
+        )
 
 
 def reference(module: Any, source: Source) -> list[Any]:
@@ -141,16 +163,11 @@ def reference(module: Any, source: Source) -> list[Any]:
     return list(_pytree.tree_leaves(found))
 
 
-def left_over(program: Any, request: Request) -> list[str]:
-    """Warnings about heavy operators that the lowering did not take.
-
-    Args:
-        program: ExecuTorch's program manager.
-        request: The request.
-    """
+def left_over(program: Lowered, request: Request) -> list[str]:
+    """Warnings about heavy operators that the lowering did not take."""
     if request.lowering == PORTABLE:
         return []
-    plan = program.executorch_program.execution_plan[0]
+    plan = program.manager.executorch_program.execution_plan[0]
     if request.lowering != CORTEX_M and not plan.delegates:
         return [f"no part of the model was lowered for {request.lowering}"]
     names = [f"{o.name}.{o.overload}".removesuffix(".") for o in plan.operators]

@@ -22,6 +22,8 @@ class Request:
         isa: Of that cpu.
         quantize: How; None does not quantize the model.
         vela: Options of Vela; its file relative to `folder`.
+        offered: Operators that have kernels, such as `aten::add.out`; None if unknown:
+            nothing is decomposed then.
         accelerate: Use `orchestrator.lowering.accelerated`.
         verify: Lower both with and without it, and compare.
     """
@@ -34,6 +36,7 @@ class Request:
     isa: str
     quantize: Quantize | None = None
     vela: Vela = NO_VELA
+    offered: tuple[str, ...] | None = None
     accelerate: bool = True
     verify: bool = False
 
@@ -52,6 +55,8 @@ def parse_request(text: str) -> Request:
             weights=Weights(found["weights"]),
             dynamic=found["dynamic"],
         )
+    if data["offered"] is not None:
+        data["offered"] = tuple(data["offered"])
     vela = data["vela"]
     data["vela"] = Vela(**{**vela, "flags": tuple(vela["flags"])})
     return Request(**data)

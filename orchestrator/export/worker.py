@@ -113,7 +113,9 @@ def _once(request: Request) -> dict[str, Any]:
         outputs = lower.reference(module, source)
         program = lower.lowered(module, source, request)
     return {
-        "program": bytes(program.buffer),
+        "program": bytes(program.manager.buffer),
+        "decomposed": dict(program.decomposed),
+        "asked": dict(program.asked),
         "warnings": [
             *(("left-over", f"lowering is not accelerated: {u}") for u in unknown),
             *(("default-layout", note) for note in notes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.core.layout import layout_of
 from orchestrator.method.effects import effects_of_method
 from orchestrator.method.places import place_of
 from orchestrator.program.values import TensorValue
@@ -63,21 +64,4 @@ def reordered_reads(method: Method) -> tuple[ReorderedRead, ...]:
 
 
 def _layout(tensor: TensorValue) -> list[tuple[int, int]]:
-    """(size, stride) by dimension, with neighbours merged that lie side by side.
-
-    Equal for two tensors if the items, counted row by row, lie in the same places.
-    """
-    strides = [0] * len(tensor.sizes)
-    step = 1
-    for dim in reversed(tensor.dim_order):
-        strides[dim] = step
-        step *= tensor.sizes[dim]
-    merged: list[tuple[int, int]] = []
-    for size, stride in zip(tensor.sizes, strides, strict=True):
-        if size == 1:
-            continue
-        if merged and merged[-1][1] == size * stride:
-            merged[-1] = (merged[-1][0] * size, stride)
-        else:
-            merged.append((size, stride))
-    return merged
+    return layout_of(tensor.sizes, tensor.dim_order)

@@ -14,7 +14,7 @@ import os
 import shutil
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ from orchestrator.shell.files import lazy_file, write_atomic
 from orchestrator.shell.stamp import State, state_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orchestrator.core.lazy_bytes import Bytes
 
 PROGRAM = "model.pte"
@@ -64,6 +66,8 @@ class _Made:
         ledger: Records of the passes of accelerated lowering.
         python: Version of its Python.
         verified: The comparison with plain lowering, if it was made.
+        decomposed: Calls of operators without a kernel that were replaced, by operator.
+        asked: By operator that was asked for: whether it had a kernel.
     """
 
     arrays: tuple[str, ...]
@@ -72,6 +76,8 @@ class _Made:
     ledger: dict[str, Any] | None
     python: str
     verified: Verified | None = None
+    decomposed: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +179,12 @@ class ExportCache:
         self._own = self._all / key
         self._base = base
 
-    def find(self) -> tuple[Entry | None, str]:
-        """The valid entry, or the reason why there is none."""
+    def find(self, changed: Callable[[ExportFacts], str]) -> tuple[Entry | None, str]:
+        """The valid entry, or the reason why there is none.
+
+        Args:
+            changed: What else changed since an entry was made, "" if nothing.
+        """
         reasons = []
         for folder in self._folders():
             facts = _read_facts(folder / _ENTRY)
@@ -182,6 +192,7 @@ class ExportCache:
                 reasons.append("the entry is damaged")
                 continue
             reason, facts_now = self._compare(facts)
+            reason = reason or changed(facts)
             entry = Entry(folder, facts_now)
             if not reason and _is_whole(entry):
                 if facts_now != facts:
@@ -256,6 +267,8 @@ class ExportCache:
             ledger=result.ledger,
             python=result.python,
             verified=result.verified,
+            decomposed=result.decomposed,
+            asked=result.asked,
             files=files,
             folders={self._label(p): folder_digest(Path(p)) for p in result.folders},
             records={

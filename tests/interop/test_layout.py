@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.method.reordered import reordered_reads
+from orchestrator.program.reader import read_program
 from tests.tools import need_toolchain
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
@@ -28,6 +30,8 @@ NETS = {
 }
 KEPT = "changes_view"
 """Changes a view of an image, and stays as it is."""
+VIEWS = Path(__file__).with_name("view_nets.py")
+MOST_FLOAT_ERROR = 1e-5
 MOST_ERROR = 0.1
 """A few steps of int8; items mixed up are far more."""
 
@@ -45,14 +49,16 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
 
 
-def _profile(folder: Path, names: list[str], lowering: str = "cortex-m") -> Path:
-    shutil.copyfile(CODE, folder / CODE.name)
+def _profile(
+    folder: Path, names: list[str], lowering: str = "cortex-m", code: Path = CODE
+) -> Path:
+    shutil.copyfile(code, folder / code.name)
     quantize = "quantize = {}\n" if lowering == "cortex-m" else ""
     path = folder / "product.toml"
     path.write_text(
         'schema = 1\nname = "product"\n[target]\ncpu = "host"\ntoolchain = "gnu"\n'
         + "".join(
-            f'[[models]]\nname = "{name}"\nsource = "{CODE.name}:{name}"\n'
+            f'[[models]]\nname = "{name}"\nsource = "{code.name}:{name}"\n'
             f'lowering = "{lowering}"\n{quantize}'
             for name in names
         )
@@ -69,6 +75,22 @@ def _exported(
     return {model["model"]: model for model in models}
 
 
+def _run(
+    profile: Path, model: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> list[float]:
+    """The largest error of each output of a model, against PyTorch."""
+    folder = Path(model["program"]).parent
+    words = ["run", str(profile), "--model", model["model"], "--json"]
+    for array in model["arrays"]:
+        flag = "--input" if array.startswith("in") else "--expect"
+        words += [flag, str(folder / array)]
+    capsys.readouterr()
+    run(words)
+    (call,) = json.loads(capsys.readouterr().out)["calls"]
+    assert call["error"] == "Ok", model["model"]
+    return [float(o["comparison"]["max_abs_error"]) for o in call["outputs"]]
+
+
 @pytest.mark.toolchain
 def test_firmware_gives_what_quantized_pytorch_gives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -79,18 +101,7 @@ def test_firmware_gives_what_quantized_pytorch_gives(
     assert run(["build", str(profile)]) == 0
     for name, is_copied in NETS.items():
         model = exported[name]
-        folder = Path(model["program"]).parent
-        words = ["run", str(profile), "--model", name, "--json"]
-        for array in model["arrays"]:
-            flag = "--input" if array.startswith("in") else "--expect"
-            words += [flag, str(folder / array)]
-        capsys.readouterr()
-        run(words)
-        (call,) = json.loads(capsys.readouterr().out)["calls"]
-        assert call["error"] == "Ok", name
-        for output in call["outputs"]:
-            error = float(output["comparison"]["max_abs_error"])
-            assert error <= MOST_ERROR, f"{name}: {error}"
+        assert max(_run(profile, model, capsys)) <= MOST_ERROR, name
         copies = [text for text in model["warnings"] if BORDER in text]
         assert bool(copies) is is_copied, name
         left = [text for text in model["warnings"] if "left to portable" in text]
@@ -111,14 +122,26 @@ def test_the_warning_names_model_and_remedy(
     ) in capsys.readouterr().err
 
 
-def test_a_view_of_bytes_in_another_order_is_refused(
+@pytest.mark.toolchain
+def test_views_of_images_in_channels_last_layout_are_right(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "gnu")
+    profile = _profile(tmp_path, ["chains", "small"], "portable", VIEWS)
+    exported = _exported(profile, capsys)
+    assert run(["build", str(profile)]) == 0
+    assert "reordered-view" not in capsys.readouterr().err
+    for name, outputs in (("chains", 24), ("small", 4)):
+        found = _run(profile, exported[name], capsys)
+        assert len(found) == outputs
+        assert max(found) <= MOST_FLOAT_ERROR, name
+
+
+def test_a_view_of_bytes_in_another_order_is_copied_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     profile = _profile(tmp_path, ["split_view"], "portable")
-    capsys.readouterr()
-    assert run(["export", str(profile)]) == 4
-    said = capsys.readouterr().err
-    assert 'error[cannot-lower]: model "split_view": ExecuTorch would reorder' in said
-    found = "[1, 8, 6, 6] with dim order [0, 2, 3, 1], viewed as [1, 2, 4, 6, 6]"
-    assert f"   = found: {found}\n" in said
-    assert f'   = at: File "{tmp_path / CODE.name}", line ' in said
+    program = Path(_exported(profile, capsys)["split_view"]["program"])
+    method = read_program(program.read_bytes(), file="model.pte").methods[0]
+    assert reordered_reads(method) == ()
+    assert "dim_order_ops::_clone_dim_order.out" in map(str, method.operators)

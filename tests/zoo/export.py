@@ -26,6 +26,7 @@ import signal
 import sys
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +36,25 @@ from executorch.exir import EdgeCompileConfig, to_edge
 from torch.export import export
 from torch.utils import _pytree
 
+from orchestrator.catalog import LibraryText, read_catalog
 from orchestrator.export import lower
+from orchestrator.export.failure import ExportError
 from orchestrator.export.request import Request
 from orchestrator.export.source import Source
 from orchestrator.lowering import accelerated
-from orchestrator.profile.lowering import Quantize
+from orchestrator.profile.lowering import PORTABLE, Quantize
+from orchestrator.shell.sources import library_file
 from tests.zoo.models import MODELS
 from tests.zoo.net import Net
 
 SEED = 7
+LOWER = "lower"
+"""The step that the project's own stage refuses, after PyTorch has exported."""
+LIBRARIES = ("quantized", "portable")
 MOST_BYTES = 48 << 20
 """Of a program; what is larger is an error."""
+OWN = "functions/"
+"""The group that the project's own stage exports; left out unless `--only` names it."""
 
 
 def file_name(name: str) -> str:
@@ -97,11 +106,44 @@ def _exported(name: str, facts: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
             outputs = copy.deepcopy(net.module)(*copy.deepcopy(net.others))
         arrays |= arrays_of(net.others, outputs, prefix="other ")
     facts["step"] = "torch.export"
+    if name.startswith(OWN):
+        return _deployed(net, facts), arrays
     program = export(net.module, net.inputs, dynamic_shapes=net.dynamic_shapes)
     facts["nodes"] = len(program.graph.nodes)
     facts["step"] = "to_edge"
     with accelerated():  # the same bytes sooner
         return _lowered(program, facts), arrays
+
+
+@cache
+def _offered() -> tuple[str, ...]:
+    """Operators that have a kernel."""
+    catalog = read_catalog(
+        [
+            LibraryText(name=name, file=name, text=library_file(name).read_text("utf-8"))
+            for name in LIBRARIES
+        ]
+    )
+    return tuple(map(str, catalog.operators))
+
+
+def _deployed(net: Net, facts: dict[str, Any]) -> bytes:
+    """As the project's own export of a profile, with decompositions."""
+    request = Request(
+        file="", function="", folder="", lowering=PORTABLE, cpu="host", isa="scalar",
+        offered=_offered(),
+    )  # fmt: skip
+    source = Source(net.module, net.inputs, (net.inputs,), None)
+    try:
+        with accelerated():
+            found = lower.lowered(net.module, source, request)
+    except ExportError as error:
+        if error.code != "cannot-export":
+            facts["step"] = LOWER
+        raise
+    if found.decomposed:
+        facts["decomposed"] = dict(found.decomposed)
+    return bytes(found.manager.buffer)
 
 
 def _lowered(program: Any, facts: dict[str, Any]) -> bytes:
@@ -131,7 +173,7 @@ def _int8(net: Net, facts: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
     outputs = lower.reference(module, source)
     facts["step"] = "lower"
     with accelerated():
-        program = lower.lowered(module, source, request)
+        program = lower.lowered(module, source, request).manager
     facts["steps"] = [_step(module)]
     return bytes(program.buffer), arrays_of(source.inputs, outputs)
 
@@ -187,7 +229,7 @@ def finished(running: dict[int, tuple[str, Path]]) -> None:
         f"{facts['step']}: {said}"
         if said
         else f"{facts['nodes']} nodes"
-        if ("nodes" in facts)
+        if "nodes" in facts
         else ""
     )
     print(f"{name:45} {facts.get('seconds', '')!s:>6} s  {said[:150]}", flush=True)
@@ -210,6 +252,8 @@ def main() -> None:
     for name in MODELS:
         stem = options.out / file_name(name)
         if not any(part in name for part in parts):
+            continue
+        if name.startswith(OWN) and not options.only:
             continue
         if stem.with_suffix(".json").exists() and not options.again:
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tests.zoo import handwritten  # noqa: F401  # registers its models
+from tests.zoo import functions, handwritten  # noqa: F401  # they register models
 from tests.zoo.net import MODELS, add_int8
 
 with suppress(ModuleNotFoundError):

@@ -52,8 +52,12 @@ path = "{}"
 """
 _ERROR: Final = re.compile(r"^\[(?!cpuinfo)\w+\.cpp:\d+\] ")
 """How its errors begin."""
-COLUMNS: Final = ("models", "exported", "refused", "right", "wrong", "failed")
-"""Of sums; what is refused by the check is not run as it ships."""
+COLUMNS: Final = (
+    *("models", "exported", "refused", "deployed", "right", "wrong", "failed"),
+)
+"""Of sums; what is refused, by the check or before, is not run as it ships."""
+NO_INPUT: Final = "no input"
+"""The state of a function that no natural input was found for: it does not count."""
 
 
 @dataclass
@@ -133,9 +137,12 @@ class Zoo:
 
     def row(self, facts: dict[str, Any]) -> Row:
         """Check, run and compare a model."""
-        row = Row(facts["name"], facts["name"].partition("/")[0])
+        row = Row(facts["name"], facts["name"].rpartition("/")[0])
         if "error" in facts:
-            row.state = "not exported"
+            is_refused = facts["step"] == "lower" and row.group.startswith("functions")
+            row.state = "refused" if is_refused else "not exported"
+            if facts["error"].endswith("no natural input"):
+                row.state = NO_INPUT
             row.reasons = [f"{facts['step']}: {facts['error']}"]
             return row
         stem = self._folder / row.name.replace("/", "-")
@@ -257,6 +264,8 @@ def compared(
     worst = 0.0
     for number, (want, got) in enumerate(zip(wanted, outputs, strict=True)):
         got = np.asarray(got)
+        if want.dtype.kind == "f" and got.dtype == np.uint16:  # BFloat16
+            got = (got.astype(np.uint32) << 16).view(np.float32)
         if got.shape != want.shape:
             return f"output {number} has sizes {got.shape}, not {want.shape}", worst
         if want.dtype.kind != "f":
@@ -306,8 +315,11 @@ def print_sums(rows: list[Row]) -> None:
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         for group in (row.group, "all"):
+            if row.state == NO_INPUT:
+                continue
             sums[group].update(["models", row.state])
             sums[group]["exported"] += row.state != "not exported"
+            sums[group]["deployed"] += row.state in {"right", "wrong", "failed"}
             sums[group]["upstream"] += row.facts.get("upstream") == "right"
     columns = (*COLUMNS, "upstream")
     print(f"\n{'group':16}" + "".join(f"{c:>10}" for c in columns))
@@ -359,6 +371,8 @@ def main() -> int:
         facts = json.loads(text)
         if any(part in facts["name"] for part in options.only.split(",")):
             rows.append(zoo.row(facts))
+            if rows[-1].state == NO_INPUT:
+                continue
             print(line(rows[-1]))
             for reason in dict.fromkeys(rows[-1].reasons):
                 print(f"    {reason[:200]}", flush=True)

@@ -55,6 +55,7 @@ def need_current(project: Project, console: Console) -> None:
             profile=project.profile,
             files=DiskFiles(),
             export_choice=project.options.export,
+            offered=open_build(project)[inputs.OFFERED],
         )
         if not pending and _holds(project, console):
             return

@@ -13,7 +13,7 @@ from orchestrator.build import (
     load,
     open_build,
 )
-from orchestrator.build.exporting import published
+from orchestrator.build.exporting import named_calls, published
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan, UsageError
 from orchestrator.shell.build_folder import exclusive
 
@@ -89,6 +89,7 @@ def _document(
         "folders": sorted(facts.folders),
         "distributions": facts.distributions,
         "warnings": [text for _, text in facts.warnings],
+        "decomposed": facts.decomposed,
         "verified": asdict(facts.verified) if facts.verified else None,
     }
     if args.explain:
@@ -111,6 +112,8 @@ def _lines(
             f"{name}: {how}, {len(exported.program):,} bytes for"
             f" {lowerings[name]}; {paths[name]}"
         )
+        if facts.decomposed:
+            yield f"  decomposed for want of a kernel: {named_calls(facts.decomposed)}"
         if verified := facts.verified:
             tosa = verified.tosa_flatbuffers
             more = f", {tosa} TOSA flatbuffer{'s' * (tosa > 1)}" if tosa else ""

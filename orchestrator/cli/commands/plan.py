@@ -37,6 +37,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         profile=project.profile,
         files=build[inputs.FILES],
         export_choice=project.options.export,
+        offered=build[inputs.OFFERED],
     )
     if pending:
         _show_pending(project, build, pending, console)

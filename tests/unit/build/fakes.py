@@ -97,11 +97,15 @@ class FakeExporter:
     Args:
         program: It; None: the process dies.
         warnings: (code, text) of each.
+        decomposed: Calls of operators that it decomposed.
+        asked: Operators that it asked for; if they are offered is in the result.
         requests: What was requested.
     """
 
     program: bytes | None
     warnings: list[tuple[str, str]] = field(default_factory=list)
+    decomposed: dict[str, int] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     def run(
@@ -127,6 +131,8 @@ class FakeExporter:
             "warnings": self.warnings,
             "seconds": 0.1,
             "ledger": None,
+            "decomposed": self.decomposed,
+            "asked": {n: n in self.requests[-1]["offered"] for n in self.asked},
         }
         (Path(made) / "result.json").write_text(json.dumps(result))
         return Finished(status=0, stdout="", stderr="")

@@ -76,6 +76,59 @@ def test_the_same_program_is_the_same_to_later_stages(folder: Path) -> None:
     assert report.lock_changed
 
 
+LIBRARY = """
+[kernels]
+libraries = ["portable"]
+[[kernels.custom]]
+functions = "ops/functions.yaml"
+sources = ["ops/ops.cpp"]
+"""
+
+
+def _offer(folder: Path, *bases: str) -> None:
+    """A library of the user that offers these operators."""
+    (folder / "ops").mkdir(exist_ok=True)
+    (folder / "ops" / "ops.cpp").write_text("")
+    (folder / "ops" / "functions.yaml").write_text(
+        "".join(
+            f"- func: my::{base}.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\n"
+            f"  kernels: [{{arg_meta: null, kernel_name: mine::{base}}}]\n"
+            for base in bases
+        )
+    )
+    (folder / "demo.toml").write_text(PROFILE + LIBRARY)
+
+
+def _reason(folder: Path, asked: tuple[str, ...]) -> str:
+    """Why a model whose export asks for operators is exported now."""
+    fakes = _fakes()
+    fakes.exporter.asked = asked
+    _ = open_build(project_in(folder), fakes.shell)[inputs.EXPORTED]
+    return fakes.reporter.stages["export net"]
+
+
+def test_an_export_holds_while_the_kernels_that_it_asked_for_do(folder: Path) -> None:
+    asked = ("my::one.out", "my::two.out", "aten::add.out")
+    _offer(folder, "one")
+    assert _reason(folder, asked) == "first export"
+    assert not _reason(folder, asked)
+    _offer(folder, "one", "three")
+    assert not _reason(folder, asked)
+    _offer(folder, "one", "two")
+    assert _reason(folder, asked) == "my::two.out now has a kernel"
+    _offer(folder, "two")
+    assert _reason(folder, asked) == "my::one.out lost its kernel"
+
+
+def test_what_was_decomposed_is_said(folder: Path) -> None:
+    fakes = _fakes()
+    fakes.exporter.decomposed = {"aten::linear": 2, "aten::celu": 1}
+    _ = open_build(project_in(folder), fakes.shell)[inputs.EXPORTED]
+    assert (
+        "net: decomposed for want of a kernel: aten::celu (1), aten::linear (2)"
+    ) in fakes.reporter.notes
+
+
 def test_a_process_that_dies_is_reported_with_its_output(folder: Path) -> None:
     with pytest.raises(ModelError) as caught:
         _ = open_build(project_in(folder), FakeShell().shell)[inputs.EXPORTED]

@@ -184,6 +184,8 @@ def _readers(value: Value[Any]) -> Iterator[Stage[Any] | EachStage[Any]]:
     """Stages that read a value, directly or through derived values and stages."""
     found = {value}
     for other in all_of(table.STAGES):
+        if isinstance(other, Input):  # which has its own digests
+            continue
         of = (other.of,) if isinstance(other, Item) else ()
         if found.intersection((*other.reads, *of)):
             found.add(other)

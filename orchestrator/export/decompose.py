@@ -1,0 +1,231 @@
+"""Operators without a kernel, computed with operators that have one. Needs PyTorch.
+
+Lowering keeps operators that its backend may take, and some that ExecuTorch never takes
+apart. What no kernel serves in the end is replaced in the lowered graph, by PyTorch's own
+decompositions or those of `decompositions`. The rest of the graph stays as it is: an
+operator that has a kernel is never taken apart.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from executorch.exir.dialects.edge._ops import EdgeOpOverload
+from executorch.exir.pass_base import ExportPass, ProxyValue
+from executorch.exir.passes import (
+    MemoryFormatOpsPass,
+    OpReplacePass,
+    base_pre_op_replace_passes,
+)
+from executorch.exir.passes.dim_order_ops_registry import DimOrderOpsMap
+from executorch.exir.passes.executorch_prim_ops_registry import _EXECUTORCH_SYM_OPS
+from executorch.exir.passes.remove_mixed_type_operators import RemoveMixedTypeOperators
+from executorch.exir.passes.replace_aten_with_edge_pass import aten_to_edge
+from executorch.exir.program._program import _transform, lift_constant_tensor_pass
+from torch._decomp import core_aten_decompositions, decomposition_table
+from torch._ops import OpOverload
+from torch.func import functionalize
+from torch.fx import GraphModule
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree
+
+from orchestrator.export.decompositions import OWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from orchestrator.export.offered import Offered
+
+
+def without_leftovers(program: Any, offered: Offered) -> tuple[Any, Counter[str]]:
+    """An edge program in which operators without a kernel are decomposed.
+
+    Args:
+        program: An exported program in the edge dialect; delegates are left alone.
+        offered: Operators that have kernels.
+
+    Returns:
+        The program, the same object if nothing was done; calls that were decomposed,
+        by operator.
+    """
+    leftovers = [
+        node.target
+        for part in program.graph_module.modules()
+        if isinstance(part, GraphModule)
+        for node in part.graph.nodes
+        if isinstance(node.target, EdgeOpOverload)
+        and not _has_kernel(node.target, offered)
+    ]
+    if not any(_decomposition(edge._op) for edge in leftovers):  # noqa: SLF001
+        return program, Counter()
+    step = _Decompose(offered)
+    changed = _transform(program, step)
+    if not step.done:
+        return program, Counter()
+    return lift_constant_tensor_pass(changed), step.done
+
+
+def _name(op: Any) -> str:
+    """Of an operator, such as `aten::add.out`."""
+    schema = op._schema  # noqa: SLF001
+    return f"{schema.name}.{schema.overload_name}".removesuffix(".")
+
+
+def _has_kernel(edge: Any, offered: Offered) -> bool:
+    # There is no out variant, or it is an operator of TorchScript's lists.
+    with suppress(RuntimeError, AssertionError):
+        return _name(edge.to_out_variant()) in offered
+    return False
+
+
+@cache
+def _core_table() -> Mapping[Any, Callable[..., Any]]:
+    found: Mapping[Any, Callable[..., Any]] = core_aten_decompositions()
+    return found
+
+
+def _decomposition(op: OpOverload) -> Callable[..., Any] | None:
+    """A function of the same arguments that calls other operators."""
+    found = OWN.get(op) or _core_table().get(op) or decomposition_table.get(op)
+    if found is None and op.has_kernel_for_dispatch_key(
+        torch._C.DispatchKey.CompositeImplicitAutograd  # noqa: SLF001
+    ):
+        return op.decompose  # type: ignore[no-any-return]  # PyTorch's is Any
+    return found  # type: ignore[no-any-return]  # PyTorch's is Any
+
+
+def _operators(graph: GraphModule) -> list[OpOverload]:
+    """Operators that a graph calls, each once."""
+    found = dict.fromkeys(node.target for node in graph.graph.nodes)
+    return [
+        op
+        for op in found
+        if isinstance(op, OpOverload) and op not in _EXECUTORCH_SYM_OPS
+    ]
+
+
+def _converted(x: Any, dtype: Any) -> Any:
+    return x.to(dtype)
+
+
+class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
+    """Replaces calls of operators without a kernel."""
+
+    def __init__(self, offered: Offered) -> None:
+        super().__init__()
+        self._offered = offered
+        self.done: Counter[str] = Counter()
+
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        """Replace a call, or keep it."""
+        if isinstance(op, EdgeOpOverload) and not _has_kernel(op, self._offered):
+            function = _decomposition(op._op)  # noqa: SLF001
+            parts = None
+            with suppress(Exception):  # it may refuse its arguments
+                parts = function and self._parts(function, args, kwargs)
+            if parts:
+                self.done[_name(op)] += 1
+                return self._inlined(parts, args, kwargs, meta)
+        return super().call_operator(op, args, kwargs, meta)
+
+    def call_getitem(self, value: Any, key: int, meta: Any) -> Any:
+        """One of several results."""
+        if isinstance(value, (tuple, list)):
+            return value[key]
+        return super().call_getitem(value, key, meta)
+
+    def _parts(
+        self, function: Callable[..., Any], args: Any, kwargs: Any
+    ) -> GraphModule | None:
+        """The graph of a decomposition; None if it has operators without a kernel."""
+        leaves, spec = _pytree.tree_flatten((args, kwargs))
+        values = [v for v in leaves if isinstance(v, ProxyValue)]
+
+        def flat(*given: Any) -> Any:
+            rest = iter(given)
+            called, named = _pytree.tree_unflatten(
+                [next(rest) if isinstance(v, ProxyValue) else v for v in leaves], spec
+            )
+            return function(*called, **named)
+
+        table: dict[Any, Callable[..., Any]] = {}
+        while True:
+            graph = make_fx(
+                functionalize(flat, remove="mutations_and_views"),
+                decomposition_table=table,
+                _allow_non_fake_inputs=True,
+            )(*(value.data for value in values))
+            more = {op: self._inner(op) for op in _operators(graph) if op not in table}
+            table |= (found := {op: f for op, f in more.items() if f})
+            if not found:
+                break
+        edge = _as_edge(graph)
+        served = all(self._is_served(node.target) for node in edge.graph.nodes)
+        return edge if served else None
+
+    def _inner(self, op: OpOverload) -> Callable[..., Any] | None:
+        """What replaces an operator that a decomposition calls, if it has no kernel."""
+        name = op._schema.name.rpartition(":")[2]  # noqa: SLF001
+        if op.namespace != "prims":
+            # Copies become others that name the order of dimensions.
+            edge = aten_to_edge(op)
+            kept = _has_kernel(DimOrderOpsMap.get(edge, edge), self._offered)
+            return None if kept else _decomposition(op)
+        if name == "convert_element_type":
+            return _converted
+        # Most prims stand for an operator of the same name.
+        packet = getattr(torch.ops.aten, name, None)
+        overloads = [getattr(packet, o) for o in packet.overloads()] if packet else []
+        plain = [aten_to_edge(o) for o in overloads if not o._schema.is_mutable]  # noqa: SLF001
+        return packet if any(_has_kernel(o, self._offered) for o in plain) else None  # type: ignore[no-any-return]  # PyTorch's is Any
+
+    def _is_served(self, target: Any) -> bool:
+        """Whether a node needs no kernel, or has one."""
+        if isinstance(target, OpOverload) and target not in _EXECUTORCH_SYM_OPS:
+            target = aten_to_edge(target)  # such as `scalar_tensor`
+        if not isinstance(target, EdgeOpOverload):
+            return True
+        return _has_kernel(target, self._offered)
+
+    def _inlined(self, parts: GraphModule, args: Any, kwargs: Any, meta: Any) -> Any:
+        """Call what a graph calls; its result."""
+        leaves, _ = _pytree.tree_flatten((args, kwargs))
+        given = (v for v in leaves if isinstance(v, ProxyValue))
+        found: dict[Any, Any] = {}
+        for node in parts.graph.nodes:
+            if node.op == "placeholder":
+                found[node] = next(given)
+                continue
+            called, named = torch.fx.map_arg((node.args, node.kwargs), found.get)
+            if node.op == "output":
+                return called[0]
+            if node.op == "get_attr":
+                found[node] = getattr(parts, node.target)
+            elif node.target is operator.getitem:
+                found[node] = self.call_getitem(*called, meta)
+            elif isinstance(node.target, (EdgeOpOverload, OpOverload)) and (
+                node.target not in _EXECUTORCH_SYM_OPS
+            ):
+                found[node] = super().call_operator(node.target, called, named, meta)
+            else:
+                found[node] = self.call_sym(node.target, called, meta)
+        raise AssertionError("a graph without an output")
+
+
+def _as_edge(graph: GraphModule) -> GraphModule:
+    """A graph in the edge dialect, by the passes that ExecuTorch runs for it."""
+    graph.graph.eliminate_dead_code()
+    for step in (
+        *base_pre_op_replace_passes,
+        RemoveMixedTypeOperators(),
+        OpReplacePass(),
+        MemoryFormatOpsPass(),
+    ):
+        graph = step(graph).graph_module
+    graph.graph.eliminate_dead_code()
+    return graph
