@@ -22,8 +22,9 @@ _MOST_GROWTH_BYTES = 64
 
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program."""
-    # Quantized graphs mix dtypes, which validation rejects.
-    is_valid = request.quantize is None
+    # Quantized graphs mix dtypes, which validation rejects, and its operators are not
+    # those of complex numbers.
+    is_valid = request.quantize is None and not _has_complex(program)
     config = EdgeCompileConfig(_check_ir_validity=is_valid)
     edge = to_edge(program, compile_config=config)
     before = edge.exported_program()
@@ -33,6 +34,11 @@ def lowered(program: Any, request: Request) -> Any:
     if _constant_bytes(after) <= _constant_bytes(before) + _MOST_GROWTH_BYTES:
         edge._edge_programs["forward"] = after  # noqa: SLF001
     return edge
+
+
+def _has_complex(program: Any) -> bool:
+    values = (node.meta.get("val") for node in program.graph.nodes)
+    return any(isinstance(v, torch.Tensor) and v.is_complex() for v in values)
 
 
 def _constant_bytes(program: Any) -> int:
