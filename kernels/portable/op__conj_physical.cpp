@@ -1,13 +1,14 @@
+#include "orch_selected/op__conj_physical.h"
+
 #include "orch/kernel.h"
-#include "util/move_items.h"
+#include "util/conjugate.h"
 
 namespace orch::portable {
 
 // aten::_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
-//
-// Of real numbers, which are their own conjugates.
 Error _conj_physical_out(const Args& args) {
-  return move_all(args.tensor(0), args.tensor(1));
+  return conjugate<selected::aten__conj_physical_out.bits>(args.tensor(0),
+                                                           args.tensor(1));
 }
 
 }  // namespace orch::portable

@@ -88,6 +88,11 @@ Error add_out(const Args& args) {
     });
   }
   if constexpr (!kDtypes.single()) {
+    if constexpr ((kDtypes & kComplex).bits != 0) {
+      ORCH_CHECK(!kComplex.has(self.dtype) && !kComplex.has(other.dtype) &&
+                     !kComplex.has(out.dtype),
+                 Error::InvalidArgument);
+    }
     const ScalarType common = result_type(self, other);
     ORCH_CHECK(can_cast(common, out.dtype) && alpha_fits(alpha, common),
                Error::InvalidArgument);

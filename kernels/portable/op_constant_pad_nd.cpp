@@ -43,8 +43,8 @@ Error constant_pad_nd_out(const Args& args) {
     ORCH_CHECK(size <= INT32_MAX, Error::ShapeTooLarge);
     sizes[d] = static_cast<int32_t>(size);
   }
-  uint64_t item = 0;
   constexpr DtypeSet kDtypes = selected::aten_constant_pad_nd_out;
+  ItemBits<kDtypes.bits> item{};
   ORCH_TRY(item_bits<kDtypes.bits>(out.dtype, args.scalar(2), item));
   ORCH_TRY(resize_output(out, {sizes, self.dim}, self));
 

@@ -65,8 +65,23 @@ Error div_Scalar_out(const Args& args) {
 
 // aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
 Error div_out(const Args& args) {
-  return divide<selected::aten_div_out.bits>(args.tensor(0), args.tensor(1),
-                                             args.tensor(2));
+  const Tensor& self = args.tensor(0);
+  const Tensor& other = args.tensor(1);
+  Tensor& out = args.tensor(2);
+  constexpr DtypeSet kDtypes = selected::aten_div_out;
+  constexpr uint32_t kComplexes = (kDtypes & kComplex).bits;
+  if constexpr (kComplexes != 0) {
+    if (kComplex.has(out.dtype)) {
+      return binary<kComplexes, kComplexes>(self, other, out, [](auto type) {
+        using T = typename decltype(type)::type;
+        using C = Compute<T>;
+        return [](T a, T b) {
+          return static_cast<T>(static_cast<C>(a) / static_cast<C>(b));
+        };
+      });
+    }
+  }
+  return divide<kDtypes.bits>(self, other, out);
 }
 
 // aten::div.out_mode(Tensor self, Tensor other, *, str? rounding_mode,

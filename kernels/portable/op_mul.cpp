@@ -10,7 +10,7 @@ namespace orch::portable {
 // aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
 Error mul_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_mul_out;
-  return binary<kDtypes.bits, (kReal | kBool).bits>(
+  return binary<kDtypes.bits, (kReal | kBool | kComplex).bits>(
       args.tensor(0), args.tensor(1), args.tensor(2), [](auto type) {
         using T = typename decltype(type)::type;
         using C = Compute<T>;

@@ -11,7 +11,7 @@ namespace orch::portable {
 //   -> Tensor(a!)
 Error sub_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_sub_out;
-  return binary_scaled<kDtypes.bits, kReal.bits>(
+  return binary_scaled<kDtypes.bits, (kReal | kComplex).bits>(
       args, [](auto a, auto alpha_b) { return a - alpha_b; });
 }
 

@@ -129,7 +129,7 @@ Error binary(const Tensor& a, const Tensor& b, Tensor& out, Make make) {
 /// DtypeNotSelected.
 template <uint32_t kBits, typename Fn>
 Error binary_floating(const Tensor& a, const Tensor& b, Tensor& out, Fn fn) {
-  constexpr DtypeSet kDtypes{kBits};
+  constexpr DtypeSet kDtypes{kBits & ~kComplex.bits};
   ORCH_CHECK(kFloating.has(out.dtype), Error::InvalidArgument);
   ScalarType common = a.dtype;
   if constexpr (!kDtypes.single()) {
@@ -137,7 +137,7 @@ Error binary_floating(const Tensor& a, const Tensor& b, Tensor& out, Fn fn) {
     if (!kFloating.has(common)) common = ScalarType::Float;
   }
   ORCH_TRY(resize_broadcast(out, a, b));
-  return map_in<kBits, kBits,
+  return map_in<kDtypes.bits, kDtypes.bits,
                 usable(computed_in_floats(kDtypes), kDtypes).bits>(
       common, a, b, out, [fn](auto type) {
         using T = typename decltype(type)::type;

@@ -3,22 +3,26 @@
 
 #include "orch/error.h"
 #include "orch/scalar_type.h"
+#include "util/complex.h"
 #include "util/types.h"
 
 /// Calls X(name, type) for every dtype a tensor can have.
-#define ORCH_FOR_EACH_DTYPE(X) \
-  X(Byte, uint8_t)             \
-  X(Char, int8_t)              \
-  X(Short, int16_t)            \
-  X(Int, int32_t)              \
-  X(Long, int64_t)             \
-  X(Half, Half)                \
-  X(Float, float)              \
-  X(Double, double)            \
-  X(Bool, bool)                \
-  X(BFloat16, BFloat16)        \
-  X(UInt16, uint16_t)          \
-  X(UInt32, uint32_t)          \
+#define ORCH_FOR_EACH_DTYPE(X)      \
+  X(Byte, uint8_t)                  \
+  X(Char, int8_t)                   \
+  X(Short, int16_t)                 \
+  X(Int, int32_t)                   \
+  X(Long, int64_t)                  \
+  X(Half, Half)                     \
+  X(Float, float)                   \
+  X(Double, double)                 \
+  X(ComplexHalf, Complex<Half>)     \
+  X(ComplexFloat, Complex<float>)   \
+  X(ComplexDouble, Complex<double>) \
+  X(Bool, bool)                     \
+  X(BFloat16, BFloat16)             \
+  X(UInt16, uint16_t)               \
+  X(UInt32, uint32_t)               \
   X(UInt64, uint64_t)
 
 namespace orch {
@@ -51,8 +55,14 @@ constexpr bool has_item_bytes(DtypeSet set, size_t bytes) {
   return false;
 }
 
+/// An item of 16 bytes.
+struct Words {
+  uint64_t word[2];
+};
+
 /// Like switch_dtype, for operators that only move items: one instance for all
-/// dtypes of one size, called with an unsigned integer type of that size.
+/// dtypes of one size, called with an unsigned integer type of that size, or
+/// Words.
 template <uint32_t kBits, typename Fn>
 Error switch_item(ScalarType dtype, Fn&& fn) {
   constexpr DtypeSet kSet{kBits};
@@ -69,6 +79,9 @@ Error switch_item(ScalarType dtype, Fn&& fn) {
   }
   if constexpr (has_item_bytes(kSet, 8)) {
     if (bytes == 8) return fn(Type<uint64_t>{});
+  }
+  if constexpr (has_item_bytes(kSet, 16)) {
+    if (bytes == 16) return fn(Type<Words>{});
   }
   return Error::DtypeNotSelected;
 }

@@ -8,11 +8,16 @@
 
 namespace orch {
 
+/// As many bits as the widest item of these dtypes has.
+template <uint32_t kBits>
+using ItemBits =
+    typename Choose<has_item_bytes(DtypeSet{kBits}, 16), Words, uint64_t>::type;
+
 /// The bits of `number` as an item of `dtype`: floats are truncated where the
 /// tensor has integers, and integers wrap around. Errors: DtypeNotSelected.
 template <uint32_t kBits>
-Error item_bits(ScalarType dtype, const Scalar& number, uint64_t& bits) {
-  bits = 0;
+Error item_bits(ScalarType dtype, const Scalar& number, ItemBits<kBits>& bits) {
+  bits = {};
   return switch_dtype<kBits>(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const T value = scalar_to<T>(number);

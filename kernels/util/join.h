@@ -25,6 +25,9 @@ Error join_part(Tensor& out, int32_t offset, const int32_t* sizes,
       using T = typename decltype(type)::type;
       constexpr DtypeSet kFrom =
           castable_from(DtypeSet{kBits}, dtype_set(DtypeOf<T>::value));
+      if constexpr ((kBits & kComplex.bits) != 0) {
+        ORCH_CHECK(kFrom.has(from.dtype), Error::DtypeNotSelected);
+      }
       for (; loop.valid(); loop.next()) {
         T* const target = out.mutable_data<T>() + offset + loop.offset(0);
         const int32_t source = view.offset + loop.offset(1);

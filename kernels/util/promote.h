@@ -70,12 +70,17 @@ constexpr bool can_cast(ScalarType from, ScalarType to) {
 }
 
 /// Those dtypes of `set` that can be cast to (from) the only dtype of `one`.
+/// Complex numbers do not mix with others, as in ExecuTorch.
 constexpr DtypeSet castable_from(DtypeSet set, DtypeSet one) {
+  if ((one & kComplex).bits != 0) return set & one;
+  set = {set.bits & ~kComplex.bits};
   if ((one & kFloating).bits != 0) return set;
   if ((one & kBool).bits != 0) return set & kBool;
   return {set.bits & ~kFloating.bits};
 }
 constexpr DtypeSet castable_to(DtypeSet set, DtypeSet one) {
+  if ((one & kComplex).bits != 0) return set & one;
+  set = {set.bits & ~kComplex.bits};
   if ((one & kBool).bits != 0) return set;
   if ((one & kFloating).bits != 0) return set & kFloating;
   return {set.bits & ~kBool.bits};

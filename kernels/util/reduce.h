@@ -124,6 +124,12 @@ Error fold_items(const Tensor& self, Tensor& out, Reduction& reduction,
   return switch_dtype<kBits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     using C = Compute<T>;
+    // Complex numbers do not mix with others.
+    constexpr uint32_t kFrom = kIsComplex<T> ? dtype_set(DtypeOf<T>::value).bits
+                                             : kBits & ~kComplex.bits;
+    if constexpr ((kBits & kComplex.bits) != 0) {
+      ORCH_CHECK(DtypeSet{kFrom}.has(self.dtype), Error::DtypeNotSelected);
+    }
     StridedLoop& items = reduction.items;
     each_result(reduction, [&](int32_t to, int32_t first, int32_t) {
       C result = static_cast<C>(start);
@@ -138,7 +144,7 @@ Error fold_items(const Tensor& self, Tensor& out, Reduction& reduction,
         } else if constexpr (!kDtypes.single()) {
           for (int32_t k = 0; k < items.row_size(); ++k) {
             result =
-                fold(result, static_cast<C>(load_cast<T, kBits>(
+                fold(result, static_cast<C>(load_cast<T, kFrom>(
                                  self.dtype, self.memory, from + k * step)));
           }
         }

@@ -38,6 +38,8 @@ template <typename T>
 Compute<T> scalar_as(const Scalar& scalar) {
   if constexpr (kIsSame<T, bool>) {
     return scalar.to_double() != 0;
+  } else if constexpr (kIsComplex<T>) {
+    return scalar_as<decltype(T::real)>(scalar);
   } else if constexpr (kIsFloating<T>) {
     if (!scalar.is_floating()) return from_int<Compute<T>>(scalar.bits());
     const int64_t bits = scalar.bits();
@@ -77,7 +79,7 @@ constexpr DtypeSet with_number(DtypeSet set) {
 
 /// Whether `alpha` may multiply tensors of `dtype` without losing its kind.
 inline bool alpha_fits(const Scalar& alpha, ScalarType dtype) {
-  if (alpha.is_floating()) return kFloating.has(dtype);
+  if (alpha.is_floating()) return (kFloating | kComplex).has(dtype);
   return !alpha.is_bool() || dtype == ScalarType::Bool;
 }
 

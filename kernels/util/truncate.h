@@ -49,7 +49,18 @@ int32_t truncate_narrow(F value) {
 /// result does not depend on the machine, it is the same.
 template <typename To, typename From>
 To cast_item(From value) {
-  if constexpr (kIsHalf<From>) {
+  if constexpr (kIsComplex<From> && !kIsComplex<To>) {
+    if constexpr (kIsSame<To, bool>) {
+      return cast_item<bool>(value.real) || cast_item<bool>(value.imag);
+    } else {
+      return cast_item<To>(value.real);
+    }
+  } else if constexpr (kIsComplex<From>) {
+    return To(convert<decltype(To::real)>(value.real),
+              convert<decltype(To::real)>(value.imag));
+  } else if constexpr (kIsComplex<To>) {
+    return convert<To>(value);
+  } else if constexpr (kIsHalf<From>) {
     return cast_item<To>(static_cast<float>(value));
   } else if constexpr (kIsFloating<From> && !kIsFloating<To> &&
                        !kIsSame<To, bool>) {

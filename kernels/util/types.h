@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "orch/complex.h"
 #include "orch/half.h"
 
 namespace orch {
@@ -24,6 +25,11 @@ template <typename T>
 inline constexpr bool kIsFloating =
     kIsHalf<T> || kIsSame<T, float> || kIsSame<T, double>;
 
+template <typename T>
+inline constexpr bool kIsComplex = false;
+template <typename T>
+inline constexpr bool kIsComplex<Complex<T>> = true;
+
 template <bool kCondition, typename A, typename B>
 struct Choose {
   using type = A;
@@ -33,12 +39,21 @@ struct Choose<false, A, B> {
   using type = B;
 };
 
+template <typename T>
+struct ComputeOf {
+  using type = typename Choose<
+      kIsFloating<T>, typename Choose<kIsSame<T, double>, double, float>::type,
+      typename Choose<sizeof(T) == 8, uint64_t, uint32_t>::type>::type;
+};
+template <typename T>
+struct ComputeOf<Complex<T>> {
+  using type = Complex<typename ComputeOf<T>::type>;
+};
+
 /// The type that sums and products of `T` are computed in. Integers wrap
 /// around, as PyTorch's do: unsigned arithmetic keeps that defined.
 template <typename T>
-using Compute = typename Choose<
-    kIsFloating<T>, typename Choose<kIsSame<T, double>, double, float>::type,
-    typename Choose<sizeof(T) == 8, uint64_t, uint32_t>::type>::type;
+using Compute = typename ComputeOf<T>::type;
 
 /// `value` in a type that compares and rounds as numbers do: halves as float.
 template <typename T>
@@ -99,9 +114,14 @@ bool is_nan(T value) {
 /// left out because out-of-range values need an operator's own rule.
 template <typename To, typename From>
 To convert(From value) {
-  static_assert(kIsFloating<To> || !kIsFloating<From> || kIsSame<To, bool>,
+  static_assert(kIsFloating<To> || kIsComplex<To> || !kIsFloating<From> ||
+                    kIsSame<To, bool>,
                 "floats to integers: decide what happens out of range");
-  if constexpr (kIsHalf<From> && !kIsSame<From, To>) {
+  if constexpr (kIsComplex<To> && !kIsComplex<From>) {
+    return To(convert<decltype(To::real)>(value));
+  } else if constexpr (kIsComplex<To>) {
+    return To(value);
+  } else if constexpr (kIsHalf<From> && !kIsSame<From, To>) {
     return convert<To>(static_cast<float>(value));
   } else if constexpr (kIsHalf<To> && !kIsSame<From, To>) {
     return To(static_cast<float>(value));

@@ -122,7 +122,7 @@ def _in_groups(dtypes: frozenset[ScalarType]) -> str:
     if dtypes >= ALL:
         return "all"
     found, left = [], set(dtypes)
-    for name in ("real", "integral", "floating"):
+    for name in ("real", "integral", "floating", "complex"):
         if left >= DTYPE_GROUPS[name]:
             found.append(name)
             left -= DTYPE_GROUPS[name]
@@ -140,7 +140,8 @@ Generated from `kernels/*/functions.yaml`, which has the exact conditions of eac
 (`requires`). `orchestrator targets --operators` prints the same table.
 
 - **dtypes**: `integral` is Byte, Char, Short, Int and Long; `floating` Half, BFloat16,
-  Float and Double; `real` both; `all` also Bool and UInt16, UInt32, UInt64.
+  Float and Double; `real` both; `complex` ComplexHalf, ComplexFloat and ComplexDouble;
+  `all` also Bool and UInt16, UInt32, UInt64.
 - **dim orders**: `any`; `same`: one for all tensors; `contiguous`.
 - **code for**: instructions that a kernel uses besides plain C++.
 - **error**: of floats, in units in the last place of the dtype

@@ -49,6 +49,11 @@ class ScalarType(IntEnum):
         """Size of one element in bytes."""
         return _ITEM_BYTES[self]
 
+    @property
+    def alignment(self) -> int:
+        """What addresses of tensors are a multiple of, in bytes."""
+        return min(self.item_bytes, 8)
+
 
 _S = ScalarType
 _ITEM_BYTES = dict.fromkeys(ScalarType, 1) | {
@@ -61,10 +66,16 @@ _ITEM_BYTES = dict.fromkeys(ScalarType, 1) | {
 INTEGRAL = frozenset({_S.Byte, _S.Char, _S.Short, _S.Int, _S.Long})
 FLOATING = frozenset({_S.Half, _S.BFloat16, _S.Float, _S.Double})
 REAL = INTEGRAL | FLOATING
-ALL = REAL | {_S.Bool, _S.UInt16, _S.UInt32, _S.UInt64}
+COMPLEX = frozenset({_S.ComplexHalf, _S.ComplexFloat, _S.ComplexDouble})
+ALL = REAL | COMPLEX | {_S.Bool, _S.UInt16, _S.UInt32, _S.UInt64}
 """Dtypes of tensors at run time: those of runtime/include/orch/scalar_type.h."""
 
-DTYPE_GROUPS = {"integral": INTEGRAL, "floating": FLOATING, "real": REAL}
+DTYPE_GROUPS = {
+    "integral": INTEGRAL,
+    "floating": FLOATING,
+    "real": REAL,
+    "complex": COMPLEX,
+}
 """Names that stand for several dtypes in `functions.yaml`."""
 
 

@@ -615,10 +615,10 @@ def _check_inline(
 def _check_alignment(
     tensor: TensorValue, offset: int, what: str, place: str, problems: Problems
 ) -> None:
-    if offset % tensor.dtype.item_bytes:
+    if offset % tensor.dtype.alignment:
         problems.damaged(
             f"a tensor is {what} at an offset that its dtype cannot have",
             place=place,
             found=f"offset {offset} for {tensor.dtype.name}",
-            expected=f"a multiple of {tensor.dtype.item_bytes}",
+            expected=f"a multiple of {tensor.dtype.alignment}",
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from cmath import isfinite
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from math import floor, inf, isfinite
+from math import floor, inf
 from operator import sub
 from typing import TYPE_CHECKING, Final, cast
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import Call, RunValue
 
-Numbers = Sequence[int] | Sequence[float]
+Numbers = Sequence[int] | Sequence[float] | Sequence[complex]
 
 _LARGEST_INTEGER_ERROR: Final = 2**64
 
@@ -48,8 +49,8 @@ class Element:
     """One element of an output: its index by dimension, what came, what should have."""
 
     index: tuple[int, ...]
-    got: int | float
-    want: int | float
+    got: complex
+    want: complex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,7 @@ def compare_output(
     Args:
         got: What came out.
         want: What was expected.
-        port: Tells bfloat16 from integers.
+        port: Tells bit patterns from integers.
         tolerance: What counts as equal.
     """
     match got, want:
@@ -207,15 +208,18 @@ def elements(item: Array, dtype: ScalarType | None) -> Numbers:
 
     Args:
         item: Any array.
-        dtype: Bit patterns of BFloat16 are decoded; otherwise the array's is taken.
+        dtype: Bit patterns of BFloat16 and ComplexHalf are decoded; otherwise the
+            array's is taken.
     """
     numbers = item.numpy
     if dtype is ScalarType.BFloat16:
         # The bits are the upper half of a float32.
         numbers = (numbers.astype("<u4") << 16).view("<f4")
+    elif dtype is ScalarType.ComplexHalf:
+        numbers = numbers.reshape(-1).view("<f2").astype("<f4").view("<c8")
     elif item.dtype == "|b1":
         numbers = numbers.view("|u1")
-    found: list[int] | list[float] = numbers.ravel().tolist()
+    found: list[int] | list[float] | list[complex] = numbers.ravel().tolist()
     return found
 
 
@@ -226,7 +230,7 @@ def _compare(
     errors: list[float] = list(map(abs, map(sub, got, want)))
     atol, rtol = tolerance.atol, tolerance.rtol
     limits: list[float] = [atol + rtol * abs(w) for w in want]
-    is_integer = not isinstance(want[0], float)
+    is_integer = isinstance(want[0], int)
     if is_integer:
         # Integers against floats would lose bits; their floor decides alike.
         limits = [floor(min(x, _LARGEST_INTEGER_ERROR)) for x in limits]

@@ -321,7 +321,8 @@ def _number_in(item: Array, kind: ValueKind) -> RunValue:
     (number,) = elements(item, None)
     if kind is ValueKind.BOOL:
         return bool(number)
-    return float(number) if kind is ValueKind.DOUBLE else int(number)
+    real = number.real  # it is not complex
+    return float(real) if kind is ValueKind.DOUBLE else int(real)
 
 
 _FAMILIES: Final = {ValueKind.INT: "iu", ValueKind.DOUBLE: "fiu", ValueKind.BOOL: "b"}

@@ -34,6 +34,8 @@ _NAMES: Final = {
     "<f2": "float16",
     "<f4": "float32",
     "<f8": "float64",
+    "<c8": "complex64",
+    "<c16": "complex128",
 }
 _HEADER_ERRORS: Final = (
     *(ValueError, TypeError, LookupError, AttributeError, SyntaxError, TokenError),

@@ -175,8 +175,10 @@ def _comparison_data(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def _json_value(value: RunValue) -> object:
-    """JSON has no numbers that are not finite."""
+def _json_value(value: RunValue | complex) -> object:
+    """JSON has no numbers that are complex or not finite: they are texts."""
+    if isinstance(value, complex):
+        return str(value)
     if isinstance(value, float) and not isfinite(value):
         return str(value)
     return value
@@ -239,8 +241,8 @@ def _mismatch(
     )
 
 
-def _number_text(number: float) -> str:
-    return f"{number:.9g}" if isinstance(number, float) else str(number)
+def _number_text(number: complex) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.9g}"
 
 
 def _device_error(

@@ -26,6 +26,9 @@ NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
         ScalarType.Half: "<f2",
         ScalarType.Float: "<f4",
         ScalarType.Double: "<f8",
+        ScalarType.ComplexHalf: "<u4",
+        ScalarType.ComplexFloat: "<c8",
+        ScalarType.ComplexDouble: "<c16",
         ScalarType.Bool: "|b1",
         ScalarType.BFloat16: "<u2",
         ScalarType.UInt16: "<u2",
@@ -33,7 +36,18 @@ NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
         ScalarType.UInt64: "<u8",
     }
 )
-"""How arrays of a dtype are stored; BFloat16 as bit patterns. All the runtime has."""
+"""How arrays of a dtype are stored; those that NumPy does not have as bit patterns.
+
+All the runtime has.
+"""
+
+PATTERNS: Final[Mapping[ScalarType, tuple[str, str]]] = MappingProxyType(
+    {
+        ScalarType.BFloat16: ("bfloat16", "tensor.view(torch.uint16).numpy()"),
+        ScalarType.ComplexHalf: ("complex32", "tensor.view(torch.uint32).numpy()"),
+    }
+)
+"""Dtypes that NumPy does not have: PyTorch's name, and how to get the bit patterns."""
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
@@ -133,8 +147,8 @@ def stored_as(port: Port) -> str:
     if port.dtype is None or port.dtype not in NPY_DTYPES:
         return str(port)
     name = dtype_name(NPY_DTYPES[port.dtype])
-    if port.dtype is ScalarType.BFloat16:
-        name += " (bit patterns of bfloat16)"
+    if port.dtype in PATTERNS:
+        name += f" (bit patterns of {PATTERNS[port.dtype][0]})"
     bound = "at most " if port.is_dynamic else ""
     return f"{name} {bound}{list(port.sizes)}"
 
@@ -223,8 +237,8 @@ def _array_misfit(value: Array, port: Port) -> Misfit | None:
     if value.dtype != dtype:
         name = dtype_name(dtype)
         hint = f'convert the array with astype("{name}") before it is saved'
-        if port.dtype is ScalarType.BFloat16:
-            hint = "save the bit patterns: tensor.view(torch.uint16).numpy()"
+        if port.dtype in PATTERNS:
+            hint = f"save the bit patterns: {PATTERNS[port.dtype][1]}"
         return Misfit(
             message="the array has the wrong dtype for this method",
             found=str(value),

@@ -21,9 +21,8 @@ void for_each(const MethodImage& image, Fn fn) {
 
 Error set_memory(Value& value, const void* memory) {
   Tensor& tensor = value.tensor();
-  ORCH_CHECK(
-      reinterpret_cast<uintptr_t>(memory) % item_bytes(tensor.dtype) == 0,
-      Error::Misaligned);
+  ORCH_CHECK(reinterpret_cast<uintptr_t>(memory) % alignment(tensor.dtype) == 0,
+             Error::Misaligned);
   tensor.memory = const_cast<void*>(memory);  // kReadOnly guards inputs
   return Error::Ok;
 }

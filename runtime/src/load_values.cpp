@@ -194,7 +194,7 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
   ORCH_CHECK(location == 0,
              Error::UnsupportedProgram);  // data outside the program
 
-  const size_t align = item_bytes(tensor.dtype);
+  const size_t align = alignment(tensor.dtype);
   if (allocation.at == 0) {
     // Without a buffer it is an input or output in the caller's memory.
     if (kCallerIo && buffer == 0 && bytes != 0) {

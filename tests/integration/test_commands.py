@@ -635,27 +635,25 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly() -> None:
 def test_what_is_not_supported_can_be_inspected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A program with complex tensors and an operator that has no kernel."""
+    """A program with quantized dtypes and an operator that has no kernel."""
     program = read_program((CORPUS / "mlp" / "model.pte").read_bytes(), file="m")
     (method,) = program.methods
     values = tuple(
-        replace(v, dtype=ScalarType.ComplexFloat)
+        replace(v, dtype=ScalarType.QInt32)
         if isinstance(v, TensorValue) and not v.data_buffer_index
         else v
         for v in method.values
     )
-    operators = (OperatorName.parse("aten::_fft_r2c.out"), *method.operators[1:])
+    operators = (OperatorName.parse("aten::histc.out"), *method.operators[1:])
     sizes = (0, *(8 * size for size in method.arena_bytes[1:]))
     other = replace(method, values=values, operators=operators, arena_bytes=sizes)
     file = tmp_path / "complex.pte"
     file.write_bytes(bytes(write_program(replace(program, methods=(other,)))))
     assert run(["inspect", str(file)]) == 0
     captured = capsys.readouterr()
-    assert "aten::_fft_r2c.out, " in captured.out
-    assert "ComplexFloat" in captured.err
-    assert (
-        "no library of Orchestrator has a kernel for aten::_fft_r2c.out" in captured.err
-    )
+    assert "aten::histc.out, " in captured.out
+    assert "QInt32" in captured.err
+    assert "no library of Orchestrator has a kernel for aten::histc.out" in captured.err
     profile = tmp_path / "p.toml"
     profile.write_text(
         'schema = 1\nname = "p"\n[target]\ncpu = "host"\n[[models]]\nname = "m"\n'

@@ -5,7 +5,8 @@
 needs a Python with PyTorch and PyYAML. Writes a file per operator in the format of
 tests/data/kernels/reference_format.py. Calls come from
 
-- the OpInfo database: what its samples dispatch to, in ten dtypes;
+- the OpInfo database: what its samples dispatch to, in ten dtypes, and in
+  complex ones for kernels that take them;
 - `SAMPLES` in the files `samples_*.py`, for operators that it does not reach;
 - both again with extreme numbers, and in other dim orders.
 
@@ -41,7 +42,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "data" / "kernels"))
 
-from reference_format import CODES, EPSILON, In, Out, Writer  # noqa: E402
+from reference_format import CODES, COMPLEX, EPSILON, In, Out, Writer  # noqa: E402
 
 DTYPES = [
     *(torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool),
@@ -50,8 +51,10 @@ DTYPES = [
 MEMORY_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1}
 SAMPLE_BYTES = 1 << 14
 """Of the tensors of a call, at most."""
-SKIPPED = ("linalg.", "fft.", "special.", "_refs", "signal.", "sparse.", "masked.")
+SKIPPED = ("linalg.", "special.", "_refs", "signal.", "sparse.", "masked.")
 """Beginnings of names of the database whose samples reach no operator of a program."""
+COMPLEX_PRODUCTS = frozenset({"aten::div.out", "aten::mul.out"})
+"""Operators whose results of complex numbers are sums of products, others are exact."""
 IN_MEMORY = frozenset(
     {
         "aten::as_strided_copy.out",
@@ -91,6 +94,7 @@ class Operator:
     compute: Callable[..., Any] | None
     schema: Any
     error: str
+    takes_complex: bool = False
     samples: list[Sample] = field(default_factory=list)
 
     @property
@@ -120,7 +124,8 @@ def operators(wanted: set[str]) -> dict[str, Operator]:
             if not wanted or name in wanted:
                 schema = torch._C.parse_schema(entry["func"])
                 compute, error = _compute(name, schema), entry.get("error", "")
-                found[name] = Operator(name, compute, schema, error)
+                takes_complex = "omplex" in str(entry.get("dtypes"))
+                found[name] = Operator(name, compute, schema, error, takes_complex)
     return found
 
 
@@ -231,7 +236,7 @@ def collect(file: Path, most: int) -> dict[str, list[list[Any]]]:
 
     recorder = Recorder(most)
     infos = [i for i in op_db if not i.name.startswith(SKIPPED)]
-    for info, dtype in itertools.product(infos, DTYPES):
+    for info, dtype in itertools.product(infos, (*DTYPES, *COMPLEX)):
         if dtype not in info.supported_dtypes("cpu"):
             continue
         with contextlib.suppress(Exception):  # of PyTorch's own making
@@ -248,7 +253,11 @@ def draw(wanted: dict[str, Operator], calls: dict[str, list[list[Any]]]) -> None
     """Give the operators their samples."""
     for operator in wanted.values():
         given = calls.get(str(operator.compute), [])
-        operator.samples += [Sample(args) for args in given]
+        operator.samples += [
+            Sample(args)
+            for args in given
+            if operator.takes_complex or not any(t.is_complex() for t in _tensors(args))
+        ]
     for file in sorted(Path(__file__).parent.glob("samples_*.py")):
         module = import_module(f"tests.opinfo.{file.stem}")
         for name, samples in module.SAMPLES.items():
@@ -275,6 +284,9 @@ def _extreme(value: Any, rng: random.Random, *, sums: bool) -> Any:
         return [_extreme(item, rng, sums=sums) for item in value]
     if not isinstance(value, torch.Tensor) or value.numel() == 0:
         return value
+    if value.is_complex():
+        made = [_extreme(part, rng, sums=sums) for part in (value.real, value.imag)]
+        return torch.complex(*made) if value.dtype != torch.complex32 else value
     if value.dtype in EPSILON:
         limits = torch.finfo(value.dtype)
         numbers = [0.0, -0.0, 1.0, -1.0]
@@ -316,6 +328,8 @@ def in_double(args: list[Any]) -> list[Any]:
 
     def wider(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
+            if value.is_complex():
+                return value.to(torch.complex128)
             return value.double() if is_single or value.dtype in EPSILON else value
         if isinstance(value, list | tuple):
             return [wider(item) for item in value]
@@ -341,12 +355,17 @@ def allowed(  # noqa: C901  # one way to be off each
     operator: Operator, args: list[Any], outs: list[torch.Tensor]
 ) -> tuple[float, float]:
     """Absolute and relative error that is allowed."""
+    if any(o.is_complex() for o in outs):
+        # Of the parts; a complex tensor stands for its numbers' distances from 0.
+        return _allowed_complex(operator, args, outs)
     if not any(o.dtype in EPSILON for o in outs):
         return 0.0, 0.0
     if _loses_remainders(operator, args, outs):
         return INF, INF
     ulps = operator.ulps
     step = max(EPSILON.get(o.dtype, 0.0) for o in outs)
+    if operator.name == "aten::abs.out" and not args[0].is_complex():
+        ulps = 0.0  # only distances of complex numbers are rounded
     if ulps == 0:
         return 0.0, 0.0
     # Steps between subnormal numbers do not become smaller.
@@ -373,7 +392,34 @@ def allowed(  # noqa: C901  # one way to be off each
     return absolute, ulps * step
 
 
+def _allowed_complex(
+    operator: Operator, args: list[Any], outs: list[torch.Tensor]
+) -> tuple[float, float]:
+    """Absolute and relative error of complex numbers, as distances."""
+    is_product = operator.name in COMPLEX_PRODUCTS
+    ulps = 4.0 if is_product else operator.ulps
+    if ulps == 0:
+        return 0.0, 0.0
+    step = max(EPSILON.get(o.real.dtype, 0.0) for o in outs)
+    absolute = 0.0
+    for one, other in zip(outs, compute(operator, in_double(args)) or (), strict=False):
+        error = (one.to(torch.complex128) - other).abs()
+        finite = error[error.isfinite()]
+        if finite.numel():
+            absolute = max(absolute, 2 * float(finite.max()))
+    if operator.is_sum:
+        sizes = [_magnitude(a) for a in in_double(args)]
+        for one in compute(operator, sizes) or ():
+            large = one.abs()
+            large = large[large.isfinite()]
+            if large.numel():
+                absolute = max(absolute, ulps * step * float(large.max()))
+    return absolute, ulps * step
+
+
 def _magnitude(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.is_complex():
+        return value.abs().to(value.dtype)
     if isinstance(value, torch.Tensor) and value.dtype in EPSILON:
         return value.abs()
     if isinstance(value, list | tuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrator.core.dtype import FLOATING, ScalarType
+from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 from orchestrator.core.operator import ArgKind, OperatorName
 from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import (
@@ -39,6 +39,9 @@ NUMPY: Final = {
     ScalarType.Half: np.float16,
     ScalarType.Float: np.float32,
     ScalarType.Double: np.float64,
+    ScalarType.ComplexHalf: np.float16,
+    ScalarType.ComplexFloat: np.complex64,
+    ScalarType.ComplexDouble: np.complex128,
     ScalarType.Bool: np.uint8,
     ScalarType.BFloat16: np.uint16,
     ScalarType.UInt16: np.uint16,
@@ -150,15 +153,17 @@ def difference(call: Call, got: list[Any]) -> tuple[str, bool]:
             continue
         one, other = numbers(dtype, want.data), numbers(dtype, data)
         nan = np.isnan(one) & np.isnan(other)
-        bits = np.dtype(f"u{dtype.item_bytes}")
+        size = dtype.item_bytes
+        bits = np.dtype(f"u{size}" if size <= 8 else f"({size // 8},)u8")
         same = np.frombuffer(data, bits) == np.frombuffer(want.data, bits)
+        same = same.reshape(len(one), -1).all(1)
         if (same | nan).all():
             continue
         equal = False
         with np.errstate(all="ignore"):
             allowed = call.atol + call.rtol * np.abs(one)
             right = (one == other) | nan | (np.abs(one - other) <= allowed)
-        if dtype not in FLOATING:
+        if dtype not in FLOATING | COMPLEX:
             right = same
         if not right.all() and call.operator in _DIM and dtype == ScalarType.Long:
             right |= want is not call.outs[0] and _points_to_values(call, got)
@@ -204,6 +209,11 @@ def numbers(dtype: ScalarType, data: bytes) -> np.ndarray[Any, Any]:
     items = np.frombuffer(data, NUMPY[dtype])
     if dtype == ScalarType.BFloat16:
         return (items.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    if dtype == ScalarType.ComplexHalf:
+        parts = items.astype(np.float64).reshape(-1, 2)
+        return parts.view(np.complex128)[:, 0]
+    if dtype in COMPLEX:
+        return items.astype(np.complex128)
     return items.astype(np.float64) if dtype in FLOATING else items
 
 

@@ -69,6 +69,10 @@ _FUNCTIONS: Final = (
         more=True,
     ),
     _function("can_cast(from, to)", predicates.can_cast, _D, _D),
+    _function(
+        "mixable(a, b, ...)", predicates.mixable, _T, _T, more=True, optional=True
+    ),
+    _function("parts(tensor)", predicates.parts, _T, gives=_D),
     _function("castable(tensors, dtype)", predicates.castable, Kind.TENSORS, _D),
     _function("alpha_fits(alpha, dtype)", predicates.alpha_fits, _X, _D),
     _function(
@@ -233,6 +237,8 @@ _FUNCTIONS: Final = (
         *(_L, _T, _L, _L, _L, _L),
     ),
     _function("has_items(tensor, dims)", reductions.has_items, _T, _L, optional=True),
+    _function("are_frequencies(sizes, dims)", reductions.are_frequencies, _L, _L),
+    _shape("in_parts(tensor)", reductions.in_parts, _T),
     _function("is_norm(power)", reductions.is_norm, _X),
     _function("length(tensor, dim)", reductions.length, _T, _N, gives=_N),
     _function("area(tensor)", reductions.area, _T, gives=_N),

@@ -23,7 +23,7 @@ from orchestrator.catalog.expressions.values import (
     same_numbers,
     settled,
 )
-from orchestrator.core.dtype import FLOATING, ScalarType
+from orchestrator.core.dtype import COMPLEX, FLOATING, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,14 +64,25 @@ def same_order(*tensors: TensorFacts) -> bool:
 
 
 def category(dtype: ScalarType) -> int:
-    """0 for Bool, 1 for integers, 2 for floats. Source: torch.can_cast."""
+    """0 for Bool, 1 for integers, 2 for floats, 3 for complex numbers.
+
+    Source: torch.can_cast.
+    """
     if dtype is _S.Bool:
         return 0
+    if dtype in COMPLEX:
+        return 3
     return 2 if dtype in FLOATING else 1
 
 
 def promote(a: ScalarType, b: ScalarType) -> ScalarType:
-    """The dtype that holds both. Source: PyTorch, torch.promote_types."""
+    """The dtype that holds both. Source: PyTorch, torch.promote_types.
+
+    Raises:
+        ExpressionError: One is complex and the other is not the same.
+    """
+    if a != b and not COMPLEX.isdisjoint((a, b)):
+        raise ExpressionError(f"{a.name} and {b.name} do not mix")
     if a == b or b is _S.Bool:
         return a
     if a is _S.Bool:
@@ -91,6 +102,8 @@ def promoted(*tensors: TensorFacts | None) -> ScalarType:
     Source: PyTorch, torch.result_type.
     """
     given = [t for t in tensors if t is not None]
+    if len({t.dtype for t in given}) == 1:
+        return given[0].dtype
     strong = reduce(promote, (t.dtype for t in given if t.rank != 0), _S.Bool)
     weak = reduce(promote, (t.dtype for t in given if t.rank == 0), _S.Bool)
     return strong if category(weak) <= category(strong) else weak
@@ -129,14 +142,37 @@ def with_number(dtype: ScalarType, *scalars: Value) -> ScalarType:
 
 
 def can_cast(start: ScalarType, end: ScalarType) -> bool:
-    """Whether a result may be stored in this dtype: its category must not be lower."""
+    """Whether a result may be stored in this dtype: its category must not be lower.
+
+    Complex numbers do not mix with others.
+    """
+    if not COMPLEX.isdisjoint((start, end)):
+        return start == end
     return category(start) <= category(end)
+
+
+def mixable(*tensors: TensorFacts | None) -> bool:
+    """Whether no complex tensor stands beside one of another dtype."""
+    dtypes = {t.dtype for t in tensors if t is not None}
+    return len(dtypes) == 1 or COMPLEX.isdisjoint(dtypes)
+
+
+def parts(tensor: TensorFacts) -> ScalarType:
+    """The dtype of the parts of complex numbers; that of others is their own."""
+    return _PARTS.get(tensor.dtype, tensor.dtype)
+
+
+_PARTS = {
+    _S.ComplexHalf: _S.Half,
+    _S.ComplexFloat: _S.Float,
+    _S.ComplexDouble: _S.Double,
+}
 
 
 def alpha_fits(alpha: Value, dtype: ScalarType) -> bool:
     """Whether a factor may multiply tensors of a dtype without losing its kind."""
     if is_float(alpha):
-        return dtype in FLOATING
+        return dtype in FLOATING | COMPLEX
     return not is_bool(alpha) or dtype is _S.Bool
 
 

@@ -48,6 +48,21 @@ def length(tensor: TensorFacts, dim: Number) -> Number:
     return tensor.sizes[at] if tensor.rank else 1
 
 
+def are_frequencies(sizes: Sizes, dims: Sizes) -> bool:
+    """Whether dimensions can be transformed: some, and none of them empty."""
+    places = dimensions(dims, len(sizes)) if sizes else frozenset()
+    require(len(places) > 0, "no dimension is transformed")
+    return every(
+        [lambda p=p: sizes[p] > 0 for p in places]  # type: ignore[misc]  # mypy knows no types of defaults
+    )
+
+
+def in_parts(tensor: TensorFacts) -> Sizes:
+    """Sizes with real and imaginary part as one more dimension."""
+    require(tensor.rank < MAX_RANK, "there are too many dimensions")
+    return (*tensor.sizes, 2)
+
+
 def resized(tensor: TensorFacts, dim: Number, size: Number) -> Sizes:
     """Sizes with one size replaced; a tensor without dimensions keeps its sizes."""
     at = dimension(dim, tensor.rank)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog.scratch_arguments import scratch_arguments
+from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import ArgKind
 from orchestrator.emit.compile.ninja import ninja_text
 from orchestrator.emit.compile.switches import (
@@ -28,6 +29,7 @@ from orchestrator.emit.compile.units import (
     own_includes,
 )
 from orchestrator.method.compact import WIDE_TABLES
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,6 +133,7 @@ def plan_compile(
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
         *table_flags(tables),
+        *_wide_items(resolution, programs),
         *((f"--target={_triple(target)}",) if toolchain.name == "zig" else ()),
         *_OPTIMIZE[target.optimize, toolchain.name],
         *_COMMON,
@@ -305,6 +308,23 @@ def _settles(source: str, resolution: Resolution) -> tuple[str, ...]:
     if returned & {ArgKind.SCALAR, ArgKind.BOOL, ArgKind.FLOAT}:
         return ()
     return ("-DORCH_SETTLES_RESULTS=0",)
+
+
+def _wide_items(
+    resolution: Resolution, programs: Mapping[str, Program]
+) -> tuple[str, ...]:
+    """The macro for the one dtype of 16 bytes, where a tensor may have it."""
+    dtypes = {d for e in resolution.table_entries for d in e.dtypes}
+    tensors = (
+        value.dtype
+        for program in programs.values()
+        for method in program.methods
+        for value in method.values
+        if isinstance(value, TensorValue)
+    )
+    if ScalarType.ComplexDouble in dtypes or ScalarType.ComplexDouble in tensors:
+        return ("-DORCH_COMPLEX_DOUBLE=1",)
+    return ()
 
 
 def _triple(target: Target) -> str:

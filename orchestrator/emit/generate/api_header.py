@@ -26,6 +26,7 @@ from orchestrator.emit.generate.ports import (
     c_item,
     c_parameters,
     c_scalar,
+    has_complex,
     memory_of,
     parameter,
     run_at_parameters,
@@ -78,6 +79,7 @@ def api_header(
         f"#ifndef {guard}\n#define {guard}",
         *([target_check(profile, target)] if target else []),
         "#include <stdint.h>",
+        *(['#include "orch/complex.h"'] if has_complex(programs) else []),
         '#include "orch/status.h"' + ('\n#include "orch/trace.h"' if traced else ""),
         "#ifdef __cplusplus\n"
         "#define ORCH_AT_LEAST(count) count\n"

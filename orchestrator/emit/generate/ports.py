@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.core.dtype import ScalarType
+from orchestrator.core.dtype import COMPLEX, ScalarType
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.memory.plan import method_symbol
 from orchestrator.program.caller import caller_values, own_outputs
@@ -45,6 +45,9 @@ C_TYPES = {
     ScalarType.Half: "uint16_t",
     ScalarType.Float: "float",
     ScalarType.Double: "double",
+    ScalarType.ComplexHalf: "orch_complex_half",
+    ScalarType.ComplexFloat: "orch_complex_float",
+    ScalarType.ComplexDouble: "orch_complex_double",
     ScalarType.Bool: "uint8_t",
     ScalarType.BFloat16: "uint16_t",
     ScalarType.UInt16: "uint16_t",
@@ -52,6 +55,16 @@ C_TYPES = {
     ScalarType.UInt64: "uint64_t",
 }
 """C type of a tensor's elements. Half and BFloat16 are bit patterns, Bool is 0 or 1."""
+
+
+def has_complex(programs: Mapping[str, Program]) -> bool:
+    """Whether an input or output has complex numbers, whose C types are ours."""
+    return any(
+        isinstance(port.value, TensorValue) and port.value.dtype in COMPLEX
+        for method in api_methods("", programs)
+        for port in method.ports
+    )
+
 
 _SCALARS: Mapping[type[Value], tuple[str, str]] = {
     IntValue: ("int64_t", "int"),

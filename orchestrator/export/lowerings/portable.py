@@ -23,8 +23,8 @@ _MOST_GROWTH_BYTES = 64
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program."""
     del request
-    # Quantized graphs mix dtypes, and what is not a core operator may have a kernel or
-    # be decomposed: validation rejects both.
+    # Quantized graphs mix dtypes, and what is not a core operator, as those of complex
+    # numbers, may have a kernel or be decomposed: validation rejects both.
     config = EdgeCompileConfig(_check_ir_validity=False)
     edge = to_edge(program, compile_config=config)
     before = edge.exported_program()

@@ -4,7 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "orch/complex.h"
 #include "orch/half.h"
+
+/// 1 in builds that have tensors of ComplexDouble, the one dtype of 16 bytes.
+#ifndef ORCH_COMPLEX_DOUBLE
+#define ORCH_COMPLEX_DOUBLE 0
+#endif
 
 namespace orch {
 
@@ -18,6 +24,9 @@ enum class ScalarType : uint8_t {
   Half = 5,
   Float = 6,
   Double = 7,
+  ComplexHalf = 8,
+  ComplexFloat = 9,
+  ComplexDouble = 10,
   Bool = 11,
   BFloat16 = 15,
   UInt16 = 27,
@@ -27,16 +36,33 @@ enum class ScalarType : uint8_t {
 
 /// Sizes of elements in bytes, by code: one table for all that ask.
 inline constexpr uint8_t kItemBytes[] = {
-    1, 1, 2, 4, 8, 2, 4, 8,              // Byte ... Double
-    0, 0, 0, 1, 0, 0, 0, 2,              // Bool, BFloat16
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,  // UInt16
-    4, 8,                                // UInt32, UInt64
+    1, 1, 2,
+    4, 8, 2,
+    4, 8,                                // Byte ... Double
+    4, 8, ORCH_COMPLEX_DOUBLE ? 16 : 0,  // ComplexHalf ... ComplexDouble
+    1, 0, 0,
+    0, 2,  // Bool, BFloat16
+    0, 0, 0,
+    0, 0, 0,
+    0, 0, 0,
+    0, 0, 2,  // UInt16
+    4, 8,     // UInt32, UInt64
 };
 
 /// Size of one element in bytes; 0 for a type this runtime does not know.
 constexpr size_t item_bytes(ScalarType dtype) {
   const size_t code = static_cast<size_t>(dtype);
   return code < sizeof kItemBytes ? kItemBytes[code] : 0;
+}
+
+/// What addresses of its tensors are a multiple of, in bytes.
+constexpr size_t alignment(ScalarType dtype) {
+  const size_t bytes = item_bytes(dtype);
+#if ORCH_COMPLEX_DOUBLE
+  return bytes < 8 ? bytes : 8;
+#else
+  return bytes;
+#endif
 }
 
 /// A set of dtypes as a bit mask: bit n stands for the dtype with code n.
@@ -71,6 +97,9 @@ inline constexpr DtypeSet kFloating =
               ScalarType::Double);
 inline constexpr DtypeSet kReal = kIntegral | kFloating;
 inline constexpr DtypeSet kBool = dtype_set(ScalarType::Bool);
+inline constexpr DtypeSet kComplex =
+    dtype_set(ScalarType::ComplexHalf, ScalarType::ComplexFloat,
+              ScalarType::ComplexDouble);
 
 /// The dtype of a C++ element type.
 template <typename T>
@@ -106,6 +135,18 @@ struct DtypeOf<float> {
 template <>
 struct DtypeOf<double> {
   static constexpr ScalarType value = ScalarType::Double;
+};
+template <>
+struct DtypeOf<Complex<Half>> {
+  static constexpr ScalarType value = ScalarType::ComplexHalf;
+};
+template <>
+struct DtypeOf<Complex<float>> {
+  static constexpr ScalarType value = ScalarType::ComplexFloat;
+};
+template <>
+struct DtypeOf<Complex<double>> {
+  static constexpr ScalarType value = ScalarType::ComplexDouble;
 };
 template <>
 struct DtypeOf<bool> {

@@ -53,6 +53,7 @@ _SHARED: Final = tuple(
 SANITIZERS: Final = "address,undefined,float-cast-overflow"
 _FLAGS: Final = (
     "-std=c++17",
+    "-DORCH_COMPLEX_DOUBLE=1",
     "-DORCH_EXTERNAL_DATA=1",
     "-fno-exceptions",
     "-fno-rtti",

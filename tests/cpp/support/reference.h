@@ -342,7 +342,22 @@ std::string compare(const TestTensor& want_tensor, const TestTensor& got_tensor,
   const std::vector<T> gots = got_tensor.items<T>();
   for (size_t i = 0; i < wants.size(); ++i) {
     std::string difference;
-    if constexpr (kIsFloating<T>) {
+    if constexpr (kIsComplex<T>) {
+      using Wide = Complex<double>;
+      const Wide want = convert<Wide>(wants[i]);
+      const Wide got = convert<Wide>(gots[i]);
+      const bool nan = std::isnan(want.real) || std::isnan(want.imag);
+      if (nan && (std::isnan(got.real) || std::isnan(got.imag))) continue;
+      if (want.real == got.real && want.imag == got.imag) continue;
+      const double error =
+          std::hypot(got.real - want.real, got.imag - want.imag);
+      const double allowed = atol + rtol * std::hypot(want.real, want.imag);
+      if (error > 0) worst.share = std::max(worst.share, error / allowed);
+      if (error <= allowed) continue;
+      difference = std::to_string(got.real) + ", " + std::to_string(got.imag) +
+                   " for " + std::to_string(want.real) + ", " +
+                   std::to_string(want.imag);
+    } else if constexpr (kIsFloating<T>) {
       const double want = convert<double>(wants[i]);
       const double got = convert<double>(gots[i]);
       const double error = std::fabs(got - want);

@@ -51,6 +51,7 @@ WARNINGS: Final = (
 )
 _FLAGS: Final = (
     "-std=c++17",
+    "-DORCH_COMPLEX_DOUBLE=1",
     "-DORCH_EXTERNAL_DATA=1",
     "-ffp-contract=off",
     "-DORCH_DELEGATES=1",

@@ -32,6 +32,9 @@ CODES = {
     torch.float16: 5,
     torch.float32: 6,
     torch.float64: 7,
+    torch.complex32: 8,
+    torch.complex64: 9,
+    torch.complex128: 10,
     torch.bool: 11,
     torch.bfloat16: 15,
     torch.uint16: 27,
@@ -41,6 +44,7 @@ CODES = {
 INTEGRAL = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 FLOATING = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 REAL = INTEGRAL + FLOATING
+COMPLEX = [torch.complex32, torch.complex64, torch.complex128]
 UNSIGNED = [torch.uint16, torch.uint32, torch.uint64]
 
 # Relative distance of neighbouring numbers, at most.
@@ -154,6 +158,8 @@ class Writer:
         dense = tensor.permute(order).contiguous() if order else tensor.contiguous()
         if tensor.dtype == torch.bfloat16:
             dense = dense.view(torch.int16)
+        if tensor.is_complex():
+            dense = torch.view_as_real(dense.resolve_conj())
         rank = tensor.dim()
         head = struct.pack(
             f"<BB{rank}i{rank}B", CODES[tensor.dtype], rank, *tensor.shape, *order

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.core.dtype import (
     ALL,
+    COMPLEX,
     FLOATING,
     INTEGRAL,
     REAL,
@@ -52,8 +53,14 @@ def test_groups_add_up() -> None:
     assert INTEGRAL | FLOATING == REAL
     assert not INTEGRAL & FLOATING
     assert ScalarType.Bool not in REAL
-    assert len(ALL) == 13
-    assert REAL | {ScalarType.Bool} < ALL
+    assert len(ALL) == 16
+    assert REAL | COMPLEX | {ScalarType.Bool} < ALL
+    assert not REAL & COMPLEX
+
+
+def test_addresses_are_multiples_of_words_at_most() -> None:
+    assert {ScalarType[n].alignment for n in ("ComplexDouble", "ComplexFloat")} == {8}
+    assert ScalarType.ComplexHalf.alignment == ScalarType.Float.alignment == 4
 
 
 def test_names_and_groups_are_read() -> None:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import cmath
 import time
 from fractions import Fraction
-from math import inf, isnan, nan
+from math import inf, nan
 from typing import Any, Final
 
 import numpy as np
@@ -207,6 +208,26 @@ def test_single_values(got: RunValue, want: RunValue, *, is_ok: bool) -> None:
         assert compare_output(got, want, ANY, Tolerance(atol=0.02, rtol=0)).is_ok
 
 
+def test_complex_numbers_differ_by_their_distance() -> None:
+    got, want = array([3 + 4j, 1j], "<c8"), array([3 + 4.5j, 1j], "<c8")
+    result = compare_output(got, want, ANY, Tolerance(atol=0.5, rtol=0))
+    assert (result.is_ok, result.element_count) == (True, 2)
+    assert result.max_abs_error == 0.5
+    result = compare_output(got, want, ANY, Tolerance(atol=0, rtol=0.05))
+    assert not result.is_ok
+    assert result.worst is not None
+    assert (result.worst.index, result.worst.got) == ((0,), 3 + 4j)
+    broken = array([complex(nan, 1), complex(inf, 0)], "<c8")
+    assert compare_output(broken, broken, ANY, Tolerance(atol=0, rtol=0)).is_ok
+    assert not compare_output(broken, got, ANY, Tolerance(atol=9, rtol=9)).is_ok
+
+
+def test_halves_of_complex_numbers_are_decoded() -> None:
+    halves = np.array([1.5, -2.0, 0.0, inf], "<f2").view("<u4")
+    found = elements(array(halves, "<u4"), ScalarType.ComplexHalf)
+    assert found == [1.5 - 2j, complex(0, inf)]
+
+
 def bfloat16(values: Any) -> Array:
     bits = np.asarray(values, dtype="<f4").view("<u4") >> 16
     return array(bits, "<u2")
@@ -216,7 +237,7 @@ def test_bfloat16_is_decoded() -> None:
     values = [1.5, -2.0, 0.0, inf, nan, 2.0**-133]
     found = elements(bfloat16(values), ScalarType.BFloat16)
     assert [*found[:4], found[5]] == [1.5, -2, 0, inf, 2.0**-133]
-    assert isnan(found[4])
+    assert cmath.isnan(found[4])
     result = compare_output(
         bfloat16([1.5, 3.0]),
         bfloat16([1.5, 2.0]),

@@ -199,7 +199,7 @@ def test_refuses_damaged_files(
 @pytest.mark.parametrize(
     "item",
     [
-        np.zeros(2, dtype="c8"),
+        np.zeros(2, dtype="G"),
         np.zeros(2, dtype="U3"),
         np.zeros(2, dtype="M8[s]"),
         np.zeros(2, dtype=[("a", "f4")]),

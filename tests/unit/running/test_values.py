@@ -125,9 +125,29 @@ KIND = "the input has the wrong kind for this method"
             floats(2),
             tensor(2, dtype=ScalarType.ComplexFloat),
             Misfit(
+                message=DTYPE,
+                found="float32 [2]",
+                expected="complex64 [2]",
+                hint='convert the array with astype("complex64") before it is saved',
+            ),
+        ),
+        (
+            floats(2),
+            tensor(2, dtype=ScalarType.ComplexHalf),
+            Misfit(
+                message=DTYPE,
+                found="float32 [2]",
+                expected="uint32 (bit patterns of complex32) [2]",
+                hint="save the bit patterns: tensor.view(torch.uint32).numpy()",
+            ),
+        ),
+        (
+            floats(2),
+            tensor(2, dtype=ScalarType.QInt8),
+            Misfit(
                 message="the method takes a dtype that no .npy file can hold",
                 found="float32 [2]",
-                expected="ComplexFloat [2]",
+                expected="QInt8 [2]",
             ),
         ),
         (

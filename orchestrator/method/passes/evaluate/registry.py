@@ -9,7 +9,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.core.dtype import ALL
+from orchestrator.core.dtype import ALL, COMPLEX
 from orchestrator.method.passes.arguments import UnknownCallError
 from orchestrator.program.values import (
     OptionalTensorListValue,
@@ -186,7 +186,7 @@ def _inputs(method: LinkedMethod, call: LinkedCall) -> set[int] | None:
     inputs = set()
     for index in _tensors(method, call):
         tensor = method.values[index]
-        if not isinstance(tensor, TensorValue) or tensor.dtype not in ALL:
+        if not isinstance(tensor, TensorValue) or tensor.dtype not in ALL - COMPLEX:
             return None
         if index not in call.outs:
             inputs.add(index)

@@ -1,0 +1,14 @@
+#include "orch_selected/op__conj_copy.h"
+
+#include "orch/kernel.h"
+#include "util/conjugate.h"
+
+namespace orch::portable {
+
+// aten::_conj_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+Error _conj_copy_out(const Args& args) {
+  return conjugate<selected::aten__conj_copy_out.bits>(args.tensor(0),
+                                                       args.tensor(1));
+}
+
+}  // namespace orch::portable
