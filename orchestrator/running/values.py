@@ -237,7 +237,7 @@ def _array_misfit(value: Array, port: Port) -> Misfit | None:
     if value.dtype != dtype:
         name = dtype_name(dtype)
         hint = f'convert the array with astype("{name}") before it is saved'
-        if port.dtype in PATTERNS:
+        if port.dtype is not None and port.dtype in PATTERNS:
             hint = f"save the bit patterns: {PATTERNS[port.dtype][1]}"
         return Misfit(
             message="the array has the wrong dtype for this method",
