@@ -29,7 +29,7 @@ Error tril_out(const Args& args) {
   const int32_t next_source = from[out.dim - 1];
   const int32_t next_target = to[out.dim - 1];
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
-  const uint64_t zero = 0;
+  const WidestItem zero{};
   for (; matrices.valid(); matrices.next()) {
     for (int32_t m = 0; m < matrices.row_size(); ++m) {
       int32_t source = matrices.offset(1) + m * matrices.row_stride(1);

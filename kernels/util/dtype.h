@@ -60,6 +60,10 @@ struct Words {
   uint64_t word[2];
 };
 
+/// As wide as the widest item that a tensor of this build can have.
+using WidestItem =
+    typename Choose<ORCH_COMPLEX_DOUBLE != 0, Words, uint64_t>::type;
+
 /// Like switch_dtype, for operators that only move items: one instance for all
 /// dtypes of one size, called with an unsigned integer type of that size, or
 /// Words.

@@ -34,6 +34,8 @@ SHAPES = (
     *(([6, 5, 4, 3], [3, 2, 1, 0]), ([1, 1, 8], [0, 1, 2]), ([20, 1], [0])),
 )
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 2.5, 1e-20, -1e20, 3e-39, INF, -INF, NAN)
+IMPLICIT = False
+"""Whether `expand` is one that broadcasting asks for."""
 
 
 def numbers(dtype: torch.dtype, shape: list[int], seed: int = 0) -> torch.Tensor:
@@ -227,7 +229,7 @@ SAMPLES = {
     "aten::select_copy.int_out": moves(1, 2),
     "aten::unsqueeze_copy.out": moves(0),
     "aten::transpose_copy.int_out": moves(0, 2),
-    "aten::expand_copy.out": moves([2, 2, 3, 4], 0),
+    "aten::expand_copy.out": moves([2, 2, 3, 4], IMPLICIT),
     "aten::flip.out": moves([0, 2]),
     "aten::roll.out": moves([1], [1]),
     "aten::tril.out": moves(0),

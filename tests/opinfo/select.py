@@ -3,8 +3,8 @@
     python -m tests.opinfo.select FOLDER
 
 reads the files that `draw` wrote in FOLDER and writes tests/data/kernels/opinfo.bin: of
-each operator that `make_reference.py` does not call, small calls with every dtype,
-dim order, rank and kind of argument that were drawn.
+each operator that `make_reference.py` does not call, and of others with complex numbers,
+small calls with every dtype, dim order, rank and kind of argument that were drawn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.core.dtype import ScalarType
+from orchestrator.core.dtype import COMPLEX, ScalarType
 from tests.integration.test_conditions import kernels, verdict
 from tests.opinfo.programs import tensors
 from tests.unit.method.recorded_calls import (
@@ -135,8 +135,9 @@ def main() -> None:
     found: list[Call] = []
     for file in sorted(options.folder.glob("*.bin")):
         calls = read_calls(file)
-        if calls and calls[0].operator not in known:
-            found += chosen(calls)
+        if calls and calls[0].operator in known:
+            calls = tuple(c for c in calls if any(t.dtype in COMPLEX for t in tensors(c)))
+        found += chosen(calls)
     data = calls_bytes(found)
     (RECORDED / "opinfo.bin").write_bytes(data)
     counts: dict[str, int] = {}
