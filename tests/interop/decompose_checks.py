@@ -6,6 +6,7 @@ Prints a line of JSON: by operator, what is wrong, "" if nothing. Needs PyTorch 
 ExecuTorch.
 """
 # mypy: ignore-errors
+# ruff: noqa: SLF001, T201
 # (torch is not there when the project is checked)
 
 from __future__ import annotations
@@ -41,7 +42,15 @@ SAMPLES = {
     ],
     aten._trilinear.default: [
         (
-            (_random(2, 4), _random(5, 4, 3), _random(2, 3), [1, 3], [0], [1, 2], [2, 3]),
+            (
+                _random(2, 4),
+                _random(5, 4, 3),
+                _random(2, 3),
+                [1, 3],
+                [0],
+                [1, 2],
+                [2, 3],
+            ),
             {},
         )
     ],
