@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -78,7 +79,7 @@ def bucketize(
     return found.to(torch.int32) if out_int32 else found
 
 
-def searchsorted(  # as PyTorch's
+def searchsorted(
     boundaries: Any,
     x: Any,
     *,
@@ -164,7 +165,7 @@ def nanmedian(x: Any) -> Any:
     return items.index_select(0, at.reshape(1)).reshape(())
 
 
-def rrelu_without_noise(
+def rrelu_without_noise(  # noqa: PLR0917  # as PyTorch's
     x: Any,
     noise: Any,
     lower: float = 1 / 8,
@@ -192,12 +193,12 @@ def trilinear(  # noqa: PLR0917  # as PyTorch's
 ) -> Any:
     """The sum of a product of three tensors, with dimensions added to each."""
     del unroll_dim
-    factors = []
-    for factor, dims in ((one, expand1), (two, expand2), (three, expand3)):
-        for dim in sorted(dims):
-            factor = factor.unsqueeze(dim)
-        factors.append(factor)
-    return (factors[0] * factors[1] * factors[2]).sum(list(sumdim))
+
+    def expanded(factor: Any, dims: Sequence[int]) -> Any:
+        return reduce(lambda x, dim: x.unsqueeze(dim), sorted(dims), factor)
+
+    product = expanded(one, expand1) * expanded(two, expand2) * expanded(three, expand3)
+    return product.sum(list(sumdim))
 
 
 OWN: dict[Any, Callable[..., Any]] = {
