@@ -2,8 +2,8 @@
 
 Lowering keeps operators that its backend may take, and some that ExecuTorch never
 decomposes. What no kernel serves in the end is replaced in the lowered graph, by
-PyTorch's own decompositions or those of `decompositions`. The rest of the graph stays as
-it is: an operator that has a kernel is never decomposed.
+PyTorch's own decompositions or those of `decompositions`. The rest of the graph stays:
+an operator that has a kernel is never decomposed.
 """
 
 from __future__ import annotations
