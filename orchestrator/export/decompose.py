@@ -151,7 +151,9 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             called, named = _pytree.tree_unflatten(
                 [next(rest) if isinstance(v, ProxyValue) else v for v in leaves], spec
             )
-            return function(*called, **named)
+            found = function(*called, **named)
+            # Results with names are for Python only.
+            return tuple(found) if isinstance(found, tuple) else found
 
         table: dict[Any, Callable[..., Any]] = {}
         while True:
@@ -188,9 +190,14 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
         """Whether a node needs no kernel, or has one."""
         if isinstance(target, OpOverload) and target not in _EXECUTORCH_SYM_OPS:
             target = aten_to_edge(target)  # such as `scalar_tensor`
-        if not isinstance(target, EdgeOpOverload):
-            return True
-        return _has_kernel(target, self._offered)
+        if isinstance(target, EdgeOpOverload):
+            return _has_kernel(target, self._offered)
+        module = getattr(target, "__module__", "")
+        return (
+            isinstance(target, str)  # an input, a constant or the output
+            or module in {"_operator", "builtins", "math"}
+            or target in _EXECUTORCH_SYM_OPS
+        )
 
     def _inlined(self, parts: GraphModule, args: Any, kwargs: Any, meta: Any) -> Any:
         """Call what a graph calls; its result."""
