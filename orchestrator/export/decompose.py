@@ -1,9 +1,9 @@
 """Operators without a kernel, computed with operators that have one. Needs PyTorch.
 
-Lowering keeps operators that its backend may take, and some that ExecuTorch never takes
-apart. What no kernel serves in the end is replaced in the lowered graph, by PyTorch's own
-decompositions or those of `decompositions`. The rest of the graph stays as it is: an
-operator that has a kernel is never taken apart.
+Lowering keeps operators that its backend may take, and some that ExecuTorch never
+decomposes. What no kernel serves in the end is replaced in the lowered graph, by
+PyTorch's own decompositions or those of `decompositions`. The rest of the graph stays:
+an operator that has a kernel is never decomposed.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ def _core_table() -> Mapping[Any, Callable[..., Any]]:
 
 def _decomposition(op: OpOverload) -> Callable[..., Any] | None:
     """A function of the same arguments that calls other operators."""
+    found: Callable[..., Any] | None
     found = OWN.get(op) or _core_table().get(op) or decomposition_table.get(op)
-    if found is None and op.has_kernel_for_dispatch_key(
-        torch._C.DispatchKey.CompositeImplicitAutograd  # noqa: SLF001
-    ):
-        return op.decompose  # type: ignore[no-any-return]  # PyTorch's is Any
-    return found  # type: ignore[no-any-return]  # PyTorch's is Any
+    key = torch._C.DispatchKey.CompositeImplicitAutograd  # noqa: SLF001
+    if found is None and op.has_kernel_for_dispatch_key(key):
+        found = op.decompose
+    return found
 
 
 def _operators(graph: GraphModule) -> list[OpOverload]:
@@ -151,7 +151,9 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             called, named = _pytree.tree_unflatten(
                 [next(rest) if isinstance(v, ProxyValue) else v for v in leaves], spec
             )
-            return function(*called, **named)
+            found = function(*called, **named)
+            # Results with names are for Python only.
+            return tuple(found) if isinstance(found, tuple) else found
 
         table: dict[Any, Callable[..., Any]] = {}
         while True:
@@ -182,15 +184,20 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
         packet = getattr(torch.ops.aten, name, None)
         overloads = [getattr(packet, o) for o in packet.overloads()] if packet else []
         plain = [aten_to_edge(o) for o in overloads if not o._schema.is_mutable]  # noqa: SLF001
-        return packet if any(_has_kernel(o, self._offered) for o in plain) else None  # type: ignore[no-any-return]  # PyTorch's is Any
+        return packet if any(_has_kernel(o, self._offered) for o in plain) else None
 
     def _is_served(self, target: Any) -> bool:
         """Whether a node needs no kernel, or has one."""
         if isinstance(target, OpOverload) and target not in _EXECUTORCH_SYM_OPS:
             target = aten_to_edge(target)  # such as `scalar_tensor`
-        if not isinstance(target, EdgeOpOverload):
-            return True
-        return _has_kernel(target, self._offered)
+        if isinstance(target, EdgeOpOverload):
+            return _has_kernel(target, self._offered)
+        module = getattr(target, "__module__", "")
+        return (
+            isinstance(target, str)  # an input, a constant or the output
+            or module in {"_operator", "builtins", "math"}
+            or target in _EXECUTORCH_SYM_OPS
+        )
 
     def _inlined(self, parts: GraphModule, args: Any, kwargs: Any, meta: Any) -> Any:
         """Call what a graph calls; its result."""
@@ -207,7 +214,7 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             if node.op == "get_attr":
                 found[node] = getattr(parts, node.target)
             elif node.target is operator.getitem:
-                found[node] = self.call_getitem(*called, meta)
+                found[node] = self.call_getitem(called[0], called[1], meta)
             elif isinstance(node.target, (EdgeOpOverload, OpOverload)) and (
                 node.target not in _EXECUTORCH_SYM_OPS
             ):

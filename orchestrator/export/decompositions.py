@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -12,51 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 aten = torch.ops.aten
-_MOST_CELLS = 64
-"""Windows that are taken one by one."""
-
-
-def adaptive_avg_pool(x: Any, output_size: Sequence[int]) -> Any:
-    """Means over windows, one dimension after the other."""
-    for dim, size in zip(range(-len(output_size), 0), output_size, strict=True):
-        x = torch.cat(
-            [
-                x.narrow(dim, start, end - start).mean(dim, keepdim=True)
-                for start, end in _windows(x.shape[dim], size)
-            ],
-            dim,
-        )
-    return x
-
-
-def _windows(items: int, windows: int) -> list[tuple[int, int]]:
-    """First item, and the one after the last, of each window of an adaptive pooling."""
-    return [
-        (at * items // windows, -(-(at + 1) * items // windows))
-        for at in range(windows)
-    ]
-
-
-def adaptive_max_pool3d(x: Any, output_size: Sequence[int]) -> Any:
-    """Largest items of windows, each with its index in the input."""
-    sizes = x.shape[-3:]
-    windows = [
-        [slice(*w) for w in _windows(size, count)]
-        for size, count in zip(sizes, output_size, strict=True)
-    ]
-    cells = list(itertools.product(*windows))
-    if len(cells) > _MOST_CELLS:
-        raise NotImplementedError("too many windows to take one by one")
-    places = torch.arange(math.prod(sizes)).reshape(sizes)
-    values, indices = [], []
-    for cell in cells:
-        value, index = x[(..., *cell)].flatten(-3).max(-1)
-        values.append(value)
-        indices.append(places[cell].flatten()[index])
-    shape = (*x.shape[:-3], *output_size)
-    return torch.stack(values, -1).reshape(shape), torch.stack(indices, -1).reshape(
-        shape
-    )
 
 
 def angle(x: Any) -> Any:
@@ -78,7 +32,7 @@ def bucketize(
     return found.to(torch.int32) if out_int32 else found
 
 
-def searchsorted(  # as PyTorch's
+def searchsorted(
     boundaries: Any,
     x: Any,
     *,
@@ -164,7 +118,7 @@ def nanmedian(x: Any) -> Any:
     return items.index_select(0, at.reshape(1)).reshape(())
 
 
-def rrelu_without_noise(
+def rrelu_without_noise(  # noqa: PLR0917  # as PyTorch's
     x: Any,
     noise: Any,
     lower: float = 1 / 8,
@@ -180,30 +134,7 @@ def rrelu_without_noise(
     return torch.nn.functional.leaky_relu(x, slope), noise.clone()
 
 
-def trilinear(  # noqa: PLR0917  # as PyTorch's
-    one: Any,
-    two: Any,
-    three: Any,
-    expand1: Sequence[int],
-    expand2: Sequence[int],
-    expand3: Sequence[int],
-    sumdim: Sequence[int],
-    unroll_dim: int = 1,
-) -> Any:
-    """The sum of a product of three tensors, with dimensions added to each."""
-    del unroll_dim
-    factors = []
-    for factor, dims in ((one, expand1), (two, expand2), (three, expand3)):
-        for dim in sorted(dims):
-            factor = factor.unsqueeze(dim)
-        factors.append(factor)
-    return (factors[0] * factors[1] * factors[2]).sum(list(sumdim))
-
-
 OWN: dict[Any, Callable[..., Any]] = {
-    aten._adaptive_avg_pool3d.default: adaptive_avg_pool,  # noqa: SLF001
-    aten._trilinear.default: trilinear,  # noqa: SLF001
-    aten.adaptive_max_pool3d.default: adaptive_max_pool3d,
     aten.angle.default: angle,
     aten.bucketize.Tensor: bucketize,
     aten.conv_tbc.default: conv_tbc,

@@ -6,6 +6,7 @@ Prints a line of JSON: by operator, what is wrong, "" if nothing. Needs PyTorch 
 ExecuTorch.
 """
 # mypy: ignore-errors
+# ruff: noqa: SLF001, T201
 # (torch is not there when the project is checked)
 
 from __future__ import annotations
@@ -35,20 +36,6 @@ def _random(*sizes: int) -> torch.Tensor:
 
 
 SAMPLES = {
-    aten._adaptive_avg_pool3d.default: [
-        ((_random(2, 3, 5, 7, 4), [2, 3, 4]), {}),
-        ((_random(3, 4, 4, 4), [1, 1, 1]), {}),
-    ],
-    aten._trilinear.default: [
-        (
-            (_random(2, 4), _random(5, 4, 3), _random(2, 3), [1, 3], [0], [1, 2], [2, 3]),
-            {},
-        )
-    ],
-    aten.adaptive_max_pool3d.default: [
-        ((_random(2, 3, 5, 7, 4), [2, 3, 4]), {}),
-        ((_random(3, 4, 4, 4), [1, 2, 1]), {}),
-    ],
     aten.angle.default: [((NUMBERS,), {}), ((torch.tensor([-1, 0, 5]),), {})],
     aten.bucketize.Tensor: [
         ((NUMBERS, BOUNDARIES), {"right": right, "out_int32": narrow})

@@ -33,15 +33,11 @@ from torch import nn
 from torch.nn import functional
 
 
-class Volumes(nn.Module):
+class Rare(nn.Module):
     # Three operators that have no kernel, one that has.
-    def __init__(self):
-        super().__init__()
-        self.mixed = nn.Bilinear(4, 3, 5)
-
     def forward(self, x, rows):
-        y = functional.adaptive_avg_pool3d(x, (2, 3, 1)).flatten(1)
-        return self.mixed(y[:, :4], y[:, 4:7]), torch.bucketize(y, rows), y.relu()
+        y = functional.native_channel_shuffle(x, 2).flatten(1)
+        return torch.fmax(y, y[:1]), torch.bucketize(y, rows), y.relu()
 
 
 class Sequences(nn.Module):
@@ -57,9 +53,9 @@ class Sequences(nn.Module):
         return self.head(self.attention(y, y, y, need_weights=False)[0])
 
 
-def volumes():
+def rare():
     torch.manual_seed(0)
-    return Volumes(), (torch.randn(2, 2, 5, 6, 7), torch.tensor([-0.1, 0.0, 0.1]))
+    return Rare(), (torch.randn(2, 4, 3, 3), torch.tensor([-0.1, 0.0, 0.1]))
 
 
 def sequences():
@@ -134,12 +130,12 @@ def test_what_has_no_kernel_is_decomposed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_toolchain("host", "gnu")
-    profile = _product(tmp_path, "volumes", "")
+    profile = _product(tmp_path, "rare", "")
     model = _built(profile, capsys)
     assert model["decomposed"] == {
-        "aten::_adaptive_avg_pool3d": 1,
-        "aten::_trilinear": 1,
         "aten::bucketize.Tensor": 1,
+        "aten::fmax": 1,
+        "aten::native_channel_shuffle": 1,
     }
     program = Path(model["program"]).read_bytes()
     (method,) = read_program(program, file="model.pte").methods
@@ -147,8 +143,8 @@ def test_what_has_no_kernel_is_decomposed(
     _check(profile, model, MOST_ERROR, capsys)
     assert run(["export", str(profile)]) == 0
     assert (
-        "\n  decomposed for want of a kernel: aten::_adaptive_avg_pool3d (1),"
-        " aten::_trilinear (1), aten::bucketize.Tensor (1)\n"
+        "\n  decomposed for want of a kernel: aten::bucketize.Tensor (1),"
+        " aten::fmax (1), aten::native_channel_shuffle (1)\n"
     ) in capsys.readouterr().out
 
 

@@ -120,7 +120,9 @@ def _offered() -> tuple[str, ...]:
     """Operators that have a kernel."""
     catalog = read_catalog(
         [
-            LibraryText(name=name, file=name, text=library_file(name).read_text("utf-8"))
+            LibraryText(
+                name=name, file=name, text=library_file(name).read_text("utf-8")
+            )
             for name in LIBRARIES
         ]
     )

@@ -1,10 +1,12 @@
 """Single functions and modules of PyTorch's public namespaces, a program each.
 
-Nothing here is chosen by name: the list is every module of `torch.nn`, and everything of
-`torch.nn.functional`, `torch` and `torch.Tensor` that PyTorch lists as overridable. A
-function is taken if small inputs exist with which PyTorch computes dense, real tensors,
-the same again in a second call, from a float input that it does not change. What each of
-its parameters may be is known by the parameter's name.
+    python -m tests.zoo.functions
+
+prints them with their inputs. Nothing here is chosen by name: the list is every module
+of `torch.nn`, and everything of `torch.nn.functional`, `torch` and `torch.Tensor` that
+is documented and that PyTorch lists as overridable. A function is taken if small inputs
+exist with which PyTorch computes dense, real tensors, the same in every call, and which
+it does not change. What a parameter may be is known by its name.
 """
 # mypy: ignore-errors
 # (torch is not there when the project is checked)
@@ -41,23 +43,15 @@ INPUTS = frozenset(
 )
 """Names of the parameter that is the float input."""
 SAME = "same"
-"""A tensor like the input."""
-CLASSES = "classes"
-"""Whole numbers, one for each item of the input's first dimension."""
-INDICES = "indices"
-"""Whole numbers like the input, below 2."""
 UNIT = "unit"
-"""Floats like the input, between 0 and 1."""
+CLASSES = "classes"
+INDICES = "indices"
 MASK = "mask"
-"""Booleans like the input."""
 VECTOR = "vector"
-"""Four floats."""
+POSITIVE = "positive"
 SQUARE = "square"
-"""Four by four floats."""
 LIST = "list"
-"""Two tensors like the input."""
-SCALAR = "scalar"
-"""A tensor without dimensions."""
+GRID = "grid"
 WEIGHTS = {
     "filters 1": (4, 4, 3),
     "filters 2": (4, 4, 3, 3),
@@ -66,9 +60,32 @@ WEIGHTS = {
     "table": (9, 8),
 }
 """Sizes of weights."""
-TENSORS = frozenset(
-    {SAME, UNIT, CLASSES, INDICES, MASK, VECTOR, SQUARE, LIST, SCALAR, *WEIGHTS}
-)
+
+
+def _grid(shape: tuple[int, ...]) -> Any:
+    """Places in an image, for `grid_sample`."""
+    axes = [torch.linspace(-1, 1, 5)] * max(len(shape) - 2, 1)
+    grid = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)
+    return grid.expand(shape[0], *grid.shape).clone()
+
+
+TENSORS: dict[str, Callable[[tuple[int, ...]], Any]] = {
+    SAME: torch.randn,
+    UNIT: torch.rand,
+    CLASSES: lambda shape: torch.arange(shape[0]) % 2,
+    INDICES: lambda shape: torch.randint(0, 2, shape),
+    MASK: lambda shape: torch.randn(shape) > 0,
+    VECTOR: lambda _: torch.randn(4),
+    POSITIVE: lambda _: torch.linspace(0.5, 1.5, 4),
+    SQUARE: lambda _: torch.randn(4, 4),
+    LIST: lambda shape: [torch.randn(shape), torch.randn(shape)],
+    GRID: _grid,
+    **{
+        name: partial(lambda sizes, _: torch.randn(sizes), sizes)
+        for name, sizes in WEIGHTS.items()
+    },
+}
+"""By kind: makes a tensor, or a list of them, for an input of that shape."""
 VALUES: dict[str, tuple[Any, ...]] = {
     # Sizes of layers.
     **dict.fromkeys(("in_features", "input_size", "d_model", "embed_dim"), (8,)),
@@ -97,11 +114,15 @@ VALUES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("dim0", "axis0", "start_dim", "start", "storage_offset"), (0,)),
     **dict.fromkeys(("dim1", "axis1", "end_dim", "length", "step", "n", "N"), (1,)),
     **dict.fromkeys(("chunks", "repeats", "split_size_or_sections", "sections"), (2,)),
-    **dict.fromkeys(("indices_or_sections", "groups", "num_samples", "reps"), (2, (2,))),
+    **dict.fromkeys(
+        ("indices_or_sections", "groups", "num_samples", "reps"), (2, (2,))
+    ),
     **dict.fromkeys(("min", "threshold", "fill_value", "alpha"), (0.5,)),
     **dict.fromkeys(("max", "maxnorm", "exponent", "beta"), (2.0, SAME)),
     **dict.fromkeys(("momentum", "epsilon", "factor"), (0.1,)),
-    **dict.fromkeys(("training", "train", "use_input_stats", "cudnn_enabled"), (False,)),
+    **dict.fromkeys(
+        ("training", "train", "use_input_stats", "cudnn_enabled"), (False,)
+    ),
     **dict.fromkeys(("align_corners", "keepdim", "largest", "full"), (False,)),
     **dict.fromkeys(("log_input", "log_target", "ceil_mode"), (False,)),
     **dict.fromkeys(("interpolation_mode", "padding_mode", "reduction"), (0, "mean")),
@@ -121,14 +142,18 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "equation": ("...ij->...ji",),
     "dtype": (torch.float32,),
     # Tensors.
-    **dict.fromkeys(("other", "end", "mat1", "mat2", "batch1", "batch2"), (SAME, SQUARE)),
+    **dict.fromkeys(
+        ("other", "end", "mat1", "mat2", "batch1", "batch2"), (SAME, SQUARE)
+    ),
     **dict.fromkeys(("tensor1", "tensor2", "input2", "x2", "target_tensor"), (SAME,)),
     **dict.fromkeys(("key", "positive", "negative", "tgt", "memory", "y"), (SAME,)),
     **dict.fromkeys(("var", "values", "grad_output", "weights", "batch"), (SAME,)),
     "target": (SAME, CLASSES, INDICES, UNIT),
     "vec": (VECTOR,),
     **dict.fromkeys(("vec1", "vec2", "running_mean", "mean", "bias"), (VECTOR,)),
-    **dict.fromkeys(("running_var", "invstd", "boundaries", "sorted_sequence"), ("one",)),
+    **dict.fromkeys(
+        ("running_var", "invstd", "boundaries", "sorted_sequence"), (POSITIVE,)
+    ),
     "weight": (0.5, VECTOR, SAME, *WEIGHTS),
     **dict.fromkeys(("index", "indices"), (INDICES, CLASSES)),
     "mask": (MASK,),
@@ -139,43 +164,13 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "tensors": (LIST,),
     "arrays": (LIST,),
     "matrices": (LIST,),
-    "grid": ("grid",),
+    "grid": (GRID,),
 }
 """What a parameter may be, by its name."""
 OPTIONS = (SAME, UNIT, INDICES)
 """What the input may be."""
-TENSORS |= {"one", "grid"}
 UNNAMED = ((), (8, 8))
 """Arguments of a class that does not name them."""
-
-
-def _tensor(kind: str, shape: tuple[int, ...]) -> Any:
-    if kind in WEIGHTS:
-        return torch.randn(WEIGHTS[kind])
-    match kind:
-        case "same":
-            return torch.randn(shape)
-        case "unit":
-            return torch.rand(shape)
-        case "classes":
-            return torch.arange(shape[0]) % 2
-        case "indices":
-            return torch.randint(0, 2, shape)
-        case "mask":
-            return torch.randn(shape) > 0
-        case "vector":
-            return torch.randn(4)
-        case "one":
-            return torch.linspace(0.5, 1.5, 4)
-        case "square":
-            return torch.randn(4, 4)
-        case "scalar":
-            return torch.tensor(0.5)
-        case "grid":
-            axes = [torch.linspace(-1, 1, 5)] * max(len(shape) - 2, 1)
-            grid = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1)
-            return grid.expand(shape[0], *grid.shape).clone()
-    return [torch.randn(shape), torch.randn(shape)]
 
 
 class Call(nn.Module):
@@ -225,7 +220,7 @@ def _choices(names: list[str]) -> Iterator[list[Any]]:
 def _made(values: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """Arguments, with tensors of that shape."""
     return [
-        _tensor(v, shape)
+        TENSORS[v](shape)
         if isinstance(v, str) and v in TENSORS
         else v()
         if callable(v) and not isinstance(v, type)
@@ -296,11 +291,10 @@ def of_module(
 
     def make(shape: tuple[int, ...]) -> Iterator[Net]:
         for values in _choices(needed) if needed else UNNAMED:
-            try:
+            module = None
+            with contextlib.suppress(Exception):  # whatever it does not take
                 module = kind(*_made(values, shape)).eval()
-            except Exception:  # noqa: BLE001  # whatever it does not take
-                continue
-            for given in _choices(inputs[1:]):
+            for given in _choices(inputs[1:]) if module else ():
                 yield Net(module, tuple(_made(given, shape)))
 
     return _first(make)
@@ -308,7 +302,7 @@ def of_module(
 
 @cache
 def names() -> dict[str, Any]:
-    """What is asked for, by name: a class of modules, or a function with its signature."""
+    """By name: a class of modules, or a function with its signature."""
     found: dict[str, Any] = {}
     for name in sorted(dir(nn)):
         kind = getattr(nn, name)
@@ -318,7 +312,11 @@ def names() -> dict[str, Any]:
             found[f"nn/{name}"] = kind
     known = overrides.get_testing_overrides()
     spaces = overrides.get_overridable_functions()
-    for short, space in (("F", nn.functional), ("torch", torch), ("Tensor", torch.Tensor)):
+    for short, space in (
+        ("F", nn.functional),
+        ("torch", torch),
+        ("Tensor", torch.Tensor),
+    ):
         listed = spaces[space] + (spaces[torch.functional] if space is torch else [])
         for function in listed:
             name = getattr(function, "__name__", "")
@@ -378,5 +376,4 @@ if __name__ == "__main__":
     warnings.filterwarnings("ignore")
     for _name, _what in names().items():
         _net = _make(_what)
-        _shapes = [tuple(v.shape) for v in _net.inputs] if _net else "no"
-        print(_name, _shapes, getattr(_net.module, "fixed", "") if _net else "", flush=True)
+        print(_name, [tuple(v.shape) for v in _net.inputs] if _net else "none")
