@@ -17,6 +17,7 @@ from orchestrator.program.program import (
     JumpFalseCall,
     KernelCall,
     MoveCall,
+    UnknownInstruction,
 )
 from orchestrator.program.values import (
     BoolValue,
@@ -26,6 +27,7 @@ from orchestrator.program.values import (
     OptionalTensorListValue,
     TensorListValue,
     TensorValue,
+    UnknownValue,
     kind_name,
 )
 
@@ -258,7 +260,10 @@ class _Check:
         values, count = self._method.values, self._count
         for item in items:
             # -1, where allowed, stands for None and names no value.
-            if least <= item < count and (item < 0 or isinstance(values[item], kinds)):
+            found_kinds = (*kinds, UnknownValue)
+            if least <= item < count and (
+                item < 0 or isinstance(values[item], found_kinds)
+            ):
                 continue
             found = f"item {item}"
             if 0 <= item < count:
@@ -334,6 +339,8 @@ class _Check:
                 self._check_move(source, target, place)
             case JumpFalseCall(condition=condition, destination=destination):
                 self._check_jump(condition, destination, place)
+            case UnknownInstruction():
+                pass
             case FreeCall(value=value):
                 if self._check_index(value, place):
                     self._check_kind(value, place, (TensorValue,))
@@ -365,7 +372,7 @@ class _Check:
         self, index: int, place: str, kinds: tuple[type[Value], ...]
     ) -> bool:
         value = self._method.values[index]
-        if isinstance(value, kinds):
+        if isinstance(value, (*kinds, UnknownValue)):
             return True
         self._damaged(
             "an instruction is given a value of the wrong kind",
@@ -380,6 +387,8 @@ class _Check:
         if not (self._check_index(source, place) and self._check_index(target, place)):
             return
         values = self._method.values
+        if isinstance(values[target], UnknownValue):
+            return
         if not self._check_kind(source, place, (type(values[target]),)):
             return
         a, b = values[source], values[target]

@@ -37,6 +37,7 @@ from orchestrator.program.program import (
     Program,
     Segment,
     SubsegmentOffsets,
+    UnknownInstruction,
 )
 from orchestrator.program.values import (
     Allocation,
@@ -53,6 +54,7 @@ from orchestrator.program.values import (
     StringValue,
     TensorListValue,
     TensorValue,
+    UnknownValue,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +79,9 @@ def decode_program(
     """Decode the flatbuffer at the start of a file.
 
     Everything is decoded, also what no method uses. What cannot be decoded is noted
-    in `problems` and left out, so the result must not be used if there are any.
+    in `problems`. In the place of a value or an instruction is then an unknown one, so
+    that the rest can be checked; everything else is left out. Either way the result
+    must not be used if there are problems.
 
     Args:
         buffer: The flatbuffer.
@@ -116,7 +120,13 @@ class _Decoder:
         )
 
     def _each(
-        self, table: Table, slot: int, place: str, decode: Callable[[Table], T]
+        self,
+        table: Table,
+        slot: int,
+        place: str,
+        decode: Callable[[Table], T],
+        *,
+        instead: Callable[[], T] | None = None,
     ) -> tuple[T, ...]:
         """Decode a vector of tables, noting the damaged ones."""
         entries = table.entries(slot)
@@ -128,6 +138,10 @@ class _Decoder:
                 decoded.append(decode(table.entry(slot, entry)))
             except DecodeError as error:
                 self._problems.undecodable(error, f"{place} {index}")
+                if instead is None:
+                    self._problems.has_gaps = True
+                else:
+                    decoded.append(instead())
         return tuple(decoded)
 
     def _method(self, table: Table) -> Method:
@@ -138,6 +152,7 @@ class _Decoder:
             return self._method_body(table, name, place)
         except DecodeError as error:
             self._problems.undecodable(error, place)
+            self._problems.has_gaps = True
         return Method(
             name=name,
             values=(),
@@ -161,7 +176,11 @@ class _Decoder:
 
         container, chain = table.table(1), self._chain(table)
         arena_bytes = required(table.int64s(8), "the list of arena sizes")
-        values = [*self._each(table, 2, f"{place}, value", decode_value)]
+        values: list[Value] = [
+            *self._each(
+                table, 2, f"{place}, value", decode_value, instead=_unknown_value
+            )
+        ]
         count = len(values)
         # These add scratch memory of delegates behind the values of the file.
         instructions = self._each(
@@ -169,6 +188,7 @@ class _Decoder:
             2,
             f"{place}, instruction",
             lambda found: _instruction(found, arena_bytes, values),
+            instead=_unknown_instruction,
         )
         self._has_scratch |= len(values) > count
         return Method(
@@ -221,6 +241,14 @@ class _Decoder:
             data_index=data.uint32(1),
             compile_specs=self._each(table, 2, f"{place}, compile spec", _compile_spec),
         )
+
+
+def _unknown_value() -> Value:
+    return UnknownValue()
+
+
+def _unknown_instruction() -> Instruction:
+    return UnknownInstruction(value=-1)
 
 
 def _instruction(

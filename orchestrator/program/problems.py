@@ -82,9 +82,15 @@ class NewerError(DecodeError):
 
 
 class Problems:
-    """Diagnostics about one file."""
+    """Diagnostics about one file.
+
+    Attributes:
+        has_gaps: Something that cannot be decoded was left out, and indices of what
+            comes after it mean something else.
+    """
 
     def __init__(self, file: str) -> None:
+        self.has_gaps = False
         self._where = SourceSpan(file=file)
         self._diagnostics: list[Diagnostic] = []
         self._newer: set[str] = set()
@@ -136,11 +142,10 @@ class Problems:
             )
         )
 
-    def take_unsupported(self) -> list[Diagnostic]:
-        """What is valid and cannot be done here; it then counts as no problem."""
-        found = [d for d in self._diagnostics if d.code == UnsupportedError.code]
-        self._diagnostics = [d for d in self._diagnostics if d not in found]
-        return found
+    @property
+    def are_unsupported(self) -> bool:
+        """Whether all are valid, and cannot be done here."""
+        return all(d.code == UnsupportedError.code for d in self._diagnostics)
 
     def error(self) -> ModelError:
         """Everything noted, as one error."""

@@ -65,6 +65,11 @@ class FreeCall:
     value: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownInstruction(FreeCall):
+    """In the place of one that cannot be decoded, which is noted elsewhere."""
+
+
 Instruction = KernelCall | DelegateCall | MoveCall | JumpFalseCall | FreeCall
 
 

@@ -6,18 +6,20 @@ Source: ExecuTorch `schema/program.fbs` and `extended_header.h` (ET12).
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.errors import ModelError
 from orchestrator.program.check import check_program
 from orchestrator.program.decode import decode_program
 from orchestrator.program.flatbuffer import Buffer
 from orchestrator.program.foreign import foreign_error
 from orchestrator.program.problems import DecodeError, Problems, UnsupportedError
-from orchestrator.program.program import ExtendedHeader, Program
+from orchestrator.program.program import ExtendedHeader, Program, UnknownInstruction
 from orchestrator.program.results import settle_results
 from orchestrator.program.schema import PROGRAM
+from orchestrator.program.values import UnknownValue
 from orchestrator.program.write import write_program
 
 if TYPE_CHECKING:
@@ -35,9 +37,7 @@ _HEADER_AT: Final = 8
 """After the root offset and the file identifier."""
 
 
-def read_program(
-    data: Bytes, *, file: str, unsupported: list[Diagnostic] | None = None
-) -> Program:
+def read_program(data: Bytes, *, file: str) -> Program:
     """The program in the bytes of a `.pte` file.
 
     Nothing in the file is trusted: every offset, index, count and size is checked
@@ -50,15 +50,70 @@ def read_program(
     Args:
         data: The whole file. Bytes after the last segment do not matter.
         file: Its name, for messages.
-        unsupported: Gets what the runtime does not support of a program that can be
-            shown all the same. By default such a program is refused.
 
     Raises:
         ModelError: Not a program, or a damaged one (`bad-program`); it needs what
             the runtime does not support (`unsupported-program`), or has a field that
-            is newer than this version (`newer-program`).
+            is newer than this version (`newer-program`). With every problem.
     """
     problems = Problems(file)
+    program = _decoded(data, problems)
+    problems.raise_if_any()
+    return _without_scratch(program, data, file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadProgram:
+    """A program to look at, with everything that is wrong with it.
+
+    Args:
+        program: As far as it can be read.
+        problems: Why `read_program` refuses it; empty if it does not.
+        is_sound: Every index and size is in range, and nothing is unknown: problems
+            are of what the runtime does not support.
+        has_gaps: Something was left out, so that indices say nothing.
+    """
+
+    program: Program
+    problems: tuple[Diagnostic, ...]
+    is_sound: bool
+    has_gaps: bool
+
+
+def read_to_show(data: Bytes, *, file: str) -> ReadProgram:
+    """The same for a program that is shown, not built.
+
+    Raises:
+        ModelError: Not a program, or nothing of it can be read.
+    """
+    problems = Problems(file)
+    program = _decoded(data, problems)
+    is_sound = problems.are_unsupported and not any(
+        isinstance(part, UnknownValue | UnknownInstruction)
+        for method in program.methods
+        for part in (*method.values, *method.instructions)
+    )
+    try:
+        problems.raise_if_any()
+        program = _without_scratch(program, data, file)
+    except ModelError as error:
+        found = error.diagnostics
+    else:
+        found = ()
+    return ReadProgram(
+        program=program,
+        problems=found,
+        is_sound=is_sound and not problems.has_gaps,
+        has_gaps=problems.has_gaps,
+    )
+
+
+def _decoded(data: Bytes, problems: Problems) -> Program:
+    """The program; notes everything that is wrong, as far as it can be checked.
+
+    Raises:
+        ModelError: It cannot be decoded at all.
+    """
     try:
         header = _read_header(data)
         buffer = flatbuffer_of(data, header)
@@ -66,13 +121,16 @@ def read_program(
     except DecodeError as error:
         problems.undecodable(error, "program")
         raise problems.error() from error
-    problems.raise_if_any()
+    if problems.has_gaps:
+        return program
     methods = tuple(settle_results(method) for method in program.methods)
     program = replace(program, methods=methods)
     check_program(program, problems)
-    if unsupported is not None:
-        unsupported += problems.take_unsupported()
-    problems.raise_if_any()
+    return program
+
+
+def _without_scratch(program: Program, data: Bytes, file: str) -> Program:
+    """The program as the device loads it."""
     if program.original is None:
         return program
     written = read_program(write_program(program), file=file)

@@ -137,6 +137,11 @@ class NoneValue:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownValue(NoneValue):
+    """In the place of a value that cannot be decoded, which is noted elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
 class IntValue:
     """A signed 64-bit integer; also dtypes, layouts and memory formats."""
 
@@ -261,6 +266,8 @@ def kind_name(kind: type[Value]) -> str:
     """A kind of value as messages name it: `tensor`, `int list`."""
     if kind is NoneValue:
         return "None"
+    if kind is UnknownValue:
+        return "unknown"
     if kind is OptionalTensorListValue:
         return "list of optional tensors"
     return VALUE_KINDS[kind].label.replace("_", " ")

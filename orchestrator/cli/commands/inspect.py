@@ -6,12 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from orchestrator.catalog import read_library
-from orchestrator.cli.commands.reading import read_model
+from orchestrator.cli.commands.reading import read_bytes
 from orchestrator.cli.render import diagnostic_to_json
 from orchestrator.errors import Diagnostic, ExitCode, SourceSpan
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.printable import printable
 from orchestrator.program.caller import caller_values
+from orchestrator.program.program import KernelCall
+from orchestrator.program.reader import read_to_show
 from orchestrator.program.shared import SHARED_ID, shares_state
 from orchestrator.program.values import TensorValue, kind_name
 from orchestrator.selection.extract import extract
@@ -71,16 +73,36 @@ class _Method(TypedDict):
     mutable_state_bytes: int
 
 
+class _OutlineOperator(TypedDict):
+    name: str
+    calls: int | None
+
+
+class _Outline(TypedDict):
+    """A method of a program that cannot be read in full."""
+
+    name: str
+    values: int
+    instructions: int
+    operators: list[_OutlineOperator]
+    delegates: list[dict[str, str]]
+
+
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print methods, operators with kernel keys, memory, constants and delegates.
 
     Then what Orchestrator cannot do with the program, all of it: it is the program that
-    is shown, so that is no failure.
+    is shown, so that is no failure. Of a program that is damaged, or newer than this
+    version, what can be read is shown.
     """
-    problems: list[Diagnostic] = []
-    program = read_model(args.model, unsupported=problems)
-    info = extract(program, model=args.model.stem)
-    methods = [_method(m, info, program) for m in program.methods]
+    file = str(args.model)
+    read = read_to_show(read_bytes(args.model), file=file)
+    program, problems = read.program, [*read.problems]
+    if read.is_sound:
+        info = extract(program, model=args.model.stem)
+        methods: list[Any] = [_method(m, info, program) for m in program.methods]
+    else:
+        methods = [_outline(m, counts=not read.has_gaps) for m in program.methods]
     document = {
         "file": args.model.name,
         "size_bytes": len(program.file),
@@ -91,18 +113,63 @@ def run(args: Namespace, console: Console) -> ExitCode:
             {"offset": s.offset, "size_bytes": s.size_bytes} for s in program.segments
         ],
         "named_data": [n.key for n in program.named_data],
+        "complete": read.is_sound,
         "methods": methods,
     }
-    problems += _without_kernel(methods, str(args.model))
+    problems += _without_kernel(methods, file)
     document["problems"] = [diagnostic_to_json(problem) for problem in problems]
     console.document(document)
-    console.data(_text(program, args.model.name, methods))
+    text = _text if read.is_sound else _outline_text
+    console.data(text(program, args.model.name, methods))
     if problems:
         console.problems(problems)
-    return ExitCode.OK
+    is_shown = all(p.code in _NO_FAILURE for p in problems)
+    return ExitCode.OK if is_shown else ExitCode.MODEL
 
 
-def _without_kernel(methods: list[_Method], file: str) -> list[Diagnostic]:
+_NO_FAILURE = frozenset({"no-kernel", "unsupported-program"})
+"""Of a program that is as it should be."""
+
+
+def _outline(method: Method, *, counts: bool) -> _Outline:
+    """What can be said of a method that cannot be read in full."""
+    operators = method.operators
+    calls = Counter(
+        str(operators[i.operator])
+        for i in method.instructions
+        if isinstance(i, KernelCall) and 0 <= i.operator < len(operators)
+    )
+    return {
+        "name": method.name,
+        "values": len(method.values),
+        "instructions": len(method.instructions),
+        "operators": [
+            {"name": name, "calls": calls[name] if counts else None}
+            for name in sorted(set(map(str, operators)))
+        ],
+        "delegates": [{"backend": d.backend} for d in method.delegates],
+    }
+
+
+def _outline_text(program: Program, name: str, methods: list[_Outline]) -> str:
+    lines = [
+        f"{name}: {len(program.file):,} bytes, sha256 {program.sha256},"
+        " cannot be read in full"
+    ]
+    for method in methods:
+        lines += ["", f"method {printable(method['name'])}"]
+        lines.append(
+            f"  {method['values']} values, {method['instructions']} instructions"
+        )
+        for operator in method["operators"]:
+            calls = operator["calls"]
+            known = "" if calls is None else f", {calls} calls"
+            lines.append(f"  {printable(operator['name'])}{known}")
+        lines += [f"  delegate {printable(d['backend'])}" for d in method["delegates"]]
+    return "\n".join(lines)
+
+
+def _without_kernel(methods: list[Any], file: str) -> list[Diagnostic]:
     """Operators of which no kernel library of Orchestrator has a kernel."""
     known = {
         str(kernel.operator)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Program
 
 
-def read_model(path: Path, *, unsupported: list[Diagnostic] | None = None) -> Program:
-    """The program in a file; `unsupported` as in `read_program`. Raises ModelError."""
-    return read_program(read_bytes(path), file=str(path), unsupported=unsupported)
+def read_model(path: Path) -> Program:
+    """The program in a file. Raises ModelError."""
+    return read_program(read_bytes(path), file=str(path))
 
 
 def read_bytes(path: Path) -> Bytes:
