@@ -35,8 +35,26 @@ _decomposed: Final = exir_ops.edge.quantized_decomposed
 _QUANTIZE: Final = _decomposed.quantize_per_tensor.default
 _DEQUANTIZE: Final = _decomposed.dequantize_per_tensor.default
 _DEQUANTIZERS: Final = (_DEQUANTIZE, _decomposed.dequantize_per_channel.default)
-_TABLE: Final = exir_ops.edge.cortex_m.quantized_activation.default
 _ITEMS: Final = 256
+
+
+@torch.library.custom_op("orchestrator::table", mutates_args=())
+def _look_up(numbers: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """The item of a table for each int8 number.
+
+    It stands for `cortex_m::quantized_activation` during ExecuTorch's passes, in which
+    int8 tensors may have other dtypes for a while.
+    """
+    return table[numbers.int() + _ITEMS // 2]
+
+
+@_look_up.register_fake
+def _like(numbers: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(numbers, dtype=table.dtype)
+
+
+_STAND_IN: Final = exir_ops.edge.orchestrator.table.default
+_TABLE: Final = exir_ops.edge.cortex_m.quantized_activation.default
 
 _LAYERS: Final = frozenset(
     {
@@ -93,6 +111,15 @@ def fused(program: Any) -> Any:
     _tabulate(program)
     graph.eliminate_dead_code()
     graph.lint()
+    program.graph_module.recompile()
+    return program
+
+
+def finished(program: Any) -> Any:
+    """The program after ExecuTorch's passes, with the kernel's operator for tables."""
+    for node in program.graph_module.graph.nodes:
+        if node.target is _STAND_IN:
+            node.target = _TABLE
     program.graph_module.recompile()
     return program
 
@@ -304,7 +331,7 @@ def _tabulate(program: Any) -> None:
                 constant = create_constant_placeholder(
                     program, graph, f"table_{digest[:16]}", InputKind.PARAMETER, table
                 )
-            replacement = _call(node, _TABLE, (origin, constant), node)
+            replacement = _call(node, _STAND_IN, (origin, constant), node)
         node.replace_all_uses_with(replacement)
         # What reads it reads the table, so that functions of it begin at the origin.
         if replacement is not origin:

@@ -13,7 +13,7 @@ from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.cortex_m.target_config import CortexM, CortexMTargetConfig
 from executorch.exir import to_edge
 
-from orchestrator.export.islands import fused
+from orchestrator.export.islands import finished, fused
 
 if TYPE_CHECKING:
     from orchestrator.export.request import Request
@@ -28,10 +28,11 @@ def quantizer(request: Request) -> Any:
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program for the core, or for plain C on other cores."""
     edge = to_edge(program, compile_config=cortex_m_edge_compile_config())
-    edge._edge_programs["forward"] = CortexMPassManager(  # noqa: SLF001
+    passes = CortexMPassManager(
         fused(edge.exported_program()),
         target_config=_config(request.cpu, request.isa),
-    ).transform()
+    )
+    edge._edge_programs["forward"] = finished(passes.transform())  # noqa: SLF001
     return edge
 
 
