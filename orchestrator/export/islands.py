@@ -38,22 +38,22 @@ _DEQUANTIZERS: Final = (_DEQUANTIZE, _decomposed.dequantize_per_channel.default)
 _ITEMS: Final = 256
 
 
-@torch.library.custom_op("orchestrator::table", mutates_args=())
-def _look_up(numbers: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    """The item of a table for each int8 number.
+@torch.library.custom_op("orchestrator::int8", mutates_args=())
+def _int8(numbers: torch.Tensor) -> torch.Tensor:
+    """The same numbers, which are int8.
 
-    It stands for `cortex_m::quantized_activation` during ExecuTorch's passes, in which
-    int8 tensors may have other dtypes for a while.
+    ExecuTorch's passes join operators with their scales and interpret them on integers
+    before they become int8 operators: a linear layer then gives int32.
     """
-    return table[numbers.int() + _ITEMS // 2]
+    return numbers.to(torch.int8, copy=True)
 
 
-@_look_up.register_fake
-def _like(numbers: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(numbers, dtype=table.dtype)
+@_int8.register_fake
+def _like(numbers: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(numbers, dtype=torch.int8)
 
 
-_STAND_IN: Final = exir_ops.edge.orchestrator.table.default
+_INT8: Final = exir_ops.edge.orchestrator.int8.default
 _TABLE: Final = exir_ops.edge.cortex_m.quantized_activation.default
 
 _LAYERS: Final = frozenset(
@@ -109,6 +109,7 @@ def fused(program: Any) -> Any:
     _unmark(graph)
     _move_items(graph)
     _tabulate(program)
+    _keep_int8(graph)
     graph.eliminate_dead_code()
     graph.lint()
     program.graph_module.recompile()
@@ -116,10 +117,14 @@ def fused(program: Any) -> Any:
 
 
 def finished(program: Any) -> Any:
-    """The program after ExecuTorch's passes, with the kernel's operator for tables."""
-    for node in program.graph_module.graph.nodes:
-        if node.target is _STAND_IN:
-            node.target = _TABLE
+    """The program after ExecuTorch's passes; changed in place."""
+    graph = program.graph_module.graph
+    for node in list(graph.nodes):
+        if node.target is _INT8:
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+    for node in graph.nodes:
+        _round_once(node, program)
     program.graph_module.recompile()
     return program
 
@@ -313,6 +318,9 @@ def _tabulate(program: Any) -> None:
     for node in list(graph.nodes):
         if node.op != "call_function" or not node.users:
             continue
+        if _is(node, _QUANTIZE) and node.args[0].target in _FILLED:
+            _fill_int8(node, program)
+            continue
         origin = _origin(node, origins, program)
         if origin is None:
             continue
@@ -331,13 +339,23 @@ def _tabulate(program: Any) -> None:
                 constant = create_constant_placeholder(
                     program, graph, f"table_{digest[:16]}", InputKind.PARAMETER, table
                 )
-            replacement = _call(node, _STAND_IN, (origin, constant), node)
+            replacement = _call(node, _TABLE, (origin, constant), node)
         node.replace_all_uses_with(replacement)
         # What reads it reads the table, so that functions of it begin at the origin.
         if replacement is not origin:
             origins[replacement] = origin
             items[replacement] = table
         graph.erase_node(node)
+
+
+def _fill_int8(node: Any, program: Any) -> None:
+    """Quantize a constant: a pass drops the call, and the constant stays float."""
+    number = int(_items(node, {}, program).item())
+    value = node.meta["val"]
+    args = (list(value.shape), number)
+    new = _call(node, _aten.full.default, args, node, {"dtype": torch.int8})
+    node.replace_all_uses_with(new)
+    node.graph.erase_node(node)
 
 
 def _all_items() -> Any:
@@ -412,9 +430,8 @@ def _unmark(graph: Any) -> None:
         for node in graph.nodes:
             if (
                 node.op == "call_function"
-                and node.target not in (_QUANTIZE, *_DEQUANTIZERS, operator.getitem)
+                and node.target not in (_QUANTIZE, *_DEQUANTIZERS)
                 and _is_marked(node)
-                and _is_float(node)
                 and not _has_scales(node)
             ):
                 del node.meta["custom"][ArmAnnotationInfo.CUSTOM_META_KEY]
@@ -422,15 +439,78 @@ def _unmark(graph: Any) -> None:
 
 
 def _has_scales(node: Any) -> bool:
-    """Whether all inputs and results of a marked node are quantized."""
+    """Whether the inputs and results of a marked node that are floats are quantized."""
     activations = {*_LIMITS, _aten.hardsigmoid.default}
-    for given in filter(_is_float, node.all_input_nodes):
+    for given in node.all_input_nodes:
         is_layer = (
             node.target in activations and _is_marked(given) and len(given.users) == 1
         )
-        if not (given.target in _DEQUANTIZERS or given.target in _FILLED or is_layer):
+        is_list = node.target is operator.getitem and _is_marked(given)
+        is_float = is_list or node.target is operator.getitem or _is_float(given)
+        if is_float and not (given.target in _DEQUANTIZERS or is_layer or is_list):
             return False
-    return all(
-        user.target is _QUANTIZE or (user.target in activations and _is_marked(user))
-        for user in _readers(node)
-    )
+    for user in node.users:
+        is_item = user.target is operator.getitem and _is_marked(user)
+        is_activation = user.target in activations and _is_marked(user)
+        if _is_float(user if user.target is operator.getitem else node) and not (
+            user.target is _QUANTIZE or is_item or is_activation
+        ):
+            return False
+    return True
+
+
+def _keep_int8(graph: Any) -> None:
+    """Keep the dtype of what marked operators give."""
+    for node in list(graph.nodes):
+        if _is(node, _QUANTIZE) and _is_marked(node.args[0]):
+            users = list(node.users)
+            new = _call(node.next, _INT8, (node,), node)
+            for user in users:
+                user.replace_input_with(node, new)
+
+
+_MOST_SHIFT: Final = 15
+"""Up to this shift, the bits that a multiplier loses count less than rounding twice."""
+_FACTORS: Final = {
+    exir_ops.edge.cortex_m.quantized_conv2d.default: (8, 9),
+    exir_ops.edge.cortex_m.quantized_depthwise_conv2d.default: (9, 10),
+    exir_ops.edge.cortex_m.quantized_transpose_conv2d.default: (9, 10),
+    exir_ops.edge.cortex_m.quantized_linear.default: (7, 8),
+    exir_ops.edge.cortex_m.quantized_mul.default: (5, 6),
+    exir_ops.edge.cortex_m.quantized_batch_matmul.default: (5, 6),
+}
+"""Where operators have multiplier and shift."""
+
+
+def _round_once(node: Any, program: Any) -> None:
+    """Scale sums by a smaller multiplier instead of a shift.
+
+    A kernel rounds a product with the multiplier, and what it shifts once more: one in
+    2^(shift + 1) sums is then off by one.
+    """
+    places = _FACTORS.get(node.target)
+    if places is None:
+        return
+    multipliers, shifts = (node.args[i] for i in places)
+    if isinstance(multipliers, torch.fx.Node):
+        tensors = [get_param_tensor(program, i) for i in (multipliers, shifts)]
+        changed = [_once(*pair) for pair in zip(*(t.tolist() for t in tensors))]
+        for tensor, values in zip(tensors, zip(*changed)):
+            tensor.copy_(torch.tensor(values, dtype=tensor.dtype))
+        return
+    if isinstance(multipliers, int):
+        changed = _once(multipliers, shifts)
+    else:
+        pairs = [_once(*pair) for pair in zip(multipliers, shifts, strict=True)]
+        changed = tuple(map(list, zip(*pairs, strict=True)))
+    args = list(node.args)
+    args[places[0]], args[places[1]] = changed
+    node.args = tuple(args)
+
+
+def _once(multiplier: int, shift: int) -> tuple[int, int]:
+    """The nearest multiplier without a shift to the right, if it is as good."""
+    if not -_MOST_SHIFT <= shift < 0:
+        return multiplier, shift
+    half = 1 << (-shift - 1)
+    return (multiplier + half) >> -shift, 0
