@@ -19,24 +19,33 @@ from torch.utils import _pytree
 _aten: Final = torch.ops.aten
 _IMAGE: Final = 4
 _TENSORS: Final = (ProxyValue, torch.Tensor)
-_LAYERS: Final = {
-    **get_decompositions(
-        [_aten.gru.input, _aten.lstm.input, _aten.rnn_tanh.input, _aten.rnn_relu.input]
-    ),
-    **{
-        cell: cell.decompose
-        for cell in (
-            *(_aten.gru_cell.default, _aten.lstm_cell.default),
-            *(_aten.rnn_tanh_cell.default, _aten.rnn_relu_cell.default),
-        )
-    },
-}
-
-
 def quantizable(model: Any) -> Any:
     """The graph with such layers taken apart; it computes the same."""
+    _reshape_constants(model)
     _convolve_instead_of_normalizing(model)
     return _TakeApart()(model).graph_module
+
+
+def _reshape_constants(model: Any) -> None:
+    """Weights with another dimension as constants, which have scales of their own."""
+    for node in list(model.graph.nodes):
+        if (
+            node.target is not _aten.unsqueeze.default
+            or node.args[0].op != "get_attr"
+            or any(user.target is not _aten.conv2d.default for user in node.users)
+        ):
+            continue
+        weight = _constant(model, node.args[0]).unsqueeze(node.args[1])
+        node.replace_all_uses_with(_new_constant(model, node, node.name, weight))
+        model.graph.erase_node(node)
+    model.graph.eliminate_dead_code()
+    model.recompile()
+
+
+def _new_constant(model: Any, before: Any, name: str, data: Any) -> Any:
+    model.register_buffer(name, data.contiguous())
+    with model.graph.inserting_before(before):
+        return model.graph.get_attr(name)
 
 
 def _convolve_instead_of_normalizing(model: Any) -> None:
@@ -61,12 +70,14 @@ def _convolve_instead_of_normalizing(model: Any) -> None:
         weight = weight if scale is None else weight * scale
         bias = -mean * weight if shift is None else shift - mean * weight
         channels = weight.numel()
+        parts = [
+            _new_constant(model, node, f"{node.name}_{name}", part.float())
+            for name, part in (
+                ("weight", weight.reshape(channels, 1, 1, 1)),
+                ("bias", bias.reshape(channels)),
+            )
+        ]
         with graph.inserting_before(node):
-            parts = []
-            for part, sizes in ((weight, (channels, 1, 1, 1)), (bias, (channels,))):
-                name = f"{node.name}_{len(parts)}"
-                model.register_buffer(name, part.float().reshape(sizes))
-                parts.append(graph.get_attr(name))
             convolved = graph.call_function(
                 _aten.conv2d.default,
                 (image, *parts, [1, 1], [0, 0], [1, 1], channels),
@@ -146,3 +157,34 @@ def _attention(query: Any, key: Any, value: Any, **options: Any) -> Any:
     scale = options.get("scale") or query.shape[-1] ** -0.5
     weights = _aten.matmul.default(query * scale, key.transpose(-2, -1))
     return _aten.matmul.default(_aten.softmax.int(weights, -1), value)
+
+
+def _gru_cell(
+    x: Any, state: Any, inner: Any, outer: Any, bias: Any = None, more: Any = None
+) -> Any:
+    reset, update, new = torch.chunk(_aten.linear.default(x, inner, bias), 3, 1)
+    gates = torch.chunk(_aten.linear.default(state, outer, more), 3, 1)
+    reset, update = (gates[0] + reset).sigmoid(), (gates[1] + update).sigmoid()
+    new = torch.tanh(new + gates[2] * reset)
+    return (state - new) * update + new
+
+
+def _lstm_cell(
+    x: Any, states: Any, inner: Any, outer: Any, bias: Any = None, more: Any = None
+) -> Any:
+    state, kept = states
+    sums = _aten.linear.default(x, inner, bias) + _aten.linear.default(
+        state, outer, more
+    )
+    add, forget, new, out = torch.chunk(sums, 4, 1)
+    kept = forget.sigmoid() * kept + add.sigmoid() * new.tanh()
+    return out.sigmoid() * kept.tanh(), kept
+
+
+_LAYERS: Final = {
+    **get_decompositions(
+        [_aten.gru.input, _aten.lstm.input, _aten.rnn_tanh.input, _aten.rnn_relu.input]
+    ),
+    _aten.gru_cell.default: _gru_cell,
+    _aten.lstm_cell.default: _lstm_cell,
+}
