@@ -44,14 +44,9 @@ void write_rows(const Padded& padded, const int8_t* x, int8_t* y) {
   }
 }
 
-}  // namespace
-
-// cortex_m::pad.out(Tensor input, int[] pre_pad, int[] post_pad,
-//   int pad_value, *, Tensor(a!) out) -> Tensor(a!)
-//
-// The lists have four items, outermost dimension of the memory first; those of
-// a tensor of lower rank are the last ones.
-Error pad_out(const Args& args) {
+/// The lists have four items, outermost dimension of the memory first; those of
+/// a tensor of lower rank are the last ones.
+Error pad(const Args& args, const bool nhwc) {
   const Tensor& input = args.tensor(0);
   Tensor& out = args.tensor(4);
 
@@ -69,7 +64,6 @@ Error pad_out(const Args& args) {
   ORCH_TRY(read_ints(after, 4, 0, padded.after));
 
   constexpr uint8_t kNhwc[] = {0, 2, 3, 1};
-  const bool nhwc = is_channels_last(input);
   ORCH_CHECK(nhwc || input.contiguous(), Error::NotSupported);
   int32_t sizes[4];
   for (int i = 0; i < 4; ++i) {
@@ -93,5 +87,19 @@ Error pad_out(const Args& args) {
   write_rows(padded, input.data<int8_t>(), out.mutable_data<int8_t>());
   return Error::Ok;
 }
+
+}  // namespace
+
+// cortex_m::pad.out(Tensor input, int[] pre_pad, int[] post_pad,
+//   int pad_value, *, Tensor(a!) out) -> Tensor(a!)
+Error pad_out(const Args& args) {
+  return pad(args, is_channels_last(args.tensor(0)));
+}
+
+// cortex_m::pad_contiguous.out(Tensor input, int[] pre_pad, int[] post_pad,
+//   int pad_value, *, Tensor(a!) out) -> Tensor(a!)
+//
+// Where sizes of 1 leave the layout open, dimensions lie in their own order.
+Error pad_contiguous_out(const Args& args) { return pad(args, false); }
 
 }  // namespace orch::cortex_m

@@ -156,10 +156,35 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
             if not _is_channels_last(args[0]):
                 self.copied[name] += 1
                 args = (_to_channels_last(args[0]), *args[1:])
+        elif name == "conv1d" and args and args[0].ndim == _RANK - 1:
+            return _convolve_image(*args, **(kwargs or {}))
         elif name in _CONTIGUOUS_OPERATORS:
             args = _pytree.tree_map(_to_contiguous, args)
         result = func(*args, **(kwargs or {}))
         return _pytree.tree_map(_dense, result) if name in _VIEWS else result
+
+
+def _convolve_image(
+    line: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Any:
+    """A convolution of lines as one of images of one row: int8 kernels take images."""
+
+    def pair(value: Any, of_row: int) -> Any:
+        if isinstance(value, str):
+            return value
+        return (of_row, *value) if isinstance(value, list | tuple) else (of_row, value)
+
+    image = torch.conv2d(
+        _to_channels_last(line.unsqueeze(2)), weight.unsqueeze(2), bias,
+        pair(stride, 1), pair(padding, 0), pair(dilation, 1), groups,
+    )  # fmt: skip
+    return image.contiguous().squeeze(2)
 
 
 def _is_image(value: Any) -> bool:

@@ -112,6 +112,103 @@ class Crnn(nn.Module):
         return f.log_softmax(self.head(self.rnn(x)[0]), -1)
 
 
+class Edsr(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, 1, 1)
+        self.body = nn.ModuleList(
+            nn.Sequential(
+                nn.Conv2d(16, 16, 3, 1, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, 1, 1)
+            )
+            for _ in range(2)
+        )
+        self.wide = nn.Sequential(nn.Conv2d(16, 64, 3, 1, 1), nn.PixelShuffle(2))
+        self.last = nn.Conv2d(16, 3, 3, 1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = y = self.first(x)
+        for block in self.body:
+            y = y + block(y) * 0.5
+        return self.last(self.wide(x + y))
+
+
+class Fpn(nn.Module):
+    """A pyramid: coarse levels are enlarged and joined to finer ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.ModuleList([_conv(3, 8, 2), _conv(8, 16, 2), _conv(16, 32, 2)])
+        self.side = nn.ModuleList(nn.Conv2d(c, 16, 1) for c in (8, 16, 32))
+        self.join = nn.ModuleList(_conv(32, 16) for _ in range(2))
+        self.head = nn.Conv2d(16, 6, 3, 1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        levels = []
+        for down, side in zip(self.down, self.side, strict=True):
+            x = down(x)
+            levels.append(side(x))
+        x = levels.pop()
+        outputs = [self.head(x).flatten(2)]
+        for level, join in zip(reversed(levels), self.join, strict=True):
+            x = f.interpolate(x, scale_factor=2, mode="nearest")
+            x = join(torch.cat([x, level], 1))
+            outputs.append(self.head(x).flatten(2))
+        return torch.cat(outputs, 2).transpose(1, 2).sigmoid()
+
+
+class ResNet8(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = _conv(3, 16)
+        self.one = Residual(16, nn.BatchNorm2d)
+        self.steps = nn.ModuleList(
+            nn.ModuleList(
+                [
+                    nn.Sequential(_conv(a, b, 2), nn.Conv2d(b, b, 3, 1, 1)),
+                    nn.Conv2d(a, b, 1, 2),
+                ]
+            )
+            for a, b in ((16, 24), (24, 32))
+        )
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.one(self.first(x))
+        for body, side in self.steps:
+            x = torch.relu(body(x) + side(x))
+        return self.head(f.avg_pool2d(x, 8).flatten(1))
+
+
+def mobilenet_v1() -> nn.Module:
+    layers = [_conv(3, 8, 2)]
+    for a, b, stride in ((8, 16, 1), (16, 32, 2), (32, 32, 1), (32, 64, 2)):
+        layers += [_conv(a, a, stride, a), nn.Conv2d(a, b, 1, bias=False)]
+        layers += [nn.BatchNorm2d(b), nn.ReLU6()]
+    tail = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 5), nn.Softmax(1)]
+    return nn.Sequential(*layers, *tail)
+
+
+def grouped() -> nn.Module:
+    """As ResNeXt: convolutions of groups that have several channels."""
+    return nn.Sequential(
+        *(_conv(4, 16, 2), _conv(16, 16, groups=4), nn.Conv2d(16, 24, 1, groups=2)),
+        *(nn.ChannelShuffle(2), nn.ReLU(), _conv(24, 24, 2, groups=3)),
+        *(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(96, 7)),
+    )
+
+
+def curves() -> nn.Module:
+    """A convolution before each of the usual functions."""
+    functions = (
+        *(nn.SiLU(), nn.GELU(), nn.Hardswish(), nn.Hardsigmoid(), nn.ELU()),
+        *(nn.LeakyReLU(0.1), nn.Tanh(), nn.Sigmoid(), nn.Mish(), nn.Softplus()),
+    )
+    layers: list[nn.Module] = []
+    for function in functions:
+        layers += [nn.Conv2d(6, 6, 3, 1, 1), function]
+    return nn.Sequential(*layers, nn.Conv2d(6, 2, 1))
+
+
 class Recurrent(nn.Module):
     def __init__(self, kind: type, **options: Any) -> None:
         super().__init__()
@@ -509,6 +606,12 @@ add("cnn/ds_cnn", ds_cnn, (1, 1, 49, 10))
 add("cnn/unet_transposed", lambda: UNet("transposed"), (1, 3, 32, 32))
 add("cnn/unet_nearest", lambda: UNet("nearest"), (1, 3, 32, 32))
 add("cnn/unet_bilinear", lambda: UNet("bilinear"), (1, 3, 32, 32))
+add("cnn/edsr", Edsr, (1, 3, 12, 12))
+add("cnn/fpn", Fpn, (1, 3, 32, 32))
+add("cnn/resnet8", ResNet8, (1, 3, 32, 32))
+add("cnn/mobilenet_v1", mobilenet_v1, (1, 3, 32, 32))
+add("cnn/grouped", grouped, (1, 4, 32, 32))
+add("cnn/activations", curves, (1, 6, 16, 16))
 add("cnn/detector", Detector, (1, 3, 64, 64))
 add("cnn/super_resolution", SuperResolution, (1, 1, 16, 16))
 add("cnn/vae", Vae, (1, 1, 16, 16), (1, 4))

@@ -29,9 +29,19 @@ INT8 = (
 """Networks that XNNPACK's quantizer makes int8, for portable kernels."""
 CORTEX_M = (
     *("mlp/relu", "mlp/autoencoder", "mlp/softmax", "cnn/small", "cnn/ds_cnn"),
-    *("cnn/unet_transposed", "cnn/unet_nearest", "cnn/squeeze_excite_hard"),
-    *("cnn/norm_batch", "sequence/tcn", "attention/encoder"),
-    *("torchvision/mobilenet_v2", "timm/mobilenetv3_small_050"),
+    *("cnn/unet_transposed", "cnn/unet_nearest", "cnn/unet_bilinear"),
+    *("cnn/squeeze_excite", "cnn/squeeze_excite_hard", "cnn/norm_batch"),
+    *("cnn/super_resolution", "cnn/edsr", "cnn/grouped", "cnn/fpn", "cnn/resnet8"),
+    *("cnn/mobilenet_v1", "cnn/vae", "cnn/conv1d", "cnn/activations"),
+    *("sequence/crnn", "sequence/tcn", "sequence/wavenet", "sequence/pointnet"),
+    *("sequence/lstm", "sequence/gru", "sequence/lstm_cell", "sequence/gru_cell"),
+    *("attention/encoder", "attention/multihead", "attention/rotary"),
+    *("torchvision/mobilenet_v2", "torchvision/mobilenet_v3_small"),
+    *("torchvision/resnet18", "torchvision/squeezenet1_1", "torchvision/mnasnet0_5"),
+    *("torchvision/shufflenet_v2_x0_5", "torchvision/efficientnet_b0"),
+    *("torchvision/convnext_small", "torchvision/densenet_small"),
+    *("torchvision/regnet_x_400mf", "torchvision/vit_small"),
+    *("timm/mobilenetv3_small_050",),
 )
 """Networks that become int8 for the kernels of Cortex-M."""
 

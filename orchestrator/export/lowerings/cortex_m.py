@@ -13,6 +13,9 @@ from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
 from executorch.backends.cortex_m.target_config import CortexM, CortexMTargetConfig
 from executorch.exir import to_edge
 
+from orchestrator.export.islands import finished, fused
+from orchestrator.export.quantizable import quantizable
+
 if TYPE_CHECKING:
     from orchestrator.export.request import Request
 
@@ -20,15 +23,25 @@ if TYPE_CHECKING:
 def quantizer(request: Request) -> Any:
     """What decides where scales are."""
     del request
-    return CortexMQuantizer()
+    return _Quantizer()
+
+
+class _Quantizer(CortexMQuantizer):  # type: ignore[misc]  # ExecuTorch's is Any
+    """ExecuTorch's, for more layers."""
+
+    def transform_for_annotation(self, model: Any) -> Any:
+        """Change a graph before scales are chosen."""
+        return super().transform_for_annotation(quantizable(model))
 
 
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program for the core, or for plain C on other cores."""
     edge = to_edge(program, compile_config=cortex_m_edge_compile_config())
-    edge._edge_programs["forward"] = CortexMPassManager(  # noqa: SLF001
-        edge.exported_program(), target_config=_config(request.cpu, request.isa)
-    ).transform()
+    passes = CortexMPassManager(
+        fused(edge.exported_program()),
+        target_config=_config(request.cpu, request.isa),
+    )
+    edge._edge_programs["forward"] = finished(passes.transform())  # noqa: SLF001
     return edge
 
 

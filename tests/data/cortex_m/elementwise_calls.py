@@ -242,6 +242,8 @@ def pad(m: Maker) -> None:
             args = [x, list(widths[0]), list(widths[1]), value]
             order = LAST if ambiguous else tuple(range(rank))
             m.call("pad", [Stored(x, order), *args[1:]], Stored(want, order))
+            plain = np.pad(x, widths[:, 4 - rank :].T, constant_values=value)
+            m.call("pad_contiguous", args, plain, same=False)
             if rank == 4 and not ambiguous:
                 logical = widths[:, [0, 3, 1, 2]]
                 want = np.pad(x, logical.T, constant_values=value)

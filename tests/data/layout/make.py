@@ -1,6 +1,8 @@
 """Writes the programs of `nets.py`, and what quantized PyTorch gives for an example.
 
     cd tests/data/layout && PYTHONPATH=../../.. /path/to/executorch/python make.py
+    cd tests/data/islands &&
+        PYTHONPATH=.:../../.. /path/to/executorch/python ../layout/make.py
 
 They were made with ExecuTorch 1.5.1 and PyTorch 2.13 for cores without DSP. Scales and
 outputs are those of PyTorch on one thread; `docs/export.md` says what is set for that.
@@ -10,9 +12,9 @@ outputs are those of PyTorch on one thread; `docs/export.md` says what is set fo
 # PyTorch is not there when the project is checked.
 
 import json
+import sys
 from pathlib import Path
 
-import nets
 import numpy as np
 import torch
 
@@ -20,7 +22,9 @@ from orchestrator.export import worker
 from orchestrator.export.request import Request
 from orchestrator.profile.lowering import Quantize
 
-HERE = Path(__file__).parent
+HERE = Path.cwd()
+sys.path.insert(0, str(HERE))
+import nets  # noqa: E402  # of this folder
 
 
 def main() -> None:

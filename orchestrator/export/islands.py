@@ -1,0 +1,516 @@
+"""Float operators between int8 tensors, as int8 calls. Needs PyTorch, ExecuTorch.
+
+A quantizer marks the operators that it knows. Each other one stays between `dequantize`
+and `quantize`. Where int8 calls give the same items, they take its place:
+
+- operators that move or compare items do so on int8;
+- functions of the items of one int8 tensor become a table of 256 items, computed by
+  PyTorch's own operators;
+- limits after a layer become limits of what the layer stores.
+
+Every change keeps all bits of the outputs.
+"""
+
+from __future__ import annotations
+
+import operator
+from hashlib import sha256
+from typing import Any, Final
+
+import executorch.backends.cortex_m.ops.operators  # noqa: F401  # registers them
+import torch
+from executorch.backends.arm.common.annotation_meta import ArmAnnotationInfo
+from executorch.backends.cortex_m.passes.passes_utils import get_activation_bounds
+from executorch.backends.transforms.utils import (
+    create_constant_placeholder,
+    get_param_tensor,
+    is_param_node,
+)
+from executorch.exir.dialects._ops import ops as exir_ops
+from torch.export.graph_signature import InputKind
+
+_aten: Final = exir_ops.edge.aten
+_dim_order: Final = exir_ops.edge.dim_order_ops
+_decomposed: Final = exir_ops.edge.quantized_decomposed
+_QUANTIZE: Final = _decomposed.quantize_per_tensor.default
+_DEQUANTIZE: Final = _decomposed.dequantize_per_tensor.default
+_DEQUANTIZERS: Final = (_DEQUANTIZE, _decomposed.dequantize_per_channel.default)
+_ITEMS: Final = 256
+
+
+@torch.library.custom_op("orchestrator::int8", mutates_args=())
+def _int8(numbers: torch.Tensor) -> torch.Tensor:
+    """The same numbers, which are int8.
+
+    ExecuTorch's passes join operators with their scales and interpret them on integers
+    before they become int8 operators: a linear layer then gives int32.
+    """
+    return numbers.to(torch.int8, copy=True)
+
+
+@_int8.register_fake
+def _like(numbers: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(numbers, dtype=torch.int8)
+
+
+_INT8: Final = exir_ops.edge.orchestrator.int8.default
+_TABLE: Final = exir_ops.edge.cortex_m.quantized_activation.default
+
+_LAYERS: Final = frozenset(
+    {
+        *(_aten.convolution.default, _aten.linear.default),
+        *(_aten.add.Tensor, _aten.sub.Tensor),
+    }
+)
+"""Operators whose int8 kernels have limits of their own."""
+_LIMITS: Final = frozenset(
+    {
+        *(_aten.relu.default, _aten.hardtanh.default),
+        *(_aten.clamp.default, _aten.clamp.Tensor),
+    }
+)
+_POINTWISE: Final = frozenset({_aten.hardswish.default, _aten.floor_divide.default})
+"""Functions of items that PyTorch does not tag as such."""
+_FILLED: Final = frozenset(
+    {_aten.full.default, _aten.full_like.default, _aten.scalar_tensor.default}
+)
+_MOVES: Final = frozenset(
+    {
+        *(_aten.view_copy.default, _aten.permute_copy.default),
+        *(_aten.transpose_copy.int, _aten.unsqueeze_copy.default),
+        *(_aten.squeeze_copy.default, _aten.squeeze_copy.dim, _aten.squeeze_copy.dims),
+        *(_aten.slice_copy.Tensor, _aten.select_copy.int, _aten.expand_copy.default),
+        *(_aten.split_copy.Tensor, _aten.split_with_sizes_copy.default),
+        *(_aten.unbind_copy.int, _aten.alias_copy.default, _aten.clone.default),
+        *(_aten.cat.default, _aten.stack.default, _aten.repeat.default),
+        *(_aten.flip.default, _aten.roll.default),
+        *(_aten.pixel_shuffle.default, _aten.pixel_unshuffle.default),
+        *(_aten.index_select.default, _aten.gather.default),
+        *(_aten.upsample_nearest2d.vec, _aten.upsample_nearest2d.default),
+        *(_aten.amax.default, _aten.amin.default),
+        _dim_order._clone_dim_order.default,  # noqa: SLF001  # its name
+    }
+)
+"""Operators whose results are some of the items of their inputs.
+
+Quantizing keeps the order of items, so the largest one may be chosen before or after.
+"""
+
+
+def fused(program: Any) -> Any:
+    """The program with int8 calls in place of such operators; changed in place.
+
+    Args:
+        program: An exported program of edge operators, before other passes.
+    """
+    graph = program.graph_module.graph
+    _choose_maxima(graph)
+    _limit_what_layers_store(graph)
+    _unmark(graph)
+    _move_items(graph)
+    _tabulate(program)
+    _keep_int8(graph)
+    graph.eliminate_dead_code()
+    graph.lint()
+    program.graph_module.recompile()
+    return program
+
+
+def finished(program: Any) -> Any:
+    """The program after ExecuTorch's passes; changed in place."""
+    graph = program.graph_module.graph
+    for node in list(graph.nodes):
+        if node.target is _INT8:
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+    for node in graph.nodes:
+        _round_once(node, program)
+    program.graph_module.recompile()
+    return program
+
+
+def _is(node: Any, target: Any) -> bool:
+    """Whether a node quantizes to, or dequantizes from, int8 with one scale."""
+    return bool(
+        isinstance(node, torch.fx.Node)
+        and node.target is target
+        and node.args[5] is torch.int8
+        and not any(value is not None for value in node.kwargs.values())
+    )
+
+
+def _is_marked(node: Any) -> bool:
+    """Whether the quantizer marked a node: its lowering joins it with its scales."""
+    info = node.meta.get("custom", {}).get(ArmAnnotationInfo.CUSTOM_META_KEY)
+    return info is not None and bool(ArmAnnotationInfo(info).quantized)
+
+
+def _value(node: Any) -> Any:
+    """What a node gives, with sizes; None if it is no tensor."""
+    value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    return value if isinstance(value, torch.Tensor) else None
+
+
+def _is_float(node: Any) -> bool:
+    value = _value(node)
+    return value is not None and value.is_floating_point()
+
+
+def _call(before: Any, target: Any, args: Any, like: Any, kwargs: Any = None) -> Any:
+    """A new call before a node, with the metadata of the one that it stands for."""
+    with before.graph.inserting_before(before):
+        new = before.graph.create_node("call_function", target, args, kwargs or {})
+    custom = dict(like.meta.get("custom", {}))
+    custom.pop(ArmAnnotationInfo.CUSTOM_META_KEY, None)
+    new.meta = {**like.meta, "custom": custom}
+    return new
+
+
+def _choose_maxima(graph: Any) -> None:
+    """`max` and `min` along a dimension without indices, as `amax` and `amin`."""
+    targets = {_aten.max.dim: _aten.amax.default, _aten.min.dim: _aten.amin.default}
+    for node in list(graph.nodes):
+        target = targets.get(node.target) if node.op == "call_function" else None
+        if target is None or any(
+            user.target is not operator.getitem or user.args[1] != 0
+            for user in node.users
+        ):
+            continue
+        for user in list(node.users):
+            args = (node.args[0], [node.args[1]], *node.args[2:3])
+            new = _call(user, target, args, user)
+            user.replace_all_uses_with(new)
+            graph.erase_node(user)
+        graph.erase_node(node)
+
+
+def _limit_what_layers_store(graph: Any) -> None:
+    """Limits between a layer and `quantize`, as limits of the int8 numbers."""
+    for node in list(graph.nodes):
+        if (
+            node.op != "call_function"
+            or node.target not in _LIMITS
+            or node.args[0].target not in _LAYERS
+            or not _is_marked(node.args[0])
+            or len(node.args[0].users) != 1
+            or not node.users
+            or not all(_is(user, _QUANTIZE) for user in node.users)
+        ):
+            continue
+        bounds = get_activation_bounds(node)
+        if bounds is None:
+            continue
+        for user in list(node.users):
+            limits = [
+                given if bound is None else _quantized(bound, user)
+                for bound, given in zip(bounds, user.args[3:5], strict=True)
+            ]
+            # With a minimum above the maximum, PyTorch gives the maximum.
+            limits[0] = min(limits)
+            user.args = (node.args[0], *user.args[1:3], *limits, user.args[5])
+        graph.erase_node(node)
+
+
+def _quantized(number: float, quantize: Any) -> int:
+    """A number as a call quantizes it."""
+    return int(quantize.target(torch.tensor([number]), *quantize.args[1:]))
+
+
+def _move_items(graph: Any) -> None:
+    """Move items as int8: after `quantize`, before `dequantize`."""
+    for node in reversed(list(graph.nodes)):
+        if _may_move(node) and all(_is(user, _QUANTIZE) for user in _readers(node)):
+            _quantize_before(node)
+    for node in list(graph.nodes):
+        if _may_move(node):
+            _dequantize_after(node)
+
+
+def _may_move(node: Any) -> bool:
+    return bool(
+        node.op == "call_function"
+        and node.target in _MOVES
+        and not _is_marked(node)
+        and node.users
+    )
+
+
+def _readers(node: Any) -> list[Any]:
+    """Calls that read the results of a node, or items of its list of results."""
+    return [
+        reader
+        for user in node.users
+        for reader in (user.users if user.target is operator.getitem else [user])
+    ]
+
+
+def _moved(node: Any) -> list[Any]:
+    """The float tensors whose items a node moves."""
+    first = node.args[0]
+    return list(first) if isinstance(first, list | tuple) else [first]
+
+
+def _quantize_before(node: Any) -> None:
+    """Quantize what a node moves, in place of what it gives."""
+    readers = _readers(node)
+    inputs = _moved(node)
+    scales = {tuple(reader.args[1:]) for reader in readers}
+    if not readers or len(scales) != 1 or not all(map(_is_float, inputs)):
+        return
+    new = {
+        given: _call(node, _QUANTIZE, (given, *scales.copy().pop()), given)
+        for given in dict.fromkeys(inputs)
+    }
+    for given, quantize in new.items():
+        quantize.meta["val"] = given.meta["val"].to(torch.int8)
+    _move_int8(node, new)
+    for reader in readers:
+        reader.replace_all_uses_with(reader.args[0])
+        node.graph.erase_node(reader)
+
+
+def _dequantize_after(node: Any) -> None:
+    """Dequantize what a node gives, in place of what it moves."""
+    inputs = _moved(node)
+    if not all(_is(given, _DEQUANTIZE) for given in inputs):
+        return
+    scales = {tuple(given.args[1:]) for given in inputs}
+    if len(scales) != 1:
+        return
+    _move_int8(node, {given: given.args[0] for given in inputs})
+    results = [node]
+    if not isinstance(node.meta["val"], torch.Tensor):
+        results = [user for user in node.users if user.target is operator.getitem]
+    for result in results:
+        users = list(result.users)
+        args = (result, *scales.copy().pop())
+        new = _call(result.next, _DEQUANTIZE, args, result)
+        new.meta["val"] = result.meta["val"].to(torch.float32)
+        for user in users:
+            user.replace_input_with(result, new)
+
+
+def _move_int8(node: Any, new: dict[Any, Any]) -> None:
+    """Let a node move int8 items: give it new inputs, and it and its results dtypes."""
+    first = node.args[0]
+    is_list = isinstance(first, list | tuple)
+    node.args = (
+        [new[given] for given in first] if is_list else new[first],
+        *node.args[1:],
+    )
+    for changed in (node, *node.users):
+        if changed is not node and changed.target is not operator.getitem:
+            continue
+        value = changed.meta["val"]
+        changed.meta["val"] = (
+            value.to(torch.int8)
+            if isinstance(value, torch.Tensor)
+            else type(value)(item.to(torch.int8) for item in value)
+        )
+
+
+def _tabulate(program: Any) -> None:
+    """Replace functions of the items of one int8 tensor by tables."""
+    graph = program.graph_module.graph
+    first = next(node for node in graph.nodes if node.op == "placeholder")
+    origins: dict[Any, Any] = {}
+    known: dict[Any, dict[Any, Any]] = {}
+    for node in list(graph.nodes):
+        if node.op != "call_function" or not node.users:
+            continue
+        if _is(node, _QUANTIZE) and node.args[0].target in _FILLED:
+            _fill_int8(node, program)
+            continue
+        origin = _origin(node, origins, program)
+        if origin is None:
+            continue
+        origins[node] = origin
+        if not _is(node, _QUANTIZE):
+            continue
+        items = known.setdefault(origin, {origin: _all_items()})
+        table = _items(node, items, program)
+        if table is None or node.meta["val"].shape != origin.meta["val"].shape:
+            continue
+        if torch.equal(table, _all_items()):
+            replacement = origin
+        else:
+            digest = sha256(table.numpy().tobytes()).hexdigest()
+            with graph.inserting_before(first):
+                constant = create_constant_placeholder(
+                    program, graph, f"table_{digest[:16]}", InputKind.PARAMETER, table
+                )
+            replacement = _call(node, _TABLE, (origin, constant), node)
+        node.replace_all_uses_with(replacement)
+        # What reads it reads the table, so that functions of it begin at the origin.
+        if replacement is not origin:
+            origins[replacement] = origin
+            items[replacement] = table
+        graph.erase_node(node)
+
+
+def _fill_int8(node: Any, program: Any) -> None:
+    """Quantize a constant: a pass drops the call, and the constant stays float."""
+    number = int(_items(node, {}, program).item())
+    value = node.meta["val"]
+    args = (list(value.shape), number)
+    new = _call(node, _aten.full.default, args, node, {"dtype": torch.int8})
+    node.replace_all_uses_with(new)
+    node.graph.erase_node(node)
+
+
+def _all_items() -> Any:
+    return torch.arange(-_ITEMS // 2, _ITEMS // 2, dtype=torch.int8)
+
+
+def _origin(node: Any, origins: dict[Any, Any], program: Any) -> Any:
+    """The int8 tensor of whose items those of a node are a function; None if none."""
+    if _is(node, _DEQUANTIZE):
+        given = node.args[0]
+        if _is_number(given, program):
+            return None
+        return origins.get(given, given)
+    if node.target not in _FILLED and not _is(node, _QUANTIZE):
+        if not _is_function(node.target) or _value(node) is None:
+            return None
+    found = {
+        origins.get(given)
+        for given in node.all_input_nodes
+        if not _is_number(given, program)
+    }
+    return found.pop() if len(found) == 1 and node.target not in _FILLED else None
+
+
+def _is_function(target: Any) -> bool:
+    """Whether an operator computes each item from those at its place."""
+    tags = getattr(getattr(target, "_op", None), "tags", ())
+    return target in _POINTWISE or (
+        torch.Tag.pointwise in tags and torch.Tag.nondeterministic_seeded not in tags
+    )
+
+
+def _is_number(node: Any, program: Any) -> bool:
+    """Whether a node is a constant with one value everywhere."""
+    if node.op == "placeholder":
+        return is_param_node(program, node) and node.meta["val"].numel() == 1
+    if node.op != "call_function":
+        return False
+    if node.target in _FILLED:
+        return True
+    return _is(node, _DEQUANTIZE) and _is_number(node.args[0], program)
+
+
+def _items(node: Any, known: dict[Any, Any], program: Any) -> Any:
+    """What a node gives for each int8 item; None for what int8 cannot hold."""
+    if node in known:
+        return known[node]
+    if node.op == "placeholder":
+        value = get_param_tensor(program, node).detach()
+        result = value.reshape([1] if value.dim() else [])
+    elif node.target in _FILLED:
+        number = node.args[0 if node.target is _aten.scalar_tensor.default else 1]
+        value = node.meta["val"]
+        result = torch.full([1] if value.dim() else [], number, dtype=value.dtype)
+    else:
+        given = {i: _items(i, known, program) for i in node.all_input_nodes}
+        if any(value is None for value in given.values()):
+            return None
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), given.__getitem__)
+        if _is(node, _QUANTIZE) and bool(args[0].isnan().any()):
+            return None
+        result = node.target(*args, **kwargs)
+    known[node] = result
+    return result
+
+
+def _unmark(graph: Any) -> None:
+    """Keep float operators whose scales are incomplete; as int8 they would be wrong."""
+    changed = True
+    while changed:
+        changed = False
+        for node in graph.nodes:
+            if (
+                node.op == "call_function"
+                and node.target not in (_QUANTIZE, *_DEQUANTIZERS)
+                and _is_marked(node)
+                and not _has_scales(node)
+            ):
+                del node.meta["custom"][ArmAnnotationInfo.CUSTOM_META_KEY]
+                changed = True
+
+
+def _has_scales(node: Any) -> bool:
+    """Whether the inputs and results of a marked node that are floats are quantized."""
+    activations = {*_LIMITS, _aten.hardsigmoid.default}
+    for given in node.all_input_nodes:
+        is_layer = (
+            node.target in activations and _is_marked(given) and len(given.users) == 1
+        )
+        is_list = node.target is operator.getitem and _is_marked(given)
+        is_float = is_list or node.target is operator.getitem or _is_float(given)
+        if is_float and not (given.target in _DEQUANTIZERS or is_layer or is_list):
+            return False
+    for user in node.users:
+        is_item = user.target is operator.getitem and _is_marked(user)
+        is_activation = user.target in activations and _is_marked(user)
+        if _is_float(user if user.target is operator.getitem else node) and not (
+            user.target is _QUANTIZE or is_item or is_activation
+        ):
+            return False
+    return True
+
+
+def _keep_int8(graph: Any) -> None:
+    """Keep the dtype of what marked operators give."""
+    for node in list(graph.nodes):
+        if _is(node, _QUANTIZE) and _is_marked(node.args[0]):
+            users = list(node.users)
+            new = _call(node.next, _INT8, (node,), node)
+            for user in users:
+                user.replace_input_with(node, new)
+
+
+_MOST_SHIFT: Final = 15
+"""Up to this shift, the bits that a multiplier loses count less than rounding twice."""
+_FACTORS: Final = {
+    exir_ops.edge.cortex_m.quantized_conv2d.default: (8, 9),
+    exir_ops.edge.cortex_m.quantized_depthwise_conv2d.default: (9, 10),
+    exir_ops.edge.cortex_m.quantized_transpose_conv2d.default: (9, 10),
+    exir_ops.edge.cortex_m.quantized_linear.default: (7, 8),
+    exir_ops.edge.cortex_m.quantized_mul.default: (5, 6),
+    exir_ops.edge.cortex_m.quantized_batch_matmul.default: (5, 6),
+}
+"""Where operators have multiplier and shift."""
+
+
+def _round_once(node: Any, program: Any) -> None:
+    """Scale sums by a smaller multiplier instead of a shift.
+
+    A kernel rounds a product with the multiplier, and what it shifts once more: one in
+    2^(shift + 1) sums is then off by one.
+    """
+    places = _FACTORS.get(node.target)
+    if places is None:
+        return
+    multipliers, shifts = (node.args[i] for i in places)
+    if isinstance(multipliers, torch.fx.Node):
+        tensors = [get_param_tensor(program, i) for i in (multipliers, shifts)]
+        changed = [_once(*pair) for pair in zip(*(t.tolist() for t in tensors))]
+        for tensor, values in zip(tensors, zip(*changed)):
+            tensor.copy_(torch.tensor(values, dtype=tensor.dtype))
+        return
+    if isinstance(multipliers, int):
+        changed = _once(multipliers, shifts)
+    else:
+        pairs = [_once(*pair) for pair in zip(multipliers, shifts, strict=True)]
+        changed = tuple(map(list, zip(*pairs, strict=True)))
+    args = list(node.args)
+    args[places[0]], args[places[1]] = changed
+    node.args = tuple(args)
+
+
+def _once(multiplier: int, shift: int) -> tuple[int, int]:
+    """The nearest multiplier without a shift to the right, if it is as good."""
+    if not -_MOST_SHIFT <= shift < 0:
+        return multiplier, shift
+    half = 1 << (-shift - 1)
+    return (multiplier + half) >> -shift, 0

@@ -1,0 +1,190 @@
+"""Layers as operators that the quantizer for Cortex-M knows. Needs PyTorch, ExecuTorch.
+
+PyTorch captures some layers as one operator and takes it apart only when it is lowered,
+after scales were chosen. Here this happens before: recurrent layers and attention become
+products, sums and functions; a batch norm without a convolution becomes one.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Final
+
+import torch
+from executorch.exir.pass_base import ExportPass, ProxyValue
+from torch._decomp import get_decompositions
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree
+
+_aten: Final = torch.ops.aten
+_IMAGE: Final = 4
+_TENSORS: Final = (ProxyValue, torch.Tensor)
+def quantizable(model: Any) -> Any:
+    """The graph with such layers taken apart; it computes the same."""
+    _reshape_constants(model)
+    _convolve_instead_of_normalizing(model)
+    return _TakeApart()(model).graph_module
+
+
+def _reshape_constants(model: Any) -> None:
+    """Weights with another dimension as constants, which have scales of their own."""
+    for node in list(model.graph.nodes):
+        if (
+            node.target is not _aten.unsqueeze.default
+            or node.args[0].op != "get_attr"
+            or any(user.target is not _aten.conv2d.default for user in node.users)
+        ):
+            continue
+        weight = _constant(model, node.args[0]).unsqueeze(node.args[1])
+        node.replace_all_uses_with(_new_constant(model, node, node.name, weight))
+        model.graph.erase_node(node)
+    model.graph.eliminate_dead_code()
+    model.recompile()
+
+
+def _new_constant(model: Any, before: Any, name: str, data: Any) -> Any:
+    model.register_buffer(name, data.contiguous())
+    with model.graph.inserting_before(before):
+        return model.graph.get_attr(name)
+
+
+def _convolve_instead_of_normalizing(model: Any) -> None:
+    """Batch norms of images as depthwise convolutions of one pixel.
+
+    Its one weight for each channel has a scale of its own, so that it loses nothing as
+    int8. A batch norm after a convolution is already part of that.
+    """
+    graph = model.graph
+    for node in list(graph.nodes):
+        if node.target is not _aten.batch_norm.default:
+            continue
+        image, *given, training, _, epsilon, _ = node.args
+        if training or image.meta["val"].dim() != _IMAGE:
+            continue
+        scale, shift, mean, variance = (
+            None if i is None else _constant(model, i) for i in given
+        )
+        if mean is None or variance is None:
+            continue
+        weight = torch.rsqrt(variance.double() + epsilon)
+        weight = weight if scale is None else weight * scale
+        bias = -mean * weight if shift is None else shift - mean * weight
+        channels = weight.numel()
+        parts = [
+            _new_constant(model, node, f"{node.name}_{name}", part.float())
+            for name, part in (
+                ("weight", weight.reshape(channels, 1, 1, 1)),
+                ("bias", bias.reshape(channels)),
+            )
+        ]
+        with graph.inserting_before(node):
+            convolved = graph.call_function(
+                _aten.conv2d.default,
+                (image, *parts, [1, 1], [0, 0], [1, 1], channels),
+            )
+        convolved.meta = dict(node.meta)
+        node.replace_all_uses_with(convolved)
+        graph.erase_node(node)
+    graph.eliminate_dead_code()
+    model.recompile()
+
+
+def _constant(model: Any, node: Any) -> Any:
+    """The tensor that a node gets from its module."""
+    return operator.attrgetter(node.target)(model).detach()
+
+
+class _TakeApart(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
+    """Replaces operators by those that they consist of."""
+
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        """Call an operator, or its parts."""
+        function: Any = _LAYERS.get(op)
+        if op is _aten.scaled_dot_product_attention.default:
+            function = _attention if _is_plain(*args, **kwargs) else None
+        if function is None:
+            return super().call_operator(op, args, kwargs, meta)
+        # Lists of nodes are of a type that does not count as one here.
+        plain = [list(arg) if isinstance(arg, list) else arg for arg in args]
+        leaves, spec = _pytree.tree_flatten((plain, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, _TENSORS)]
+
+        def call(*values: Any) -> Any:
+            given = iter(values)
+            filled = [
+                next(given) if isinstance(leaf, _TENSORS) else leaf for leaf in leaves
+            ]
+            args, kwargs = _pytree.tree_unflatten(filled, spec)
+            return function(*args, **kwargs)
+
+        mode = next(t.data for t in tensors if isinstance(t, ProxyValue)).fake_mode
+        values = [
+            t.data if isinstance(t, ProxyValue) else mode.from_tensor(t)
+            for t in tensors
+        ]
+        with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
+            graph = make_fx(call, pre_dispatch=True)(*values).graph
+        return self._replayed(graph, tensors, meta)
+
+    def _replayed(self, graph: Any, inputs: list[Any], meta: Any) -> Any:
+        """Call what a graph calls."""
+        given = iter(inputs)
+        found: dict[Any, Any] = {}
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                found[node] = next(given)
+                continue
+            args, kwargs = torch.fx.map_arg(
+                (node.args, node.kwargs), found.__getitem__
+            )
+            if node.op == "output":
+                return args[0]
+            if node.target is operator.getitem:
+                found[node] = self.call_getitem(args[0], args[1], meta)
+            else:
+                found[node] = super().call_operator(node.target, args, kwargs, meta)
+        raise AssertionError("a graph has an output")
+
+
+def _is_plain(*args: Any, **kwargs: Any) -> bool:
+    """Whether attention has no mask, whose infinities have no scale."""
+    return len(args) == 3 and not any(  # noqa: PLR2004  # query, key, value
+        value for name, value in kwargs.items() if name != "scale"
+    )
+
+
+def _attention(query: Any, key: Any, value: Any, **options: Any) -> Any:
+    scale = options.get("scale") or query.shape[-1] ** -0.5
+    weights = _aten.matmul.default(query * scale, key.transpose(-2, -1))
+    return _aten.matmul.default(_aten.softmax.int(weights, -1), value)
+
+
+def _gru_cell(
+    x: Any, state: Any, inner: Any, outer: Any, bias: Any = None, more: Any = None
+) -> Any:
+    reset, update, new = torch.chunk(_aten.linear.default(x, inner, bias), 3, 1)
+    gates = torch.chunk(_aten.linear.default(state, outer, more), 3, 1)
+    reset, update = (gates[0] + reset).sigmoid(), (gates[1] + update).sigmoid()
+    new = torch.tanh(new + gates[2] * reset)
+    return (state - new) * update + new
+
+
+def _lstm_cell(
+    x: Any, states: Any, inner: Any, outer: Any, bias: Any = None, more: Any = None
+) -> Any:
+    state, kept = states
+    sums = _aten.linear.default(x, inner, bias) + _aten.linear.default(
+        state, outer, more
+    )
+    add, forget, new, out = torch.chunk(sums, 4, 1)
+    kept = forget.sigmoid() * kept + add.sigmoid() * new.tanh()
+    return out.sigmoid() * kept.tanh(), kept
+
+
+_LAYERS: Final = {
+    **get_decompositions(
+        [_aten.gru.input, _aten.lstm.input, _aten.rnn_tanh.input, _aten.rnn_relu.input]
+    ),
+    _aten.gru_cell.default: _gru_cell,
+    _aten.lstm_cell.default: _lstm_cell,
+}
