@@ -215,6 +215,13 @@ def opinfo(session: nox.Session) -> None:
 
 
 @nox.session
+def speeds(session: nox.Session) -> None:
+    """Instructions of every kernel on two cores; writes docs/kernel-speeds.md."""
+    _install(session, "-e", ".[zig,test]")
+    session.run("python", "-m", "tests.speeds.cores", "--write", *session.posargs)
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Both fuzz targets, for a number of executions; see tests/fuzz/run.py.
 

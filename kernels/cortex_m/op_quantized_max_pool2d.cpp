@@ -1,3 +1,6 @@
+#include <string.h>
+
+#include "extreme.h"
 #include "image.h"
 #include "orch/kernel.h"
 #include "pool.h"
@@ -5,11 +8,79 @@
 namespace orch::cortex_m {
 namespace {
 
+// Largest items of sixteen channels, or of four, at once.
+#if ORCH_ISA == ORCH_ISA_MVE
+constexpr int32_t kChannels = 16;
+
+void largest_of(const Pool& pool, const PoolWindow& window, const int8_t* x,
+                int32_t channels, const Range& range, int8_t* y) {
+  int32_t rows = window.rows;
+  const int8_t* from;
+  asm volatile(
+      "vdup.8 q0, %[low]\n"
+      "vctp.8 %[channels]\n"
+      "1:\n"
+      "mov %[from], %[x]\n"
+      "dls lr, %[columns]\n"
+      "2:\n"
+      "vpst\n"
+      "vldrbt.8 q1, [%[from]]\n"
+      "add %[from], %[from], %[column_step]\n"
+      "vmax.s8 q0, q0, q1\n"
+      "le lr, 2b\n"
+      "add %[x], %[x], %[row_step]\n"
+      "subs %[rows], %[rows], #1\n"
+      "bne 1b\n"
+      "vdup.8 q1, %[high]\n"
+      "vmin.s8 q0, q0, q1\n"
+      "vpst\n"
+      "vstrbt.8 q0, [%[y]]\n"
+      : [from] "=&r"(from), [x] "+r"(x), [rows] "+r"(rows)
+      : [channels] "r"(channels), [columns] "r"(window.columns),
+        [column_step] "r"(pool.column_step), [row_step] "r"(pool.row_step),
+        [low] "r"(range.low), [high] "r"(range.high), [y] "r"(y)
+      : "lr", "q0", "q1", "cc", "memory");
+}
+#elif ORCH_ISA == ORCH_ISA_DSP && ORCH_UNALIGNED
+constexpr int32_t kChannels = 4;
+
+void largest_of(const Pool& pool, const PoolWindow& window, const int8_t* x,
+                int32_t, const Range& range, int8_t* y) {
+  constexpr uint32_t kEach = 0x01010101;
+  uint32_t largest = kEach * static_cast<uint8_t>(range.low);
+  for (int32_t i = window.rows; i > 0; --i) {
+    const int8_t* from = x;
+    for (int32_t j = window.columns; j > 0; --j) {
+      largest = extreme_of_four<true>(largest, load_four(from));
+      from += pool.column_step;
+    }
+    x += pool.row_step;
+  }
+  const uint32_t limit = kEach * static_cast<uint8_t>(range.high);
+  largest = extreme_of_four<false>(largest, limit);
+  memcpy(y, &largest, sizeof largest);
+}
+#endif
+
 void find_largest(const Pool& pool, const Range& range, const int8_t* x,
                   int8_t* y) {
   const int32_t channels = pool.in.channels;
   for_each_window(pool, [&](const PoolWindow& window) {
-    for (int32_t c = 0; c < channels; ++c) {
+    int32_t c = 0;
+#if ORCH_ISA == ORCH_ISA_MVE
+    for (; c < channels; c += kChannels) {
+      const int32_t left = channels - c;
+      const int32_t now = left < kChannels ? left : kChannels;
+      largest_of(pool, window, x + window.first + c, now, range, y);
+      y += now;
+    }
+#elif ORCH_ISA == ORCH_ISA_DSP && ORCH_UNALIGNED
+    for (; channels - c >= kChannels; c += kChannels) {
+      largest_of(pool, window, x + window.first + c, kChannels, range, y);
+      y += kChannels;
+    }
+#endif
+    for (; c < channels; ++c) {
       int32_t largest = INT8_MIN;
       const int8_t* row = x + window.first + c;
       for (int32_t i = window.rows; i > 0; --i) {

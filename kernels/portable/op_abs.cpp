@@ -7,6 +7,9 @@
 namespace orch::portable {
 namespace {
 
+#define ORCH_ABS(x, y) "vabs.f32 " x ", " x "\n"
+ORCH_LANES(abs_lanes, ORCH_ABS);
+
 constexpr DtypeSet kDtypes = selected::aten_abs_out;
 
 /// The distances of complex numbers from 0, in the dtype of their parts.
@@ -35,12 +38,13 @@ Error abs_out(const Args& args) {
   }
   return unary_same<(kDtypes.bits & ~kComplex.bits)>(self, out, [](auto type) {
     using T = typename decltype(type)::type;
-    return [](T value) {
+    const auto size_of = [](T value) {
       // Added to 0, so that -0 becomes 0; the lowest integer stays.
       using C = Compute<T>;
       const C size = static_cast<C>(value);
       return static_cast<T>(is_negative(value) ? C(0) - size : C(0) + size);
     };
+    return in_lanes(type, size_of, abs_lanes);
   });
 }
 

@@ -1,14 +1,25 @@
 #include "orch_selected/op_add.h"
 
 #include "orch/kernel.h"
+#include "util/binary.h"
 #include "util/broadcast.h"
 #include "util/dtype.h"
+#include "util/lanes.h"
 #include "util/number.h"
 #include "util/promote.h"
 #include "util/scalar.h"
 
 namespace orch::portable {
 namespace {
+
+#define ORCH_ADD(x, y) "vadd.f32 " x ", " x ", r2\n"
+// clang-format off
+#define ORCH_ADD_SCALED(x, y) \
+  "vmul.f32 " y ", " y ", r2\n" \
+  "vadd.f32 " x ", " x ", " y "\n"
+// clang-format on
+ORCH_LANES(add_lanes, ORCH_ADD);
+ORCH_LANES(add_scaled_lanes, ORCH_ADD_SCALED);
 
 constexpr DtypeSet kDtypes = selected::aten_add_out;
 
@@ -28,23 +39,11 @@ template <typename T>
 Error add_same(const Tensor& self, const Tensor& other, const Scalar& alpha,
                Tensor& out) {
   const Compute<T> factor = alpha_as<T>(alpha);
-  StridedLoop loop = loop_over(out, self, other);
-  for (; loop.valid(); loop.next()) {
-    T* to = out.mutable_data<T>() + loop.offset(0);
-    const T* a = self.data<T>() + loop.offset(1);
-    const T* b = other.data<T>() + loop.offset(2);
-    const int32_t to_step = loop.row_stride(0);
-    const int32_t a_step = loop.row_stride(1);
-    const int32_t b_step = loop.row_stride(2);
-    int32_t left = loop.row_size();
-    do {
-      *to = add<T>(*a, *b, factor);
-      to += to_step;
-      a += a_step;
-      b += b_step;
-    } while (--left != 0);
-  }
-  return Error::Ok;
+  const auto fn = in_lanes(
+      Type<T>{}, [factor](T a, T b) { return add<T>(a, b, factor); },
+      add_scaled_lanes, factor);
+  constexpr uint32_t kT = dtype_set(DtypeOf<T>::value).bits;
+  return map_as<T, kT, kT>(self, other, out, fn);
 }
 
 /// Arguments of different dtypes: T is the one they promote to.
@@ -112,7 +111,8 @@ Error add_Scalar_out(const Args& args) {
   constexpr DtypeSet kNumber = selected::aten_add_Scalar_out;
   return with_scaled_number<kNumber.bits, (kReal | kBool).bits>(
       args,
-      [](auto item, auto number, auto alpha) { return item + alpha * number; });
+      [](auto item, auto number, auto alpha) { return item + alpha * number; },
+      add_lanes);
 }
 
 }  // namespace orch::portable

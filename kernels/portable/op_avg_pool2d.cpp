@@ -2,6 +2,7 @@
 
 #include "orch/kernel.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/pool.h"
 #include "util/scalar.h"
 
@@ -9,7 +10,7 @@ namespace orch::portable {
 namespace {
 
 template <typename T>
-void avg_pool(const Pool<2>& pool, bool count_include_pad, int64_t divisor,
+ORCH_HOT void avg_pool(const Pool<2>& pool, bool count_include_pad, int64_t divisor,
               const Tensor& self, Tensor& out) {
   using C = Compute<T>;
   const Planes x(self, 0);
@@ -28,11 +29,18 @@ void avg_pool(const Pool<2>& pool, bool count_include_pad, int64_t divisor,
         if (divisor != 0) count = divisor;
         const C denominator = from_int<C>(empty ? 1 : count);
         for (int32_t c = 0; c < y.size[1]; ++c) {
-          const T* plane = self.data<T>() + n * x.stride[0] + c * x.stride[1];
           C sum = 0;
-          for (int32_t i = rows.first; i < rows.last; ++i) {
-            for (int32_t j = columns.first; j < columns.last; ++j) {
-              sum += static_cast<C>(plane[i * x.stride[2] + j * x.stride[3]]);
+          if (!empty) {
+            const T* row = self.data<T>() + n * x.stride[0] + c * x.stride[1] +
+                           rows.first * x.stride[2] +
+                           columns.first * x.stride[3];
+            for (int32_t i = rows.size(); i > 0; --i) {
+              const T* item = row;
+              for (int32_t j = columns.size(); j > 0; --j) {
+                sum += static_cast<C>(*item);
+                item += x.stride[3];
+              }
+              row += x.stride[2];
             }
           }
           out.mutable_data<T>()[n * y.stride[0] + c * y.stride[1] +

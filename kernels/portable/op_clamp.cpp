@@ -98,10 +98,13 @@ Error clamp_out(const Args& args) {
         using T = typename decltype(type)::type;
         const T low = has_low ? scalar_to<T>(args.scalar(1)) : T();
         const T high = has_high ? scalar_to<T>(args.scalar(2)) : T();
-        return [=](T value) {
+        const auto fn = [=](T value) {
           const T raised = has_low ? at_least(value, low) : value;
           return has_high ? at_most(raised, high) : raised;
         };
+        const float p0 = has_low ? static_cast<float>(low) : -__builtin_inff();
+        const float p1 = has_high ? static_cast<float>(high) : __builtin_inff();
+        return in_lanes(type, fn, lanes_within(p0, p1), p0, p1);
       });
 }
 

@@ -24,7 +24,12 @@ Error hardtanh_out(const Args& args) {
     using T = typename decltype(type)::type;
     const T low = scalar_to<T>(min);
     const T high = scalar_to<T>(max);
-    return [=](T value) { return at_most(at_least(value, low), high); };
+    const auto fn = [=](T value) {
+      return at_most(at_least(value, low), high);
+    };
+    const auto p0 = static_cast<float>(low);
+    const auto p1 = static_cast<float>(high);
+    return in_lanes(type, fn, lanes_within(p0, p1), p0, p1);
   });
 }
 

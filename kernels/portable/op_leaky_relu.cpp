@@ -4,6 +4,15 @@
 #include "util/unary.h"
 
 namespace orch::portable {
+namespace {
+
+// clang-format off
+#define ORCH_LEAKY(x, y) \
+  "vpt.f32 le, " x ", zr\n" \
+  "vmult.f32 " x ", " x ", r2\n"
+// clang-format on
+ORCH_LANES(leaky_lanes, ORCH_LEAKY);
+}  // namespace
 
 // aten::leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *,
 //   Tensor(a!) out) -> Tensor(a!)
@@ -14,10 +23,11 @@ Error leaky_relu_out(const Args& args) {
         using T = typename decltype(type)::type;
         using C = Compute<T>;
         const C slope = scalar_as<T>(args.scalar(1));
-        return [slope](T value) {
+        const auto fn = [slope](T value) {
           const C x = static_cast<C>(value);
           return x > 0 ? value : static_cast<T>(x * slope);
         };
+        return in_lanes(type, fn, leaky_lanes, static_cast<float>(slope));
       });
 }
 

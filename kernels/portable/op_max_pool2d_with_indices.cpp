@@ -2,13 +2,14 @@
 
 #include "orch/kernel.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/pool.h"
 
 namespace orch::portable {
 namespace {
 
 template <typename T>
-void max_pool(const Pool<2>& pool, const Tensor& self, Tensor& out,
+ORCH_HOT void max_pool(const Pool<2>& pool, const Tensor& self, Tensor& out,
               Tensor& indices) {
   using C = typename Choose<kIsHalf<T>, float, T>::type;
   const Planes x(self, 0);
@@ -16,6 +17,7 @@ void max_pool(const Pool<2>& pool, const Tensor& self, Tensor& out,
   const Planes z(indices, 0);
   const int32_t step_h = pool.axes[0].dilation;
   const int32_t step_w = pool.axes[1].dilation;
+  const int32_t item_step = step_w * x.stride[3];
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t c = 0; c < y.size[1]; ++c) {
       const T* plane = self.data<T>() + n * x.stride[0] + c * x.stride[1];
@@ -25,15 +27,21 @@ void max_pool(const Pool<2>& pool, const Tensor& self, Tensor& out,
           const DilatedWindow columns(pool.axes[1], w);
           C largest = lowest<C>();
           int64_t at = int64_t{rows.first} * x.size[3] + columns.first;
-          for (int32_t i = rows.first; i < rows.last; i += step_h) {
-            for (int32_t j = columns.first; j < columns.last; j += step_w) {
-              const C value =
-                  static_cast<C>(plane[i * x.stride[2] + j * x.stride[3]]);
-              // NaN stays, unless another NaN follows.
-              if (value > largest || is_nan(value)) {
-                largest = value;
-                at = int64_t{i} * x.size[3] + j;
-              }
+          if (columns.first < columns.last) {
+            for (int32_t i = rows.first; i < rows.last; i += step_h) {
+              const T* item =
+                  plane + i * x.stride[2] + columns.first * x.stride[3];
+              int32_t j = columns.first;
+              do {
+                const C value = static_cast<C>(*item);
+                // NaN stays, unless another NaN follows.
+                if (!(value <= largest) && (value > largest || is_nan(value))) {
+                  largest = value;
+                  at = i * x.size[3] + j;
+                }
+                item += item_step;
+                j += step_w;
+              } while (j < columns.last);
             }
           }
           out.mutable_data<T>()[n * y.stride[0] + c * y.stride[1] +

@@ -4,6 +4,17 @@
 #include "util/binary.h"
 
 namespace orch::portable {
+namespace {
+
+// clang-format off
+#define ORCH_MINIMUM(x, y) \
+  "vpt.f32 ge, " x ", " y "\n" \
+  "vmovt " x ", " y "\n" \
+  "vpt.f32 ne, " y ", " y "\n" \
+  "vmovt " x ", " y "\n"
+// clang-format on
+ORCH_LANES(minimum_lanes, ORCH_MINIMUM);
+}  // namespace
 
 // aten::minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
 Error minimum_out(const Args& args) {
@@ -12,10 +23,11 @@ Error minimum_out(const Args& args) {
       args.tensor(0), args.tensor(1), args.tensor(2), [](auto type) {
         using T = typename decltype(type)::type;
         // NaN wins, whichever it is.
-        return [](T a, T b) {
+        const auto fn = [](T a, T b) {
           const auto x = number_of(a);
           return x < number_of(b) || is_nan(x) ? a : b;
         };
+        return in_lanes(type, fn, minimum_lanes);
       });
 }
 

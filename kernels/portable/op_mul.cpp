@@ -6,6 +6,13 @@
 #include "util/unary.h"
 
 namespace orch::portable {
+namespace {
+
+#define ORCH_MUL(x, y) "vmul.f32 " x ", " x ", " y "\n"
+ORCH_LANES(mul_lanes, ORCH_MUL);
+#define ORCH_SCALE(x, y) "vmul.f32 " x ", " x ", r2\n"
+ORCH_LANES(scale_lanes, ORCH_SCALE);
+}  // namespace
 
 // aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
 Error mul_out(const Args& args) {
@@ -14,9 +21,12 @@ Error mul_out(const Args& args) {
       args.tensor(0), args.tensor(1), args.tensor(2), [](auto type) {
         using T = typename decltype(type)::type;
         using C = Compute<T>;
-        return [](T a, T b) {
-          return static_cast<T>(static_cast<C>(a) * static_cast<C>(b));
-        };
+        return in_lanes(
+            type,
+            [](T a, T b) {
+              return static_cast<T>(static_cast<C>(a) * static_cast<C>(b));
+            },
+            mul_lanes);
       });
 }
 
@@ -33,9 +43,12 @@ Error mul_Scalar_out(const Args& args) {
         using T = typename decltype(type)::type;
         using C = Compute<T>;
         const C number = static_cast<C>(scalar_as<T>(other));
-        return [number](T item) {
-          return static_cast<T>(static_cast<C>(item) * number);
-        };
+        return in_lanes(
+            type,
+            [number](T item) {
+              return static_cast<T>(static_cast<C>(item) * number);
+            },
+            scale_lanes, number);
       });
 }
 

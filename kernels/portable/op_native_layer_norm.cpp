@@ -4,6 +4,7 @@
 #include "orch/math.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/moments.h"
 #include "util/strided_loop.h"
 
@@ -37,7 +38,7 @@ __attribute__((noinline)) int32_t offset_of(const Tensor& tensor,
 /// Normalizes the items of one group, which begin at `from`, to `to`; `loop` is
 /// over them in the order of indices: tensor 0 is the input, 1 the output.
 template <typename T>
-void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from, T* to,
+ORCH_HOT void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from, T* to,
                int32_t count, Compute<T> eps, Compute<T>& mean,
                Compute<T>& rstd) {
   using C = Compute<T>;
@@ -56,6 +57,20 @@ void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from, T* to,
     T* target = to + loop.offset(1);
     const int32_t source_step = loop.row_stride(0);
     const int32_t target_step = loop.row_stride(1);
+    if (in_order && weight != nullptr && bias != nullptr) {
+      const T* const factors = weight + number;
+      const T* const summands = bias + number;
+      const int32_t size = loop.row_size();
+      for (int32_t i = 0; i < size; ++i) {
+        const C value = (static_cast<C>(*source) - found.mean) * scale;
+        *target = static_cast<T>(value * static_cast<C>(factors[i]) +
+                                 static_cast<C>(summands[i]));
+        source += source_step;
+        target += target_step;
+      }
+      number += size;
+      continue;
+    }
     for (int32_t left = loop.row_size(); left > 0; --left, ++number) {
       C value = (static_cast<C>(*source) - found.mean) * scale;
       if (weight != nullptr) {

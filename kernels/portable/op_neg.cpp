@@ -4,6 +4,11 @@
 #include "util/unary.h"
 
 namespace orch::portable {
+namespace {
+
+#define ORCH_NEG(x, y) "vneg.f32 " x ", " x "\n"
+ORCH_LANES(neg_lanes, ORCH_NEG);
+}  // namespace
 
 // aten::neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error neg_out(const Args& args) {
@@ -11,9 +16,12 @@ Error neg_out(const Args& args) {
   return unary_same<kDtypes.bits>(
       args.tensor(0), args.tensor(1), [](auto type) {
         using T = typename decltype(type)::type;
-        return [](T value) {
-          return static_cast<T>(-static_cast<Compute<T>>(value));
-        };
+        return in_lanes(
+            type,
+            [](T value) {
+              return static_cast<T>(-static_cast<Compute<T>>(value));
+            },
+            neg_lanes);
       });
 }
 

@@ -6,13 +6,24 @@
 #include "util/scalar.h"
 
 namespace orch::portable {
+namespace {
+
+#define ORCH_SUB(x, y) "vsub.f32 " x ", " x ", r2\n"
+// clang-format off
+#define ORCH_SUB_SCALED(x, y) \
+  "vmul.f32 " y ", " y ", r2\n" \
+  "vsub.f32 " x ", " x ", " y "\n"
+// clang-format on
+ORCH_LANES(sub_lanes, ORCH_SUB);
+ORCH_LANES(sub_scaled_lanes, ORCH_SUB_SCALED);
+}  // namespace
 
 // aten::sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)
 //   -> Tensor(a!)
 Error sub_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_sub_out;
   return binary_scaled<kDtypes.bits, (kReal | kComplex).bits>(
-      args, [](auto a, auto alpha_b) { return a - alpha_b; });
+      args, [](auto a, auto alpha_b) { return a - alpha_b; }, sub_scaled_lanes);
 }
 
 // aten::sub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *,
@@ -21,7 +32,8 @@ Error sub_Scalar_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_sub_Scalar_out;
   return with_scaled_number<kDtypes.bits, kReal.bits>(
       args,
-      [](auto item, auto number, auto alpha) { return item - alpha * number; });
+      [](auto item, auto number, auto alpha) { return item - alpha * number; },
+      sub_lanes);
 }
 
 }  // namespace orch::portable

@@ -57,6 +57,26 @@ Error choose(bool wanted, const Tensor& condition, const Tensor& from,
   return Error::DtypeNotSelected;
 }
 
+/// Whether items with the same indices lie at the same places.
+bool lies_as(const Tensor& tensor, const Tensor& out) {
+  return tensor.contiguous() && same_sizes(tensor, out);
+}
+
+/// All four tensors laid out alike, of dtype T.
+template <typename T>
+void choose_all(const Tensor& condition, const Tensor& self,
+                const Tensor& other, Tensor& out) {
+  const uint8_t* mask = condition.data<uint8_t>();
+  const T* a = self.data<T>();
+  const T* b = other.data<T>();
+  T* to = out.mutable_data<T>();
+  for (int32_t left = out.numel(); left > 0; --left) {
+    const T x = *a++;
+    const T y = *b++;
+    *to++ = *mask++ != 0 ? x : y;
+  }
+}
+
 }  // namespace
 
 // aten::where.self_out(Tensor condition, Tensor self, Tensor other, *,
@@ -79,6 +99,13 @@ Error where_self_out(const Args& args) {
                  kDtypes.has(out.dtype),
              Error::DtypeNotSelected);
   ORCH_TRY(resize_broadcast(out, condition, self, other));
+  if (self.dtype == out.dtype && other.dtype == out.dtype && out.contiguous() &&
+      lies_as(condition, out) && lies_as(self, out) && lies_as(other, out)) {
+    return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
+      choose_all<typename decltype(type)::type>(condition, self, other, out);
+      return Error::Ok;
+    });
+  }
   ORCH_TRY(choose<kDtypes.bits>(true, condition, self, out));
   return choose<kDtypes.bits>(false, condition, other, out);
 }

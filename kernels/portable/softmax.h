@@ -5,13 +5,14 @@
 #include "orch/math.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/lines.h"
 
 namespace orch::portable {
 
 /// One line of a tensor: `size` items, at least one, steps apart.
 template <bool kLog, typename In, typename Out>
-void softmax_line(const In* from, int32_t from_step, Out* to, int32_t to_step,
+ORCH_HOT void softmax_line(const In* from, int32_t from_step, Out* to, int32_t to_step,
                   int32_t size) {
   using C = Compute<In>;
   C largest = static_cast<C>(from[0]);

@@ -8,6 +8,7 @@
 
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/round.h"
 #include "util/strided_loop.h"
 
@@ -60,7 +61,7 @@ int32_t limited(float value, const Affine& affine) {
 
 /// Quantizes a row.
 template <typename From, typename To>
-void quantize_row(const AffineRow& row, const Affine& affine) {
+ORCH_HOT void quantize_row(const AffineRow& row, const Affine& affine) {
   using C = Compute<From>;
   const From* from = static_cast<const From*>(row.from);
   To* to = static_cast<To*>(row.to);
@@ -79,7 +80,7 @@ void quantize_row(const AffineRow& row, const Affine& affine) {
 /// Turns quantized numbers to floats: the difference to the zero point is
 /// exact, as long as 32 bits hold it, the product is rounded to a float.
 template <typename From, typename To>
-void dequantize_row(const AffineRow& row, const Affine& affine) {
+ORCH_HOT void dequantize_row(const AffineRow& row, const Affine& affine) {
   const From* from = static_cast<const From*>(row.from);
   To* to = static_cast<To*>(row.to);
   for (int32_t left = row.count; left > 0; --left) {

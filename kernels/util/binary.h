@@ -4,6 +4,7 @@
 #include "orch/value.h"
 #include "util/broadcast.h"
 #include "util/dtype.h"
+#include "util/lanes.h"
 #include "util/promote.h"
 #include "util/scalar.h"
 
@@ -47,6 +48,17 @@ Error map_as(const Tensor& a, const Tensor& b, Tensor& out, Fn fn) {
         const int32_t x_step = loop.row_stride(1);
         const int32_t y_step = loop.row_stride(2);
         int32_t left = loop.row_size();
+        if constexpr (kInLanes<Fn>) {
+          if (to_step == 1 && x_step == 1 && y_step == 1) {
+            fn.row(x, to, left, y);
+            continue;
+          }
+        } else if constexpr (kFavourSpeed) {
+          if (to_step == 1 && x_step == 1 && y_step == 1) {
+            for (int32_t i = 0; i < left; ++i) to[i] = fn(x[i], y[i]);
+            continue;
+          }
+        }
         do {
           *to = fn(*x, *y);
           to += to_step;
@@ -93,8 +105,8 @@ Error map_in(ScalarType common, const Tensor& a, const Tensor& b, Tensor& out,
 }
 
 /// What `binary` checks before it computes: gives `out` its sizes and
-/// returns the dtype that `a` and `b` promote to. kBits: dtypes of the three. Errors:
-/// InvalidArgument, ShapeTooLarge, DtypeNotSelected.
+/// returns the dtype that `a` and `b` promote to. kBits: dtypes of the three.
+/// Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
 template <uint32_t kBits>
 inline Error prepare_binary(const Tensor& a, const Tensor& b, Tensor& out,
                             ScalarType& common) {
@@ -151,9 +163,10 @@ Error binary_floating(const Tensor& a, const Tensor& b, Tensor& out, Fn fn) {
 ///
 /// out = fn(self, alpha * other), which fn gets in the type that they are
 /// computed in. PyTorch rounds alpha to the dtype of the tensors, but not the
-/// product. Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
+/// product. `lanes` gets alpha. Errors: InvalidArgument, ShapeTooLarge,
+/// DtypeNotSelected.
 template <uint32_t kBits, uint32_t kTaken, typename Fn>
-Error binary_scaled(const Args& args, Fn fn) {
+Error binary_scaled(const Args& args, Fn fn, LaneFn lanes = nullptr) {
   const Tensor& self = args.tensor(0);
   const Tensor& other = args.tensor(1);
   const Scalar& alpha = args.scalar(2);
@@ -165,9 +178,10 @@ Error binary_scaled(const Args& args, Fn fn) {
     using T = typename decltype(type)::type;
     using C = Compute<T>;
     const C factor = static_cast<C>(scalar_to<T>(alpha));
-    return [fn, factor](T a, T b) {
+    const auto scaled = [fn, factor](T a, T b) {
       return static_cast<T>(fn(static_cast<C>(a), factor * static_cast<C>(b)));
     };
+    return in_lanes(type, scaled, lanes, factor);
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "util/dtype.h"
+#include "util/lanes.h"
 
 namespace orch {
 
@@ -17,6 +18,24 @@ template <typename T>
 T at_most(T value, T high) {
   const auto x = number_of(value);
   return x <= number_of(high) || is_nan(x) ? value : high;
+}
+
+// "lt" is also true of NaN.
+// clang-format off
+#define ORCH_CLAMP(x, y) \
+  "vptt.f32 lt, " x ", r2\n" \
+  "vcmpt.f32 eq, " x ", " x "\n" \
+  "vdupt.32 " x ", r2\n" \
+  "vpt.f32 gt, " x ", r3\n" \
+  "vdupt.32 " x ", r3\n"
+// clang-format on
+/// Both for vectors, with limits that are numbers.
+ORCH_LANES(clamp_lanes, ORCH_CLAMP);
+#undef ORCH_CLAMP
+
+/// The form for vectors of a function that keeps items within p0 and p1.
+inline LaneFn lanes_within(float low, float high) {
+  return low == low && high == high ? clamp_lanes : nullptr;
 }
 
 /// Whether items of `dtype` can be `value`; floats can, rounded.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/strided_loop.h"
 
 namespace orch {
@@ -20,7 +21,7 @@ struct Moments {
 /// first sum would show where the mean is far from 0. Source: T. F. Chan et
 /// al., "Algorithms for Computing the Sample Variance", 1983.
 template <typename C, typename Load>
-__attribute__((noinline)) Moments<C> moments(Load load, StridedLoop& loop,
+ORCH_HOT Moments<C> moments(Load load, StridedLoop& loop,
                                              int32_t count) {
   C sum = 0;
   for (; loop.valid(); loop.next()) {

@@ -12,9 +12,10 @@ namespace orch {
 ///
 /// out = fn(self, other, alpha) in the type that they are computed in. PyTorch
 /// rounds both numbers to the dtype of the result, but not their product.
-/// Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
+/// `lanes` gets alpha * other. Errors: InvalidArgument, ShapeTooLarge,
+/// DtypeNotSelected.
 template <uint32_t kBits, uint32_t kTaken, typename Fn>
-Error with_scaled_number(const Args& args, Fn fn) {
+Error with_scaled_number(const Args& args, Fn fn, LaneFn lanes = nullptr) {
   const Tensor& self = args.tensor(0);
   const Scalar& other = args.scalar(1);
   const Scalar& alpha = args.scalar(2);
@@ -25,9 +26,10 @@ Error with_scaled_number(const Args& args, Fn fn) {
     using C = Compute<T>;
     const C number = static_cast<C>(scalar_to<T>(other));
     const C factor = static_cast<C>(scalar_to<T>(alpha));
-    return [fn, number, factor](T item) {
+    const auto changed = [fn, number, factor](T item) {
       return static_cast<T>(fn(static_cast<C>(item), number, factor));
     };
+    return in_lanes(type, changed, lanes, factor * number);
   });
 }
 

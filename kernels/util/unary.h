@@ -2,6 +2,7 @@
 #pragma once
 
 #include "util/dtype.h"
+#include "util/lanes.h"
 #include "util/promote.h"
 #include "util/scalar.h"
 #include "util/strided_loop.h"
@@ -17,6 +18,17 @@ void map_rows(StridedLoop& loop, const T* from, R* to, Fn fn) {
     const int32_t source_step = loop.row_stride(1);
     const int32_t target_step = loop.row_stride(0);
     int32_t left = loop.row_size();
+    if constexpr (kInLanes<Fn>) {
+      if (source_step == 1 && target_step == 1) {
+        fn.row(source, target, left);
+        continue;
+      }
+    } else if constexpr (kFavourSpeed) {
+      if (source_step == 1 && target_step == 1) {
+        for (int32_t i = 0; i < left; ++i) target[i] = fn(source[i]);
+        continue;
+      }
+    }
     do {
       *target = fn(*source);
       source += source_step;

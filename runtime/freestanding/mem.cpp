@@ -1,6 +1,6 @@
-// Memory functions for builds without a C library: small first, words where
-// both sides are aligned. Compiled with -fno-builtin, or the loops would call
-// themselves.
+// Memory functions for builds without a C library: small first, four words at a
+// time where both sides are aligned, or vectors. Compiled with -fno-builtin, or
+// the loops would call themselves.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +16,14 @@ bool aligned(const void* a, const void* b) {
           sizeof(Word)) == 0;
 }
 
+// Vectors of bytes may lie anywhere. Start-up enables them together with
+// floats.
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) != 0
+#define ORCH_VECTORS 1
+#else
+#define ORCH_VECTORS 0
+#endif
+
 }  // namespace
 
 extern "C" {
@@ -23,7 +31,30 @@ extern "C" {
 __attribute__((weak)) void* memcpy(void* to, const void* from, size_t size) {
   uint8_t* t = static_cast<uint8_t*>(to);
   const uint8_t* f = static_cast<const uint8_t*>(from);
+#if ORCH_VECTORS
+  __asm__ volatile(
+      "wlstp.8 lr, %2, 2f\n"
+      "1:\n"
+      "vldrb.8 q0, [%1], #16\n"
+      "vstrb.8 q0, [%0], #16\n"
+      "letp lr, 1b\n"
+      "2:\n"
+      : "+r"(t), "+r"(f)
+      : "r"(size)
+      : "lr", "q0", "memory");
+  return to;
+#endif
   if (aligned(to, from)) {
+#ifdef __arm__
+    for (; size >= 4 * sizeof(Word); size -= 4 * sizeof(Word)) {
+      __asm__ volatile(
+          "ldmia %1!, {r3, r4, r5, r6}\n"
+          "stmia %0!, {r3, r4, r5, r6}\n"
+          : "+l"(t), "+l"(f)
+          :
+          : "r3", "r4", "r5", "r6", "memory");
+    }
+#endif
     for (; size >= sizeof(Word); size -= sizeof(Word)) {
       *reinterpret_cast<Word*>(t) = *reinterpret_cast<const Word*>(f);
       t += sizeof(Word);
@@ -63,8 +94,29 @@ ORCH_ALIAS(__aeabi_memmove8, "memmove")
 __attribute__((weak)) void* memset(void* to, int byte, size_t size) {
   uint8_t* t = static_cast<uint8_t*>(to);
   const uint8_t value = static_cast<uint8_t>(byte);
+#if ORCH_VECTORS
+  __asm__ volatile(
+      "vdup.8 q0, %2\n"
+      "wlstp.8 lr, %1, 2f\n"
+      "1:\n"
+      "vstrb.8 q0, [%0], #16\n"
+      "letp lr, 1b\n"
+      "2:\n"
+      : "+r"(t)
+      : "r"(size), "r"(value)
+      : "lr", "q0", "memory");
+  return to;
+#endif
   if (aligned(to, to)) {
     const uint32_t word = value * 0x01010101U;
+    for (; size >= 4 * sizeof(Word); size -= 4 * sizeof(Word)) {
+      Word* const words = reinterpret_cast<Word*>(t);
+      words[0] = word;
+      words[1] = word;
+      words[2] = word;
+      words[3] = word;
+      t += 4 * sizeof(Word);
+    }
     for (; size >= sizeof(Word); size -= sizeof(Word)) {
       *reinterpret_cast<Word*>(t) = word;
       t += sizeof(Word);

@@ -48,8 +48,8 @@ F sqrt_of(F x) {
       (static_cast<Bits>(exponent / 2 + Format<F>::kBias - 1) << kFraction));
 }
 
-// FPUs round the root correctly as well. (Compilers call libm for negative
-// numbers where they are asked for a root.)
+// Processors round the root correctly as well. (Compilers call libm for
+// negative numbers where they are asked for a root.)
 #if defined(__arm__) && defined(__ARM_FP)
 #if (__ARM_FP & 4) != 0
 inline float sqrt_of(float x) {
@@ -63,6 +63,24 @@ inline double sqrt_of(double x) {
   return x;
 }
 #endif
+#elif defined(__SSE2__)
+inline float sqrt_of(float x) {
+  __asm__("sqrtss %0, %0" : "+x"(x));
+  return x;
+}
+inline double sqrt_of(double x) {
+  __asm__("sqrtsd %0, %0" : "+x"(x));
+  return x;
+}
+#elif defined(__aarch64__)
+inline float sqrt_of(float x) {
+  __asm__("fsqrt %s0, %s0" : "+w"(x));
+  return x;
+}
+inline double sqrt_of(double x) {
+  __asm__("fsqrt %d0, %d0" : "+w"(x));
+  return x;
+}
 #endif
 
 }  // namespace orch::math

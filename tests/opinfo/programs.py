@@ -99,7 +99,9 @@ def program_of(call: Call, *, dynamic: bool) -> tuple[bytes, bytes]:
         values.append(TensorListValue(tuple(outputs)))
         args = (*args, len(values) - 1)
     elif result is not None:
-        args = (*args, args[-1])
+        # Where `self` is changed in place, other arguments come after it.
+        places = (p for p, a in enumerate(call.args) if isinstance(a, Tensor))
+        args = (*args, args[max(p for p in places if call.args[p].is_out)])
     method = Method(
         name="forward",
         values=tuple(values),

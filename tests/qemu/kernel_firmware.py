@@ -50,13 +50,14 @@ class Answer:
 
 
 class KernelFirmware:
-    """Firmware with some kernels of a library, for every dtype.
+    """Firmware with some kernels of libraries, for every dtype or those selected.
 
     Args:
         folder: An empty one.
         target: Cpu and toolchain.
         libraries: Whose kernels.
         operators: Which of these kernels; all if none are named.
+        selection: Kernels and dtypes, in place of `operators`.
     """
 
     def __init__(
@@ -66,18 +67,26 @@ class KernelFirmware:
         target: tuple[str, str],
         libraries: Sequence[str],
         operators: Sequence[OperatorName] = (),
+        selection: Selection | None = None,
     ) -> None:
         cpu, name = target
         resolved = resolve_target(
             cpu=cpu, isa=None, board=None, toolchain=name, optimize="size"
         )
         assert resolved.board is not None
-        self._folder = folder
+        self.folder = folder
         self._emulator = find_emulator(resolved.board.emulator)
         toolchain = with_builtins(find_toolchain(resolved), resolved)
+        self.compiler = toolchain.version
         folder.mkdir(exist_ok=True)
         (folder / "src").symlink_to(ROOT)
-        resolution = self._write_generated(libraries, operators)
+        if selection is None:
+            chosen = tuple(
+                SelectedOperator(name=name, every_dtype=True)
+                for name in sorted(operators)
+            )
+            selection = Selection(operators=chosen, every_operator=not operators)
+        resolution = self._write_generated(libraries, selection)
         script = linker_script("test", resolved.board, MemoryPlan(models=()))
         self._write(script.path, script.text)
         plan = plan_compile(
@@ -112,13 +121,15 @@ class KernelFirmware:
         self._write("build.ninja", "\n".join(lines))
         self._run((ninja_program(), "-j2", "--quiet"))
 
-    def answers(self, calls: Sequence[Call]) -> list[Answer]:
-        """Carry out calls."""
-        (self._folder / "request").write_bytes(calls_bytes(calls))
+    def answers(
+        self, calls: Sequence[Call], *, options: Sequence[str] = ()
+    ) -> list[Answer]:
+        """Carry out calls; `options` are the emulator's."""
+        (self.folder / "request").write_bytes(calls_bytes(calls))
         paths = "enable=on,target=native,arg=firmware,arg=request,arg=response"
-        options = ("-semihosting-config", paths, "-kernel", "firmware.elf")
-        self._run((*self._emulator, *options))
-        data = (self._folder / "response").read_bytes()
+        run = ("-semihosting-config", paths, "-kernel", "firmware.elf")
+        self._run((*self._emulator, *options, *run))
+        data = (self.folder / "response").read_bytes()
         found, at = [], 0
         for call in calls:
             error, changed = struct.unpack_from("<II", data, at)
@@ -132,9 +143,9 @@ class KernelFirmware:
         return found
 
     def _write_generated(
-        self, libraries: Sequence[str], operators: Sequence[OperatorName]
+        self, libraries: Sequence[str], selection: Selection
     ) -> Resolution:
-        """Headers that select every dtype, and the table of the kernels."""
+        """Headers of the dtypes, and the table of the kernels."""
         texts = []
         for library in libraries:
             file = ROOT / "kernels" / library / "functions.yaml"
@@ -142,20 +153,18 @@ class KernelFirmware:
             texts.append(LibraryText(name=library, file=str(file), text=text))
         catalog = read_catalog(texts)
         kernels = tuple(k for _, offered in catalog.libraries for k in offered)
-        chosen = tuple(
-            SelectedOperator(name=name, every_dtype=True) for name in sorted(operators)
-        )
         resolution = resolve(
-            Selection(operators=chosen, every_operator=not operators),
+            selection,
             catalog,
-            every_dtype=True,
+            every_dtype=selection.every_operator,
             span_of=lambda _: None,
         )
         for header in selected_headers("For tests.", resolution, kernels):
             self._write(header.path, header.text)
         declared, rows = "", ""
+        names = {operator.name for operator in selection.operators}
         for kernel in kernels:
-            if operators and kernel.operator not in operators:
+            if names and kernel.operator not in names:
                 continue
             namespace, _, function = kernel.function.rpartition("::")
             declared += f"namespace {namespace} {{\n"
@@ -170,14 +179,14 @@ class KernelFirmware:
         return resolution
 
     def _write(self, path: str, text: str) -> None:
-        file = self._folder / path
+        file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
     def _run(self, command: Sequence[str | Path]) -> None:
         done = subprocess.run(
             [str(word) for word in command],
-            cwd=self._folder,
+            cwd=self.folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -1,0 +1,136 @@
+// Rows of floats, sixteen at a time: what elementwise operators do in vectors.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "util/dot_mve.h"
+#include "util/isa.h"
+#include "util/types.h"
+
+namespace orch {
+
+/// Computes q0..q3 = f(q0..q3, q4..q7, p0, p1), the numbers in r2 and r3.
+/// Changes nothing else but vpr, fpscr and flags.
+using LaneFn = void (*)();
+
+/// Whether a function of items has a form for vectors.
+template <typename Fn>
+inline constexpr bool kInLanes = false;
+
+#if ORCH_FLOAT_VECTORS
+
+/// Defines the LaneFn `name` from what it does with one vector, a macro of the
+/// registers of x and y.
+#define ORCH_LANES(name, one)                           \
+  __attribute__((naked, noinline)) inline void name() { \
+    asm(one("q0", "q4") one("q1", "q5") one("q2", "q6") \
+            one("q3", "q7") "bx lr\n");                 \
+  }                                                     \
+  static_assert(true)
+
+/// Computes as many groups of sixteen items as it can; the number of items. It
+/// stops before a group in which vectors would take a subnormal number for 0:
+/// nothing of it is written, so `to` may be `a` or `b`.
+__attribute__((noinline)) inline int32_t lane_rows(LaneFn fn, const float* a,
+                                                   const float* b, float* to,
+                                                   int32_t count, float p0,
+                                                   float p1) {
+  const FlushFlags flags;
+  int32_t left = count / 16;
+  if (left == 0) return 0;
+  uint32_t bits[2];
+  memcpy(&bits[0], &p0, sizeof p0);
+  memcpy(&bits[1], &p1, sizeof p1);
+  register uint32_t first asm("r2") = bits[0];
+  register uint32_t second asm("r3") = bits[1];
+  asm volatile(
+      "1:\n"
+      "vldrw.32 q0, [%[a]], #16\n"
+      "vldrw.32 q1, [%[a]], #16\n"
+      "vldrw.32 q2, [%[a]], #16\n"
+      "vldrw.32 q3, [%[a]], #16\n"
+      "vldrw.32 q4, [%[b]], #16\n"
+      "vldrw.32 q5, [%[b]], #16\n"
+      "vldrw.32 q6, [%[b]], #16\n"
+      "vldrw.32 q7, [%[b]], #16\n"
+      "blx %[fn]\n"
+      "vmrs lr, fpscr\n"
+      "tst lr, #0x88\n"
+      "bne 2f\n"
+      "vstrw.32 q0, [%[to]], #16\n"
+      "vstrw.32 q1, [%[to]], #16\n"
+      "vstrw.32 q2, [%[to]], #16\n"
+      "vstrw.32 q3, [%[to]], #16\n"
+      "subs %[left], %[left], #1\n"
+      "bne 1b\n"
+      "2:\n"
+      : [a] "+r"(a), [b] "+r"(b), [to] "+r"(to), [left] "+r"(left)
+      : [fn] "r"(fn), "r"(first), "r"(second)
+      : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+  FlushFlags::clear();
+  return (count / 16 - left) * 16;
+}
+
+/// A function of items, and the same for vectors.
+template <typename Fn>
+struct InLanes {
+  Fn fn;
+  LaneFn lanes;  // may be null
+  float p0;
+  float p1;
+
+  template <typename... Items>
+  auto operator()(Items... items) const {
+    return fn(items...);
+  }
+
+  /// to[i] = fn(a[i], ...b[i]) for items that lie side by side; b is another
+  /// input, or `a` and nothing else.
+  template <typename... B>
+  void row(const float* a, float* to, int32_t count, const B*... b) const {
+    for (;;) {
+      const float* const others[] = {b..., a};
+      const int32_t done =
+          lanes == nullptr ? 0
+                           : lane_rows(lanes, a, others[0], to, count, p0, p1);
+      // What is left, or a group that vectors cannot compute.
+      int32_t plain = count - done < 16 ? count - done : 16;
+      count -= done + plain;
+      a += done;
+      to += done;
+      ((b += done), ...);
+      for (; plain > 0; --plain) *to++ = fn(*a++, *b++...);
+      if (count == 0) return;
+    }
+  }
+};
+
+template <typename Fn>
+inline constexpr bool kInLanes<InLanes<Fn>> = true;
+template <typename Fn>
+inline constexpr bool kInLanes<const InLanes<Fn>> = true;
+
+/// `fn`, which vectors of floats compute as `lanes` does with p0 and p1.
+template <typename Fn>
+InLanes<Fn> in_lanes(Type<float>, Fn fn, LaneFn lanes, float p0 = 0,
+                     float p1 = 0) {
+  return {fn, lanes, p0, p1};
+}
+template <typename T, typename Fn, typename... Rest>
+Fn in_lanes(Type<T>, Fn fn, Rest...) {
+  return fn;
+}
+
+#else
+
+#define ORCH_LANES(name, one) inline constexpr LaneFn name = nullptr
+
+template <typename T, typename Fn, typename... Rest>
+Fn in_lanes(Type<T>, Fn fn, Rest...) {
+  return fn;
+}
+
+#endif
+
+}  // namespace orch

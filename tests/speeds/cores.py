@@ -1,0 +1,139 @@
+"""Instructions that kernels execute on cores, counted under QEMU.
+
+    python -m tests.speeds.cores [--operators NAME,...] [--write]
+
+counts every call of `calls` on each core and prints a table; `--write` writes it to
+docs/kernel-speeds.md. `--operators` builds and counts some.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.measure.elf import ElfFile
+from orchestrator.program.reader import read_program
+from orchestrator.running.counting import COUNTS_FILE, CountPlan, read_counts
+from orchestrator.selection.aggregate import aggregate
+from orchestrator.selection.extract import extract
+from orchestrator.shell.qemu_plugin import counting_plugin
+from tests.opinfo.programs import program_of
+from tests.qemu.kernel_firmware import KernelFirmware
+from tests.speeds.calls import Timed, timed_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CORES: Final = ("cortex-m4", "cortex-m55")
+TOOLCHAIN: Final = "gnu"
+COMPILER: Final = "gcc 12"
+"""What the counts of the page are of; other compilers give others."""
+PAGE: Final = Path(__file__).parents[2] / "docs" / "kernel-speeds.md"
+_LIBRARIES: Final = ("cortex_m", "portable", "quantized")
+_COUNTED: Final = "orch_carry_out"
+
+
+def count(cpu: str, calls: Sequence[Timed], folder: Path) -> tuple[str, dict[str, int]]:
+    """The compiler, and instructions of each call by operator.
+
+    Args:
+        cpu: Core.
+        calls: Of different operators.
+        folder: An empty one.
+    """
+    made = [timed.call for timed in calls]
+    infos = (
+        extract(
+            read_program(program_of(call, dynamic=False)[0], file="call.pte"),
+            model="call",
+        )
+        for call in made
+    )
+    firmware = KernelFirmware(
+        folder,
+        target=(cpu, TOOLCHAIN),
+        libraries=_LIBRARIES,
+        selection=aggregate(infos),
+    )
+    elf = ElfFile((folder / "firmware.elf").read_bytes())
+    (function,) = (s.value for s in elf.symbols if s.name == _COUNTED)
+    plan = CountPlan(executor=(0, 0), tables=(), functions=(function,))
+    options = ("-plugin", f"{counting_plugin()},{plan.arguments}")
+    answers = firmware.answers(made, options=options)
+    failed = {
+        c.operator: a.error for c, a in zip(made, answers, strict=True) if a.error
+    }
+    assert not failed, f"calls of tests/speeds/calls.py that return errors: {failed}"
+    counts = read_counts((folder / COUNTS_FILE).read_text()).calls_of(0)
+    assert len(counts) == len(made)
+    names = (call.operator for call in made)
+    return firmware.compiler, dict(zip(names, counts, strict=True))
+
+
+def page(calls: Sequence[Timed], counts: Mapping[str, Mapping[str, int]]) -> str:
+    """The text of the page.
+
+    Args:
+        calls: All that were counted.
+        counts: Instructions by core and operator.
+    """
+    heads = " | ".join(cpu.removeprefix("cortex-").upper() for cpu in counts)
+    rule = f"| --- |{' --: |' * len(counts)}"
+    parts = [_HEAD]
+    for unit, title in (("item", "Items"), ("product", "Products")):
+        parts.append(f"\n## {title}\n\n| | {heads} |\n{rule}\n")
+        for timed in sorted(calls, key=lambda t: t.call.operator):
+            name = timed.call.operator
+            costs = (f"{found[name] / timed.units:.2f}" for found in counts.values())
+            if timed.unit == unit:
+                parts.append(f"| `{name}` | {' | '.join(costs)} |\n")
+    return "".join(parts)
+
+
+def read_page(text: str) -> dict[str, tuple[float, ...]]:
+    """Costs by operator, in the order of the cores."""
+    rows = (line.split("|")[1:-1] for line in text.splitlines() if "| `" in line)
+    return {name.strip(" `"): tuple(map(float, costs)) for name, *costs in rows}
+
+
+_HEAD: Final = f"""\
+# Speed of kernels
+
+Instructions that a kernel executes for each item of its largest tensor, or for each
+product of a matrix product or convolution. Counted under QEMU, so exact; they are not
+cycles. `nox -s speeds` measures them and writes this page, tests hold kernels to it.
+
+{COMPILER}, `optimize = "size"`. Each is one call with contiguous tensors of about 2000
+items, of Float or, for int8 kernels, Char; the calls are in `tests/speeds/calls.py`.
+Data decide what some of them take: where items lie between the limits, how often the
+largest changes.
+"""
+
+
+def main() -> int:
+    """Count, print and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--operators", default="", help="NAME,...; default: all")
+    parser.add_argument("--write", action="store_true", help=f"to {PAGE.name}")
+    options = parser.parse_args()
+    names = tuple(filter(None, options.operators.split(",")))
+    calls = tuple(t for t in timed_calls() if not names or t.call.operator in names)
+    counts = {}
+    for cpu in CORES:
+        with tempfile.TemporaryDirectory() as folder:
+            compiler, counts[cpu] = count(cpu, calls, Path(folder))
+        if not compiler.startswith(COMPILER):
+            sys.stderr.write(f"the page has counts of {COMPILER}, this is {compiler}\n")
+            return 1
+    text = page(calls, counts)
+    sys.stdout.write(text)
+    if options.write and not names:
+        PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
