@@ -45,6 +45,10 @@ def _clamp(x: Array, low: float, high: float) -> Array:
     return np.where(raised > np.float32(high), np.float32(high), raised)
 
 
+def _first_if(condition: Array, x: Array, y: Array) -> Array:
+    return np.where(condition, x, y)
+
+
 _HALF: Final = np.float32(0.5)
 _Case = tuple[tuple[Any, ...], "Callable[..., Array]"]
 ONE: Final[dict[str, _Case]] = {
@@ -62,8 +66,8 @@ TWO: Final[dict[str, _Case]] = {
     "aten::add.out": ((0.5,), lambda x, y: x + _HALF * y),
     "aten::sub.out": ((1,), lambda x, y: x - y),
     "aten::mul.out": ((), lambda x, y: x * y),
-    "aten::maximum.out": ((), lambda x, y: np.where((x > y) | (x != x), x, y)),
-    "aten::minimum.out": ((), lambda x, y: np.where((x < y) | (x != x), x, y)),
+    "aten::maximum.out": ((), lambda x, y: _first_if((x > y) | np.isnan(x), x, y)),
+    "aten::minimum.out": ((), lambda x, y: _first_if((x < y) | np.isnan(x), x, y)),
 }
 """Arguments behind the tensors, and what comes out."""
 

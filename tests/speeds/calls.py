@@ -490,8 +490,8 @@ def _images(rows: int) -> Iterator[_Row]:
     places = result("l", rows, 2, 2, 4, 4)
     cube, no = (2, 2, 2), (0, 0, 0)
     yield "aten::avg_pool3d.out", (volume, cube, cube, no, False, True, None, eighth), 0
-    pool = (cube, cube, no, (1, 1, 1), False)
-    yield "aten::max_pool3d_with_indices.out", (volume, *pool, eighth, places), 0
+    pool3d = (cube, cube, no, (1, 1, 1), False)
+    yield "aten::max_pool3d_with_indices.out", (volume, *pool3d, eighth, places), 0
     yield "aten::_adaptive_avg_pool3d.out", (volume, (2, 4, 4), eighth), 0
     yield "aten::adaptive_max_pool3d.out", (volume, (2, 4, 4), eighth, places), 0
     grid = given("f", rows, 8, 16, 2, low=-1, high=1)
@@ -619,7 +619,9 @@ def _int8(rows: int) -> Iterator[_Row]:
     yield "cortex_m::softmax.out", soft, 0
     z = given("c", rows, 4, 8, 16, low=-128, high=128)
     padded = result("c", rows, 4, 10, 18)
-    yield "cortex_m::pad.out", (z, (0, 0, 1, 1), (0, 0, 1, 1), 3, padded), 0
+    for name in ("pad", "pad_contiguous"):
+        sides = (0, 0, 1, 1)
+        yield f"cortex_m::{name}.out", (z, sides, sides, 3, padded), 0
     moved = result("c", rows, 8, 16, 4)
     yield "cortex_m::transpose.out", (z, (0, 2, 3, 1), moved), 0
     m, k, n = 8 * rows, 32, 32

@@ -68,7 +68,8 @@ def repeated(call: Call, times: int) -> tuple[bytes, bytes]:
     many = replace(program, methods=(replace(method, instructions=code),))
     # ExecuTorch's runtime wants an offset even where no tensor is constant.
     none = SubsegmentOffsets(segment_index=0, offsets=(0,))
-    return write_program(replace(many, constants=none, inline_constants=())), inputs
+    written = write_program(replace(many, constants=none, inline_constants=()))
+    return bytes(written), inputs
 
 
 def row(timed: Timed, runner: Runner, upstream: Upstream, folder: Path) -> Row:
@@ -122,14 +123,12 @@ def main() -> int:
     names = tuple(filter(None, options.operators.split(",")))
     build = native.ROOT / "build" / "opinfo-run"
     program = native.build("load_file", folder=build, sanitize=False)
-    rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runner = Runner(program, times=True)
         upstream = Upstream(options.executorch, folder / "upstream.log")
-        for timed in timed_calls(ROWS):
-            if not names or timed.call.operator in names:
-                rows.append(row(timed, runner, upstream, folder))
+        calls = (t for t in timed_calls(ROWS) if not names or t.call.operator in names)
+        rows = [row(timed, runner, upstream, folder) for timed in calls]
     compared = sorted((r for r in rows if not r.reason), key=lambda r: r.ratio)
     print(f"{'operator':52}{'ours':>10}{'theirs':>10}{'times':>8}   ns")
     for r in compared:
