@@ -1,4 +1,4 @@
-"""A program of thousands of instructions, made of a program of the corpus.
+"""Programs of thousands of instructions, made of the corpus, and of many bytes.
 
 Made when it is measured, so that no large file has to be kept.
 """
@@ -68,6 +68,18 @@ def scalar_program(case: str, times: int) -> bytes:
         {"instr_args_type": "KernelCall", "instr_args": call}
     ] * times
     return write(program, _segments(case))
+
+
+def linear_program(layers: int, width: int) -> bytes:
+    """A program of linear layers, with `layers * width * width` floats.
+
+    Raises:
+        NotMeasuredError: The test dependencies are not installed.
+    """
+    _writer()
+    from tests.unit.program import large_program  # noqa: PLC0415
+
+    return large_program.linear_program(layers, width)
 
 
 def _writer() -> Callable[[Any, bytes], bytes]:

@@ -1,4 +1,4 @@
-"""Many models in one profile, and a program of thousands of instructions."""
+"""Many models in one profile, programs of thousands of instructions, large ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.clock import cpu_seconds
+from benchmarks.clock import Command, cost_of, cpu_seconds, orchestrator
 from benchmarks.executorch_driver import clear_caches
-from benchmarks.long_program import repeated_program
+from benchmarks.long_program import linear_program, repeated_program
 from benchmarks.product import CASES, CORPUS
 from benchmarks.stages import driver, fresh_build
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
@@ -23,6 +23,9 @@ _MODELS = 50
 _LONG_CASE = "vww_mobilenetv1_fp32"
 _LONG_TIMES = 88
 _PER_INSTRUCTION = 1.5
+_LAYERS = (25, 42)
+_WIDTH = 1000
+_PEAK = 1.3
 _LISTING = ("read program", "extract", "aggregate", "write list")
 """Our steps that make what ExecuTorch's gen_oplist and gen_all_oplist make."""
 
@@ -39,6 +42,10 @@ def measure(repetitions: int) -> Findings:
             _long_program(findings, Path(name), repetitions)
         except NotMeasuredError as missing:
             findings.missing.append(f"a long program: {missing}")
+        try:
+            _large_programs(findings, Path(name), repetitions)
+        except NotMeasuredError as missing:
+            findings.missing.append(f"large programs: {missing}")
     return findings
 
 
@@ -70,6 +77,7 @@ def _run(profile: Path) -> _Seconds:
         "write list": cpu_seconds(write),
         "read functions.yaml": cpu_seconds(lambda: build[table.CATALOG]),
         "resolve": cpu_seconds(lambda: build[table.RESOLVE]),
+        "passes": cpu_seconds(lambda: build[table.PRELINK]),
         "memory": cpu_seconds(lambda: build[table.MEMORY]),
     }
 
@@ -174,7 +182,7 @@ def _long_program(findings: Findings, folder: Path, repetitions: int) -> None:
         name: {step: 1e6 * s / counts[name] for step, s in seconds.items()}
         for name, seconds in found.items()
     }
-    steps = ("read program", "extract", "aggregate", "resolve", "memory")
+    steps = ("read program", "extract", "aggregate", "resolve", "passes", "memory")
     rows: list[tuple[Cell, ...]] = [
         (step, each["short"][step], each["long"][step], _ratio(each, (step,)))
         for step in steps
@@ -219,3 +227,45 @@ def _ratio(each: dict[str, _Seconds], steps: tuple[str, ...]) -> float:
     """Times per instruction: the long program's in those of the short one."""
     short, long = (sum(each[name][step] for step in steps) for name in each)
     return long / short
+
+
+def _large_programs(findings: Findings, folder: Path, repetitions: int) -> None:
+    """What `check` needs for programs of linear layers, whose weights are permuted."""
+    rows: list[tuple[Cell, ...]] = []
+    ratios = []
+    for layers in _LAYERS:
+        data = linear_program(layers, _WIDTH)
+        for kind in ("prelinked", "pte"):
+            profile = _write_profile(folder / f"{layers}-{kind}", {"model": data})
+            text = profile.read_text()
+            profile.write_text(f'{text}load = "{kind}"\n')
+            words = orchestrator("check", str(profile))
+            (cost,) = cost_of(
+                [Command(words=words)], folder=profile.parent, repetitions=repetitions
+            )
+            ratios.append(cost.peak_bytes / len(data))
+            rows.append(
+                (
+                    f"{layers} layers, {kind}",
+                    len(data) / 1e6,
+                    cost.peak_bytes / 1e6,
+                    ratios[-1],
+                    cost.cpu_s,
+                )
+            )
+    findings.tables.append(
+        Table(
+            title="`check` of large programs",
+            columns=("program", "MB", "peak MB", "peak : program", "CPU s"),
+            rows=tuple(rows),
+            notes=("peak: resident memory, pages of files included",),
+        )
+    )
+    findings.goals.append(
+        Goal(
+            name="peak memory of `check` of a large program, in its size",
+            found=max(ratios),
+            limit=_PEAK,
+            at_most=True,
+        )
+    )

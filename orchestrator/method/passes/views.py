@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 from types import MappingProxyType
@@ -61,6 +61,23 @@ class View:
             inner *= size
         return True
 
+    @property
+    def reach(self) -> tuple[int, int]:
+        """First item that is read, and the end of the last."""
+        pairs = zip(self.sizes, self.read, strict=True)
+        last = sum((size - 1) * stride for size, stride in pairs)
+        return self.first_read, self.first_read + last + 1
+
+    def along(self, axis: int, first: int, count: int) -> View:
+        """The part of some items along an axis."""
+        sizes = (*self.sizes[:axis], count, *self.sizes[axis + 1 :])
+        return replace(
+            self,
+            sizes=sizes,
+            first_read=self.first_read + first * self.read[axis],
+            first_written=self.first_written + first * self.written[axis],
+        )
+
     def moved(self, source: bytes, target: bytearray, item_bytes: int) -> None:
         """Copy the items from a source to a target."""
         taken = memoryview(source).cast(_ITEMS[item_bytes])
@@ -101,11 +118,35 @@ class MovedBytes(LazyBytes):
         return self._size_bytes
 
     def chunks(self) -> Iterator[bytes | memoryview]:
-        """See `LazyBytes`: all of them at once."""
+        """See `LazyBytes`: at once, unless it is very large and moved by one view."""
+        if len(self._moves) == 1 and self._size_bytes > _SLAB_BYTES:
+            ((view, source),) = self._moves
+            if view.sizes and not view.first_written:
+                yield from self._slabs(view, source)
+                return
         found = bytearray(self._size_bytes)
         for view, source in self._moves:
             view.moved(bytes(source), found, self._item_bytes)
         yield memoryview(found)
+
+    def _slabs(self, view: View, source: Bytes) -> Iterator[memoryview]:
+        """The items along the outermost axis; each slab reads the source in blocks."""
+        outer = max(range(len(view.sizes)), key=lambda axis: view.written[axis])
+        far = max(range(len(view.sizes)), key=lambda axis: view.read[axis])
+        row_bytes = view.written[outer] * self._item_bytes
+        for first, count in _steps(view.sizes[outer], row_bytes):
+            slab = view.along(outer, first, count)
+            found = bytearray(count * row_bytes)
+            start = replace(slab, first_written=0)
+            for block_first, block in _steps(
+                start.sizes[far], view.read[far] * self._item_bytes
+            ):
+                moved = start.along(far, block_first, block)
+                begin, end = moved.reach
+                part = source[begin * self._item_bytes : end * self._item_bytes]
+                moved = replace(moved, first_read=moved.first_read - begin)
+                moved.moved(bytes(part), found, self._item_bytes)
+            yield memoryview(found)
 
     def part(self, begin: int, end: int) -> Bytes:
         """See `LazyBytes`."""
@@ -113,6 +154,17 @@ class MovedBytes(LazyBytes):
 
     def __reduce__(self) -> tuple[type[MovedBytes], tuple[object, ...]]:
         return MovedBytes, (self._moves, self._size_bytes, self._item_bytes)
+
+
+_SLAB_BYTES: Final = 1 << 23
+"""Most bytes that are moved at once, if a row has no more."""
+
+
+def _steps(size: int, bytes_each: int) -> Iterator[tuple[int, int]]:
+    """(first, count) of parts of an axis."""
+    most = max(1, _SLAB_BYTES // max(bytes_each, 1))
+    for first in range(0, size, most):
+        yield first, min(most, size - first)
 
 
 _ITEMS: Final[Mapping[int, Literal["B", "H", "I", "Q"]]] = MappingProxyType(

@@ -8,7 +8,8 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.views import View, moves_items, views_of
+from orchestrator.method.passes import views as views_module
+from orchestrator.method.passes.views import MovedBytes, View, moves_items, views_of
 from orchestrator.program.values import (
     BoolValue,
     IntListValue,
@@ -54,6 +55,11 @@ def call(
     content = bytearray(value.size_bytes)
     (view,) = views
     view.moved(bytes(range(64)), content, 1)
+    # Large tensors are moved part by part.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(views_module, "_SLAB_BYTES", 3)
+        parts = MovedBytes([(view, bytes(range(64)))], len(content), 1)
+        assert b"".join(parts.chunks()) == bytes(content)
     return bytes(content)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.core.lazy_bytes import LARGE, chunks_of, joined
+from orchestrator.core.lazy_bytes import LARGE, chunks_of, joined, sha256_of
 from orchestrator.errors import ModelError
 from orchestrator.shell.files import (
     FileBytes,
@@ -194,7 +194,7 @@ def test_a_file_that_changes_is_an_error(tmp_path: Path, change: str) -> None:
     else:
         (tmp_path / "new").write_bytes(data)
         (tmp_path / "new").replace(path)
-    for read in (lambda: next(pieces), lambda: bytes(found), lambda: found.sha256):
+    for read in (lambda: next(pieces), lambda: bytes(found), lambda: sha256_of(found)):
         with pytest.raises(ModelError) as raised:
             read()
         (problem,) = raised.value.diagnostics
