@@ -19,7 +19,7 @@ Error _fft_c2c_out(const Args& args) {
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
   ORCH_TRY(resize_output(out, self.sizes(), self));
   constexpr DtypeSet kDtypes = selected::aten__fft_c2c_out;
-  return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
+  return switch_dtype<(kDtypes & kComplex).bits>(out.dtype, [&](auto type) {
     using T = decltype(decltype(type)::type::real);
     if (out.numel() == 0) return Error::Ok;
     const Strides from(self);

@@ -12,9 +12,11 @@ ORCH_LANES(abs_lanes, ORCH_ABS);
 
 constexpr DtypeSet kDtypes = selected::aten_abs_out;
 
-/// The distances of complex numbers from 0, in the dtype of their parts.
+/// The distances of complex numbers from 0, in the dtype of their parts. kBits:
+/// dtypes of `self`.
+template <uint32_t kBits>
 Error magnitudes(const Tensor& self, Tensor& out) {
-  return switch_dtype<(kDtypes & kComplex).bits>(self.dtype, [&](auto type) {
+  return switch_dtype<kBits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     using R = decltype(T::real);
     ORCH_CHECK(out.dtype == DtypeOf<R>::value, Error::InvalidArgument);
@@ -34,7 +36,9 @@ Error abs_out(const Args& args) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(1);
   if constexpr ((kDtypes & kComplex).bits != 0) {
-    if (kComplex.has(self.dtype)) return magnitudes(self, out);
+    if (kComplex.has(self.dtype)) {
+      return magnitudes<(kDtypes & kComplex).bits>(self, out);
+    }
   }
   return unary_same<(kDtypes.bits & ~kComplex.bits)>(self, out, [](auto type) {
     using T = typename decltype(type)::type;

@@ -50,7 +50,7 @@ TEST_CASE("quotients of large and small numbers") {
   const std::vector<D> y = out.items<D>();
   CHECK(y[0].real == 0);
   CHECK(y[0].imag == 1);
-  CHECK(y[1].imag == -2e300);
+  CHECK(y[1].imag == doctest::Approx(-2e300));
   CHECK(std::isinf(y[2].real));
 }
 
