@@ -38,9 +38,9 @@ __attribute__((noinline)) int32_t offset_of(const Tensor& tensor,
 /// Normalizes the items of one group, which begin at `from`, to `to`; `loop` is
 /// over them in the order of indices: tensor 0 is the input, 1 the output.
 template <typename T>
-ORCH_HOT void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from, T* to,
-               int32_t count, Compute<T> eps, Compute<T>& mean,
-               Compute<T>& rstd) {
+ORCH_HOT void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from,
+                        T* to, int32_t count, Compute<T> eps, Compute<T>& mean,
+                        Compute<T>& rstd) {
   using C = Compute<T>;
   const Moments<C> found = moments(from, loop, count);
   const C scale = 1 / math::sqrt(found.squares / static_cast<C>(count) + eps);

@@ -21,8 +21,7 @@ struct Moments {
 /// first sum would show where the mean is far from 0. Source: T. F. Chan et
 /// al., "Algorithms for Computing the Sample Variance", 1983.
 template <typename C, typename Load>
-ORCH_HOT Moments<C> moments(Load load, StridedLoop& loop,
-                                             int32_t count) {
+ORCH_HOT Moments<C> moments(Load load, StridedLoop& loop, int32_t count) {
   C sum = 0;
   for (; loop.valid(); loop.next()) {
     int32_t at = loop.offset(0);
