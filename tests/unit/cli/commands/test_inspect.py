@@ -32,7 +32,7 @@ def _instructions(program: dict[str, Any]) -> list[dict[str, Any]]:
 def _dtypes(program: dict[str, Any]) -> None:
     _tensor(program, 0)["scalar_type"] = 77
     _tensor(program, 1)["scalar_type"] = 78
-    _tensor(program, 2)["scalar_type"] = 9
+    _tensor(program, 2)["scalar_type"] = 12
 
 
 def _layouts(program: dict[str, Any]) -> None:
