@@ -126,12 +126,23 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
         if isinstance(op, EdgeOpOverload) and not _has_kernel(op, self._offered):
             function = _decomposition(op._op)  # noqa: SLF001
             parts = None
+            fixed = self._fixed_sizes()
             with suppress(Exception):  # it may refuse its arguments
                 parts = function and self._parts(function, args, kwargs)
+            if self._fixed_sizes() != fixed:
+                raise ValueError(
+                    f"{_name(op)} has no kernel, and its decomposition needs sizes"
+                    " that do not change"
+                )
             if parts:
                 self.done[_name(op)] += 1
                 return self._inlined(parts, args, kwargs, meta)
         return super().call_operator(op, args, kwargs, meta)
+
+    def _fixed_sizes(self) -> int:
+        """The number of dynamic sizes that something has taken for constants."""
+        sizes = getattr(self.fake_tensor_mode, "shape_env", None)
+        return len(sizes.replacements) if sizes else 0
 
     def call_getitem(self, value: Any, key: int, meta: Any) -> Any:
         """One of several results."""

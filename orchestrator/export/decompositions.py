@@ -102,7 +102,7 @@ def hypot(one: Any, two: Any) -> Any:
 def median(x: Any) -> Any:
     """The lower one of the middle items; not a number if any item is not."""
     items = x.flatten().sort().values
-    middle = items[(x.numel() - 1) // 2]
+    middle = _middle(items, torch.ones_like(items, dtype=torch.int64).sum())
     if not x.is_floating_point():
         return middle
     return torch.where(items[-1].isnan(), items[-1], middle)
@@ -110,10 +110,13 @@ def median(x: Any) -> Any:
 
 def nanmedian(x: Any) -> Any:
     """The lower one of the middle items; what is not a number is passed over."""
-    items = x.flatten().sort().values
     if not x.is_floating_point():
-        return items[(x.numel() - 1) // 2]
-    count = (~x.isnan()).sum()
+        return median(x)
+    return _middle(x.flatten().sort().values, (~x.isnan()).sum())
+
+
+def _middle(items: Any, count: Any) -> Any:
+    """The lower one of the middle of the first items; `count` is a tensor."""
     at = torch.clamp(torch.div(count - 1, 2, rounding_mode="floor"), min=0)
     return items.index_select(0, at.reshape(1)).reshape(())
 
