@@ -221,6 +221,22 @@ def speeds(session: nox.Session) -> None:
     session.run("python", "-m", "tests.speeds.cores", "--write", *session.posargs)
 
 
+@nox.session(name="speeds-host")
+def speeds_host(session: nox.Session) -> None:
+    """Time of every kernel here, beside ExecuTorch's kernels; the slowest first.
+
+    $EXECUTORCH_PYTHON is as for `interop`.
+    """
+    python = os.environ.get("EXECUTORCH_PYTHON")
+    if not python:
+        python = _executorch(session, "executorch", *EXECUTORCH)
+    _install(session, "-e", ".[zig,test]")
+    session.run(
+        *("python", "-m", "tests.speeds.host", "--executorch", python),
+        *session.posargs,
+    )
+
+
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Both fuzz targets, for a number of executions; see tests/fuzz/run.py.

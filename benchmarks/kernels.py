@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from orchestrator.selection.resolution import Resolution
 
 _LIBRARY = "portable"
-_DTYPES = (ScalarType.Float, ScalarType.Int)
-"""The one that is selected is the first that the kernel takes."""
+_DTYPES = (ScalarType.Float, ScalarType.Int, ScalarType.ComplexFloat)
+"""Of an argument, the one that is selected is the first that it takes."""
 _PLACES = (
     ("cortex-m4", "gnu"),
     ("cortex-m55", "gnu"),
@@ -192,7 +192,7 @@ def _resolved() -> tuple[tuple[Kernel, ...], Resolution]:
     kernels = tuple(k for _, offered in catalog.libraries for k in offered)
     selection = Selection(
         operators=tuple(
-            SelectedOperator(name=kernel.operator, dtypes=(_dtype(kernel),))
+            SelectedOperator(name=kernel.operator, dtypes=_dtypes(kernel))
             for kernel in sorted(kernels, key=lambda k: str(k.operator))
         )
     )
@@ -200,13 +200,17 @@ def _resolved() -> tuple[tuple[Kernel, ...], Resolution]:
     return kernels, resolution
 
 
-def _dtype(kernel: Kernel) -> ScalarType:
+def _dtypes(kernel: Kernel) -> tuple[ScalarType, ...]:
+    """One for each argument that decides; mostly the same."""
     taken = dict(kernel.dtypes)
     deciding = [taken[name] for name in kernel.dtype_arguments]
-    for dtype in _DTYPES:
-        if not deciding or any(dtype in own for own in deciding):
-            return dtype
-    raise NotMeasuredError(f"{kernel.operator} takes none of the dtypes")
+    if not deciding:
+        return _DTYPES[:1]
+    found = {next((d for d in _DTYPES if d in own), None) for own in deciding}
+    dtypes = tuple(sorted(d for d in found if d is not None))
+    if not dtypes:
+        raise NotMeasuredError(f"{kernel.operator} takes none of the dtypes")
+    return dtypes
 
 
 def _flash(file: ElfFile) -> int:

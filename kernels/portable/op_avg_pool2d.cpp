@@ -10,8 +10,8 @@ namespace orch::portable {
 namespace {
 
 template <typename T>
-ORCH_HOT void avg_pool(const Pool<2>& pool, bool count_include_pad, int64_t divisor,
-              const Tensor& self, Tensor& out) {
+ORCH_HOT void avg_pool(const Pool<2>& pool, bool count_include_pad,
+                       int64_t divisor, const Tensor& self, Tensor& out) {
   using C = Compute<T>;
   const Planes x(self, 0);
   const Planes y(out, 0);
