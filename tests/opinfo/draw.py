@@ -54,7 +54,9 @@ SAMPLE_BYTES = 1 << 14
 SKIPPED = ("linalg.", "special.", "_refs", "signal.", "sparse.", "masked.")
 """Beginnings of names of the database whose samples reach no operator of a program."""
 COMPLEX_PRODUCTS = frozenset({"aten::div.out", "aten::mul.out"})
-"""Operators whose results of complex numbers are sums of products, others are exact."""
+"""Operators whose results of complex numbers are sums of products."""
+EXACT_IF_REAL = COMPLEX_PRODUCTS | {"aten::abs.out"}
+"""Operators whose `error` is that of complex numbers; others have PyTorch's bits."""
 IN_MEMORY = frozenset(
     {
         "aten::as_strided_copy.out",
@@ -364,7 +366,7 @@ def allowed(  # noqa: C901  # one way to be off each
         return INF, INF
     ulps = operator.ulps
     step = max(EPSILON.get(o.dtype, 0.0) for o in outs)
-    if operator.name == "aten::abs.out" and not args[0].is_complex():
+    if operator.name in EXACT_IF_REAL and not args[0].is_complex():
         ulps = 0.0  # only distances of complex numbers are rounded
     if ulps == 0:
         return 0.0, 0.0
@@ -397,7 +399,7 @@ def _allowed_complex(
 ) -> tuple[float, float]:
     """Absolute and relative error of complex numbers, as distances."""
     is_product = operator.name in COMPLEX_PRODUCTS
-    ulps = 4.0 if is_product else operator.ulps
+    ulps = operator.ulps
     if ulps == 0:
         return 0.0, 0.0
     if is_product and not all(bool(o.isfinite().all()) for o in outs):

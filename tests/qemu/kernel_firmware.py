@@ -190,7 +190,7 @@ class KernelFirmware:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, f"{done.returncode}\n{done.stdout}{done.stderr}"
