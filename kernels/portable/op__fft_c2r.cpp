@@ -122,7 +122,7 @@ Error _fft_c2r_out(const Args& args) {
   FftPlan plan;
   ORCH_TRY(read_fft(dims, args.integer(2), {sizes, self.dim}, plan));
   constexpr DtypeSet kDtypes = selected::aten__fft_c2r_out;
-  return switch_dtype<(kDtypes & kFloating).bits>(out.dtype, [&](auto type) {
+  return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     ORCH_CHECK(self.dtype == DtypeOf<Complex<T>>::value,
                Error::InvalidArgument);

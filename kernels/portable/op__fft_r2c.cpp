@@ -22,7 +22,7 @@ Error _fft_r2c_out(const Args& args) {
   for (int d = 0; d < self.dim; ++d) sizes[d] = self.size(d);
   if (onesided) sizes[last] = size / 2 + 1;
   constexpr DtypeSet kDtypes = selected::aten__fft_r2c_out;
-  return switch_dtype<(kDtypes & kFloating).bits>(self.dtype, [&](auto type) {
+  return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     ORCH_CHECK(out.dtype == DtypeOf<Complex<T>>::value, Error::InvalidArgument);
     ORCH_TRY(resize_output(out, {sizes, self.dim}, self));

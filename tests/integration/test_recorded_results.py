@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.core.dtype import COMPLEX
 from tests.integration.host_kernels import recorded
 from tests.integration.test_conditions import kernels
 from tests.opinfo.programs import difference
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 @pytest.mark.toolchain
 def test_kernels_without_error_give_the_bits_of_pytorch(tmp_path: Path) -> None:
     known = kernels()
-    calls = [c for c in reference_calls() if known[c.operator].error == ""]
+    # Products of complex numbers are sums, which PyTorch may round once less.
+    calls = [
+        c
+        for c in reference_calls()
+        if known[c.operator].error == ""
+        and not (c.rtol and any(t.dtype in COMPLEX for t in c.outs))
+    ]
     assert calls
     wrong = []
     for call, results in zip(calls, recorded(calls, tmp_path), strict=True):

@@ -3,8 +3,9 @@
     python -m tests.opinfo.select FOLDER
 
 reads the files that `draw` wrote in FOLDER and writes tests/data/kernels/opinfo.bin: of
-each operator that `make_reference.py` does not call, and of others with complex numbers,
-small calls with every dtype, dim order, rank and kind of argument that were drawn.
+each operator that `make_reference.py` does not call, and of others with complex
+results, small calls with every dtype, dim order, rank and kind of argument that were
+drawn.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def main() -> None:
     for file in sorted(options.folder.glob("*.bin")):
         calls = read_calls(file)
         if calls and calls[0].operator in known:
-            calls = tuple(c for c in calls if any(t.dtype in COMPLEX for t in tensors(c)))
+            calls = tuple(c for c in calls if any(t.dtype in COMPLEX for t in c.outs))
         found += chosen(calls)
     data = calls_bytes(found)
     (RECORDED / "opinfo.bin").write_bytes(data)
