@@ -10,7 +10,7 @@ namespace {
 
 template <typename T>
 ORCH_HOT void max_pool(const Pool<2>& pool, const Tensor& self, Tensor& out,
-              Tensor& indices) {
+                       Tensor& indices) {
   using C = typename Choose<kIsHalf<T>, float, T>::type;
   const Planes x(self, 0);
   const Planes y(out, 0);

@@ -12,8 +12,8 @@ namespace orch::portable {
 
 /// One line of a tensor: `size` items, at least one, steps apart.
 template <bool kLog, typename In, typename Out>
-ORCH_HOT void softmax_line(const In* from, int32_t from_step, Out* to, int32_t to_step,
-                  int32_t size) {
+ORCH_HOT void softmax_line(const In* from, int32_t from_step, Out* to,
+                           int32_t to_step, int32_t size) {
   using C = Compute<In>;
   C largest = static_cast<C>(from[0]);
   for (int32_t i = 1; i < size; ++i) {

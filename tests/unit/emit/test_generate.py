@@ -195,8 +195,8 @@ def test_every_dtype_of_a_tensor_has_its_c_type() -> None:
         if c_type in parts:
             assert parts[c_type] == dtype.item_bytes
             continue
-        bits = re.search(r"\d+", C_TYPES[dtype])
-        size = int(bits[0]) // 8 if bits else {"float": 4, "double": 8}[C_TYPES[dtype]]
+        bits = re.search(r"\d+", c_type)
+        size = int(bits[0]) // 8 if bits else {"float": 4, "double": 8}[c_type]
         assert size == dtype.item_bytes
 
 
