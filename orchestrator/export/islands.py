@@ -38,7 +38,7 @@ _DEQUANTIZERS: Final = (_DEQUANTIZE, _decomposed.dequantize_per_channel.default)
 _ITEMS: Final = 256
 
 
-@torch.library.custom_op("orchestrator::int8", mutates_args=())
+@torch.library.custom_op("orchestrator::int8", mutates_args=())  # type: ignore[untyped-decorator]  # PyTorch's is Any
 def _int8(numbers: torch.Tensor) -> torch.Tensor:
     """The same numbers, which are int8.
 
@@ -48,7 +48,7 @@ def _int8(numbers: torch.Tensor) -> torch.Tensor:
     return numbers.to(torch.int8, copy=True)
 
 
-@_int8.register_fake
+@_int8.register_fake  # type: ignore[untyped-decorator]  # PyTorch's is Any
 def _like(numbers: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(numbers, dtype=torch.int8)
 
@@ -369,9 +369,9 @@ def _origin(node: Any, origins: dict[Any, Any], program: Any) -> Any:
         if _is_number(given, program):
             return None
         return origins.get(given, given)
-    if node.target not in _FILLED and not _is(node, _QUANTIZE):
-        if not _is_function(node.target) or _value(node) is None:
-            return None
+    computes = _is_function(node.target) and _value(node) is not None
+    if node.target not in _FILLED and not _is(node, _QUANTIZE) and not computes:
+        return None
     found = {
         origins.get(given)
         for given in node.all_input_nodes
@@ -383,7 +383,7 @@ def _origin(node: Any, origins: dict[Any, Any], program: Any) -> Any:
 def _is_function(target: Any) -> bool:
     """Whether an operator computes each item from those at its place."""
     tags = getattr(getattr(target, "_op", None), "tags", ())
-    return target in _POINTWISE or (
+    return target in _POINTWISE or bool(
         torch.Tag.pointwise in tags and torch.Tag.nondeterministic_seeded not in tags
     )
 
@@ -494,17 +494,17 @@ def _round_once(node: Any, program: Any) -> None:
     multipliers, shifts = (node.args[i] for i in places)
     if isinstance(multipliers, torch.fx.Node):
         tensors = [get_param_tensor(program, i) for i in (multipliers, shifts)]
-        changed = [_once(*pair) for pair in zip(*(t.tolist() for t in tensors))]
-        for tensor, values in zip(tensors, zip(*changed)):
+        lists = (tensor.tolist() for tensor in tensors)
+        changed = [_once(*pair) for pair in zip(*lists, strict=True)]
+        for tensor, values in zip(tensors, zip(*changed, strict=True), strict=True):
             tensor.copy_(torch.tensor(values, dtype=tensor.dtype))
         return
+    args = list(node.args)
     if isinstance(multipliers, int):
-        changed = _once(multipliers, shifts)
+        args[places[0]], args[places[1]] = _once(multipliers, shifts)
     else:
         pairs = [_once(*pair) for pair in zip(multipliers, shifts, strict=True)]
-        changed = tuple(map(list, zip(*pairs, strict=True)))
-    args = list(node.args)
-    args[places[0]], args[places[1]] = changed
+        args[places[0]], args[places[1]] = map(list, zip(*pairs, strict=True))
     node.args = tuple(args)
 
 

@@ -164,7 +164,7 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         return _pytree.tree_map(_dense, result) if name in _VIEWS else result
 
 
-def _convolve_image(
+def _convolve_image(  # noqa: PLR0917  # PyTorch's
     line: Any,
     weight: Any,
     bias: Any = None,

@@ -1,8 +1,8 @@
 """Layers as operators that the quantizer for Cortex-M knows. Needs PyTorch, ExecuTorch.
 
 PyTorch captures some layers as one operator and takes it apart only when it is lowered,
-after scales were chosen. Here this happens before: recurrent layers and attention become
-products, sums and functions; a batch norm without a convolution becomes one.
+after scales were chosen. Here this happens before: recurrent layers and attention
+become products, sums and functions; a batch norm without a convolution becomes one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from torch.utils import _pytree
 _aten: Final = torch.ops.aten
 _IMAGE: Final = 4
 _TENSORS: Final = (ProxyValue, torch.Tensor)
+
+
 def quantizable(model: Any) -> Any:
     """The graph with such layers taken apart; it computes the same."""
     _reshape_constants(model)
@@ -118,10 +120,13 @@ class _TakeApart(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             return function(*args, **kwargs)
 
         mode = next(t.data for t in tensors if isinstance(t, ProxyValue)).fake_mode
-        values = [
-            t.data if isinstance(t, ProxyValue) else mode.from_tensor(t)
-            for t in tensors
-        ]
+        with mode:  # a fake tensor made from a parameter would have symbols as sizes
+            values = [
+                t.data
+                if isinstance(t, ProxyValue)
+                else torch.empty_strided(t.size(), t.stride(), dtype=t.dtype)
+                for t in tensors
+            ]
         with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
             graph = make_fx(call, pre_dispatch=True)(*values).graph
         return self._replayed(graph, tensors, meta)
@@ -134,9 +139,7 @@ class _TakeApart(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             if node.op == "placeholder":
                 found[node] = next(given)
                 continue
-            args, kwargs = torch.fx.map_arg(
-                (node.args, node.kwargs), found.__getitem__
-            )
+            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), found.__getitem__)
             if node.op == "output":
                 return args[0]
             if node.target is operator.getitem:
@@ -159,7 +162,7 @@ def _attention(query: Any, key: Any, value: Any, **options: Any) -> Any:
     return _aten.matmul.default(_aten.softmax.int(weights, -1), value)
 
 
-def _gru_cell(
+def _gru_cell(  # noqa: PLR0917  # PyTorch's
     x: Any, state: Any, inner: Any, outer: Any, bias: Any = None, more: Any = None
 ) -> Any:
     reset, update, new = torch.chunk(_aten.linear.default(x, inner, bias), 3, 1)
@@ -169,7 +172,7 @@ def _gru_cell(
     return (state - new) * update + new
 
 
-def _lstm_cell(
+def _lstm_cell(  # noqa: PLR0917  # PyTorch's
     x: Any, states: Any, inner: Any, outer: Any, bias: Any = None, more: Any = None
 ) -> Any:
     state, kept = states

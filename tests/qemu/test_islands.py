@@ -20,6 +20,8 @@ from tests.tools import need_emulator, need_toolchain
 DATA = Path(__file__).parents[1] / "data" / "islands"
 NAMES = sorted(path.stem for path in DATA.glob("*.pte"))
 BORDERS = ("quantize_per_tensor", "dequantize_per_tensor")
+SUMS = ("gru", "lstm")
+"""Their sums of two products stay between floats."""
 
 
 @pytest.mark.toolchain
@@ -54,7 +56,9 @@ def test_outputs_are_those_of_quantized_pytorch_to_the_bit(
     product.run("run", "--scenario", str(DATA / "scenario.json"), "--json")
     calls = json.loads(capsys.readouterr().out)["calls"]
     found = {
-        call["model"]: [float(o["comparison"]["max_abs_error"]) for o in call["outputs"]]
+        call["model"]: [
+            float(o["comparison"]["max_abs_error"]) for o in call["outputs"]
+        ]
         for call in calls
         if call["error"] == "Ok"
     }
@@ -70,4 +74,5 @@ def test_floats_are_at_the_borders_only(name: str) -> None:
         values = [method.values[at] for at in call.args if at >= 0]
         dtypes = {v.dtype for v in values if isinstance(v, TensorValue)}
         operator = method.operators[call.operator]
-        assert ScalarType.Float not in dtypes or operator.base in BORDERS, operator
+        allowed = (*BORDERS, "add") if name in SUMS else BORDERS
+        assert ScalarType.Float not in dtypes or operator.base in allowed, operator

@@ -1,7 +1,7 @@
 """Networks with layers that ExecuTorch's quantizer for Cortex-M leaves to floats."""
 
 # mypy: ignore-errors
-# ruff: noqa: ANN001, ANN002, ANN201, ANN202, ANN204
+# ruff: noqa: ANN001, ANN201, ANN202, ANN204
 # PyTorch is not there when the project is checked.
 
 import torch
