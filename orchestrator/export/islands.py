@@ -383,9 +383,9 @@ def _origin(node: Any, origins: dict[Any, Any], program: Any) -> Any:
 def _is_function(target: Any) -> bool:
     """Whether an operator computes each item from those at its place."""
     tags = getattr(getattr(target, "_op", None), "tags", ())
-    return target in _POINTWISE or bool(
-        torch.Tag.pointwise in tags and torch.Tag.nondeterministic_seeded not in tags
-    )
+    if torch.Tag.nondeterministic_seeded in tags:
+        return False
+    return bool(target in _POINTWISE or torch.Tag.pointwise in tags)
 
 
 def _is_number(node: Any, program: Any) -> bool:

@@ -244,7 +244,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="PART,... of names")
     parser.add_argument("--again", action="store_true", help="also what is there")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--seconds", type=int, default=240, help="for one model")
+    parser.add_argument("--seconds", type=int, default=400, help="for one model")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
