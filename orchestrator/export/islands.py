@@ -391,7 +391,7 @@ def _is_function(target: Any) -> bool:
 def _is_number(node: Any, program: Any) -> bool:
     """Whether a node is a constant with one value everywhere."""
     if node.op == "placeholder":
-        return is_param_node(program, node) and node.meta["val"].numel() == 1
+        return bool(is_param_node(program, node) and node.meta["val"].numel() == 1)
     if node.op != "call_function":
         return False
     if node.target in _FILLED:
