@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from orchestrator.core.dtype import ScalarType
+from orchestrator.core.dtype import COMPLEX, ScalarType
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.evaluate import evaluated_kernels, results_of
 from orchestrator.program.values import IntValue
@@ -96,7 +96,9 @@ def numbers_of(dtype: ScalarType, data: bytes) -> np.ndarray[Any, Any]:
 
 
 def test_recorded_calls_match_pytorch() -> None:
-    """Within the error that kernels may have; NaN is the only reason to decline.
+    """Within the error that kernels may have.
+
+    Only NaN and complex numbers are reasons to decline.
 
     Calls of `cortex_m` have the results of `tests/data/cortex_m/semantics.py`.
     """
@@ -109,6 +111,9 @@ def test_recorded_calls_match_pytorch() -> None:
         method = method_of([call])
         (linked,) = method.instructions
         assert isinstance(linked, LinkedCall)
+        if any(t.dtype in COMPLEX for t in call.outs):
+            results_of(method, linked, frozenset())  # it may decline, and may not fail
+            continue
         wants = [numbers_of(t.dtype, t.data) for t in call.outs]
         got = results_of(method, linked, frozenset())
         if got is None:

@@ -68,7 +68,7 @@ class Items:
 
 def read_items(data: Bytes, tensor: TensorValue) -> Items:
     """Items from the memory of a tensor."""
-    need(len(data) == tensor.size_bytes)
+    need(len(data) == tensor.size_bytes and tensor.dtype in _MEMORY)
     raw = np.frombuffer(bytes(data), _MEMORY[tensor.dtype])
     in_memory = raw.reshape([tensor.sizes[d] for d in tensor.dim_order])
     raw = in_memory.transpose(np.argsort(tensor.dim_order).tolist())
@@ -92,6 +92,7 @@ def write_items(numbers: Array, tensor: TensorValue) -> bytes:
         UnknownCallError: An item is NaN, whose bits depend on the machine.
     """
     need(numbers.shape == tensor.sizes)
+    need(tensor.dtype in _MEMORY)
     if tensor.dtype in FLOATING:
         need(not np.isnan(numbers).any())
     raw = numbers.transpose(tensor.dim_order)
@@ -105,8 +106,10 @@ def converted(numbers: Array, dtype: ScalarType) -> Array:
     """Items of another dtype: floats are rounded, integers wrap around.
 
     Raises:
-        UnknownCallError: Floats would become integers: kernels differ in how.
+        UnknownCallError: Floats would become integers: kernels differ in how. Or
+            complex numbers are computed with.
     """
+    need(dtype in _MEMORY)
     if dtype is _S.Bool:
         return np.asarray(numbers != 0)
     if dtype not in FLOATING:
