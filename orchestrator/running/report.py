@@ -280,4 +280,4 @@ _HINTS: Final = {
     DeviceError.ImageDamaged: "build the profile again: the firmware was changed after"
     " it was linked",
 }
-"""Where a run knows better than somebody who has a status alone."""
+"""Where a run knows more than the status of the device says."""

@@ -71,7 +71,7 @@ class FileBytes(LazyBytes):
     """Bytes of a file, which stays as it is while it is read.
 
     Each piece is read from the file, and none is kept: a mapping of it would end the
-    process with a signal if somebody cut the file short.
+    process with a signal if the file became shorter.
 
     Args:
         path: Of the file.
