@@ -11,7 +11,7 @@
 namespace orch {
 
 /// Computes q0..q3 = f(q0..q3, q4..q7, p0, p1), the numbers in r2 and r3.
-/// Changes nothing else but vpr, fpscr and flags.
+/// Changes nothing else but vpr, fpscr and flags, and needs no stack.
 using LaneFn = void (*)();
 
 /// Whether a function of items has a form for vectors.
@@ -22,11 +22,11 @@ inline constexpr bool kInLanes = false;
 
 /// Defines the LaneFn `name` from what it does with one vector, a macro of the
 /// registers of x and y.
-#define ORCH_LANES(name, one)                           \
-  __attribute__((naked, noinline)) inline void name() { \
-    asm(one("q0", "q4") one("q1", "q5") one("q2", "q6") \
-            one("q3", "q7") "bx lr\n");                 \
-  }                                                     \
+#define ORCH_LANES(name, one)                                   \
+  __attribute__((naked, noinline, unused)) inline void name() { \
+    asm(one("q0", "q4") one("q1", "q5") one("q2", "q6")         \
+            one("q3", "q7") "bx lr\n");                         \
+  }                                                             \
   static_assert(true)
 
 /// Computes as many groups of sixteen items as it can; the number of items. It

@@ -120,7 +120,8 @@ To convert(From value) {
   if constexpr (kIsComplex<To> && !kIsComplex<From>) {
     return To(convert<decltype(To::real)>(value));
   } else if constexpr (kIsComplex<To>) {
-    return To(value);
+    using Part = decltype(To::real);
+    return To(convert<Part>(value.real), convert<Part>(value.imag));
   } else if constexpr (kIsHalf<From> && !kIsSame<From, To>) {
     return convert<To>(static_cast<float>(value));
   } else if constexpr (kIsHalf<To> && !kIsSame<From, To>) {

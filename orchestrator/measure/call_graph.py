@@ -24,6 +24,8 @@ EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
 _STARTER: Final = "_ZN4orch12MethodLoader15start_delegatesE"
 """What the symbol of the function that makes delegates ready begins with."""
+_LANES: Final = "_ZN4orch9lane_rowsE"
+"""What the symbol of the function that calls a LaneFn begins with: no stack below."""
 _TABLES: Final = frozenset(
     f"obj/gen/src/registered_{what}.cpp.o" for what in ("kernels", "delegates")
 )
@@ -160,7 +162,7 @@ class CallGraph:
             kernels: Names of the functions that the executor calls.
             starts: Names of those that the loader calls, for delegates.
         """
-        called = {EXECUTOR: sorted(kernels), _STARTER: sorted(starts)}
+        called = {EXECUTOR: sorted(kernels), _STARTER: sorted(starts), _LANES: ()}
         return _Walk(self._functions, root, called).result
 
 

@@ -164,7 +164,12 @@ class _ValueFacts:
 
     def _tensor(self, tensor: TensorValue, *, moved: bool) -> TensorFacts:
         constant = self._constant
-        is_known = constant is not None and tensor.is_constant and not moved
+        is_known = (
+            constant is not None
+            and tensor.is_constant
+            and not moved
+            and tensor.dtype in _FORMATS
+        )
         sizes: tuple[Number, ...] = tensor.sizes
         if moved:
             sizes = (_ANY_SIZE,) * len(sizes)
@@ -188,7 +193,7 @@ class _ValueFacts:
 
 
 def _no_items() -> None:
-    """The items of a tensor that is not constant."""
+    """The items of a tensor that is not constant, or of complex numbers."""
 
 
 def _items(dtype: ScalarType, data: Callable[[], Bytes]) -> tuple[float, ...]:

@@ -152,7 +152,7 @@ TEST_CASE("tensors that cannot be are refused") {
          t.order = {0, 200};
        }),
        Error::InvalidProgram},
-      {changed([](TensorFacts& t) { t.dtype = ScalarType{8}; }),
+      {changed([](TensorFacts& t) { t.dtype = ScalarType{12}; }),
        Error::UnsupportedProgram},
       {changed([](TensorFacts& t) { t.dtype = ScalarType{255}; }),
        Error::UnsupportedProgram},

@@ -21,6 +21,8 @@ from tests.cpp.support.native import linked_catalog
 from tests.unit.program.program_writer import program_json, write_program
 
 _MOST_BYTES: Final = 11_000
+_WIDER: Final = 4
+"""Items of ComplexDouble, the widest, are so many times those of Float."""
 _PRIM_OPS: Final = CORPUS.parent / "prim_ops" / "model.pte"
 
 
@@ -67,21 +69,21 @@ def _runs(case: str) -> bool:
 def _retyped(case: str, dtype: ScalarType, *, dynamic: bool = False) -> bytes:
     """A program with another dtype for all tensors of floats.
 
-    All offsets are doubled, so that items of 8 bytes have room.
+    All offsets are four times as large, so that items of 16 bytes have room.
     """
     program = deepcopy(program_json(case))
     for method in program["execution_plan"]:
         sizes = method["non_const_buffer_sizes"]
-        method["non_const_buffer_sizes"] = [2 * size for size in sizes]
+        method["non_const_buffer_sizes"] = [_WIDER * size for size in sizes]
         for value in method["values"]:
             if value["val_type"] == "Tensor":
                 _retype(value["val"], dtype, dynamic=dynamic)
     constants = program["constant_segment"]
-    constants["offsets"] = [2 * offset for offset in constants["offsets"]]
+    constants["offsets"] = [_WIDER * offset for offset in constants["offsets"]]
     (segment,) = program["segments"]
-    segment["size"] *= 2
+    segment["size"] *= _WIDER
     data = read_program(model_bytes(case), file=case).segment_bytes(0)
-    return write_program(program, bytes(data) * 2 if segment["size"] else None)
+    return write_program(program, bytes(data) * _WIDER if segment["size"] else None)
 
 
 def _retype(tensor: dict[str, Any], dtype: ScalarType, *, dynamic: bool) -> None:
@@ -89,7 +91,7 @@ def _retype(tensor: dict[str, Any], dtype: ScalarType, *, dynamic: bool) -> None
         tensor["scalar_type"] = int(dtype)
     place = tensor["allocation_info"]
     if place is not None:
-        place["memory_offset_low"] *= 2
+        place["memory_offset_low"] *= _WIDER
         tensor["shape_dynamism"] = int(dynamic)
 
 

@@ -159,9 +159,10 @@ def test_json_of_inspect(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(document) == set(
         _keys(
             *("file", "size_bytes", "sha256", "schema_version", "extended_header"),
-            *("segments", "named_data", "methods", "problems"),
+            *("segments", "named_data", "methods", "complete", "problems"),
         )
     )
+    assert document["complete"] is True
     assert document["problems"] == []
     (method,) = document["methods"]
     assert _shape(method["inputs"]) == [

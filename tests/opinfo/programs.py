@@ -100,8 +100,13 @@ def program_of(call: Call, *, dynamic: bool) -> tuple[bytes, bytes]:
         args = (*args, len(values) - 1)
     elif result is not None:
         # Where `self` is changed in place, other arguments come after it.
-        places = (p for p, a in enumerate(call.args) if isinstance(a, Tensor))
-        args = (*args, args[max(p for p in places if call.args[p].is_out)])
+        places = [
+            place
+            for place, argument in enumerate(call.args)
+            if isinstance(argument, Tensor) and argument.is_out
+        ]
+        # Hostile calls may have no output at all.
+        args = (*args, args[max(places, default=-1)])
     method = Method(
         name="forward",
         values=tuple(values),

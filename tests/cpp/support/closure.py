@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.catalog import Catalog, LibraryText, read_catalog
-from orchestrator.core.dtype import ScalarType
+from orchestrator.core.dtype import ALL, ScalarType
 from orchestrator.core.kernel import TensorMeta
 from orchestrator.core.operator import ArgKind
 from orchestrator.emit.generate.tables import dtype_set, selected_headers
@@ -58,7 +58,13 @@ MIXED: Final = (
 _PARTNERS: Final = (_S.Float, _S.Char)
 """What an argument is given first that does not take the dtype asked for."""
 
-_FLAGS: Final = ("-std=c++17", "-O0", "-ffp-contract=off", *WARNINGS)
+_FLAGS: Final = (
+    "-std=c++17",
+    "-DORCH_COMPLEX_DOUBLE=1",
+    "-O0",
+    "-ffp-contract=off",
+    *WARNINGS,
+)
 _TEST_SOURCES: Final = (
     TESTS / "closure" / "closure_test.cpp",
     TESTS / "closure" / "hand_made.cpp",
@@ -128,14 +134,7 @@ def asked(kernel: Kernel, dtypes: frozenset[ScalarType]) -> frozenset[ScalarType
     """Those of `dtypes` that an argument takes whose dtype decides."""
     taken = dict(kernel.dtypes)
     every = frozenset[ScalarType]().union(*(taken[a] for a in kernel.dtype_arguments))
-    return dtypes & every & _KNOWN
-
-
-_KNOWN: Final = frozenset(
-    {*(_S(code) for code in range(8)), _S.Bool, _S.BFloat16, _S.UInt16, _S.UInt32}
-    | {_S.UInt64}
-)
-"""Dtypes the runtime has."""
+    return dtypes & every & ALL
 
 
 def narrow_resolution(
@@ -180,7 +179,7 @@ def build(found: Iterable[Library]) -> dict[str, Path]:
     programs = {}
     for each in found:
         catalog = each.catalog
-        for dtypes in (*(frozenset({d}) for d in sorted(_KNOWN)), *MIXED):
+        for dtypes in (*(frozenset({d}) for d in sorted(ALL)), *MIXED):
             resolution, kernels = narrow_resolution(catalog, dtypes)
             if not resolution.operators:
                 continue

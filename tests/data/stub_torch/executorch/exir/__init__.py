@@ -36,7 +36,7 @@ def to_edge(program, *, compile_config):
     return _Edge(program)
 
 
-def to_edge_transform_and_lower(program, *, partitioner):
+def to_edge_transform_and_lower(program, *, partitioner, compile_config):
     """The same."""
-    del partitioner
+    del partitioner, compile_config
     return _Edge(program)

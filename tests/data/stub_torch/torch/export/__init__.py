@@ -1,11 +1,14 @@
 """Exporting."""
 
+from types import SimpleNamespace
+
 
 class _Exported:
     def __init__(self, module):
         self.own = module
         self.state_dict = {}
         self.constants = {}
+        self.graph_module = SimpleNamespace(modules=tuple)  # none
 
     def module(self, *, check_guards):
         """What was exported."""
