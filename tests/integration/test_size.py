@@ -168,14 +168,29 @@ def test_a_model_s_bytes_are_what_leaving_it_out_saves(
         assert document[what] == [_document(p)["totals"][what], totals[what]]
 
 
-def test_every_dtype_compiles_kernels_only(p: Workspace) -> None:
+def test_every_dtype_compiles_kernels_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "zig")
+    w = Workspace(folder=tmp_path, capsys=capsys)
+    # An operator that has the one dtype of 16 bytes already.
+    write_product(tmp_path, extra='[operators]\ninclude = ["aten::abs.out"]\n')
+    w.build("-j", "2")
+    done = w.run("size", "--dtypes", "all", "--by", "op")
+    assert done.code == 0, done.err
+    kernels = {name for name in done.compiled if "kernels/" in name}
+    assert len(kernels) > 3
+    assert done.compiled - kernels == {KERNEL_TABLE}
+
+
+def test_items_of_16_bytes_compile_the_runtime_too(p: Workspace) -> None:
+    """The sizes of items are in a header of all sources, which must agree."""
     done = p.run("size", "--dtypes", "all", "--by", "op")
     assert done.code == 0, done.err
     assert "what if --dtypes all" in done.out
     assert "aten::convolution.out" in done.out
-    kernels = {name for name in done.compiled if "kernels/" in name}
-    assert len(kernels) > 3
-    assert done.compiled - kernels == {KERNEL_TABLE}
+    sources = {"src/runtime/src/load_values.cpp", "src/runtime/src/tensor.cpp"}
+    assert {KERNEL_TABLE, "gen/src/api.cpp", *sources} < done.compiled
 
 
 def test_only_so_many_variants_are_kept(p: Workspace) -> None:

@@ -186,6 +186,31 @@ ReferenceCall quotient() {
   return call;
 }
 
+/// Complex tensors of one item, which are moved as they are.
+template <typename T>
+void complex_moves(std::deque<ReferenceCall>& calls) {
+  using C = Complex<T>;
+  const C value(T(3.0F), T(-4.0F));
+  const auto one = [&] { return TestTensor::of<C>({1}, {value}); };
+  ReferenceCall copy("aten::copy_");
+  copy.output(one()).input(one()).boolean(false);
+  calls.push_back(std::move(copy));
+  ReferenceCall select("aten::select_scatter.out");
+  select.input(one()).input(TestTensor::of<C>({}, {value}));
+  select.integer(0).integer(0).output(one());
+  calls.push_back(std::move(select));
+  ReferenceCall slice("aten::slice_scatter.out");
+  slice.input(one()).input(one()).integer(0).none().none().integer(1);
+  slice.output(one());
+  calls.push_back(std::move(slice));
+  for (const char* name : {"dim_order_ops::_clone_dim_order.out",
+                           "dim_order_ops::_to_dim_order_copy.out"}) {
+    ReferenceCall call(name);
+    call.input(one()).boolean(false).none().output(one());
+    calls.push_back(std::move(call));
+  }
+}
+
 }  // namespace
 
 std::deque<ReferenceCall> hand_made_calls() {
@@ -270,6 +295,9 @@ std::deque<ReferenceCall> hand_made_calls() {
   }
   calls.push_back(quotient<int8_t>());
   calls.push_back(quotient<int16_t>());
+  complex_moves<Half>(calls);
+  complex_moves<float>(calls);
+  complex_moves<double>(calls);
   return calls;
 }
 
