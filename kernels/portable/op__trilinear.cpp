@@ -128,10 +128,10 @@ Error _trilinear_out(const Args& args) {
   }
   ORCH_TRY(
       resize_output(out, {sizes, kept}, *inputs[0], *inputs[1], *inputs[2]));
-  if (out.numel() == 0) return Error::Ok;
   constexpr DtypeSet kDtypes = selected::aten__trilinear_out;
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
+    if (out.numel() == 0) return Error::Ok;
     if (sums) {
       sum_products<T>(space, inputs, out);
     } else {

@@ -35,6 +35,7 @@ Error magnitudes(const Tensor& self, Tensor& out) {
 Error abs_out(const Args& args) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(1);
+  ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   if constexpr ((kDtypes & kComplex).bits != 0) {
     if (kComplex.has(self.dtype)) {
       return magnitudes<(kDtypes & kComplex).bits>(self, out);

@@ -70,6 +70,9 @@ Error div_out(const Args& args) {
   Tensor& out = args.tensor(2);
   constexpr DtypeSet kDtypes = selected::aten_div_out;
   constexpr uint32_t kComplexes = (kDtypes & kComplex).bits;
+  ORCH_CHECK(kDtypes.has(self.dtype) && kDtypes.has(other.dtype) &&
+                 kDtypes.has(out.dtype),
+             Error::DtypeNotSelected);
   if constexpr (kComplexes != 0) {
     if (kComplex.has(out.dtype)) {
       return binary<kComplexes, kComplexes>(self, other, out, [](auto type) {

@@ -12,6 +12,8 @@ namespace orch {
 /// both. Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
 template <uint32_t kBits>
 Error conjugate(const Tensor& self, Tensor& out) {
+  // What moves items would take any.
+  ORCH_CHECK(DtypeSet{kBits}.has(self.dtype), Error::DtypeNotSelected);
   if constexpr ((kBits & kComplex.bits) != 0) {
     if (kComplex.has(self.dtype)) {
       return unary_same<(kBits & kComplex.bits)>(self, out, [](auto type) {

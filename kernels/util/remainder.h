@@ -102,7 +102,7 @@ T floored_mod(T a, T b) {
 
 /// Whether `number` is 0 as an item of `dtype`, and that holds integers.
 inline bool is_zero_integer(const Scalar& number, ScalarType dtype) {
-  if (kFloating.has(dtype)) return false;
+  if (kFloating.has(dtype) || kComplex.has(dtype)) return false;
   const int unused = 64 - 8 * static_cast<int>(item_bytes(dtype));
   return static_cast<uint64_t>(number.bits()) << unused == 0;
 }

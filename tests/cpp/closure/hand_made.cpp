@@ -186,6 +186,60 @@ ReferenceCall quotient() {
   return call;
 }
 
+/// The average of a volume of one item.
+template <typename T>
+ReferenceCall average(bool adaptive) {
+  ReferenceCall call(adaptive ? "aten::_adaptive_avg_pool3d.out"
+                              : "aten::avg_pool3d.out");
+  call.input(TestTensor::of<T>({1, 1, 1, 1}, {T(7)})).ints({1, 1, 1});
+  if (!adaptive) {
+    call.ints({}).ints({0}).boolean(false).boolean(true).none();
+  }
+  call.output(TestTensor::of<T>({1, 1, 1, 1}, {T(7)}));
+  return call;
+}
+
+/// Real numbers are their own conjugates.
+template <typename... T>
+void real_conjugates(std::deque<ReferenceCall>& calls) {
+  const auto add = [&calls](TestTensor in, TestTensor out) {
+    ReferenceCall call("aten::_conj_copy.out");
+    call.input(std::move(in)).output(std::move(out));
+    calls.push_back(std::move(call));
+  };
+  (add(TestTensor::of<T>({1}, {T(1)}), TestTensor::of<T>({1}, {T(1)})), ...);
+}
+
+/// Operators that PyTorch does not compute for ComplexHalf.
+template <typename T>
+void complex_numbers(std::deque<ReferenceCall>& calls) {
+  using C = Complex<T>;
+  const C value(T(3.0F), T(-4.0F));
+  const C square(T(-7.0F), T(-24.0F));
+  const auto one = [](std::vector<int32_t> sizes, C item) {
+    return TestTensor::of<C>(std::move(sizes), {item});
+  };
+  ReferenceCall abs("aten::abs.out");
+  abs.input(one({1}, value)).output(TestTensor::of<T>({1}, {T(5.0F)}));
+  calls.push_back(std::move(abs));
+  ReferenceCall mm("aten::mm.out");
+  mm.input(one({1, 1}, value)).input(one({1, 1}, value));
+  mm.output(one({1, 1}, square));
+  calls.push_back(std::move(mm));
+  ReferenceCall bmm("aten::bmm.out");
+  bmm.input(one({1, 1, 1}, value)).input(one({1, 1, 1}, value));
+  bmm.output(one({1, 1, 1}, square));
+  calls.push_back(std::move(bmm));
+  ReferenceCall div("aten::div.out");
+  div.input(one({1}, value)).input(one({1}, value));
+  div.output(one({1}, C(T(1.0F), T(0.0F))));
+  calls.push_back(std::move(div));
+  ReferenceCall sum("aten::sum.IntList_out");
+  sum.input(one({1}, value)).ints({0}).boolean(false).none();
+  sum.output(one({}, value));
+  calls.push_back(std::move(sum));
+}
+
 /// Complex tensors of one item, which are moved as they are.
 template <typename T>
 void complex_moves(std::deque<ReferenceCall>& calls) {
@@ -285,6 +339,11 @@ std::deque<ReferenceCall> hand_made_calls() {
       calls.push_back(shift(
           ("aten::bitwise_" + name + "_shift." + overload[number]).c_str(),
           number, left));
+      calls.push_back(
+          shift((std::string(left ? "aten::__lshift__." : "aten::__rshift__.") +
+                 (number ? "Scalar_out" : "Tensor_out"))
+                    .c_str(),
+                number, left));
     }
   }
   calls.push_back(mean<int8_t>({100, 120, 110}, 110));
@@ -295,6 +354,12 @@ std::deque<ReferenceCall> hand_made_calls() {
   }
   calls.push_back(quotient<int8_t>());
   calls.push_back(quotient<int16_t>());
+  calls.push_back(average<int64_t>(true));
+  calls.push_back(average<Half>(false));
+  calls.push_back(average<BFloat16>(false));
+  real_conjugates<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, float,
+                  double, bool, BFloat16, uint16_t, uint32_t, uint64_t>(calls);
+  complex_numbers<Half>(calls);
   complex_moves<Half>(calls);
   complex_moves<float>(calls);
   complex_moves<double>(calls);
