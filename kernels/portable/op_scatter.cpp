@@ -14,7 +14,7 @@ namespace {
 /// integers also the negative of what they hold. Source: PyTorch,
 /// checked_convert.
 bool is_item(const Scalar& number, ScalarType dtype) {
-  if (kFloating.has(dtype) || dtype == ScalarType::Bool) return true;
+  if ((kFloating | kComplex | kBool).has(dtype)) return true;
   const unsigned bits = 8 * static_cast<unsigned>(item_bytes(dtype)) - 1;
   const bool is_byte = dtype == ScalarType::Byte;
   if (number.is_floating()) {

@@ -40,7 +40,7 @@ inline LaneFn lanes_within(float low, float high) {
 
 /// Whether items of `dtype` can be `value`; floats can, rounded.
 inline bool holds(ScalarType dtype, int64_t value) {
-  if (kFloating.has(dtype)) return true;
+  if ((kFloating | kComplex).has(dtype)) return true;
   if (dtype == ScalarType::Byte) return value >= 0 && value <= UINT8_MAX;
   const int bits = 8 * static_cast<int>(item_bytes(dtype)) - 1;
   return value >> bits == 0 || value >> bits == -1;
