@@ -137,7 +137,7 @@ def compare_output(
     Args:
         got: What came out.
         want: What was expected.
-        port: Tells bit patterns from integers.
+        port: Of the output; says whether integers are bit patterns.
         tolerance: What counts as equal.
     """
     match got, want:

@@ -89,54 +89,34 @@ _audio(
     (1, 1, 16),
     (1, 1, 8, 8),
 )
-_audio(
-    "wav2vec2",
-    lambda: _First(
-        models.wav2vec2_model(
-            extractor_mode="group_norm",
-            extractor_conv_layer_config=[(8, 10, 5), (8, 3, 2)],
-            extractor_conv_bias=False,
-            encoder_embed_dim=16,
-            encoder_projection_dropout=0.0,
-            encoder_pos_conv_kernel=8,
-            encoder_pos_conv_groups=2,
-            encoder_num_layers=1,
-            encoder_num_heads=2,
-            encoder_attention_dropout=0.0,
-            encoder_ff_interm_features=32,
-            encoder_ff_interm_dropout=0.0,
-            encoder_dropout=0.0,
-            encoder_layer_norm_first=False,
-            encoder_layer_drop=0.0,
-            aux_num_out=9,
-        )
-    ),
-    (1, 400),
-)
-_audio(
-    "hubert_layer_norm",
-    lambda: _First(
-        models.wav2vec2_model(
-            extractor_mode="layer_norm",
-            extractor_conv_layer_config=[(8, 10, 5), (8, 3, 2)],
-            extractor_conv_bias=True,
-            encoder_embed_dim=16,
-            encoder_projection_dropout=0.0,
-            encoder_pos_conv_kernel=8,
-            encoder_pos_conv_groups=2,
-            encoder_num_layers=1,
-            encoder_num_heads=2,
-            encoder_attention_dropout=0.0,
-            encoder_ff_interm_features=32,
-            encoder_ff_interm_dropout=0.0,
-            encoder_dropout=0.0,
-            encoder_layer_norm_first=True,
-            encoder_layer_drop=0.0,
-            aux_num_out=None,
-        )
-    ),
-    (1, 400),
-)
+for _name, _extractor, _first, _outputs in (
+    ("wav2vec2", "group_norm", False, 9),
+    ("hubert_layer_norm", "layer_norm", True, None),
+):
+    _audio(
+        _name,
+        lambda e=_extractor, f=_first, o=_outputs: _First(
+            models.wav2vec2_model(
+                extractor_mode=e,
+                extractor_conv_layer_config=[(8, 10, 5), (8, 3, 2)],
+                extractor_conv_bias=f,
+                encoder_embed_dim=16,
+                encoder_projection_dropout=0.0,
+                encoder_pos_conv_kernel=8,
+                encoder_pos_conv_groups=2,
+                encoder_num_layers=1,
+                encoder_num_heads=2,
+                encoder_attention_dropout=0.0,
+                encoder_ff_interm_features=32,
+                encoder_ff_interm_dropout=0.0,
+                encoder_dropout=0.0,
+                encoder_layer_norm_first=f,
+                encoder_layer_drop=0.0,
+                aux_num_out=o,
+            )
+        ),
+        (1, 400),
+    )
 for _name, _make in (
     ("spectrogram", lambda: torchaudio.transforms.Spectrogram(n_fft=64)),
     ("mel", lambda: torchaudio.transforms.MelSpectrogram(8000, n_fft=64, n_mels=8)),

@@ -6,7 +6,7 @@ prints them with their inputs. Nothing here is chosen by name: the list is every
 of `torch.nn`, and everything of `torch.nn.functional`, `torch` and `torch.Tensor` that
 is documented and that PyTorch lists as overridable. A function is taken if small inputs
 exist with which PyTorch computes dense, real tensors, the same in every call, and which
-it does not change. What a parameter may be is known by its name.
+it does not change. A parameter gets the values that its name suggests.
 """
 # mypy: ignore-errors
 # (torch is not there when the project is checked)
