@@ -1,4 +1,8 @@
-"""Decompositions that PyTorch does not have. Needs PyTorch."""
+"""Decompositions that PyTorch does not have. Needs PyTorch.
+
+One that raises `NotImplementedError` leaves the call as it is: the build then reports an
+operator without a kernel, with the line of the model.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ aten = torch.ops.aten
 def angle(x: Any) -> Any:
     """Pi for negative numbers, else 0; not a number stays."""
     if x.is_complex():
-        raise NotImplementedError("of complex numbers")
+        raise NotImplementedError("angle of complex numbers")
     found = torch.where(x < 0, math.pi, 0.0)
     return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
 
@@ -43,7 +47,7 @@ def searchsorted(
 ) -> Any:
     """As `bucketize`, with boundaries for each row."""
     if sorter is not None:
-        raise NotImplementedError("boundaries in another order")
+        raise NotImplementedError("searchsorted with a sorter")
     if boundaries.dim() > 1:
         boundaries = boundaries.unsqueeze(-2)
     right = right or side == "right"
@@ -132,7 +136,7 @@ def rrelu_without_noise(  # noqa: PLR0917  # as PyTorch's
     """A leaky ReLU, which it is outside of training; the noise as it was."""
     del generator
     if training:
-        raise NotImplementedError("it is random")
+        raise NotImplementedError("rrelu in training draws random slopes")
     slope = (lower + upper) / 2
     return torch.nn.functional.leaky_relu(x, slope), noise.clone()
 
