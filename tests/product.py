@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.main import run
 from tests.conftest import CORPUS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -51,3 +52,37 @@ def make_product(
         '[[models]]\nname = "model"\npath = "model.pte"\n'
     )
     return Product(profile=profile, out=folder / "out")
+
+
+def run_nets(
+    folder: Path, data: Path, *, cpu: str, toolchain: str, read: Callable[[], str]
+) -> list[dict[str, Any]]:
+    """Build all programs of a folder as one product, and run its scenario there.
+
+    Args:
+        folder: Of the product.
+        data: Has `NAME.pte` for each model, and `scenario.json`.
+        cpu: Of the target.
+        toolchain: Of the target.
+        read: Gives, and forgets, what was printed.
+
+    Returns:
+        The calls of the scenario, as `run --json` prints them.
+    """
+    models = ""
+    for program in sorted(data.glob("*.pte")):
+        shutil.copyfile(program, folder / program.name)
+        models += f'[[models]]\nname = "{program.stem}"\npath = "{program.name}"\n'
+    profile = folder / "product.toml"
+    profile.write_text(
+        'schema = 1\nname = "product"\n'
+        f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
+        '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
+        f"{models}"
+    )
+    product = Product(profile=profile, out=folder / "out")
+    assert product.run("build") == 0
+    read()
+    product.run("run", "--scenario", str(data / "scenario.json"), "--json")
+    calls: list[dict[str, Any]] = json.loads(read())["calls"]
+    return calls

@@ -1,7 +1,7 @@
 """Decompositions that PyTorch does not have. Needs PyTorch.
 
-One that raises `NotImplementedError` leaves the call as it is: the build then reports an
-operator without a kernel, with the line of the model.
+One that raises `NotImplementedError` leaves the call as it is: the build then reports
+an operator without a kernel.
 """
 
 from __future__ import annotations

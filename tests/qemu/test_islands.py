@@ -5,7 +5,6 @@ tests/data/islands has the programs and what quantized PyTorch gives.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
-from tests.product import Product
+from tests.product import run_nets
 from tests.tools import need_emulator, need_toolchain
 
 DATA = Path(__file__).parents[1] / "data" / "islands"
@@ -40,21 +39,13 @@ def test_outputs_are_those_of_quantized_pytorch_to_the_bit(
     need_toolchain(cpu, toolchain)
     if cpu != "host":
         need_emulator(cpu)
-    profile = tmp_path / "product.toml"
-    models = (f'[[models]]\nname = "{name}"\npath = "{name}.pte"\n' for name in NAMES)
-    profile.write_text(
-        'schema = 1\nname = "product"\n'
-        f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
-        '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-        f"{''.join(models)}"
+    calls = run_nets(
+        tmp_path,
+        DATA,
+        cpu=cpu,
+        toolchain=toolchain,
+        read=lambda: capsys.readouterr().out,
     )
-    for name in NAMES:
-        (tmp_path / f"{name}.pte").write_bytes((DATA / f"{name}.pte").read_bytes())
-    product = Product(profile=profile, out=tmp_path / "out")
-    assert product.run("build") == 0
-    capsys.readouterr()
-    product.run("run", "--scenario", str(DATA / "scenario.json"), "--json")
-    calls = json.loads(capsys.readouterr().out)["calls"]
     found = {
         call["model"]: [
             float(o["comparison"]["max_abs_error"]) for o in call["outputs"]

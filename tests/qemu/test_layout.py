@@ -6,7 +6,6 @@ mixes up the items of an image runs as well, and gives something else.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.values import TensorValue
-from tests.product import Product
+from tests.product import run_nets
 from tests.tools import need_emulator, need_toolchain
 
 DATA = Path(__file__).parents[1] / "data" / "layout"
@@ -41,21 +40,13 @@ def test_outputs_are_those_of_quantized_pytorch(
     need_toolchain(cpu, toolchain)
     if cpu != "host":
         need_emulator(cpu)
-    profile = tmp_path / "product.toml"
-    models = (f'[[models]]\nname = "{name}"\npath = "{name}.pte"\n' for name in NAMES)
-    profile.write_text(
-        'schema = 1\nname = "product"\n'
-        f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
-        '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-        f"{''.join(models)}"
+    calls = run_nets(
+        tmp_path,
+        DATA,
+        cpu=cpu,
+        toolchain=toolchain,
+        read=lambda: capsys.readouterr().out,
     )
-    for name in NAMES:
-        (tmp_path / f"{name}.pte").write_bytes((DATA / f"{name}.pte").read_bytes())
-    product = Product(profile=profile, out=tmp_path / "out")
-    assert product.run("build") == 0
-    capsys.readouterr()
-    product.run("run", "--scenario", str(DATA / "scenario.json"), "--json")
-    calls = json.loads(capsys.readouterr().out)["calls"]
     assert sorted(call["model"] for call in calls) == NAMES
     for call in calls:
         assert call["error"] == "Ok"
