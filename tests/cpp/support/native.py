@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from platform import machine
 from typing import TYPE_CHECKING, Final
@@ -77,8 +78,9 @@ SANITIZED: Final = (
 )
 
 
+@cache
 def linked_catalog() -> Catalog:
-    """The kernels that the programs link."""
+    """The kernels that the programs link; read once, as that takes a while."""
     files = [library / "functions.yaml" for library in LIBRARIES]
     return read_catalog(
         [
