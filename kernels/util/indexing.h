@@ -176,6 +176,16 @@ __attribute__((noinline)) inline Error Indexing::read(
   return Error::Ok;
 }
 
+/// An item of an index tensor for a dimension of `size` items, counted from its
+/// first one; -1 if there is none.
+__attribute__((noinline)) inline int32_t read_index(const Tensor& indices,
+                                                    int32_t offset,
+                                                    int32_t size) {
+  int64_t value = load_index(indices, offset);
+  if (value < 0) value += size;
+  return value >= 0 && value < size ? static_cast<int32_t>(value) : -1;
+}
+
 /// Goes to the item of a mask with this number among those that are not 0.
 /// Errors: InvalidArgument (there is none any more).
 __attribute__((noinline)) inline Error Indexing::find_in_mask(int list_index,
@@ -203,8 +213,11 @@ __attribute__((noinline)) inline Error Indexing::find(
   int32_t coordinates[kMaxDim];
   result = 0;
   for (int b = shared_rank_; b-- > 0;) {
-    coordinates[b] = position % shared_[b];
-    position /= shared_[b];
+    coordinates[b] = position;
+    if (b > 0) {
+      coordinates[b] = position % shared_[b];
+      position /= shared_[b];
+    }
     result += coordinates[b] * result_strides[first_ + b];
   }
   indexed = 0;
@@ -228,21 +241,26 @@ __attribute__((noinline)) inline Error Indexing::find(
         at += coordinates[shared_rank_ - index->dim + i] * strides[i];
       }
     }
-    const int32_t size = self_->size(d);
-    int64_t value = load_index(*index, at);
-    if (value < 0) value += size;
-    ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);
-    indexed += static_cast<int32_t>(value) * indexed_strides[d];
+    const int32_t value = read_index(*index, at, self_->size(d));
+    ORCH_CHECK(value >= 0, Error::InvalidArgument);
+    indexed += value * indexed_strides[d];
   }
   return Error::Ok;
 }
 
-inline Error Indexing::check() {
-  const int32_t strides[kMaxDim] = {};
-  int32_t indexed = 0;
-  int32_t result = 0;
-  for (int32_t i = 0; i < positions_; ++i) {
-    ORCH_TRY(find(i, strides, strides, indexed, result));
+__attribute__((noinline)) inline Error Indexing::check() {
+  if (positions_ == 0) return Error::Ok;
+  for (int item = 0, d = 0; item < list_->size(); ++item, ++d) {
+    const Tensor* const index = (*list_)[item];
+    if (index == nullptr) continue;
+    if (is_mask(*index)) {
+      d += index->dim - 1;
+      continue;
+    }
+    for (int32_t i = 0, count = index->numel(); i < count; ++i) {
+      ORCH_CHECK(read_index(*index, i, self_->size(d)) >= 0,
+                 Error::InvalidArgument);
+    }
   }
   return Error::Ok;
 }

@@ -66,6 +66,14 @@ __attribute__((noinline)) inline void move_rows(StridedLoop& loop,
                                                 const void* from, void* to,
                                                 ScalarType dtype) {
   if (kFavourSpeed) {
+    if (loop.valid() && loop.plane_rows() == 1 && loop.row_stride(0) == 1 &&
+        loop.row_stride(1) == 1) {
+      // All items, without a loop.
+      memmove(to, from,
+              static_cast<size_t>(loop.row_size()) * item_bytes(dtype));
+      loop.next_plane();
+      return;
+    }
     loop.lengthen_rows();
     const Error known = switch_item<~0U>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
