@@ -19,6 +19,14 @@ inline int64_t load_index(const Tensor& indices, int32_t offset) {
                                           : indices.data<int64_t>()[offset];
 }
 
+/// An item of an index tensor for a dimension of `size` items, counted from its
+/// first one; -1 if there is none.
+inline int32_t read_index(const Tensor& indices, int32_t offset, int32_t size) {
+  int64_t value = load_index(indices, offset);
+  if (value < 0) value += size;
+  return value >= 0 && value < size ? static_cast<int32_t>(value) : -1;
+}
+
 /// Dtypes of masks: an index for each dimension of theirs, which together are
 /// the positions of the items that are not 0, row by row.
 inline constexpr DtypeSet kMasks =
@@ -66,7 +74,17 @@ class Indexing {
   /// dimension. Checks the indices of the position. Positions should ascend, as
   /// masks are searched for them. Errors: InvalidArgument.
   Error find(int32_t position, const int32_t* indexed_strides,
-             const int32_t* result_strides, int32_t& indexed, int32_t& result);
+             const int32_t* result_strides, int32_t& indexed, int32_t& result) {
+    if (kFavourSpeed && shared_rank_ == 1 && list_->size() == 1 &&
+        !is_mask(*(*list_)[0])) {
+      const int32_t index = read_index(*(*list_)[0], position, self_->size(0));
+      ORCH_CHECK(index >= 0, Error::InvalidArgument);
+      indexed = index * indexed_strides[0];
+      result = position * result_strides[0];
+      return Error::Ok;
+    }
+    return find_any(position, indexed_strides, result_strides, indexed, result);
+  }
 
   /// Calls fn(stride in self, stride in the result, size) for the dimensions of
   /// `self` that are not indexed, outermost first.
@@ -92,6 +110,9 @@ class Indexing {
     int32_t at;
   };
   Error find_in_mask(int list_index, int32_t number);
+  Error find_any(int32_t position, const int32_t* indexed_strides,
+                 const int32_t* result_strides, int32_t& indexed,
+                 int32_t& result);
 
   const Tensor* self_ = nullptr;
   const TensorList* list_ = nullptr;
@@ -176,16 +197,6 @@ __attribute__((noinline)) inline Error Indexing::read(
   return Error::Ok;
 }
 
-/// An item of an index tensor for a dimension of `size` items, counted from its
-/// first one; -1 if there is none.
-__attribute__((noinline)) inline int32_t read_index(const Tensor& indices,
-                                                    int32_t offset,
-                                                    int32_t size) {
-  int64_t value = load_index(indices, offset);
-  if (value < 0) value += size;
-  return value >= 0 && value < size ? static_cast<int32_t>(value) : -1;
-}
-
 /// Goes to the item of a mask with this number among those that are not 0.
 /// Errors: InvalidArgument (there is none any more).
 __attribute__((noinline)) inline Error Indexing::find_in_mask(int list_index,
@@ -207,7 +218,7 @@ __attribute__((noinline)) inline Error Indexing::find_in_mask(int list_index,
   return Error::Ok;
 }
 
-__attribute__((noinline)) inline Error Indexing::find(
+__attribute__((noinline)) inline Error Indexing::find_any(
     int32_t position, const int32_t* indexed_strides,
     const int32_t* result_strides, int32_t& indexed, int32_t& result) {
   int32_t coordinates[kMaxDim];
