@@ -39,6 +39,11 @@ if TYPE_CHECKING:
 MACHINE_FILES = frozenset({"build.ninja", "compile_commands.json"})
 """Published files with absolute paths, for editors and for ninja."""
 
+PICTURES = frozenset({"report.html"})
+"""Published files to look at: the lock has their data, but not how they look."""
+
+NOT_LOCKED = MACHINE_FILES | PICTURES
+
 
 def read_lock(file: Path) -> lockfile.Lock | None:
     """The lock in a file; None if there is no file.
@@ -154,7 +159,7 @@ def make_lock(
         outputs=lockfile.output_facts(
             Artifact(path=path, sha256=digest(data), size_bytes=len(data))
             for path, data in outputs.items()
-            if path not in MACHINE_FILES and path not in named
+            if path not in NOT_LOCKED and path not in named
         ),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -46,21 +45,23 @@ def peak_live_bytes(method: Method, memory_id: int) -> int:
 
 
 def live_bytes(lives: Iterable[Lifetime]) -> Iterator[tuple[int, int]]:
-    """(instruction, live bytes from it on) wherever a lifetime begins, in order.
+    """(instruction, live bytes from it on) wherever lifetimes begin or end, in order.
 
     Several tensors may lie in the same bytes, which count once.
     """
     # One sweep: methods may have thousands of values, few of them live at once.
+    ahead = sorted(lives, reverse=True)
     live: list[tuple[int, int]] = []
     ends: list[tuple[int, int, int]] = []
-    for first, starting in groupby(sorted(lives), attrgetter("first")):
-        while ends and ends[0][0] < first:
+    for time in sorted({t for life in ahead for t in (life.first, life.last + 1)}):
+        while ends and ends[0][0] < time:
             _, begin, end = heappop(ends)
             del live[bisect_left(live, (begin, end))]
-        for life in starting:
+        while ahead and ahead[-1].first == time:
+            life = ahead.pop()
             insort(live, (life.begin, life.end))
             heappush(ends, (life.last, life.begin, life.end))
-        yield first, _union_bytes(live)
+        yield time, _union_bytes(live)
 
 
 def lifetimes(effects: MethodEffects, memory_id: int) -> list[Lifetime]:

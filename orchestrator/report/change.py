@@ -1,0 +1,1 @@
+"""Changes from another build, or from a lock, to this one."""
