@@ -60,7 +60,11 @@ class _Picture:
         self.end = len(method.steps) + 1
         lives = arena.lives
         self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
-        self.writers = _writers(method)
+        self.writers = {
+            index: step
+            for index, step in method.writers.items()
+            if step >= 0 and method.tensors[index].role not in ("input", "state")
+        }
         self.owners = self._owners()
         rows = self._legend_rows()
         self.top = _TOP + _LEGEND_ROW * len(rows)
@@ -81,7 +85,7 @@ class _Picture:
         step = self.writers.get(life.index)
         if step is None:
             role = self.method.tensors[life.index].role
-            return role if role in ("input", "state") else "view or scratch"
+            return role if role in ("input", "state") else "scratch or unused"
         return svg.short(self.method.steps[step].operator)
 
     def _legend_rows(self) -> list[list[tuple[str, int]]]:
@@ -171,9 +175,11 @@ class _Picture:
         tensor = self.method.tensors[life.index]
         operator = self._operator(life)
         writer = self.writers.get(life.index)
-        owner = f"written by {step_name(self.method, writer)}" if writer is not None else operator
-        if writer is not None and (source := self.method.steps[writer].source):
-            owner += f" ({source})"
+        owner = operator
+        if writer is not None:
+            owner = f"written by {step_name(self.method, writer)}"
+            if source := self.method.steps[writer].source:
+                owner += f" ({source})"
         name = tensor.name or f"value {tensor.index}"
         says = (
             f"{name}: {tensor.text}, {tensor.size_bytes:,} bytes at {life.begin:,},"
@@ -223,13 +229,3 @@ class _Picture:
             f" {self.peak.size_bytes:,} bytes live,"
             f" {svg.text(step_name(self.method, self.peak.step))}</text>"
         )
-
-
-def _writers(method: MethodFacts) -> dict[int, int]:
-    """The first step that writes each tensor, unless it comes from outside."""
-    found: dict[int, int] = {}
-    for step in method.steps:
-        for index in step.writes:
-            if method.tensors[index].role not in ("input", "state"):
-                found.setdefault(index, step.index)
-    return found

@@ -7,10 +7,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import dtype_names
+from orchestrator.explain.facts import kernel_parts
 from orchestrator.explain.why import requesters_of
 from orchestrator.method.effects import effects_of_linked, effects_of_method
 from orchestrator.method.lifetimes import Lifetime, lifetimes
 from orchestrator.method.linked import LinkedCall
+from orchestrator.method.places import place_of
 from orchestrator.program.program import (
     DelegateCall,
     FreeCall,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from orchestrator.method.effects import MethodEffects
     from orchestrator.method.ledger import MethodPasses
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
+    from orchestrator.method.places import Place
     from orchestrator.program.program import Frame, Instruction, Method, Program
     from orchestrator.program.values import Value
     from orchestrator.selection.resolution import Binding, Resolution
@@ -79,7 +82,7 @@ class Step:
         scratch_bytes: Of its scratch memory.
         macs: Multiply-accumulates; None where they do not apply.
         source: Line of Python that it comes from; "" if the program does not say.
-        after: Steps whose results it reads; -1 stands for the inputs.
+        after: Steps whose results it reads; -1 stands for what was there before.
     """
 
     index: int
@@ -117,6 +120,8 @@ class MethodFacts:
         arenas: In order of their memory id, empty ones left out.
         removed: (index, operator) of the program's calls that passes removed.
         passes: What each pass did; None if none ran.
+        writers: By value index of a tensor: the step that wrote its bytes last; -1
+            for inputs.
         state_bytes: Of the method state.
     """
 
@@ -130,6 +135,7 @@ class MethodFacts:
     arenas: tuple[ArenaFacts, ...]
     removed: tuple[tuple[int, str], ...]
     passes: MethodPasses | None
+    writers: Mapping[int, int]
     state_bytes: int
 
     @property
@@ -161,6 +167,7 @@ class KernelFacts:
         sources: Its files, relative to the library's folder.
         dtypes: That its code is instantiated for.
         requesters: What needs it.
+        code_bytes: Flash of its sources, which other kernels may share.
     """
 
     operator: str
@@ -169,6 +176,7 @@ class KernelFacts:
     sources: tuple[str, ...]
     dtypes: str
     requesters: tuple[Requester, ...]
+    code_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,12 +258,13 @@ def report_facts(
                 if model in rewritten:
                     origins = rewritten[model][number].origins
             key = (model, before.name)
+            steps = maker.steps(key, origins, kernels, before.frames)
             methods.append(
                 MethodFacts(
                     model=model,
                     name=before.name,
                     is_prelinked=model in linked,
-                    steps=maker.steps(key, origins, kernels, before.frames),
+                    steps=steps,
                     tensors=maker.tensors,
                     inputs=maker.effects.inputs,
                     outputs=maker.effects.outputs,
@@ -271,6 +280,7 @@ def report_facts(
                     ),
                     removed=tuple(_removed(before, origins)),
                     passes=ledger.get(key),
+                    writers=maker.writers,
                     state_bytes=plans[key].state_bytes,
                 )
             )
@@ -279,7 +289,7 @@ def report_facts(
         memory=memory,
         methods=tuple(methods),
         kernels=tuple(
-            _kernel(str(operator.name), binding)
+            _kernel(str(operator.name), binding, size)
             for operator in resolution.operators
             for binding in operator.bindings
         ),
@@ -289,15 +299,16 @@ def report_facts(
     )
 
 
-def _kernel(operator: str, binding: Binding) -> KernelFacts:
+def _kernel(operator: str, binding: Binding, size: SizeReport) -> KernelFacts:
     kernel = binding.kernel
     return KernelFacts(
         operator=operator,
         function=kernel.function,
         library=kernel.library,
         sources=tuple(kernel.sources),
-        dtypes=dtype_names(binding.dtypes),
+        dtypes=dtype_names(binding.dtypes) if binding.dtypes else "",
         requesters=requesters_of(binding.origins),
+        code_bytes=sum(c.flash_bytes for c in kernel_parts(size, kernel)),
     )
 
 
@@ -324,6 +335,7 @@ class _Maker:
         self._instructions = instructions
         self._names = names
         self._schemas = {str(name): schema for name, schema in schemas.items()}
+        self.writers: Mapping[int, int] = {}
         self.tensors = {
             index: self._tensor(index, value, data.get(index, ""))
             for index, value in enumerate(effects.values)
@@ -395,7 +407,7 @@ class _Maker:
         kernels: Mapping[tuple[str, str, int], Binding],
         frames: Sequence[Sequence[Frame]],
     ) -> tuple[Step, ...]:
-        writer = dict.fromkeys(self.effects.inputs, -1)
+        flow = _Flow(self.effects)
         found = []
         for index, (effect, name) in enumerate(
             zip(self.effects.at, self._names, strict=True)
@@ -408,7 +420,7 @@ class _Maker:
             if schema is not None and isinstance(instruction, KernelCall | LinkedCall):
                 macs = macs_of(schema, instruction.args, self.effects.values)
             writes = tuple(dict.fromkeys((*effect.fills, *effect.updates)))
-            seen = (*effect.reads, *effect.moved)
+            after = {s for i in (*effect.reads, *effect.moved) for s in flow.writers(i)}
             found.append(
                 Step(
                     index=index,
@@ -422,11 +434,43 @@ class _Maker:
                     ),
                     macs=macs,
                     source=_source(frames[origin]) if origin < len(frames) else "",
-                    after=tuple(sorted({writer[i] for i in seen if i in writer})),
+                    after=tuple(sorted(after)),
                 )
             )
-            writer |= dict.fromkeys((*writes, *effect.replaces), index)
+            for value in (*writes, *effect.replaces):
+                flow.write(value, index)
+        self.writers = flow.last
         return tuple(found)
+
+
+class _Flow:
+    """Who wrote what a step reads: by value, and by memory that values share."""
+
+    def __init__(self, effects: MethodEffects) -> None:
+        self._values = effects.values
+        self._places: dict[tuple[str, int], list[tuple[Place, int]]] = {}
+        self.last: dict[int, int] = {}
+        for index in effects.inputs:
+            self.write(index, -1)
+
+    def write(self, index: int, step: int) -> None:
+        """Note that a step writes a value."""
+        self.last[index] = step
+        place = place_of(self._values[index], index)
+        if place is not None:
+            here = self._places.setdefault(place.space, [])
+            here[:] = [w for w in here if not place.holds(w[0])]
+            here.append((place, step))
+
+    def writers(self, index: int) -> Iterable[int]:
+        """The steps that wrote a value's bytes last; those of the value without any."""
+        place = place_of(self._values[index], index)
+        if place is None or place.space not in self._places:
+            return {self.last[index]} if index in self.last else set()
+        found = {s for p, s in self._places[place.space] if p.overlaps(place)}
+        if found and index not in self.last:
+            self.last[index] = max(found)
+        return found
 
 
 def _data_id(value: TensorValue) -> str:

@@ -70,7 +70,7 @@ class OperatorRow:
         weight_bytes: Of constants.
         read_bytes: Of other tensors read.
         written_bytes: Of tensors written.
-        code_bytes: Flash that only this operator needs.
+        code_bytes: Flash of the sources of its kernels.
     """
 
     name: str
@@ -115,10 +115,8 @@ def gauges(facts: ReportFacts) -> tuple[Gauge, ...]:
 def operator_rows(facts: ReportFacts) -> tuple[OperatorRow, ...]:
     """A row for each operator that is called; most work first."""
     code: dict[str, int] = {}
-    for part in facts.size.parts:
-        if len(part.operators) == 1:
-            (name,) = part.operators
-            code[name] = code.get(name, 0) + part.flash_bytes
+    for kernel in facts.kernels:
+        code[kernel.operator] = code.get(kernel.operator, 0) + kernel.code_bytes
     found: dict[str, OperatorRow] = {}
     for method in facts.methods:
         for step in method.steps:
@@ -179,22 +177,14 @@ def page(
         },
         arena_picture=arena_picture,
         most_drawn=_MOST_DRAWN,
-        kernel_costs=_kernel_costs(facts),
+        code_bytes=sum(
+            c.flash_bytes for c in size.contributors if c.kind is Kind.KERNEL
+        ),
         others=_others(facts),
         changes=changes,
         history=history,
         Kind=Kind,
     )
-
-
-def _kernel_costs(facts: ReportFacts) -> dict[str, int]:
-    """By operator: flash of its code alone, and what it shares."""
-    found: dict[str, int] = {}
-    for part in facts.size.parts:
-        if part.kind is Kind.KERNEL:
-            for name in part.operators:
-                found[name] = found.get(name, 0) + part.flash_bytes
-    return found
 
 
 def _others(facts: ReportFacts) -> Iterable[tuple[str, str, int, int, str]]:

@@ -101,7 +101,7 @@
       const x = (value) => (value - left) * width / wide;
       const y = (value) => (value - upper) * height / high;
       for (const cell of cells) {
-        const isHere = cell === now || (cell.level > now.level && inside(cell.box, now.box));
+        const isHere = cell.level > now.level && cell.level <= Math.max(2, now.level + 1) && inside(cell.box, now.box);
         cell.node.style.display = isHere ? "" : "none";
         if (!isHere) continue;
         const box = [x(cell.box[0]), y(cell.box[1]), cell.box[2] * width / wide, cell.box[3] * height / high];
