@@ -107,6 +107,35 @@ def lifetimes(effects: MethodEffects, memory_id: int) -> list[Lifetime]:
     return owners + [_extend_view(view, owners) for view in views]
 
 
+def split_at_writes(
+    effects: MethodEffects, lives: Iterable[Lifetime]
+) -> list[Lifetime]:
+    """The same lifetimes, with a new one wherever a tensor is written anew.
+
+    Passes let tensors of one kind share a value, which is then written several times.
+    In methods with jumps nothing is split.
+    """
+    if any(e.next != (n + 1,) for n, e in enumerate(effects.at)):
+        return list(lives)
+    fills: dict[int, list[int]] = {}
+    reads: dict[int, list[int]] = {}
+    for time, effect in enumerate(effects.at):
+        for index in effect.fills:
+            fills.setdefault(index, []).append(time)
+        for index in {*effect.touches} - {*effect.fills} | {*effect.reads}:
+            reads.setdefault(index, []).append(time)
+    found = []
+    for life in lives:
+        starts = [t for t in fills.get(life.index, ()) if life.first < t <= life.last]
+        first = life.first
+        for start in starts:
+            used = [t for t in reads.get(life.index, ()) if first < t <= start]
+            found.append(replace(life, first=first, last=max(used, default=first)))
+            first = start
+        found.append(replace(life, first=first))
+    return found
+
+
 def _extend_view(view: Lifetime, owners: Sequence[Lifetime]) -> Lifetime:
     """Start the lifetime of a view where the value that it shows was written.
 

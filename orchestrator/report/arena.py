@@ -60,6 +60,9 @@ class _Picture:
         self.end = len(method.steps) + 1
         lives = arena.lives
         self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
+        self.end = len(method.steps) + 1
+        lives = arena.lives
+        self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
         self.writers = {
             index: step
             for index, step in method.writers.items()
@@ -81,8 +84,17 @@ class _Picture:
         ranked = sorted(bytes_of, key=lambda name: (-bytes_of[name], name))
         return {name: min(n, svg.COLOURS) for n, name in enumerate(ranked)}
 
+    def _writer(self, life: Lifetime) -> int | None:
+        """The step that wrote the bytes; None for what was there before."""
+        steps = self.method.steps
+        if 0 <= life.first < len(steps) and life.index in steps[life.first].writes:
+            return life.first
+        step = self.method.writers.get(life.index, -1)
+        is_given = self.method.tensors[life.index].role in ("input", "state")
+        return None if step < 0 or is_given else step
+
     def _operator(self, life: Lifetime) -> str:
-        step = self.writers.get(life.index)
+        step = self._writer(life)
         if step is None:
             role = self.method.tensors[life.index].role
             return role if role in ("input", "state") else "scratch or unused"
@@ -174,7 +186,7 @@ class _Picture:
         y, bottom = self.y(life.end), self.y(life.begin)
         tensor = self.method.tensors[life.index]
         operator = self._operator(life)
-        writer = self.writers.get(life.index)
+        writer = self._writer(life)
         owner = operator
         if writer is not None:
             owner = f"written by {step_name(self.method, writer)}"

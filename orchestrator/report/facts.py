@@ -10,7 +10,7 @@ from orchestrator.core.dtype import dtype_names
 from orchestrator.explain.facts import kernel_parts
 from orchestrator.explain.why import requesters_of
 from orchestrator.method.effects import effects_of_linked, effects_of_method
-from orchestrator.method.lifetimes import Lifetime, lifetimes
+from orchestrator.method.lifetimes import lifetimes, split_at_writes
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.places import place_of
 from orchestrator.program.program import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from orchestrator.memory.plan import Arena, MemoryPlan
     from orchestrator.method.effects import MethodEffects
     from orchestrator.method.ledger import MethodPasses
+    from orchestrator.method.lifetimes import Lifetime
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.method.places import Place
     from orchestrator.program.program import Frame, Instruction, Method, Program
@@ -271,9 +272,7 @@ def report_facts(
                     arenas=tuple(
                         ArenaFacts(
                             plan=arena,
-                            lives=tuple(
-                                sorted(lifetimes(maker.effects, arena.memory_id))
-                            ),
+                            lives=tuple(maker.lives(arena.memory_id)),
                         )
                         for arena in plans[key].arenas
                         if arena.size_bytes
@@ -400,6 +399,11 @@ class _Maker:
             data_id=data_id,
         )
 
+    def lives(self, memory_id: int) -> list[Lifetime]:
+        """Lifetimes in an arena, by their first instruction."""
+        found = lifetimes(self.effects, memory_id)
+        return sorted(split_at_writes(self.effects, found))
+
     def steps(
         self,
         key: tuple[str, str],
@@ -467,7 +471,20 @@ class _Flow:
         place = place_of(self._values[index], index)
         if place is None or place.space not in self._places:
             return {self.last[index]} if index in self.last else set()
-        found = {s for p, s in self._places[place.space] if p.overlaps(place)}
+        found = set()
+        gaps = [(place.begin, place.end)]  # whose writer is still unknown
+        for written, step in reversed(self._places[place.space]):
+            rest = []
+            for begin, end in gaps:
+                if written.end <= begin or end <= written.begin:
+                    rest.append((begin, end))
+                    continue
+                found.add(step)
+                rest += [(begin, written.begin)] if begin < written.begin else []
+                rest += [(written.end, end)] if written.end < end else []
+            gaps = rest
+            if not gaps:
+                break
         if found and index not in self.last:
             self.last[index] = max(found)
         return found

@@ -176,11 +176,10 @@ def _draw(lines: list[str], memory: Memory, y: float, *, is_first: bool) -> floa
     what = memory.kind if memory.is_region else "addresses of the file"
     of = f" of {svg.bytes_text(memory.size_bytes)}" if memory.is_region else ""
     lines.append(
-        f'<text class="head" x="{_LEFT}" y="{svg.number(y + 13)}">'
-        f"{svg.text(memory.name)}</text>"
-        f'<text class="small" x="{svg.number(_LEFT + 9 * len(memory.name) + 12)}"'
-        f' y="{svg.number(y + 13)}">{what}, {memory.used_bytes:,} bytes{of}'
-        f'{f" ({memory.percent:.1f} %)" if memory.is_region else ""}</text>'
+        f'<text x="{_LEFT}" y="{svg.number(y + 13)}"><tspan class="head">'
+        f'{svg.text(memory.name)}</tspan><tspan class="small" dx="10">{what},'
+        f" {memory.used_bytes:,} bytes{of}"
+        f"{f' ({memory.percent:.1f} %)' if memory.is_region else ''}</tspan></text>"
         f'<text class="small mono end" x="{svg.WIDTH - _RIGHT}"'
         f' y="{svg.number(y + 13)}">0x{memory.begin:08x} – 0x{memory.end - 1:08x}'
         "</text>"

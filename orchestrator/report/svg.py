@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 960
 """Of every picture, in its own units."""
-CHARACTER: Final = 6.4
+CHARACTER: Final = 6.9
 """Width of a character of a label, about."""
 COLOURS: Final = 9
 """Colours that tell things apart; the one after them is for the rest."""
