@@ -330,7 +330,7 @@ LOCK = Stage(
     name="lock",
     # The lock records digests of the profile's files; other stages read settings only.
     is_remembered=False,
-    reads=(LOCK_INPUTS, GENERATE, OUTPUTS, FIRMWARE_FACTS, MEMORY_FACTS),
+    reads=(LOCK_INPUTS, GENERATE, OUTPUTS, FIRMWARE_FACTS, MEMORY_FACTS, MEASURE),
     run=make_lock,
     gives="lock",
 )
