@@ -21,6 +21,7 @@ _HEIGHT: Final = 430
 _HEADER: Final = 18
 _GAP: Final = 2.0
 _LABEL_HEIGHT: Final = 13
+_OPENS: Final = ' data-o="1"'
 _HIDDEN: Final = ' style="display:none"'
 """The third level shows when its parent is opened."""
 _MOST: Final = 60
@@ -214,7 +215,7 @@ class _Treemap:
         yield (
             f'<g class="cell k-{cell.kind} l{level}"{_HIDDEN if level > 2 else ""}'  # noqa: PLR2004
             f' data-b="{numbers}" data-l="{level}"'
-            f'{" data-o" if opens else ""} role="{role}"'
+            f'{_OPENS if opens else ""} role="{role}"'
             f' tabindex="{0 if first else -1}"'
             f' data-n="{svg.text(cell.name)}"><title>{svg.text(says)}</title>'
         )

@@ -146,6 +146,7 @@
   // Graphs, laid out by dagre when they come into view.
   const shades = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
   const short = (name) => name.replace(/^.*::/, "").replace(/\..*$/, "");
+  const compact = (text) => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 }).format(Number(text));
   const layOut = (place) => {
     const rows = all(`#steps${place.dataset.method} tbody tr`);
     const heads = all(`#steps${place.dataset.method} thead th`).map((th) => th.textContent);
@@ -153,9 +154,9 @@
     graph.setGraph({ nodesep: 18, ranksep: 26, marginx: 12, marginy: 12, ranker: rows.length > 400 ? "longest-path" : "network-simplex" });
     graph.setDefaultEdgeLabel(() => ({}));
     const named = [...new Set(rows.map((row) => short(row.querySelector("th").textContent)))];
-    const node = (id, name, detail, says, kind) =>
-      graph.setNode(id, { width: Math.max(name.length * 7, detail.length * 6.2, 60) + 20, height: detail ? 38 : 26, name, detail, says, kind });
-    if (rows.some((row) => row.dataset.a.split(" ").includes("-1"))) node("-1", "input", "", "inputs of the method", "c9");
+    const node = (id, lines, says, kind) =>
+      graph.setNode(id, { width: Math.max(lines[0].length * 7.2, ...lines.slice(1).map((line) => line.length * 6.4), 60) + 20, height: 12 + 14 * lines.length, lines, says, kind });
+    if (rows.some((row) => row.dataset.a.split(" ").includes("-1"))) node("-1", ["input"], "inputs of the method, and what it keeps", "c9");
     let hasOutput = false;
     rows.forEach((row, index) => {
       const cells = [...row.children].map((cell) => cell.textContent.trim());
@@ -164,11 +165,12 @@
         + cells.slice(3).map((text, n) => [heads[n + 3], text]).filter(([, text]) => text && text !== "–" && text !== "0")
           .map(([head, text]) => `${head} ${text}`).join(", ");
       const shape = cells[2].replace(/^\w+ /, "");
-      node(`${index}`, name, shape.length > 30 ? "" : shape, says, shades[named.indexOf(name)] ?? "c9");
+      const cost = row.dataset.c ? `${compact(row.dataset.c)} ${heads[4]}` : row.dataset.m ? `${compact(row.dataset.m)} MACs` : "";
+      node(`${index}`, [name, shape.length > 30 ? "" : shape, cost].filter(Boolean), says, shades[named.indexOf(name)] ?? "c9");
       for (const from of row.dataset.a.split(" ").filter(Boolean)) graph.setEdge(from, `${index}`);
       if ("out" in row.dataset) { hasOutput = true; graph.setEdge(`${index}`, "out"); }
     });
-    if (hasOutput) node("out", "output", "", "outputs of the method", "c9");
+    if (hasOutput) node("out", ["output"], "outputs of the method", "c9");
     dagre.layout(graph);
     const size = graph.graph();
     const svg = make("svg", { role: "group", class: "chart", "aria-label": `Graph of ${place.dataset.title}: ${rows.length} instructions; a table of the same follows` }, place);
@@ -188,8 +190,9 @@
       const at = graph.node(id);
       const group = make("g", { class: "node", role: "img", tabindex: n ? -1 : 0, "aria-label": at.says, transform: `translate(${(at.x - at.width / 2).toFixed(1)} ${(at.y - at.height / 2).toFixed(1)})` }, body);
       make("rect", { width: at.width.toFixed(1), height: at.height, rx: 6, class: at.kind }, group);
-      make("text", { x: (at.width / 2).toFixed(1), y: at.detail ? 16 : 17, class: "mid" }, group).textContent = at.name;
-      if (at.detail) make("text", { x: (at.width / 2).toFixed(1), y: 30, class: "mid small" }, group).textContent = at.detail;
+      at.lines.forEach((line, k) => {
+        make("text", { x: (at.width / 2).toFixed(1), y: 17 + 14 * k, class: k ? "mid small" : "mid" }, group).textContent = line;
+      });
     });
     // Move and zoom.
     const room = place.getBoundingClientRect();
