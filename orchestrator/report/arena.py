@@ -205,7 +205,7 @@ class _Picture:
             f' y="{svg.number(y)}" width="{svg.number(right - x)}"'
             f' height="{svg.number(max(bottom - y, 0.5))}"/>'
         )
-        shape = "×".join(map(str, tensor.sizes))
+        shape = "\u00d7".join(map(str, tensor.sizes))
         if bottom - y >= _LABEL_HEIGHT and (shown := svg.fitted(shape, right - x)):
             yield (
                 f'<text class="small mid" x="{svg.number((x + right) / 2)}"'

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.method.places import Place
     from orchestrator.program.program import Frame, Instruction, Method, Program
-    from orchestrator.program.values import Value
     from orchestrator.selection.resolution import Binding, Resolution
     from orchestrator.targets.boards import Board
 
@@ -203,9 +202,7 @@ class ReportFacts:
     board: Board | None
     budget_flash: int | None
     budget_ram: int | None
-    costs: Mapping[tuple[str, str, int], int] = field(
-        default_factory=dict, repr=False
-    )
+    costs: Mapping[tuple[str, str, int], int] = field(default_factory=dict, repr=False)
     cost_unit: str = ""
 
 

@@ -202,7 +202,7 @@ class _Treemap:
 
     def _cell(self, cell: Cell, box: _Box, level: int, path: str) -> Iterator[str]:
         x, y, width, height = box
-        label = f"{path} › {cell.name}" if path else cell.name
+        label = f"{path} / {cell.name}" if path else cell.name
         percent = 100 * cell.size_bytes / self._total
         says = f"{label}: {cell.size_bytes:,} bytes of flash ({percent:.1f} %)"
         if cell.note:

@@ -181,7 +181,7 @@ def _draw(lines: list[str], memory: Memory, y: float, *, is_first: bool) -> floa
         f" {memory.used_bytes:,} bytes{of}"
         f"{f' ({memory.percent:.1f} %)' if memory.is_region else ''}</tspan></text>"
         f'<text class="small mono end" x="{svg.WIDTH - _RIGHT}"'
-        f' y="{svg.number(y + 13)}">0x{memory.begin:08x} – 0x{memory.end - 1:08x}'
+        f' y="{svg.number(y + 13)}">0x{memory.begin:08x} to 0x{memory.end - 1:08x}'
         "</text>"
     )
     y += _CAPTION
@@ -232,7 +232,8 @@ def _section(
     if section.note:
         says += f", mostly {section.note}"
     yield (
-        f'<g class="item k-{section.holds}" role="img" tabindex="{0 if is_first else -1}">'
+        f'<g class="item k-{section.holds}" role="img"'
+        f' tabindex="{0 if is_first else -1}">'
         f"<title>{svg.text(says)}</title>"
         f'<rect x="{svg.number(x)}" y="{svg.number(y)}" width="{svg.number(width)}"'
         f' height="{_ZOOM}"/>'

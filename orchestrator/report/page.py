@@ -7,7 +7,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import jinja2
-import markupsafe
 
 from orchestrator.explain.why import reason_of
 from orchestrator.measure.size import ContributorKind as Kind
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 _MOST_DRAWN: Final = 1500
 """Most instructions of a method whose graph the page lays out."""
+_NOTHING: Final = "\u2013"
+"""In the place of a number that does not apply."""
 _NEAR: Final = 90
 """A gauge above this percentage warns."""
 
@@ -146,7 +147,10 @@ def _plus(one: int | None, other: int | None) -> int | None:
 
 
 def page(
-    facts: ReportFacts, *, changes: Sequence[Change] = (), history: History | None = None
+    facts: ReportFacts,
+    *,
+    changes: Sequence[Change] = (),
+    history: History | None = None,
 ) -> str:
     """The page as text; the same facts always give the same text.
 
@@ -207,7 +211,7 @@ def _calls(instructions: Sequence[int]) -> str:
 def _compact(count: int | None) -> str:
     """`2.7 M`."""
     if count is None:
-        return "–"
+        return _NOTHING
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= size:
             return f"{count / size:.2f}".rstrip("0").rstrip(".") + f" {unit}"
@@ -218,11 +222,11 @@ def _sources(method: MethodFacts) -> bool:
     return any(step.source for step in method.steps)
 
 
-def _inline(name: str) -> markupsafe.Markup:
+def _inline(name: str) -> str:
     lines = asset(name).splitlines()
     # A map of the source would be looked for beside the page.
     kept = (line for line in lines if not line.startswith("//# sourceMappingURL="))
-    return markupsafe.Markup("\n".join(kept))  # noqa: S704  # a file of this package
+    return "\n".join(kept)
 
 
 @cache
@@ -237,7 +241,7 @@ def _template() -> jinja2.Template:
         finalize=lambda v: printable(v) if type(v) is str else v,
     )
     environment.filters |= {
-        "n": lambda v: "–" if v is None else f"{v:,}",
+        "n": lambda v: _NOTHING if v is None else f"{v:,}",
         "size": svg.bytes_text,
         "short": svg.short,
         "compact": _compact,

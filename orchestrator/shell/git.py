@@ -49,9 +49,7 @@ def revisions(file: Path, *, most: int) -> tuple[Revision, ...]:
         commit, date, subject = line.split("\t", 2)
         text = _git(file, "show", f"{commit}:{name}", missing="")
         if text:  # the commit may have removed it
-            found.append(
-                Revision(commit=commit, date=date, subject=subject, text=text)
-            )
+            found.append(Revision(commit=commit, date=date, subject=subject, text=text))
     return tuple(reversed(found))
 
 

@@ -56,7 +56,7 @@ class PageServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
 
-    def do_GET(self) -> None:  # noqa: N802  # the name that http.server calls
+    def do_GET(self) -> None:  # the name that http.server calls
         """Answer with the page, or with the state of its file."""
         # Another name for this machine in `Host` means that a page from elsewhere asks.
         host = self.headers.get("Host", "").rpartition(":")[0]
@@ -77,8 +77,10 @@ class _Handler(BaseHTTPRequestHandler):
             text = self.server.file.read_text(encoding="utf-8")
         except OSError:
             text = _WAITING
-        return text.replace("</body>", f"{_RELOAD}</body>") if "</body>" in text else (
-            text + _RELOAD
+        return (
+            text.replace("</body>", f"{_RELOAD}</body>")
+            if "</body>" in text
+            else (text + _RELOAD)
         )
 
     def _answer(

@@ -142,7 +142,9 @@ def test_the_treemap_zooms_by_mouse_and_by_keyboard(
 def _point_at(part: Locator) -> None:
     """Scroll there, which hides the tip, and then point."""
     part.scroll_into_view_if_needed()
-    part.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    part.page.evaluate(
+        "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+    )
     part.hover()
 
 
@@ -155,7 +157,9 @@ def test_pointing_says_what_it_is(browser: Browser, folder: Path) -> None:
         _point_at(tab.locator("svg.arena .item").nth(1))
         tip.wait_for()
         text = tip.inner_text()
-        assert re.search(r"Char \[1, .*\], [\d,]+ bytes at [\d,]+, written by #\d+ ", text)
+        assert re.search(
+            r"Char \[1, .*\], [\d,]+ bytes at [\d,]+, written by #\d+ ", text
+        )
         assert "live from #" in text
         box = tip.bounding_box()
         assert box
@@ -232,7 +236,9 @@ def test_without_scripts_the_tables_are_there(browser: Browser, folder: Path) ->
         opened = _Opened(tab, file)
         for section in ("summary", "flash", "memory", "arenas", "operators", "why"):
             assert tab.locator(f"#{section}").is_visible()
-        assert "cortex_m::quantized_conv2d.out" in tab.locator("#operators").inner_text()
+        assert (
+            "cortex_m::quantized_conv2d.out" in tab.locator("#operators").inner_text()
+        )
         for picture in ("treemap", "memory", "arena"):
             assert tab.locator(f"svg.{picture}").first.is_visible()
         assert {"Kernels", "Runtime"} <= _names(tab)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.build import Project, inputs, load, open_build, table
+from orchestrator.build import Project, load, open_build, table
 from orchestrator.build.lockfile import differences, parse_lock
 from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.cli.commands.current import make_current, need_current

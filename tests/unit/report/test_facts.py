@@ -67,7 +67,11 @@ def _macs(operator: str, **named: Value) -> int | None:
             {"input": (7, 16), "weights": (4, 16), "out": (7, 4)},
             7 * 4 * 16,
         ),
-        ("aten::bmm.out", {"self": (3, 4, 5), "mat2": (3, 5, 6), "out": (3, 4, 6)}, 360),
+        (
+            "aten::bmm.out",
+            {"self": (3, 4, 5), "mat2": (3, 5, 6), "out": (3, 4, 6)},
+            360,
+        ),
         ("aten::addmm.out", {"self": (6,), "mat1": (2, 5), "out": (2, 6)}, 60),
         ("aten::add.out", {"self": (2, 5), "other": (2, 5), "out": (2, 5)}, None),
         ("aten::mm.out", {}, None),
@@ -114,7 +118,9 @@ def _effect(time: int, reads: tuple[int, ...], fills: tuple[int, ...]) -> Effect
 
 def test_a_value_lives_anew_when_it_is_written_anew() -> None:
     one = replace(
-        _tensor(4), allocation=Allocation(memory_id=1, offset_bytes=0), data_buffer_index=0
+        _tensor(4),
+        allocation=Allocation(memory_id=1, offset_bytes=0),
+        data_buffer_index=0,
     )
     other = replace(one, allocation=Allocation(memory_id=1, offset_bytes=64))
     effects = MethodEffects(
@@ -131,7 +137,10 @@ def test_a_value_lives_anew_when_it_is_written_anew() -> None:
         is_known=True,
     )
     whole = lifetimes(effects, 1)
-    assert [(v.index, v.first, v.last) for v in sorted(whole)] == [(0, -1, 4), (1, 0, 2)]
+    assert [(v.index, v.first, v.last) for v in sorted(whole)] == [
+        (0, -1, 4),
+        (1, 0, 2),
+    ]
     split = sorted(split_at_writes(effects, whole))
     assert [(v.index, v.first, v.last) for v in split] == [
         *((0, -1, 0), (1, 0, 1), (1, 1, 2), (0, 2, 3), (0, 3, 4)),

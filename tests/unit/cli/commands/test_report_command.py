@@ -90,7 +90,14 @@ def test_the_history_of_a_lock(report: Report, tmp_path: Path) -> None:
     git = need_tool("git")
 
     def do(*arguments: str) -> None:
-        settings = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=x")
+        settings = (
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "-c",
+            "init.defaultBranch=x",
+        )
         command = [git, *settings, *arguments]
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
