@@ -54,8 +54,7 @@ class Change:
 def change_of_reports(title: str, before: SizeReport, after: SizeReport) -> Change:
     """The change from another build."""
     x, y = before.totals, after.totals
-    stacks = [r.stack.stack_bytes if r.stack else None for r in (before, after)]
-    totals = [
+    totals: list[tuple[str, int | None, int | None]] = [
         ("flash", x.flash_bytes, y.flash_bytes),
         (
             "flash without models",
@@ -63,9 +62,14 @@ def change_of_reports(title: str, before: SizeReport, after: SizeReport) -> Chan
             y.flash_bytes_without_models,
         ),
         ("RAM", x.ram_bytes, y.ram_bytes),
-        ("deepest stack", *stacks),
+        (
+            "deepest stack",
+            before.stack.stack_bytes if before.stack else None,
+            after.stack.stack_bytes if after.stack else None,
+        ),
     ]
-    flash, ram = [], []
+    flash: list[tuple[str, int | None, int | None]] = []
+    ram: list[tuple[str, int | None, int | None]] = []
     for group, rows in changed_rows(before, after, By.PART):
         for old, new in rows:
             name = old.name if old.name == group else f"{group}: {old.name}"

@@ -246,7 +246,7 @@ def report_facts(
     for model, original in originals.items():
         for number, before in enumerate(original.methods):
             after = programs[model].methods[number]
-            origins = range(len(after.instructions))
+            origins: Sequence[int] = range(len(after.instructions))
             if model in linked:
                 link = linked[model][number]
                 maker = _Maker.of_linked(link, schemas)

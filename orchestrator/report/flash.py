@@ -128,7 +128,7 @@ def _symbols(
 
 
 def _model(facts: ReportFacts, model: str, total: int) -> Cell:
-    layers = []
+    layers: list[Cell] = []
     seen: set[str] = set()
     for method in facts.methods:
         if method.model == model:

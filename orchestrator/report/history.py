@@ -86,12 +86,12 @@ def _chart(
 
     title = {"flash": "Flash", "ram": "RAM"}[name]
     yield f'<text class="head" x="{_LEFT}" y="{svg.number(top + 18)}">{title}</text>'
-    for value in svg.ticks(0, int(most * 1.08), binary=True):
-        y = svg.number(floor - _PLOT * value / (most * 1.08))
+    for tick in svg.ticks(0, int(most * 1.08), binary=True):
+        y = svg.number(floor - _PLOT * tick / (most * 1.08))
         yield (
             f'<path class="grid" d="M{_LEFT} {y}H{right}"/><text class="small end"'
             f' x="{_LEFT - 6}" y="{svg.number(float(y) + 4)}">'
-            f"{svg.bytes_text(value)}</text>"
+            f"{svg.bytes_text(tick)}</text>"
         )
     path = ""
     for index, value in enumerate(values):

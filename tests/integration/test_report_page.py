@@ -12,10 +12,12 @@ from tests.tools import need_tool
 from tests.unit.report.report_cases import facts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Locator, Page
+
+    from orchestrator.report import ReportFacts
 
 pytestmark = pytest.mark.toolchain
 
@@ -27,7 +29,7 @@ _FLAGS = (
 WIDE, NARROW = 1280, 390
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
-PRODUCTS = {
+PRODUCTS: dict[str, Callable[[], ReportFacts]] = {
     "host": lambda: facts_of("kws_dscnn_fp32"),
     "board": lambda: facts_of("kws_dscnn_int8_m55", cpu="cortex-m55", prelinked=True),
     "two models": lambda: facts_of("mlp", "multi_method"),

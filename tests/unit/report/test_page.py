@@ -27,7 +27,7 @@ from tests.unit.measure.measure_cases import case as linked_case
 from tests.unit.report.report_cases import NO_KERNELS, facts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PORTABLE = [c for c in CASES if c not in NO_KERNELS]
 HOSTILE = "</script></title><img src=x onerror=alert(1)>\"'&\u202e\x00"
@@ -103,7 +103,7 @@ def _empty() -> ReportFacts:
     )
 
 
-PRODUCTS = {
+PRODUCTS: dict[str, Callable[[], ReportFacts]] = {
     "empty": _empty,
     "host": lambda: facts_of("mlp"),
     "board": lambda: facts_of("mlp", cpu="cortex-m55", budget=1 << 20),
@@ -227,6 +227,7 @@ def test_sections_lie_in_their_memories(name: str) -> None:
     found = linked_case(name)
     facts = replace(_empty(), size=found.measure(), board=found.target.board)
     every = memories(facts)
+    assert facts.board is not None
     assert [m.name for m in every] == [r.name for r in facts.board.regions]
     assert sum(len(m.sections) for m in every) == len(facts.size.sections)
     for memory in every:
