@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import webbrowser
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from orchestrator.report.pictures import Picture, pictures
 from orchestrator.shell.files import write_if_changed
 from orchestrator.shell.git import revisions
 from orchestrator.shell.page_server import PageServer
+from orchestrator.shell.signals import Ended
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -225,4 +227,8 @@ def _serve(args: Namespace, file: Path, console: Console) -> None:
         try:
             server.serve_forever()
         except KeyboardInterrupt:
+            console.status("stopped")
+        except Ended as ended:
+            if ended.number != signal.SIGINT:
+                raise
             console.status("stopped")
