@@ -35,6 +35,7 @@ LOCK = Lock(
     toolchain=facts([("name", "zig"), ("flags", "-Os -Wall")]),
     python=facts([("orchestrator", "0.1.0")]),
     outputs=output_facts([Artifact(path="firmware.elf", sha256="e", size_bytes=7)]),
+    size=facts([("flash", "40868 bytes"), ("ram", "20164 bytes")]),
 )
 
 # Everything TOML allows in a basic string, so every name and value there can be.
