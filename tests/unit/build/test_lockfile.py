@@ -77,7 +77,7 @@ def test_the_whole_text_is_as_held(request: pytest.FixtureRequest) -> None:
 
 def test_inputs_are_what_is_known_before_a_build() -> None:
     known = LOCK.inputs()
-    assert known == replace(LOCK, generated=(), outputs=())
+    assert known == replace(LOCK, generated=(), outputs=(), size=())
 
 
 @given(LOCKS, LOCKS)
