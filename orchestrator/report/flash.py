@@ -174,7 +174,6 @@ def treemap(facts: ReportFacts) -> str:
         height=_HEIGHT,
         label=f"Treemap of {total:,} bytes of flash; a table of the same follows",
         kind="treemap",
-        zooms=True,
     )
 
 

@@ -32,9 +32,7 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def picture(
-    lines: Iterable[str], *, height: float, label: str, kind: str, zooms: bool = False
-) -> str:
+def picture(lines: Iterable[str], *, height: float, label: str, kind: str) -> str:
     """An SVG element.
 
     Args:
@@ -42,13 +40,11 @@ def picture(
         height: In units of `WIDTH`.
         label: What it shows, for those who do not see it.
         kind: Its class.
-        zooms: It has cells that can be opened.
     """
-    role = "group" if zooms else "img"
     body = "\n".join(lines)
     return (
         f'<svg class="chart {kind}" xmlns="http://www.w3.org/2000/svg"'
-        f' viewBox="0 0 {WIDTH} {number(height)}" role="{role}"'
+        f' viewBox="0 0 {WIDTH} {number(height)}" role="group"'
         f' aria-label="{text(label)}">\n{body}\n</svg>'
     )
 
