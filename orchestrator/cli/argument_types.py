@@ -22,6 +22,14 @@ def job_count(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {_MOST_JOBS}")
 
 
+def port_number(text: str) -> int:
+    """A TCP port."""
+    with suppress(ValueError):
+        if 1 <= (number := int(text)) <= _MOST_PORTS:
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a port from 1 to {_MOST_PORTS}")
+
+
 def instruction_index(text: str) -> int:
     """Index of an instruction, in any base."""
     with suppress(ValueError):
@@ -55,6 +63,7 @@ def _count(text: str) -> int:
 
 
 _MOST_JOBS = 1000
+_MOST_PORTS = 65_535
 _MOST_BYTES = 1 << 48
 _INDICES = 1 << 32  # the device reports an index in 32 bits
 _MOST_KERNELS = 1_000_000

@@ -14,6 +14,7 @@ from orchestrator.cli.argument_types import (
     finite_number,
     instruction_index,
     job_count,
+    port_number,
     prim_op_count,
 )
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
@@ -107,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_run(command)
     _add_size(command)
+    _add_report(command)
     _add_scratch(command)
 
     why = command("why", "show why something is in the product, and what it costs")
@@ -284,6 +286,62 @@ def _add_size(command: Callable[..., _Parser]) -> None:
     what_if.add_argument("--optimize", choices=("size", "speed", "debug"), default="")
     what_if.add_argument("--toolchain", choices=("gnu", "zig"), default="")
     size.add_argument(
+        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
+    )
+
+
+def _add_report(command: Callable[..., _Parser]) -> None:
+    """The report command."""
+    report = command("report", "show the last build as a page, report.html")
+    report.add_argument("--open", action="store_true", help="open it in the browser")
+    what = report.add_mutually_exclusive_group()
+    what.add_argument(
+        "--serve",
+        action="store_true",
+        help="serve it on localhost; the page reloads when a build ends",
+    )
+    what.add_argument(
+        "--svg",
+        choices=("flash", "memory", "arena"),
+        metavar="KIND",
+        help="write one kind of picture as SVG: flash, memory or arena",
+    )
+    report.add_argument(
+        "--diff",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="OTHER",
+        help="add the changes from another build folder, report.json, profile or lock",
+    )
+    report.add_argument(
+        "--history",
+        action="store_true",
+        help="add the sizes of each commit of the lock, from git",
+    )
+    report.add_argument(
+        "--costs",
+        type=Path,
+        metavar="FILE",
+        help="add what `run --profile --json` measured",
+    )
+    report.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="where to write a page with additions; default: in the build folder",
+    )
+    report.add_argument(
+        "--output-dir", type=Path, metavar="DIR", help="folder of the pictures"
+    )
+    report.add_argument(
+        "--port", type=port_number, metavar="N", help="of --serve; default: a free one"
+    )
+    report.add_argument(
+        "--no-build", action="store_true", help="fail if the build is not current"
+    )
+    _add_locking(report)
+    report.add_argument(
         "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
     )
 

@@ -30,6 +30,7 @@ LAYERS = (
     {"emit", "compat", "running"},
     {"measure"},
     {"explain"},
+    {"report"},
     {"build"},
     {"cli"},
     {"__main__"},
