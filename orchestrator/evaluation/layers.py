@@ -1,9 +1,9 @@
 """Where a quantized program departs from its float model, layer by layer.
 
-A program whose calls' results are all outputs keeps every one of them: outputs live to
-the end, and the planner gives nothing else their memory. Results of both programs are
-then matched by what they hold. Scales are not in a program, so each result is compared
-with the float one up to a factor and an offset, which least squares find.
+A program whose calls' results are all outputs, each in memory of its own, keeps every
+one of them to the end. Results of both programs are then matched by what they hold.
+Scales are not in a program, so each result is compared with the float one up to a factor
+and an offset, which least squares find.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from orchestrator.method.effects import effects_of_method
+from orchestrator.method.places import place_of
 from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import KernelCall
 from orchestrator.program.values import TensorValue
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from orchestrator.program.program import Method, Program
+    from orchestrator.program.values import Value
 
     Floats = npt.NDArray[np.float64]
 
@@ -30,6 +33,7 @@ MOST_ELEMENTS: Final = 4096
 """Elements of a result that are compared, evenly spaced."""
 LARGE: Final = 0.1
 """An error that counts as a departure: a tenth of the signal, 20 dB."""
+_ALIGNMENT: Final = 16
 _LEAST_LIKENESS: Final = 0.25
 """Squared correlation below which two results are not of the same layer."""
 
@@ -82,8 +86,64 @@ def probed(program: Program, name: str) -> tuple[Program, tuple[Probe, ...]]:
                 sizes=value.sizes,
                 output=outputs.index(index),
             )
-    made = replace(method, outputs=tuple(outputs), container=None)
+    made = replace(_apart(method), outputs=tuple(outputs), container=None)
     return replace(program, methods=(made,)), tuple(probes.values())
+
+
+def _apart(method: Method) -> Method:
+    """The method with its arenas so large that results never share memory.
+
+    A tensor that nothing writes shows the bytes of another, and moves with it.
+    """
+    effects = effects_of_method(method, {})
+    values = list(method.values)
+    sizes = list(method.arena_bytes)
+    latest = list(effects.inputs)  # what was written, the last one last
+    moved = set()
+    for effect in effects.at:
+        for index in effect.reads:
+            if index not in moved and index not in latest:
+                moved.add(index)
+                values[index] = _shown(method, values, latest, index)
+        for index in effect.writes:
+            value = values[index]
+            if not isinstance(value, TensorValue) or index in effects.inputs:
+                continue
+            if value.allocation is not None and not value.is_mutable_state:
+                if index not in moved:
+                    arena = value.allocation.memory_id
+                    begin = -(-sizes[arena] // _ALIGNMENT) * _ALIGNMENT
+                    sizes[arena] = begin + value.size_bytes
+                    values[index] = _placed(value, begin)
+                    moved.add(index)
+                latest.append(index)
+    return replace(method, values=tuple(values), arena_bytes=tuple(sizes))
+
+
+def _shown(
+    method: Method, values: Sequence[Value], latest: Sequence[int], index: int
+) -> Value:
+    """A tensor that nothing writes, where the tensor that it shows is now."""
+    own = place_of(method.values[index], index)
+    value = values[index]
+    for other in reversed(latest):
+        base = place_of(method.values[other], other)
+        if base is None or own is None or not base.holds(own):
+            continue
+        there = values[other]
+        if isinstance(there, TensorValue) and there.allocation is not None:
+            if isinstance(value, TensorValue):
+                begin = there.allocation.offset_bytes + own.begin - base.begin
+                return _placed(value, begin)
+        break
+    return value
+
+
+def _placed(value: TensorValue, offset_bytes: int) -> TensorValue:
+    if value.allocation is None:
+        return value
+    allocation = replace(value.allocation, offset_bytes=offset_bytes)
+    return replace(value, allocation=allocation)
 
 
 def _results(method: Method, call: KernelCall) -> Iterator[int]:

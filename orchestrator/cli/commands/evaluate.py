@@ -154,7 +154,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
             floats = [_real(other.method, o, {}) for o in wanted.outputs]
             reference = _compared(str(args.reference), outputs, floats, done, metric)
             if args.layers:
-                layers = _layers(args, session, target, run_, other)
+                layers = _layers(
+                    args,
+                    session,
+                    target,
+                    (run_, done.outputs),
+                    (other, wanted.outputs),
+                )
         elif done.expected is not None:
             floats = [tuple(e.ravel().astype(float) for e in one) for one in done.expected]
             reference = _compared(
@@ -442,15 +448,11 @@ class _Session:
                     progress.done(done)
                     yield Record(sample=name, digest=digest, outputs=result.outputs)
 
-    def probe(
-        self, firmware: _Firmware, count: int, scales: Mapping[int, Quantization]
-    ) -> list[tuple[RunValue, ...]]:
+    def probe(self, firmware: _Firmware, count: int) -> list[tuple[RunValue, ...]]:
         """Outputs of the first samples, kept nowhere."""
         part = replace(self, data=self.data.part(0, count))
         with tempfile.TemporaryDirectory(prefix="orchestrator-probe-") as folder:
-            done = part.run(
-                replace(firmware, scales=scales), Path(folder) / "probe", resume=False
-            )
+            done = part.run(firmware, Path(folder) / "probe", resume=False)
         return list(done.outputs)
 
 
@@ -650,23 +652,31 @@ def _layers(
     args: Namespace,
     session: _Session,
     target: _Target,
-    mine: _Firmware,
-    other: _Firmware,
+    mine: tuple[_Firmware, Sequence[tuple[RunValue, ...]]],
+    other: tuple[_Firmware, Sequence[tuple[RunValue, ...]]],
 ) -> Layers:
-    """Results of every call, of both programs, over the first samples."""
-    project, method = session.project, mine.method
+    """Results of every call, of both programs, over the first samples.
+
+    Args:
+        args: Of the command line.
+        session: Runs them.
+        target: What is evaluated.
+        mine: Its firmware, and the outputs of all samples.
+        other: Those of the reference.
+
+    Raises:
+        MismatchError: A program that keeps every result has other outputs
+            (`layers-differ`).
+    """
+    project, method = session.project, mine[0].method
     shell = session.console.shell(session.reporter)
     count = min(args.layers, session.data.count or args.layers)
     found = []
-    for text, program, name, scales in (
-        ("model", target.programs[method.model], method.name, mine.scales),
-        (
-            "reference",
-            _reference_program(args.reference),
-            other.method.name,
-            other.scales,
-        ),
+    for text, program, (whole, known) in (
+        ("model", target.programs[method.model], mine),
+        ("reference", _reference_program(args.reference), other),
     ):
+        name = whole.method.name
         changed, probes = probed(program, name)
         file = project.work / EVALUATIONS / f"{text}.pte"
         with exclusive(project.folder):
@@ -686,10 +696,19 @@ def _layers(
             product=built.product,
             firmware=built.firmware,
             method=probe,
-            scales=scales,
+            scales=whole.scales,
             text=f"layers of the {text}",
         )
-        outputs = session.probe(firmware, count, scales)
+        outputs = session.probe(firmware, count)
+        own = len(whole.method.outputs)
+        if any(one[:own] != two for one, two in zip(outputs, known, strict=False)):
+            raise MismatchError(
+                Diagnostic(
+                    code="layers-differ",
+                    message=f"the {text} has other outputs when every result is kept",
+                    hint="leave out --layers, and please report it with the program",
+                )
+            )
         found.append(_signals(probes, probe, outputs))
     return match_layers(found[0], found[1], samples=count)
 
