@@ -40,7 +40,7 @@ def main() -> None:
     with torch.no_grad():
         right = network(inputs).argmax(1) == labels
     for name, part in (("training", right[:TRAINING]), ("test", right[TRAINING:])):
-        print(f"{name}: {int(part.sum())} of {len(part)}")
+        print(f"{name}: {int(part.sum())} of {len(part)}")  # noqa: T201
     state = {name: value.numpy() for name, value in network.state_dict().items()}
     np.savez_compressed(FOLDER / "weights.npz", **state)
 

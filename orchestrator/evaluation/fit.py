@@ -69,7 +69,7 @@ def inputs_of(
     """
     ports = given_ports(method)
     if len(sample.inputs) != len(ports):
-        bad_data(
+        raise bad_data(
             place,
             "the sample has the wrong number of inputs for the method",
             found=str(len(sample.inputs)),
@@ -94,11 +94,10 @@ def _fitted(
 ) -> RunValue:
     if port.kind in _NUMBERS and found.size == 1:
         number = found.reshape(()).item()
-        kinds = {ValueKind.INT: int, ValueKind.DOUBLE: float, ValueKind.BOOL: bool}
-        return kinds[port.kind](number)
+        return _number(number, port.kind, place)
     dtype = None if port.dtype is None else NPY_DTYPES.get(port.dtype)
     if port.kind is not ValueKind.TENSOR or dtype is None or port.dtype is None:
-        bad_data(
+        raise bad_data(
             place,
             "no sample can give this input",
             expected=stored_as(port),
@@ -106,7 +105,7 @@ def _fitted(
         )
     shape = _shape(found.shape, port)
     if shape is None:
-        bad_data(
+        raise bad_data(
             place,
             "the sample has the wrong shape for the method",
             found=f"{found.dtype} {list(found.shape)}",
@@ -114,7 +113,7 @@ def _fitted(
             hint="the first axis of an array in an .npz file counts samples",
         )
     if found.dtype.kind in "fc" and np.isnan(found).any():
-        bad_data(
+        raise bad_data(
             place,
             "the sample has values that are not a number (NaN)",
             found=f"{int(np.isnan(found).sum())} of {found.size} values",
@@ -122,6 +121,18 @@ def _fitted(
         )
     numbers = _converted(found, port.dtype, np.dtype(dtype), quantization, place)
     return Array.of(numbers.reshape(shape))
+
+
+def _number(number: complex, kind: ValueKind, place: str) -> RunValue:
+    real = number.real
+    if kind is ValueKind.INT and not float(real).is_integer():
+        raise bad_data(place, "the input is an integer", found=str(number))
+    kinds: dict[ValueKind, type[bool | int | float]] = {
+        ValueKind.INT: int,
+        ValueKind.DOUBLE: float,
+        ValueKind.BOOL: bool,
+    }
+    return kinds[kind](real)
 
 
 def _shape(shape: tuple[int, ...], port: Port) -> tuple[int, ...] | None:
@@ -147,18 +158,18 @@ def _converted(
     if found.dtype.newbyteorder("<").str == wanted.str:
         return found
     if dtype is ScalarType.BFloat16 and found.dtype.kind == "f":
-        bits = found.astype("<f4").view("<u4")
+        bits: npt.NDArray[Any] = found.astype("<f4").view("<u4")
         # To the nearest, ties to even: the upper half of a float32.
-        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(wanted)
+        bits = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+        return bits.astype(wanted)
     if wanted.kind in "fc" and (found.dtype.kind in "biuf" or wanted.kind == "c"):
         with np.errstate(over="ignore"):
             return found.astype(wanted)
     if quantization is not None and dtype in _QUANTIZED and found.dtype.kind in "biuf":
         limits = np.iinfo(wanted)
         scaled = np.rint(found.astype(np.float64) / quantization.scale)
-        return np.clip(scaled + quantization.zero_point, limits.min, limits.max).astype(
-            wanted
-        )
+        scaled += quantization.zero_point
+        return scaled.clip(limits.min, limits.max).astype(wanted)
     if found.dtype.kind in "biu" and wanted.kind in "iu":
         limits = np.iinfo(wanted)
         if not found.size or (
@@ -171,7 +182,7 @@ def _converted(
             f"the method takes {wanted.name} whose scale the program does not have:"
             " give it with --input-quant SCALE,ZERO_POINT, or quantize the data"
         )
-    bad_data(
+    raise bad_data(
         place,
         "the sample has the wrong dtype for the method",
         found=f"{found.dtype} {list(found.shape)}",
@@ -193,8 +204,8 @@ def output_numbers(
         return np.array([], np.float64)
     found = decoded(value, port.dtype)
     if found.dtype.kind == "c":
-        return np.abs(found).astype(np.float64)
-    numbers = found.astype(np.float64)
+        found = np.abs(found)
+    numbers: npt.NDArray[np.float64] = found.astype(np.float64)
     if quantization is not None and port.dtype in _QUANTIZED:
         numbers = (numbers - quantization.zero_point) * quantization.scale
     return numbers

@@ -2,8 +2,8 @@
 
 A program whose calls' results are all outputs, each in memory of its own, keeps every
 one of them to the end. Results of both programs are then matched by what they hold.
-Scales are not in a program, so each result is compared with the float one up to a factor
-and an offset, which least squares find.
+Scales are not in a program, so each result is compared with the float one up to a
+factor and an offset, which least squares find.
 """
 
 from __future__ import annotations
@@ -109,14 +109,15 @@ def _apart(method: Method) -> Method:
             value = values[index]
             if not isinstance(value, TensorValue) or index in effects.inputs:
                 continue
-            if value.allocation is not None and not value.is_mutable_state:
-                if index not in moved:
-                    arena = value.allocation.memory_id
-                    begin = -(-sizes[arena] // _ALIGNMENT) * _ALIGNMENT
-                    sizes[arena] = begin + value.size_bytes
-                    values[index] = _placed(value, begin)
-                    moved.add(index)
-                latest.append(index)
+            if value.allocation is None or value.is_mutable_state:
+                continue
+            if index not in moved:
+                arena = value.allocation.memory_id
+                begin = -(-sizes[arena] // _ALIGNMENT) * _ALIGNMENT
+                sizes[arena] = begin + value.size_bytes
+                values[index] = _placed(value, begin)
+                moved.add(index)
+            latest.append(index)
     return replace(method, values=tuple(values), arena_bytes=tuple(sizes))
 
 
@@ -131,10 +132,12 @@ def _shown(
         if base is None or own is None or not base.holds(own):
             continue
         there = values[other]
-        if isinstance(there, TensorValue) and there.allocation is not None:
-            if isinstance(value, TensorValue):
-                begin = there.allocation.offset_bytes + own.begin - base.begin
-                return _placed(value, begin)
+        if not isinstance(there, TensorValue) or not isinstance(value, TensorValue):
+            break
+        if there.allocation is not None:
+            return _placed(
+                value, there.allocation.offset_bytes + own.begin - base.begin
+            )
         break
     return value
 
@@ -239,7 +242,9 @@ def match_layers(
         )
         for row, (probe, _) in enumerate(mine)
     )
-    found = [(i, layer.error) for i, layer in enumerate(layers) if layer.error is not None]
+    found = [
+        (i, layer.error) for i, layer in enumerate(layers) if layer.error is not None
+    ]
     first = next((i for i, error in found if error > LARGE), None)
     steps = [
         (error - before, i)

@@ -99,7 +99,7 @@ def _top1(
 ) -> Scores:
     classes = outputs[0].size
     if classes < 2:  # noqa: PLR2004  # one score has no largest
-        bad_data(
+        raise bad_data(
             place,
             "top1 takes a score per class",
             found="an output of one element",
@@ -148,12 +148,12 @@ def class_of(label: npt.NDArray[Any], classes: int, place: str) -> int:
         ):
             if 0 <= number < classes:
                 return int(number)
-            bad_data(
+            raise bad_data(
                 place,
                 f"no such class: {number:g}",
                 expected=f"0 to {classes - 1}, one per element of the output",
             )
-    bad_data(
+    raise bad_data(
         place,
         "the label is not the number of a class",
         found=f"{label.dtype} {list(label.shape)}",
@@ -179,7 +179,7 @@ def _mae(
     count = 0
     for output, label, name in zip(outputs, labels, names, strict=True):
         if output.size != label.size:
-            bad_data(
+            raise bad_data(
                 f"{place}, sample {name}",
                 "label and output have different sizes",
                 found=f"label {list(label.shape)}, output {list(output.shape)}",
@@ -206,7 +206,9 @@ def _auc(
 
     Source: Mann-Whitney U; ties count one half.
     """
-    found = [_score(o, f"{place}, sample {n}") for o, n in zip(outputs, names, strict=True)]
+    found = [
+        _score(o, f"{place}, sample {n}") for o, n in zip(outputs, names, strict=True)
+    ]
     nans = [n for n, s in zip(names, found, strict=True) if np.isnan(s)]
     if nans:
         raise MismatchError(
@@ -228,7 +230,7 @@ def _auc(
     positives = int(positive.sum())
     negatives = len(positive) - positives
     if not positives or not negatives:
-        bad_data(
+        raise bad_data(
             place,
             "auc needs samples of both classes",
             found=f"{positives} with label 1, {negatives} with label 0",
@@ -255,7 +257,7 @@ def _score(output: Floats, place: str) -> float:
         return float(flat[0])
     if flat.size == 2:  # noqa: PLR2004  # a score for each class
         return float(flat[1] - flat[0])
-    bad_data(
+    raise bad_data(
         place,
         "auc takes one score, or two: for class 0 and class 1",
         found=f"an output of {flat.size} elements",
@@ -308,7 +310,7 @@ def agreement(
     for mine, others, name in zip(outputs, reference, names, strict=True):
         sizes = [[o.size for o in one] for one in (mine, others)]
         if sizes[0] != sizes[1]:
-            bad_data(
+            raise bad_data(
                 f"{place}, sample {name}",
                 "the reference has other outputs than the method",
                 found=f"outputs of {sizes[1]} elements",
@@ -321,7 +323,9 @@ def agreement(
             difference = np.abs(got - want)
         # Infinite where one is, 0 where both are the same.
         equal = (got == want) | (np.isnan(got) & np.isnan(want))
-        difference = np.where(equal, 0.0, np.where(np.isnan(difference), np.inf, difference))
+        difference = np.where(
+            equal, 0.0, np.where(np.isnan(difference), np.inf, difference)
+        )
         errors.append(float(difference.max(initial=0.0)))
         total += float(difference.sum())
         with np.errstate(over="ignore"):

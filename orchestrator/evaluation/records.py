@@ -100,22 +100,17 @@ def _encoded(value: RunValue) -> object:
     return value if isinstance(value, bool | int | float) else None
 
 
-def read_records(data: bytes, run: Run) -> tuple[list[Record], int]:
-    """The records of a file, and where in it they end.
+def read_records(data: bytes, run: Run) -> list[Record]:
+    """The records of a file, up to the first line that is cut off or damaged.
 
     Args:
         data: The whole file.
-        run: What is run now; records of another run are not used.
-
-    Returns:
-        Records up to the first line that is cut off or damaged; the position after the
-        last one, 0 if the file is of another run.
+        run: What is run now; the records of another run are none.
     """
     lines = data.splitlines(keepends=True)
     if not lines or lines[0] != f"{run.line}\n".encode():
-        return [], 0
+        return []
     records: list[Record] = []
-    end = len(lines[0])
     for line in lines[1:]:
         if not line.endswith(b"\n"):
             break
@@ -123,11 +118,10 @@ def read_records(data: bytes, run: Run) -> tuple[list[Record], int]:
             records.append(_record(json.loads(line)))
         except (ValueError, LookupError, TypeError, RecursionError):
             break
-        end += len(line)
-    return records, end
+    return records
 
 
-def _record(entry: Any) -> Record:
+def _record(entry: Any) -> Record:  # noqa: ANN401  # JSON
     outputs = tuple(_decoded(value) for value in entry["outputs"])
     sample, digest = entry["sample"], entry["inputs"]
     if not isinstance(sample, str) or not isinstance(digest, str):
@@ -135,7 +129,7 @@ def _record(entry: Any) -> Record:
     return Record(sample=sample, digest=digest, outputs=outputs)
 
 
-def _decoded(value: Any) -> RunValue:
+def _decoded(value: Any) -> RunValue:  # noqa: ANN401  # JSON
     if isinstance(value, dict):
         data = base64.b64decode(value["data"], validate=True)
         array = Array(dtype=value["dtype"], shape=tuple(value["sizes"]), data=data)

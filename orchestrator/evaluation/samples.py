@@ -7,11 +7,10 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.running.npy import read_npy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -109,7 +108,7 @@ class Files:
             return self._read(name)
         except _ARCHIVE_ERRORS as error:
             reason = getattr(error, "strerror", None) or str(error) or "damaged"
-            bad_data(self.place, f"cannot read {name}", found=reason)
+            raise bad_data(self.place, f"cannot read {name}", found=reason) from None
 
     def array(self, name: str) -> Numbers:
         """The array in a `.npy` file."""
@@ -118,8 +117,8 @@ class Files:
 
 def bad_data(
     place: str, message: str, *, found: str = "", expected: str = "", hint: str = ""
-) -> NoReturn:
-    """Raise the error of a data set (`bad-data`).
+) -> UsageError:
+    """The error of a data set (`bad-data`).
 
     Args:
         place: File or folder, with the sample if there is one.
@@ -129,7 +128,7 @@ def bad_data(
         hint: What to do; "" for where to read about it.
     """
     notes = (("found", found), ("expected", expected))
-    raise UsageError(
+    return UsageError(
         Diagnostic(
             code="bad-data",
             message=message,
@@ -140,9 +139,9 @@ def bad_data(
     )
 
 
-def unknown_form(text: str) -> NoReturn:
-    """Raise the error of `--data` that names nothing."""
-    bad_data(text, "no such data", expected=_FORMS, hint="check the path")
+def unknown_form(text: str) -> UsageError:
+    """The error of `--data` that names nothing."""
+    return bad_data(text, "no such data", expected=_FORMS, hint="check the path")
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
@@ -161,12 +160,12 @@ def archive_files(data: bytes, place: str) -> Files:
         archive = zipfile.ZipFile(io.BytesIO(data))
         members = {i.filename.removesuffix(".npy"): i for i in archive.infolist()}
     except _ARCHIVE_ERRORS as error:
-        bad_data(
+        raise bad_data(
             place,
             "not an .npz file",
             found=str(error),
             hint="write it with numpy.savez_compressed",
-        )
+        ) from None
 
     def read(name: str) -> bytes:
         member = members[name]
@@ -190,7 +189,7 @@ def _keys(files: Files, labels: str) -> _Keys:
     names = files.names
     inputs = _series(names, "input", "inputs")
     if not inputs:
-        bad_data(
+        raise bad_data(
             files.place,
             "the archive has no inputs",
             found=", ".join(names) or "an empty archive",
@@ -225,7 +224,7 @@ def archive_data(files: Files) -> DataSet:
     arrays = {name: files.array(name) for name in names}
     lengths = {name: len(a) if a.ndim else -1 for name, a in arrays.items()}
     if len(set(lengths.values())) > 1 or -1 in lengths.values():
-        bad_data(
+        raise bad_data(
             files.place,
             "the arrays have different numbers of samples",
             found=", ".join(f"{n} {list(a.shape)}" for n, a in arrays.items()),
@@ -233,7 +232,7 @@ def archive_data(files: Files) -> DataSet:
         )
     count = lengths[keys.inputs[0]]
     if count == 0:
-        bad_data(files.place, "the data have no samples")
+        raise bad_data(files.place, "the data have no samples")
 
     def read() -> Iterator[Sample]:
         for number in range(count):
@@ -251,8 +250,8 @@ def folder_data(files: Files) -> DataSet:
     """The data in a folder: a file per sample, and labels beside them.
 
     A `.npy` file is the one input of a sample, an `.npz` file a whole sample.
-    `labels.npy` has the labels in the natural order of the names, `labels.csv` has lines
-    of name and label.
+    `labels.npy` has the labels in the natural order of the names, `labels.csv` has
+    lines of name and label.
 
     Raises:
         UsageError: There are no samples, or labels are missing (`bad-data`).
@@ -263,7 +262,7 @@ def folder_data(files: Files) -> DataSet:
         if PurePosixPath(name).suffix in (".npy", ".npz") and name != "labels.npy"
     ]
     if not names:
-        bad_data(
+        raise bad_data(
             files.place,
             "the folder has no samples",
             found=f"{len(files.names)} files",
@@ -298,14 +297,14 @@ def _labels(
 ) -> tuple[dict[str, Numbers], tuple[str, ...]]:
     """Labels by file, and names of the classes."""
     if "labels.npy" in files.names and "labels.csv" in files.names:
-        bad_data(files.place, "there are labels.npy and labels.csv; remove one")
+        raise bad_data(files.place, "there are labels.npy and labels.csv; remove one")
     if "labels.csv" in files.names:
         return _csv_labels(files, names)
     if "labels.npy" not in files.names:
         return {}, ()
     found = files.array("labels.npy")
     if not found.ndim or len(found) != len(names):
-        bad_data(
+        raise bad_data(
             f"{files.place}/labels.npy",
             "the number of labels is not that of the samples",
             found=f"shape {list(found.shape)}",
@@ -322,7 +321,7 @@ def _csv_labels(
         text = files.bytes_of("labels.csv").decode("utf-8-sig")
         rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        bad_data(place, "not a CSV file in UTF-8", found=str(error))
+        raise bad_data(place, "not a CSV file in UTF-8", found=str(error)) from None
     stems = {PurePosixPath(name).stem: name for name in names}
     texts: dict[str, list[str]] = {}
     for number, row in enumerate(rows):
@@ -333,7 +332,7 @@ def _csv_labels(
         cells = [cell.strip() for cell in row[1:]]
         if name not in names or name in texts or not all(cells) or not cells:
             problem = "two lines for it" if name in texts else "no such sample"
-            bad_data(
+            raise bad_data(
                 place,
                 f"line {number + 1} is wrong",
                 found=",".join(row),
@@ -344,7 +343,9 @@ def _csv_labels(
     missing = [name for name in names if name not in texts]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        bad_data(place, "labels are missing", found=f"none for {missing[0]}{more}")
+        raise bad_data(
+            place, "labels are missing", found=f"none for {missing[0]}{more}"
+        )
     return _parsed(texts, place)
 
 
@@ -355,7 +356,7 @@ def _parsed(
     cells = [cell for row in texts.values() for cell in row]
     widths = {len(row) for row in texts.values()}
     if len(widths) > 1:
-        bad_data(place, "the lines have different numbers of columns")
+        raise bad_data(place, "the lines have different numbers of columns")
     for kind in (np.int64, np.float64):
         try:
             return {
@@ -365,7 +366,9 @@ def _parsed(
         except (ValueError, OverflowError):
             continue
     if widths != {1}:
-        bad_data(place, "a label with several columns has a text", expected="numbers")
+        raise bad_data(
+            place, "a label with several columns has a text", expected="numbers"
+        )
     classes = sorted(set(cells))
     at = {name: np.int64(number) for number, name in enumerate(classes)}
     labels = {name: np.array(at[row[0]]) for name, row in texts.items()}
@@ -388,7 +391,7 @@ def loader_data(
         for number, item in enumerate(load()):
             yield _loaded(name, number, item)
         if number < 0:
-            bad_data(name, "the data have no samples")
+            raise bad_data(name, "the data have no samples")
 
     return DataSet(name=name, count=count, read=read)
 
@@ -397,7 +400,7 @@ def _loaded(name: str, number: int, item: object) -> Sample:
     place = f"{name}, sample {number}"
     if not isinstance(item, tuple | list) or len(item) not in (2, 3):
         size = f" of {len(item)}" if isinstance(item, tuple | list) else ""
-        bad_data(
+        raise bad_data(
             place,
             "the function gave something else than a sample",
             found=type(item).__name__ + size,
@@ -422,9 +425,9 @@ def _number_array(value: object, place: str) -> Numbers:
     try:
         found = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
-        bad_data(place, "a value is not an array", found=str(error))
+        raise bad_data(place, "a value is not an array", found=str(error)) from None
     if found.dtype.kind not in "biufc":
-        bad_data(
+        raise bad_data(
             place,
             "a value is not an array of numbers",
             found=f"{type(value).__name__} with dtype {found.dtype}",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 import traceback
 from collections.abc import Callable, Sized
 from contextlib import contextmanager, redirect_stdout
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
+_CORRECT = "correct the function: it raised this"
+_SEARCHED = "modules are searched in the current folder and on PYTHONPATH"
+_MOST_TEXT = 500
+
 
 def data_set(text: str) -> DataSet:
     """The data set of `--data`.
@@ -45,10 +49,12 @@ def data_set(text: str) -> DataSet:
         if path.suffix == ".npz" and path.exists():
             return archive_data(archive_files(read_file(path), text))
     except OSError as error:
-        bad_data(text, "the data cannot be read", found=reason_of(error))
+        raise bad_data(
+            text, "the data cannot be read", found=reason_of(error)
+        ) from None
     if is_function(text) and not path.exists():
         return _loader(text)
-    unknown_form(text)
+    raise unknown_form(text)
 
 
 def _folder(path: Path) -> Files:
@@ -73,20 +79,21 @@ def function(text: str) -> Callable[..., Any]:
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    with users_code(text, "cannot be imported"):
-        found = getattr(import_module(module), name)
+    with users_code(text, "cannot be imported", _SEARCHED):
+        found = getattr(importlib.import_module(module), name)
         if not callable(found):
             raise TypeError(f"{name} is not a function")
     return found  # type: ignore[no-any-return]  # it is callable
 
 
 @contextmanager
-def users_code(text: str, what: str) -> Iterator[None]:
+def users_code(text: str, what: str, hint: str = _CORRECT) -> Iterator[None]:
     """Report exceptions of the user's code as such; what it prints goes to stderr.
 
     Args:
         text: The function, as the user named it.
         what: What happened to it.
+        hint: What to do.
 
     Raises:
         UsageError: The code raised (`user-code`).
@@ -95,25 +102,28 @@ def users_code(text: str, what: str) -> Iterator[None]:
         with redirect_stdout(sys.stderr):
             yield
     except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        # The first is this function; importlib's are of no interest.
-        own = [f for f in frames[1:] if not f.filename.startswith("<frozen")]
-        own = [f for f in own if Path(f.filename).resolve() != Path(__file__).resolve()]
-        where = None
-        if own:
-            last = own[-1]
-            line = last.lineno or 0
-            where = SourceSpan(file=last.filename, line=line, text=last.line or "")
         found = traceback.format_exception_only(error)[-1].strip()
         raise UsageError(
             Diagnostic(
                 code="user-code",
                 message=f"{text} {what}",
-                where=where,
-                notes=(("found", found[:500]),),
-                hint="correct the function; it is your code that raised",
+                where=_place(error),
+                notes=(("found", found[:_MOST_TEXT]),),
+                hint=hint,
             )
         ) from error
+
+
+def _place(error: Exception) -> SourceSpan | None:
+    """The innermost line of the user's code; None if it was not reached."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = {Path(name).resolve() for name in (__file__, importlib.__file__)}
+    for frame in reversed(frames):
+        path = Path(frame.filename)
+        if path.is_file() and path.resolve() not in ours:
+            line = frame.lineno or 0
+            return SourceSpan(file=frame.filename, line=line, text=frame.line or "")
+    return None
 
 
 def _loader(text: str) -> DataSet:
