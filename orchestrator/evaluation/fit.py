@@ -170,7 +170,9 @@ def _converted(
         scaled = np.rint(found.astype(np.float64) / quantization.scale)
         scaled += quantization.zero_point
         return scaled.clip(limits.min, limits.max).astype(wanted)
-    if found.dtype.kind in "biu" and wanted.kind in "iu":
+    # What fits into a few bits may be a real number, or quantized already.
+    is_plain = dtype not in _QUANTIZED
+    if is_plain and found.dtype.kind in "biu" and wanted.kind in "iu":
         limits = np.iinfo(wanted)
         if not found.size or (
             int(found.min()) >= limits.min and int(found.max()) <= limits.max
@@ -179,8 +181,8 @@ def _converted(
     hint = f'convert the data with astype("{wanted.name}")'
     if dtype in _QUANTIZED:
         hint = (
-            f"the method takes {wanted.name} whose scale the program does not have:"
-            " give it with --input-quant SCALE,ZERO_POINT, or quantize the data"
+            "the program does not have the scale of this input: give it with"
+            f" --input-quant SCALE,ZERO_POINT, or quantize the data to {wanted.name}"
         )
     raise bad_data(
         place,

@@ -99,10 +99,11 @@ def _apart(method: Method) -> Method:
     values = list(method.values)
     sizes = list(method.arena_bytes)
     latest = list(effects.inputs)  # what was written, the last one last
-    moved = set()
+    moved: set[int] = set()
     for effect in effects.at:
         for index in effect.reads:
-            if index not in moved and index not in latest:
+            # Without schemas, items of a list that is written count as read, too.
+            if index not in {*moved, *latest, *effect.writes}:
                 moved.add(index)
                 values[index] = _shown(method, values, latest, index)
         for index in effect.writes:

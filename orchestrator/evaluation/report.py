@@ -172,7 +172,7 @@ def _confusion(found: Evaluation, of: Scores) -> Iterator[str]:
 def _worst(found: Evaluation) -> Iterator[str]:
     scores = found.scores
     has_answers = scores is not None and bool(scores.answers)
-    head = ["worst samples", "label", "answer", "by"]
+    head = ["worst samples", "label", "answer", "margin"]
     if not has_answers:
         head = ["worst samples", "label", "error"]
     rows = [head]
@@ -200,9 +200,15 @@ def _layers(found: Layers) -> Iterator[str]:
             )
         )
     yield from table_lines(rows, right=(0, 4, 5))
+    matched = [i for i, layer in enumerate(found.layers) if layer.reference is not None]
+    yield f"{len(matched)} of {len(found.layers)} layers are like one of the reference"
+    if not matched:
+        return
+    if matched[-1] < len(found.layers) - 1:
+        yield f"none after layer {matched[-1]} is"
     at = found.first_large
     yield (
-        f"no layer departs by more than {LARGE:.0%}"
+        f"none of them departs by more than {LARGE:.0%}"
         if at is None
         else f"departs by more than {LARGE:.0%} first at layer {at},"
         f" {found.layers[at].probe.operator}"
@@ -276,6 +282,7 @@ def _layers_data(found: Layers | None) -> dict[str, object] | None:
         return None
     return {
         "samples": found.samples,
+        "matched": sum(layer.reference is not None for layer in found.layers),
         "first_large": found.first_large,
         "largest_step": found.largest_step,
         "layers": [_layer_data(layer) for layer in found.layers],
