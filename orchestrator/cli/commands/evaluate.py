@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import ge, le
@@ -61,7 +62,7 @@ from orchestrator.program.write import write_program
 from orchestrator.running.inputs import Problems, find_method
 from orchestrator.running.product import read_product
 from orchestrator.shell.build_folder import EVALUATIONS, exclusive
-from orchestrator.shell.files import lazy_file, read_text_file, reason_of
+from orchestrator.shell.files import lazy_file, read_text_file, reason_of, write_atomic
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -104,7 +105,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
         )
         found = _evaluated(args, session, metric)
     missed = _missed_bounds(args, found)
-    console.document(evaluation_data(found))
+    document = evaluation_data(found)
+    _keep(project, found, document)
+    console.document(document)
     console.data(evaluation_text(found))
     if missed and console.json:
         console.problems(missed)
@@ -169,6 +172,13 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
         classes=args.classes or data.classes,
         worst=args.worst,
     )
+
+
+def _keep(project: Project, found: Evaluation, document: object) -> None:
+    """Keep the last evaluation of a method in the work folder, for reports."""
+    name = f"{found.model}.{found.method}.{found.place}.json"
+    text = json.dumps(document, indent=1) + "\n"
+    write_atomic(project.work / EVALUATIONS / name, text.encode())
 
 
 def _check_options(args: Namespace) -> None:
