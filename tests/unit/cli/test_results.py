@@ -40,7 +40,7 @@ result = lambda n: struct.pack("<7Ii", 0, 0xFFFFFFFF, 0, 1, 1, 0, 1, 1) + bytes(
 
 
 def results(folder: Path, script: str, seen: list[CallResult]) -> None:
-    """Run a script, and note each result as it comes, before an error of a later one."""
+    """Run a script, and note each result before there is an error."""
     program = folder / "firmware"
     program.write_text(f"#!{sys.executable}\n{START}{script}")
     program.chmod(0o755)
