@@ -445,7 +445,8 @@ def _layers(
             with file.open("wb") as output:
                 output.writelines(chunks_of(write_program(changed)))
         if text == "model":
-            profile = host_profile(with_files(project.profile, {method.model: file}))
+            programs = with_programs(project, shell)
+            profile = host_profile(with_files(programs, {method.model: file}))
             model = method.model
         else:
             profile, model = program_profile(file), MODEL

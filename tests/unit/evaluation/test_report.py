@@ -111,7 +111,21 @@ def test_the_same_as_json() -> None:
         "answer": "none",
         "error": "inf",
     }
+    assert list(document) == [
+        *("profile", "model", "method", "on", "data", "samples", "metric", "classes"),
+        *("confusion", "reference", "worst", "layers"),
+    ]
+    assert list(document["reference"]) == [
+        *("name", "metric", "same_class", "max_abs_error", "mean_abs_error", "sqnr_db"),
+    ]
     layers = document["layers"]
+    assert list(layers) == [
+        *("samples", "matched", "first_large", "largest_step", "layers"),
+    ]
+    assert list(layers["layers"][0]) == [
+        *("instruction", "operator", "sizes", "reference_instruction"),
+        *("reference_operator", "error", "sqnr_db"),
+    ]
     assert (layers["matched"], layers["first_large"], layers["largest_step"]) == (
         2,
         2,
