@@ -309,7 +309,14 @@ def test_exceptions_of_functions_are_named_as_the_users(
         "    return {}\n"
         "def nothing():\n"
         "    return None\n"
+        "calls = []\n"
+        "def shuffled():\n"
+        "    calls.append(0)\n"
+        "    yield np.full((8, 8), len(calls)), 0\n"
     )
+    done = digits.evaluate("--reference", str(FLOAT), data="digit_loaders:shuffled")
+    message = "the data were others when they were read again"
+    assert done.problem("bad-data")["message"] == message
     found = digits.evaluate(data="digit_loaders:raising").problem("user-code")
     assert found["message"] == "digit_loaders:raising failed"
     assert found["where"]["line"] == 4

@@ -149,6 +149,12 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
         other = _reference(args, session, method)
         kept = kept.with_name(f"{kept.name}.reference")
         wanted = session.run(other, kept, resume=args.resume)
+        if (wanted.names, wanted.digests) != (done.names, done.digests):
+            raise bad_data(
+                data.name,
+                "the data were others when they were read again",
+                hint="give the same samples in the same order: use a fixed seed",
+            )
         floats = [_real(other.method, one, {}) for one in wanted.outputs]
         reference = _compared(str(args.reference), outputs, floats, done, metric)
         if args.layers:

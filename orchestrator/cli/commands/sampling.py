@@ -83,6 +83,7 @@ class Done:
 
     Args:
         names: Of the samples.
+        digests: Of the inputs of each.
         labels: Of each.
         expected: Outputs in the data; None unless all samples have them.
         outputs: Of each.
@@ -90,6 +91,7 @@ class Done:
     """
 
     names: tuple[str, ...]
+    digests: tuple[str, ...]
     labels: tuple[npt.NDArray[Any] | None, ...]
     expected: tuple[tuple[npt.NDArray[Any], ...], ...] | None
     outputs: tuple[tuple[RunValue, ...], ...]
@@ -157,6 +159,7 @@ class Session:
         given = [one for one in expected if one is not None]
         return Done(
             names=tuple(names),
+            digests=tuple(record.digest for record in records),
             labels=tuple(labels),
             expected=tuple(given) if len(given) == len(names) else None,
             outputs=tuple(record.outputs for record in records),
