@@ -28,7 +28,7 @@ LAYERS = (
     {"method"},
     {"memory"},
     {"emit", "compat", "running"},
-    {"measure"},
+    {"measure", "evaluation"},
     {"explain"},
     {"report"},
     {"build"},
