@@ -1,0 +1,165 @@
+"""Kernels of floats with vectors, against those without, to the bit.
+
+Rows of all lengths, with subnormal numbers, which vectors treat as 0, infinities, NaN
+and both zeros. The Cortex-M4 has the same kernels without vectors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pytest
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.program.reader import read_program
+from orchestrator.selection.aggregate import aggregate
+from orchestrator.selection.extract import extract
+from tests.opinfo.programs import program_of, tensors
+from tests.qemu.kernel_firmware import KernelFirmware
+from tests.qemu.test_float_rows import some_items
+from tests.tools import need_emulator, need_toolchain
+from tests.unit.method.recorded_calls import Call, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    Array = np.ndarray[Any, Any]
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
+
+VECTORS: Final = "cortex-m55"
+PLAIN: Final = "cortex-m4"
+SHARES: Final = (0.0, 0.004, 0.3)
+"""Of items that are edges."""
+LENGTHS: Final = (1, 2, 3, 5, 7, 8, 11, 16, 18, 33, 64, 67)
+_FLOATS: Final = (ScalarType.Float, ScalarType.Double)
+
+
+def _given(array: Array, order: tuple[int, ...] | None = None) -> Tensor:
+    dtype = {"f": ScalarType.Float, "b": ScalarType.Bool}[array.dtype.kind]
+    data = np.ascontiguousarray(array.transpose(order or range(array.ndim)))
+    return Tensor(dtype, array.shape, order or tuple(range(array.ndim)), data.tobytes())
+
+
+def _out(dtype: ScalarType, *sizes: int) -> Tensor:
+    items = int(np.prod(sizes))
+    width = {ScalarType.Long: 8, ScalarType.Bool: 1}.get(dtype, 4)
+    return Tensor(
+        dtype, sizes, tuple(range(len(sizes))), bytes(items * width), is_out=True
+    )
+
+
+class _Maker:
+    """Inputs of one share of edges."""
+
+    def __init__(self, rng: np.random.Generator, share: float) -> None:
+        self.rng = rng
+        self.share = share
+
+    def floats(self, *sizes: int) -> Tensor:
+        count = int(np.prod(sizes))
+        items = some_items(self.rng, count, self.share).astype("<f4")
+        order = tuple(range(len(sizes)))
+        if self.rng.random() < 0.3:
+            order = tuple(int(d) for d in self.rng.permutation(len(sizes)))
+        return _given(items.reshape(sizes), order)
+
+    def equal(self, *sizes: int) -> Tensor:
+        """Few different numbers: the first of several counts."""
+        items = self.rng.choice(np.array([0.0, -0.0, 1.0, -1.0], "<f4"), sizes)
+        return _given(items)
+
+    def reductions(self, size: int) -> Iterator[Call]:
+        rows, one = _out(ScalarType.Float, 3), _out(ScalarType.Float)
+        indices = _out(ScalarType.Long, 3)
+        for x in (self.floats(3, size), self.equal(3, size)):
+            for name in ("sum.IntList", "mean"):
+                yield Call(
+                    f"aten::{name}_out".replace("mean_", "mean."),
+                    (x, (1,), False, None, rows),
+                )
+            columns = _out(ScalarType.Float, size)
+            yield Call("aten::sum.IntList_out", (x, (0,), False, None, columns))
+            yield Call("aten::amax.out", (x, (0,), False, columns))
+            yield Call("aten::sum.IntList_out", (x, (0, 1), False, None, one))
+            for name in ("amax", "amin"):
+                yield Call(f"aten::{name}.out", (x, (1,), False, rows))
+                yield Call(f"aten::{name}.out", (x, (), False, one))
+            for name in ("argmax", "argmin"):
+                yield Call(f"aten::{name}.out", (x, 1, False, indices))
+            for name in ("max", "min"):
+                yield Call(f"aten::{name}.unary_out", (x, one))
+                yield Call(f"aten::{name}.dim_{name}", (x, 1, False, rows, indices))
+            yield Call("aten::prod.int_out", (x, 1, False, None, rows))
+            yield Call("aten::var_mean.correction_out", (x, (1,), 0, False, rows, rows))
+
+    def norms(self, size: int) -> Iterator[Call]:
+        x, out = self.floats(3, size), _out(ScalarType.Float, 3, size)
+        w, b = _given(some_items(self.rng, size, self.share).astype("<f4")), None
+        b = _given(some_items(self.rng, size, self.share).astype("<f4"))
+        stats = _out(ScalarType.Float, 3, 1)
+        for weight, bias in ((w, b), (w, None), (None, None)):
+            yield Call(
+                "aten::native_layer_norm.out",
+                (x, (size,), weight, bias, 1e-5, out, stats, stats),
+            )
+        y, image = self.floats(2, 4, size), _out(ScalarType.Float, 2, 4, size)
+        w, b = self.floats(4), self.floats(4)
+        groups = _out(ScalarType.Float, 2, 2)
+        yield Call(
+            "aten::native_group_norm.out",
+            (y, w, b, 2, 4, size, 2, 1e-5, image, groups, groups),
+        )
+        channels = _out(ScalarType.Float, 4)
+        yield Call(
+            "aten::_native_batch_norm_legit.no_stats_out",
+            (y, w, b, True, 0.1, 1e-5, image, channels, channels),
+        )
+
+
+def _calls() -> Iterator[Call]:
+    rng = np.random.default_rng(7)
+    for size in LENGTHS:
+        for share in SHARES:
+            maker = _Maker(rng, share)
+            yield from maker.reductions(size)
+            yield from maker.norms(size)
+
+
+def _same(a: bytes, b: bytes, dtype: ScalarType) -> bool:
+    """Whether bits are equal, but for those of NaN, which processors choose."""
+    if a == b or dtype not in _FLOATS:
+        return a == b
+    x, y = np.frombuffer(a, "<f4"), np.frombuffer(b, "<f4")
+    return bool(((x.view("<u4") == y.view("<u4")) | (np.isnan(x) & np.isnan(y))).all())
+
+
+@pytest.mark.parametrize("toolchain", ["gnu", "zig"])
+def test_vectors_give_the_bits_of_plain_code(toolchain: str, tmp_path: Path) -> None:
+    calls = tuple(_calls())
+    programs = (program_of(call, dynamic=False)[0] for call in calls)
+    infos = [extract(read_program(p, file="call.pte"), model="call") for p in programs]
+    answers = []
+    for cpu in (VECTORS, PLAIN):
+        need_toolchain(cpu, toolchain)
+        need_emulator(cpu)
+        firmware = KernelFirmware(
+            tmp_path / cpu,
+            target=(cpu, toolchain),
+            libraries=("portable",),
+            selection=aggregate(infos),
+        )
+        answers.append(firmware.answers(calls))
+    wrong = []
+    for call, vectors, plain in zip(calls, *answers, strict=True):
+        same = all(
+            _same(a, b, out.dtype)
+            for a, b, out in zip(vectors.outs, plain.outs, call.outs, strict=True)
+        )
+        if vectors.error or vectors.changed or plain.error or not same:
+            sizes = [t.sizes for t in tensors(call)]
+            wrong.append(f"{call.operator} of {sizes}: error {vectors.error}")
+    assert not wrong, f"{len(wrong)} of {len(calls)}: " + "; ".join(wrong[:9])
+    assert len(calls) > 1000
