@@ -1,9 +1,30 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/indexing.h"
+#include "util/isa.h"
 #include "util/move_items.h"
 
 namespace orch::portable {
+namespace {
+
+/// Items of a line, `from_step` apart, to places side by side. Errors:
+/// InvalidArgument (where memories overlap, what was written may be an index).
+template <typename T>
+ORCH_HOT Error select_in_line(const T* from, int32_t from_step, int32_t size,
+                              const Tensor& index, T* to) {
+  const bool narrow = index.dtype == ScalarType::Int;
+  const int32_t* const ints = index.data<int32_t>();
+  const int64_t* const longs = index.data<int64_t>();
+  for (int32_t i = 0, count = index.numel(); i < count; ++i) {
+    const int64_t value = narrow ? ints[i] : longs[i];
+    ORCH_CHECK(static_cast<uint64_t>(value) < static_cast<uint32_t>(size),
+               Error::InvalidArgument);
+    to[i] = from[static_cast<int32_t>(value) * from_step];
+  }
+  return Error::Ok;
+}
+
+}  // namespace
 
 // aten::index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out)
 //   -> Tensor(a!)
@@ -20,10 +41,7 @@ Error index_select_out(const Args& args) {
   const int32_t count = index.numel();
   const int32_t size = self.dim == 0 ? 1 : self.size(dim);
   ORCH_CHECK(self.dim > 0 || count == 1, Error::InvalidArgument);
-  for (int32_t i = 0; i < count; ++i) {
-    const int64_t value = load_index(index, i);
-    ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);
-  }
+  ORCH_CHECK(are_below(index, size), Error::InvalidArgument);
   int32_t sizes[kMaxDim];
   for (int d = 0; d < self.dim; ++d) sizes[d] = d == dim ? count : self.size(d);
   ORCH_TRY(resize_output(out, {sizes, self.dim}, self, index));
@@ -38,6 +56,20 @@ Error index_select_out(const Args& args) {
   if (!rest.valid()) return Error::Ok;
   const int32_t from_step = self.dim == 0 ? 0 : from[dim];
   const int32_t to_step = self.dim == 0 ? 0 : to[dim];
+  if (to_step == 1) {
+    return switch_item<~0U>(out.dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      for (; rest.valid(); rest.next()) {
+        for (int32_t i = 0; i < rest.row_size(); ++i) {
+          ORCH_TRY(select_in_line<T>(
+              self.data<T>() + rest.offset(1) + i * rest.row_stride(1),
+              from_step, size, index,
+              out.mutable_data<T>() + rest.offset(0) + i * rest.row_stride(0)));
+        }
+      }
+      return Error::Ok;
+    });
+  }
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
   for (int32_t i = 0; i < count; ++i) {
     const int64_t value = load_index(index, i);

@@ -2,7 +2,6 @@
 
 #include "orch/kernel.h"
 #include "util/extreme.h"
-#include "util/reduce.h"
 
 namespace orch::portable {
 

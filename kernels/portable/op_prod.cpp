@@ -1,6 +1,7 @@
 #include "orch_selected/op_prod.h"
 
 #include "orch/kernel.h"
+#include "util/isa.h"
 #include "util/reduce.h"
 
 namespace orch::portable {

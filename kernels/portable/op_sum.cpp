@@ -2,6 +2,7 @@
 
 #include "orch/kernel.h"
 #include "util/reduce.h"
+#include "util/sum.h"
 
 namespace orch::portable {
 

@@ -1,6 +1,9 @@
+#include <string.h>
+
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/interpolate.h"
+#include "util/isa.h"
 #include "util/move_items.h"
 
 namespace orch::portable {
@@ -11,6 +14,44 @@ int32_t nearest(const ScaledAxis& axis, float scale, int32_t index) {
   const float at = static_cast<float>(index) * scale;
   const int32_t whole = at < 0x1p30F ? static_cast<int32_t>(at) : kMaxExtent;
   return whole < axis.in ? whole : axis.in - 1;
+}
+
+/// Images whose columns lie side by side in `out`; the items of a row that is
+/// repeated are those above.
+template <typename T>
+ORCH_HOT void repeat_rows(const ScaledAxis* axes, float scale_y, float scale_x,
+                          const Tensor& input, const Strides& from, Tensor& out,
+                          const Strides& to, StridedLoop& planes) {
+  constexpr int32_t kColumns = 32;
+  int32_t at[kColumns];
+  for (int32_t x = 0; x < axes[1].out; x += kColumns) {
+    const int32_t left = axes[1].out - x;
+    const int32_t count = left < kColumns ? left : kColumns;
+    for (int32_t i = 0; i < count; ++i) {
+      at[i] = nearest(axes[1], scale_x, x + i) * from[3];
+    }
+    for (; planes.valid(); planes.next()) {
+      for (int32_t n = 0; n < planes.row_size(); ++n) {
+        const T* const plane =
+            input.data<T>() + planes.offset(1) + n * planes.row_stride(1);
+        T* target = out.mutable_data<T>() + planes.offset(0) +
+                    n * planes.row_stride(0) + x;
+        int32_t above = -1;
+        for (int32_t y = 0; y < axes[0].out; ++y, target += to[2]) {
+          const int32_t row = nearest(axes[0], scale_y, y);
+          if (row == above) {
+            memcpy(target, target - to[2],
+                   static_cast<size_t>(count) * sizeof(T));
+            continue;
+          }
+          above = row;
+          const T* const source = plane + row * from[2];
+          for (int32_t i = 0; i < count; ++i) target[i] = source[at[i]];
+        }
+      }
+    }
+    planes.restart();
+  }
 }
 
 }  // namespace
@@ -29,6 +70,13 @@ Error upsample_nearest2d_vec_out(const Args& args) {
   if (!planes.valid()) return Error::Ok;
   const float scale_y = scale_of<float>(axes[0]);
   const float scale_x = scale_of<float>(axes[1]);
+  if (to[3] == 1) {
+    return switch_item<~0U>(out.dtype, [&](auto type) {
+      repeat_rows<typename decltype(type)::type>(axes, scale_y, scale_x, input,
+                                                 from, out, to, planes);
+      return Error::Ok;
+    });
+  }
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
   for (int32_t y = 0; y < axes[0].out; ++y) {
     const int32_t row = nearest(axes[0], scale_y, y) * from[2];

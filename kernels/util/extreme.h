@@ -7,6 +7,7 @@
 #include "util/dtype.h"
 #include "util/isa.h"
 #include "util/promote.h"
+#include "util/reduce.h"
 
 namespace orch {
 
@@ -143,6 +144,79 @@ struct Extreme {
     next += count;
   }
 };
+
+/// The smallest, or else the largest, item of a loop over tensor 0. There is an
+/// item.
+template <bool kSmallest, typename T>
+Extreme<kSmallest, T> extreme_of(const T* items, StridedLoop& loop) {
+  Extreme<kSmallest, T> found(items[0]);
+  for (; loop.valid(); loop.next()) {
+    found.take(items + loop.offset(0), loop.row_stride(0), loop.row_size());
+  }
+  return found;
+}
+
+/// aten::argmin.out, aten::argmax.out(Tensor self, int? dim=None,
+///   bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
+///
+/// Without `dim`, the index into the flattened tensor. kBits: dtypes of `self`.
+template <uint32_t kBits, bool kSmallest>
+Error find_extreme(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(3);
+
+  ORCH_CHECK(out.dtype == ScalarType::Long, Error::InvalidArgument);
+  unsigned dims = (1U << self.dim) - 1;
+  if (args.has(1)) {
+    int dim = 0;
+    ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
+    dims &= 1U << dim;
+  }
+  ORCH_CHECK(has_items(self, dims), Error::InvalidArgument);
+  Reduction reduction;
+  ORCH_TRY(prepare_reduction(self, dims, args.boolean(2), out, reduction));
+  return switch_dtype<kBits>(self.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    each_result(reduction, [&](int32_t to, int32_t from, int32_t) {
+      out.mutable_data<int64_t>()[to] =
+          extreme_of<kSmallest>(self.data<T>() + from, reduction.items).number;
+    });
+    return Error::Ok;
+  });
+}
+
+/// aten::min.dim_min, aten::max.dim_max, see pick_along.
+template <uint32_t kBits, bool kSmallest>
+Error extremes_along(const Args& args) {
+  return pick_along<kBits>(args, [](auto* from, StridedLoop& line) {
+    return extreme_of<kSmallest>(from, line).number;
+  });
+}
+
+/// aten::amin.out, aten::amax.out(Tensor self, int[1] dim=[],
+///   bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
+///
+/// kBits: dtypes of `self`.
+template <uint32_t kBits, bool kSmallest>
+Error extremes(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(3);
+
+  unsigned dims = 0;
+  ORCH_CHECK(out.dtype == self.dtype, Error::InvalidArgument);
+  ORCH_TRY(read_reduced_dims(args, 1, self, dims));
+  ORCH_CHECK(has_items(self, dims), Error::InvalidArgument);
+  Reduction reduction;
+  ORCH_TRY(prepare_reduction(self, dims, args.boolean(2), out, reduction));
+  return switch_dtype<kBits>(self.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    each_result(reduction, [&](int32_t to, int32_t first, int32_t) {
+      out.mutable_data<T>()[to] = static_cast<T>(
+          extreme_of<kSmallest>(self.data<T>() + first, reduction.items).best);
+    });
+    return Error::Ok;
+  });
+}
 
 /// The smallest, or else the largest, of items side by side, the last of equal
 /// ones; NaN wins. Without items, what every item is beyond.

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "util/check.h"
+#include "util/isa.h"
 #include "util/strided_loop.h"
 
 namespace orch {
@@ -17,6 +18,20 @@ inline constexpr DtypeSet kIndices =
 inline int64_t load_index(const Tensor& indices, int32_t offset) {
   return indices.dtype == ScalarType::Int ? indices.data<int32_t>()[offset]
                                           : indices.data<int64_t>()[offset];
+}
+
+/// Whether all items of an index tensor are 0 or above, and below `size`.
+ORCH_HOT inline bool are_below(const Tensor& indices, int32_t size) {
+  const bool narrow = indices.dtype == ScalarType::Int;
+  const int32_t* ints = indices.data<int32_t>();
+  const int64_t* longs = indices.data<int64_t>();
+  for (int32_t left = indices.numel(); left > 0; --left) {
+    const int64_t value = narrow ? *ints++ : *longs++;
+    if (static_cast<uint64_t>(value) >= static_cast<uint32_t>(size)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// Dtypes of masks: an index for each dimension of theirs, which together are

@@ -31,11 +31,13 @@ inline constexpr bool kInLanes = false;
 
 /// Computes as many groups of sixteen items as it can; the number of items. It
 /// stops before a group in which vectors would take a subnormal number for 0:
-/// nothing of it is written, so `to` may be `a` or `b`.
-__attribute__((noinline)) inline int32_t lane_rows(LaneFn fn, const float* a,
-                                                   const float* b, float* to,
-                                                   int32_t count,
-                                                   const float (&p)[3]) {
+/// nothing of it is written, so `to` may be `a` or `b`. To: float, or bool for
+/// functions that give integers 0 and 1.
+template <typename To>
+__attribute__((noinline)) int32_t lane_rows(LaneFn fn, const float* a,
+                                            const float* b, To* to,
+                                            int32_t count,
+                                            const float (&p)[3]) {
   const FlushFlags flags;
   int32_t left = count / 16;
   if (left == 0) return 0;
@@ -44,30 +46,36 @@ __attribute__((noinline)) inline int32_t lane_rows(LaneFn fn, const float* a,
   register uint32_t first asm("r2") = bits[0];
   register uint32_t second asm("r3") = bits[1];
   register uint32_t third asm("r12") = bits[2];
-  asm volatile(
-      "1:\n"
-      "vldrw.32 q0, [%[a]], #16\n"
-      "vldrw.32 q1, [%[a]], #16\n"
-      "vldrw.32 q2, [%[a]], #16\n"
-      "vldrw.32 q3, [%[a]], #16\n"
-      "vldrw.32 q4, [%[b]], #16\n"
-      "vldrw.32 q5, [%[b]], #16\n"
-      "vldrw.32 q6, [%[b]], #16\n"
-      "vldrw.32 q7, [%[b]], #16\n"
-      "blx %[fn]\n"
-      "vmrs lr, fpscr\n"
-      "tst lr, #0x88\n"
-      "bne 2f\n"
-      "vstrw.32 q0, [%[to]], #16\n"
-      "vstrw.32 q1, [%[to]], #16\n"
-      "vstrw.32 q2, [%[to]], #16\n"
-      "vstrw.32 q3, [%[to]], #16\n"
-      "subs %[left], %[left], #1\n"
-      "bne 1b\n"
-      "2:\n"
-      : [a] "+r"(a), [b] "+r"(b), [to] "+r"(to), [left] "+r"(left)
-      : [fn] "r"(fn), "r"(first), "r"(second), "r"(third)
-      : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
+#define ORCH_LANE_ROWS(store, size)                                       \
+  asm volatile(                                                           \
+      "1:\n"                                                              \
+      "vldrw.32 q0, [%[a]], #16\n"                                        \
+      "vldrw.32 q1, [%[a]], #16\n"                                        \
+      "vldrw.32 q2, [%[a]], #16\n"                                        \
+      "vldrw.32 q3, [%[a]], #16\n"                                        \
+      "vldrw.32 q4, [%[b]], #16\n"                                        \
+      "vldrw.32 q5, [%[b]], #16\n"                                        \
+      "vldrw.32 q6, [%[b]], #16\n"                                        \
+      "vldrw.32 q7, [%[b]], #16\n"                                        \
+      "blx %[fn]\n"                                                       \
+      "vmrs lr, fpscr\n"                                                  \
+      "tst lr, #0x88\n"                                                   \
+      "bne 2f\n" store " q0, [%[to]], #" size "\n" store                  \
+      " q1, [%[to]], #" size "\n" store " q2, [%[to]], #" size "\n" store \
+      " q3, [%[to]], #" size                                              \
+      "\n"                                                                \
+      "subs %[left], %[left], #1\n"                                       \
+      "bne 1b\n"                                                          \
+      "2:\n"                                                              \
+      : [a] "+r"(a), [b] "+r"(b), [to] "+l"(to), [left] "+r"(left)        \
+      : [fn] "r"(fn), "r"(first), "r"(second), "r"(third)                 \
+      : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory")
+  if constexpr (kIsSame<To, float>) {
+    ORCH_LANE_ROWS("vstrw.32", "16");
+  } else {
+    ORCH_LANE_ROWS("vstrb.32", "4");
+  }
+#undef ORCH_LANE_ROWS
   FlushFlags::clear();
   return (count / 16 - left) * 16;
 }
@@ -86,8 +94,8 @@ struct InLanes {
 
   /// to[i] = fn(a[i], ...b[i]) for items that lie side by side; b is another
   /// input, or `a` and nothing else.
-  template <typename... B>
-  void row(const float* a, float* to, int32_t count, const B*... b) const {
+  template <typename To, typename... B>
+  void row(const float* a, To* to, int32_t count, const B*... b) const {
     for (;;) {
       const float* const others[] = {b..., a};
       const int32_t done =

@@ -4,10 +4,8 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
-#include "util/extreme.h"
 #include "util/promote.h"
 #include "util/strided_loop.h"
-#include "util/sum.h"
 #include "util/truncate.h"
 
 namespace orch {
@@ -152,46 +150,6 @@ Error fold_items(const Tensor& self, Tensor& out, Reduction& reduction,
   });
 }
 
-/// The smallest, or else the largest, item of a loop over tensor 0. There is an
-/// item.
-template <bool kSmallest, typename T>
-Extreme<kSmallest, T> extreme_of(const T* items, StridedLoop& loop) {
-  Extreme<kSmallest, T> found(items[0]);
-  for (; loop.valid(); loop.next()) {
-    found.take(items + loop.offset(0), loop.row_stride(0), loop.row_size());
-  }
-  return found;
-}
-
-/// aten::argmin.out, aten::argmax.out(Tensor self, int? dim=None,
-///   bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
-///
-/// Without `dim`, the index into the flattened tensor. kBits: dtypes of `self`.
-template <uint32_t kBits, bool kSmallest>
-Error find_extreme(const Args& args) {
-  const Tensor& self = args.tensor(0);
-  Tensor& out = args.tensor(3);
-
-  ORCH_CHECK(out.dtype == ScalarType::Long, Error::InvalidArgument);
-  unsigned dims = (1U << self.dim) - 1;
-  if (args.has(1)) {
-    int dim = 0;
-    ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
-    dims &= 1U << dim;
-  }
-  ORCH_CHECK(has_items(self, dims), Error::InvalidArgument);
-  Reduction reduction;
-  ORCH_TRY(prepare_reduction(self, dims, args.boolean(2), out, reduction));
-  return switch_dtype<kBits>(self.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    each_result(reduction, [&](int32_t to, int32_t from, int32_t) {
-      out.mutable_data<int64_t>()[to] =
-          extreme_of<kSmallest>(self.data<T>() + from, reduction.items).number;
-    });
-    return Error::Ok;
-  });
-}
-
 /// aten::<op>.<overload>(Tensor self, int dim, bool keepdim=False, *,
 ///   Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))
 ///
@@ -221,39 +179,6 @@ Error pick_along(const Args& args, Pick pick) {
       const int32_t index = pick(from, reduction.items);
       values.mutable_data<T>()[to] = from[index * step];
       indices.mutable_data<int64_t>()[also] = index;
-    });
-    return Error::Ok;
-  });
-}
-
-/// aten::min.dim_min, aten::max.dim_max, see pick_along.
-template <uint32_t kBits, bool kSmallest>
-Error extremes_along(const Args& args) {
-  return pick_along<kBits>(args, [](auto* from, StridedLoop& line) {
-    return extreme_of<kSmallest>(from, line).number;
-  });
-}
-
-/// aten::amin.out, aten::amax.out(Tensor self, int[1] dim=[],
-///   bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
-///
-/// kBits: dtypes of `self`.
-template <uint32_t kBits, bool kSmallest>
-Error extremes(const Args& args) {
-  const Tensor& self = args.tensor(0);
-  Tensor& out = args.tensor(3);
-
-  unsigned dims = 0;
-  ORCH_CHECK(out.dtype == self.dtype, Error::InvalidArgument);
-  ORCH_TRY(read_reduced_dims(args, 1, self, dims));
-  ORCH_CHECK(has_items(self, dims), Error::InvalidArgument);
-  Reduction reduction;
-  ORCH_TRY(prepare_reduction(self, dims, args.boolean(2), out, reduction));
-  return switch_dtype<kBits>(self.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    each_result(reduction, [&](int32_t to, int32_t first, int32_t) {
-      out.mutable_data<T>()[to] = static_cast<T>(
-          extreme_of<kSmallest>(self.data<T>() + first, reduction.items).best);
     });
     return Error::Ok;
   });

@@ -30,15 +30,6 @@ struct Parts {
   }
 };
 
-/// Items in the type that they are computed in.
-template <typename T>
-struct ItemsOf {
-  const T* items;
-  Compute<T> operator()(int32_t at) const {
-    return static_cast<Compute<T>>(items[at]);
-  }
-};
-
 #if ORCH_FLOAT_VECTORS
 
 /// Adds as many groups of four items as there are, or none: where vectors would

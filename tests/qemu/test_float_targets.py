@@ -97,8 +97,7 @@ class _Maker:
 
     def norms(self, size: int) -> Iterator[Call]:
         x, out = self.floats(3, size), _out(ScalarType.Float, 3, size)
-        w, b = _given(some_items(self.rng, size, self.share).astype("<f4")), None
-        b = _given(some_items(self.rng, size, self.share).astype("<f4"))
+        w, b = self.line(size), self.line(size)
         stats = _out(ScalarType.Float, 3, 1)
         for weight, bias in ((w, b), (w, None), (None, None)):
             yield Call(
@@ -118,6 +117,25 @@ class _Maker:
             (y, w, b, True, 0.1, 1e-5, image, channels, channels),
         )
 
+    def elementwise(self, size: int) -> Iterator[Call]:
+        """Operators that give truth values or take three tensors."""
+        x, y, z = (self.line(size) for _ in range(3))
+        mask, out = _out(ScalarType.Bool, size), _out(ScalarType.Float, size)
+        for name in ("eq", "ne", "ge", "gt", "le", "lt"):
+            yield Call(f"aten::{name}.Tensor_out", (x, y, mask))
+            yield Call(f"aten::{name}.Tensor_out", (x, x, mask))
+            for number in (0.0, 1.0, float("inf"), float("nan")):
+                yield Call(f"aten::{name}.Scalar_out", (x, number, mask))
+        yield Call("aten::isnan.out", (x, mask))
+        yield Call("aten::isinf.out", (x, mask))
+        condition = _given(self.rng.random(size) < 0.5)
+        yield Call("aten::where.self_out", (condition, x, y, out))
+        for low, high in ((y, z), (y, None), (None, z)):
+            yield Call("aten::clamp.Tensor_out", (x, low, high, out))
+
+    def line(self, size: int) -> Tensor:
+        return _given(some_items(self.rng, size, self.share).astype("<f4"))
+
 
 def _calls() -> Iterator[Call]:
     rng = np.random.default_rng(7)
@@ -126,6 +144,7 @@ def _calls() -> Iterator[Call]:
             maker = _Maker(rng, share)
             yield from maker.reductions(size)
             yield from maker.norms(size)
+            yield from maker.elementwise(size)
 
 
 def _same(a: bytes, b: bytes, dtype: ScalarType) -> bool:
