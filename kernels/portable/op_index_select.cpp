@@ -9,17 +9,13 @@ namespace {
 
 /// Items of a line, `from_step` apart, to places side by side. Errors:
 /// InvalidArgument (where memories overlap, what was written may be an index).
-template <typename T>
+template <typename T, typename I>
 ORCH_HOT Error select_in_line(const T* from, int32_t from_step, int32_t size,
-                              const Tensor& index, T* to) {
-  const bool narrow = index.dtype == ScalarType::Int;
-  const int32_t* const ints = index.data<int32_t>();
-  const int64_t* const longs = index.data<int64_t>();
-  for (int32_t i = 0, count = index.numel(); i < count; ++i) {
-    const int64_t value = narrow ? ints[i] : longs[i];
-    ORCH_CHECK(static_cast<uint64_t>(value) < static_cast<uint32_t>(size),
-               Error::InvalidArgument);
-    to[i] = from[static_cast<int32_t>(value) * from_step];
+                              const I* items, int32_t count, T* to) {
+  for (; count > 0; --count) {
+    const I value = *items++;
+    ORCH_CHECK(is_index(value, size), Error::InvalidArgument);
+    *to++ = from[static_cast<int32_t>(value) * from_step];
   }
   return Error::Ok;
 }
@@ -61,10 +57,14 @@ Error index_select_out(const Args& args) {
       using T = typename decltype(type)::type;
       for (; rest.valid(); rest.next()) {
         for (int32_t i = 0; i < rest.row_size(); ++i) {
-          ORCH_TRY(select_in_line<T>(
-              self.data<T>() + rest.offset(1) + i * rest.row_stride(1),
-              from_step, size, index,
-              out.mutable_data<T>() + rest.offset(0) + i * rest.row_stride(0)));
+          const T* const from_line =
+              self.data<T>() + rest.offset(1) + i * rest.row_stride(1);
+          T* const to_line =
+              out.mutable_data<T>() + rest.offset(0) + i * rest.row_stride(0);
+          ORCH_TRY(with_indices(index, [&](auto* items) {
+            return select_in_line(from_line, from_step, size, items, count,
+                                  to_line);
+          }));
         }
       }
       return Error::Ok;

@@ -37,23 +37,26 @@ struct AlongDim {
   /// `other`. Errors: InvalidArgument (where memories overlap, what was written
   /// may be an index).
   template <typename Fn>
-  ORCH_HOT Error each(Fn fn) {
-    const bool narrow = index->dtype == ScalarType::Int;
+  Error each(Fn fn) {
+    return with_indices(*index,
+                        [&](auto* items) { return each_of(items, fn); });
+  }
+
+ private:
+  template <typename I, typename Fn>
+  ORCH_HOT Error each_of(const I* items, Fn fn) {
     for (; loop.valid(); loop.next()) {
-      const int32_t* ints = index->data<int32_t>() + loop.offset(0);
-      const int64_t* longs = index->data<int64_t>() + loop.offset(0);
+      const I* item = items + loop.offset(0);
       int32_t first = loop.offset(1);
       int32_t k = loop.offset(2);
-      const int32_t index_step = loop.row_stride(0);
+      const int32_t item_step = loop.row_stride(0);
       const int32_t first_step = loop.row_stride(1);
       const int32_t k_step = loop.row_stride(2);
       for (int32_t left = loop.row_size(); left > 0; --left) {
-        const int64_t value = narrow ? *ints : *longs;
-        ORCH_CHECK(static_cast<uint64_t>(value) < static_cast<uint32_t>(size),
-                   Error::InvalidArgument);
+        const I value = *item;
+        ORCH_CHECK(is_index(value, size), Error::InvalidArgument);
         fn(first + static_cast<int32_t>(value) * step, k);
-        ints += index_step;
-        longs += index_step;
+        item += item_step;
         first += first_step;
         k += k_step;
       }
