@@ -133,6 +133,41 @@ class _Maker:
         for low, high in ((y, z), (y, None), (None, z)):
             yield Call("aten::clamp.Tensor_out", (x, low, high, out))
 
+    def images(self, size: int) -> Iterator[Call]:
+        """Resized and pooled images of `size` columns."""
+        x = self.floats(2, 3, 3, size)
+        for height, width in ((6, 2 * size), (2, size + 1), (3, size)):
+            out = _out(ScalarType.Float, 2, 3, height, width)
+            for corners in (False, True):
+                yield Call(
+                    "aten::upsample_bilinear2d.vec_out",
+                    (x, (height, width), corners, None, out),
+                )
+            yield Call(
+                "aten::upsample_nearest2d.vec_out", (x, (height, width), None, out)
+            )
+        pooled = (2, 3, 2, size // 2 + 1)
+        out, indices = _out(ScalarType.Float, *pooled), _out(ScalarType.Long, *pooled)
+        two, one = (2, 2), (1, 1)
+        yield Call("aten::avg_pool2d.out", (x, two, two, one, False, False, None, out))
+        yield Call(
+            "aten::max_pool2d_with_indices.out",
+            (x, two, two, one, one, False, out, indices),
+        )
+        yield Call("aten::_adaptive_avg_pool2d.out", (x, pooled[2:], out))
+        yield Call("aten::adaptive_max_pool2d.out", (x, pooled[2:], out, indices))
+
+    def orders(self, size: int) -> Iterator[Call]:
+        for x in (self.floats(3, size), self.equal(3, size)):
+            values, indices = (
+                _out(ScalarType.Float, 3, size),
+                _out(ScalarType.Long, 3, size),
+            )
+            one, at = _out(ScalarType.Float, 3), _out(ScalarType.Long, 3)
+            for down in (False, True):
+                yield Call("aten::sort.values", (x, 1, down, values, indices))
+            yield Call("aten::median.dim_values", (x, 1, False, one, at))
+
     def line(self, size: int) -> Tensor:
         return _given(some_items(self.rng, size, self.share).astype("<f4"))
 
@@ -145,6 +180,8 @@ def _calls() -> Iterator[Call]:
             yield from maker.reductions(size)
             yield from maker.norms(size)
             yield from maker.elementwise(size)
+            yield from maker.images(size)
+            yield from maker.orders(size)
 
 
 def _same(a: bytes, b: bytes, dtype: ScalarType) -> bool:
