@@ -71,10 +71,15 @@ class _Maker:
         items = self.rng.choice(np.array([0.0, -0.0, 1.0, -1.0], "<f4"), sizes)
         return _given(items)
 
+    def tiny(self, *sizes: int) -> Tensor:
+        """Subnormal numbers, and their sums."""
+        items = self.rng.integers(-9, 10, sizes).astype("<f4")
+        return _given(items * np.float32(3e-39))
+
     def reductions(self, size: int) -> Iterator[Call]:
         rows, one = _out(ScalarType.Float, 3), _out(ScalarType.Float)
         indices = _out(ScalarType.Long, 3)
-        for x in (self.floats(3, size), self.equal(3, size)):
+        for x in (self.floats(3, size), self.equal(3, size), self.tiny(3, size)):
             for name in ("sum.IntList", "mean"):
                 yield Call(
                     f"aten::{name}_out".replace("mean_", "mean."),
@@ -119,7 +124,10 @@ class _Maker:
 
     def elementwise(self, size: int) -> Iterator[Call]:
         """Operators that give truth values or take three tensors."""
-        x, y, z = (self.line(size) for _ in range(3))
+        yield from self.of_three(size, *(self.line(size) for _ in range(3)))
+        yield from self.of_three(size, *(self.tiny(size) for _ in range(3)))
+
+    def of_three(self, size: int, x: Tensor, y: Tensor, z: Tensor) -> Iterator[Call]:
         mask, out = _out(ScalarType.Bool, size), _out(ScalarType.Float, size)
         for name in ("eq", "ne", "ge", "gt", "le", "lt"):
             yield Call(f"aten::{name}.Tensor_out", (x, y, mask))
