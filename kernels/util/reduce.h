@@ -110,7 +110,19 @@ inline Error check_out_dtype(const Args& args, int index, const Tensor& out) {
   return Error::Ok;
 }
 
-/// out[...] = finish(result) for the items that go there:
+/// Items of a tensor, of dtypes kBits, from `first` on: converted to T, in the
+/// type that it is computed in.
+template <typename T, uint32_t kBits>
+struct CastItems {
+  const Tensor& tensor;
+  int32_t first;
+  Compute<T> operator()(int32_t at) const {
+    return static_cast<Compute<T>>(
+        load_cast<T, kBits>(tensor.dtype, tensor.memory, first + at));
+  }
+};
+
+/// out[...] = result for the items that go there:
 /// result = fold(load, items) of the loop over these items; load(i) is item i
 /// in the type that the output is computed in, to whose dtype it is converted
 /// before.
@@ -137,12 +149,7 @@ Error fold_items(const Tensor& self, Tensor& out, Reduction& reduction,
       if (kDtypes.single() || self.dtype == out.dtype) {
         result = fold(ItemsOf<T>{self.data<T>() + first}, items);
       } else if constexpr (!kDtypes.single()) {
-        result = fold(
-            [&self, first](int32_t at) {
-              return static_cast<C>(
-                  load_cast<T, kFrom>(self.dtype, self.memory, first + at));
-            },
-            items);
+        result = fold(CastItems<T, kFrom>{self, first}, items);
       }
       out.mutable_data<T>()[to] = convert<T>(result);
     });
