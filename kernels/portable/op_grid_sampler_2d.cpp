@@ -54,7 +54,7 @@ struct GridAxis {
     return x >= 0 && x < static_cast<C>(size) ? static_cast<int32_t>(x) : -1;
   }
 
-  ORCH_HOT void find(C coordinate, Taps<C>& taps) const {
+  __attribute__((noinline)) void find(C coordinate, Taps<C>& taps) const {
     const C half = static_cast<C>(corners ? size - 1 : size) / 2;
     C x = (coordinate + 1) * half;
     if (!corners) x -= C(0.5F);

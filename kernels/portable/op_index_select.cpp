@@ -1,27 +1,9 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/indexing.h"
-#include "util/isa.h"
 #include "util/move_items.h"
 
 namespace orch::portable {
-namespace {
-
-/// Items of a line, `from_step` apart, to places side by side. Errors:
-/// InvalidArgument (where memories overlap, what was written may be an index).
-template <typename T, typename I>
-ORCH_HOT Error select_in_line(const T* from, int32_t from_step, int32_t size,
-                              const I* items, int32_t count, T* to) {
-  for (; count > 0; --count) {
-    const I value = *items++;
-    ORCH_CHECK(is_index(value, size), Error::InvalidArgument);
-    *to++ = from[static_cast<int32_t>(value) * from_step];
-  }
-  return Error::Ok;
-}
-
-}  // namespace
-
 // aten::index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out)
 //   -> Tensor(a!)
 Error index_select_out(const Args& args) {
@@ -52,26 +34,30 @@ Error index_select_out(const Args& args) {
   if (!rest.valid()) return Error::Ok;
   const int32_t from_step = self.dim == 0 ? 0 : from[dim];
   const int32_t to_step = self.dim == 0 ? 0 : to[dim];
-  if (to_step == 1) {
-    return switch_item<~0U>(out.dtype, [&](auto type) {
-      using T = typename decltype(type)::type;
-      for (; rest.valid(); rest.next()) {
-        for (int32_t i = 0; i < rest.row_size(); ++i) {
-          const T* const from_line =
-              self.data<T>() + rest.offset(1) + i * rest.row_stride(1);
-          T* const to_line =
-              out.mutable_data<T>() + rest.offset(0) + i * rest.row_stride(0);
-          ORCH_TRY(with_indices(index, [&](auto* items) {
-            return select_in_line(from_line, from_step, size, items, count,
-                                  to_line);
-          }));
-        }
-      }
-      return Error::Ok;
-    });
-  }
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
-  for (int32_t i = 0; i < count; ++i) {
+  // Items side by side, a block of indices at a time.
+  constexpr int32_t kBlock = 32;
+  for (int32_t first = 0; to_step == 1 && first < count; first += kBlock) {
+    const int32_t left = count - first;
+    const int32_t block = left < kBlock ? left : kBlock;
+    int32_t at[kBlock];
+    for (int32_t i = 0; i < block; ++i) {
+      const int64_t value = load_index(index, first + i);
+      // Again: where memories overlap, what was written may be an index.
+      ORCH_CHECK(is_index(value, size), Error::InvalidArgument);
+      at[i] = static_cast<int32_t>(value) * from_step;
+    }
+    for (; rest.valid(); rest.next()) {
+      for (int32_t i = 0; i < rest.row_size(); ++i) {
+        const int32_t source = rest.offset(1) + i * rest.row_stride(1);
+        const int32_t target = rest.offset(0) + i * rest.row_stride(0) + first;
+        gather_row(self.data<uint8_t>() + source * bytes, at, block,
+                   out.mutable_data<uint8_t>() + target * bytes, out.dtype);
+      }
+    }
+    rest.restart();
+  }
+  for (int32_t i = 0; to_step != 1 && i < count; ++i) {
     const int64_t value = load_index(index, i);
     // Again: where memories overlap, what was written may be an index.
     ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);

@@ -3,7 +3,6 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/interpolate.h"
-#include "util/isa.h"
 #include "util/move_items.h"
 
 namespace orch::portable {
@@ -18,11 +17,11 @@ int32_t nearest(const ScaledAxis& axis, float scale, int32_t index) {
 
 /// Images whose columns lie side by side in `out`; the items of a row that is
 /// repeated are those above.
-template <typename T>
-ORCH_HOT void repeat_rows(const ScaledAxis* axes, float scale_y, float scale_x,
-                          const Tensor& input, const Strides& from, Tensor& out,
-                          const Strides& to, StridedLoop& planes) {
+void repeat_rows(const ScaledAxis* axes, float scale_y, float scale_x,
+                 const Tensor& input, const Strides& from, Tensor& out,
+                 const Strides& to, StridedLoop& planes) {
   constexpr int32_t kColumns = 32;
+  const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
   int32_t at[kColumns];
   for (int32_t x = 0; x < axes[1].out; x += kColumns) {
     const int32_t left = axes[1].out - x;
@@ -32,21 +31,21 @@ ORCH_HOT void repeat_rows(const ScaledAxis* axes, float scale_y, float scale_x,
     }
     for (; planes.valid(); planes.next()) {
       for (int32_t n = 0; n < planes.row_size(); ++n) {
-        const T* const plane =
-            input.data<T>() + planes.offset(1) + n * planes.row_stride(1);
-        T* target = out.mutable_data<T>() + planes.offset(0) +
-                    n * planes.row_stride(0) + x;
+        const int32_t plane = planes.offset(1) + n * planes.row_stride(1);
+        uint8_t* target =
+            out.mutable_data<uint8_t>() +
+            (planes.offset(0) + n * planes.row_stride(0) + x) * bytes;
         int32_t above = -1;
-        for (int32_t y = 0; y < axes[0].out; ++y, target += to[2]) {
+        for (int32_t y = 0; y < axes[0].out; ++y, target += to[2] * bytes) {
           const int32_t row = nearest(axes[0], scale_y, y);
           if (row == above) {
-            memcpy(target, target - to[2],
-                   static_cast<size_t>(count) * sizeof(T));
+            memcpy(target, target - to[2] * bytes,
+                   static_cast<size_t>(count * bytes));
             continue;
           }
           above = row;
-          const T* const source = plane + row * from[2];
-          for (int32_t i = 0; i < count; ++i) target[i] = source[at[i]];
+          gather_row(input.data<uint8_t>() + (plane + row * from[2]) * bytes,
+                     at, count, target, out.dtype);
         }
       }
     }
@@ -71,11 +70,8 @@ Error upsample_nearest2d_vec_out(const Args& args) {
   const float scale_y = scale_of<float>(axes[0]);
   const float scale_x = scale_of<float>(axes[1]);
   if (to[3] == 1) {
-    return switch_item<~0U>(out.dtype, [&](auto type) {
-      repeat_rows<typename decltype(type)::type>(axes, scale_y, scale_x, input,
-                                                 from, out, to, planes);
-      return Error::Ok;
-    });
+    repeat_rows(axes, scale_y, scale_x, input, from, out, to, planes);
+    return Error::Ok;
   }
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
   for (int32_t y = 0; y < axes[0].out; ++y) {

@@ -96,6 +96,7 @@ struct InLanes {
   /// input, or `a` and nothing else.
   template <typename To, typename... B>
   void row(const float* a, To* to, int32_t count, const B*... b) const {
+    const Fn one = fn;  // out of memory, where `p` has to be
     for (;;) {
       const float* const others[] = {b..., a};
       const int32_t done =
@@ -106,7 +107,7 @@ struct InLanes {
       a += done;
       to += done;
       ((b += done), ...);
-      for (; plain > 0; --plain) *to++ = fn(*a++, *b++...);
+      for (; plain > 0; --plain) *to++ = one(*a++, *b++...);
       if (count == 0) return;
     }
   }

@@ -144,7 +144,6 @@ struct SortLine {
   /// Writes the first `count` of `size` items in sorted order.
   void run(int32_t size, int32_t count) const {
     if (count == 0) return;
-    if (count == size) return merge(size);
     for (int32_t i = 0; i < count; ++i) rise(item(i), i);
     for (int32_t i = count; i < size; ++i) {
       const Entry next = item(i);
@@ -162,9 +161,9 @@ struct SortLine {
 /// `dim`, and their indices: O(n log count), equal items in the order of their
 /// indices. Gives both outputs their sizes; they have 'count' there.
 ///
-/// kBits: dtypes of `self`. Errors: InvalidArgument, ShapeTooLarge,
-/// DtypeNotSelected.
-template <uint32_t kBits>
+/// kBits: dtypes of `self`; kWhole: whether `count` is that of all items.
+/// Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
+template <uint32_t kBits, bool kWhole>
 Error sort_lines(const Tensor& self, int dim, int32_t count, bool descending,
                  Tensor& values, Tensor& indices) {
   ORCH_CHECK(values.dtype == self.dtype && indices.dtype == ScalarType::Long,
@@ -185,7 +184,11 @@ Error sort_lines(const Tensor& self, int dim, int32_t count, bool descending,
                                 indices.mutable_data<int64_t>() + also,
                                 lines.step[2],
                                 descending};
-      line.run(lines.size, self.dim == 0 ? 1 : count);
+      if constexpr (kWhole) {
+        line.merge(lines.size);
+      } else {
+        line.run(lines.size, self.dim == 0 ? 1 : count);
+      }
     });
     return Error::Ok;
   });
