@@ -28,6 +28,11 @@ ORCH_HOT void row(const T* x, const T* y, const T* z, T* to,
       if (fn.lower.lanes != nullptr) fn.lower.row(from, to, count, z);
       return;
     }
+  } else if constexpr (kFavourSpeed) {
+    if (to_step == 1 && x_step == 1 && y_step == 1 && z_step == 1) {
+      for (int32_t i = 0; i < count; ++i) to[i] = fn(x[i], y[i], z[i]);
+      return;
+    }
   }
   for (; count > 0; --count) {
     *to = fn(*x, *y, *z);

@@ -90,6 +90,17 @@ ORCH_HOT void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from,
           number += size;
           continue;
         }
+      } else if constexpr (kFavourSpeed) {
+        if (source_step == 1 && target_step == 1) {
+          const C mean_of_all = found.mean;
+          for (int32_t i = 0; i < size; ++i) {
+            const C value = (static_cast<C>(source[i]) - mean_of_all) * scale;
+            target[i] = static_cast<T>(value * static_cast<C>(factors[i]) +
+                                       static_cast<C>(summands[i]));
+          }
+          number += size;
+          continue;
+        }
       }
       for (int32_t i = 0; i < size; ++i) {
         const C value = (static_cast<C>(*source) - found.mean) * scale;
