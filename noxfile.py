@@ -96,6 +96,15 @@ def types(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Build the documentation as a site into build/site; warnings are errors."""
+    _install(session, "-e", ".[docs]")
+    session.run(
+        "python", "-m", "sphinx", "-q", "-W", "--keep-going", "docs", "build/site"
+    )
+
+
+@nox.session
 def unit(session: nox.Session) -> None:
     """Tests of single modules, goldens and fuzzing; no compiler is needed."""
     _pytest(session, "tests", "-m", "not toolchain and not qemu and not slow")

@@ -53,6 +53,14 @@ struct Channels {
   }
 };
 
+// clang-format off
+#define ORCH_SCALE_SHIFT(x, y) \
+  "vmul.f32 " x ", " x ", r2\n" \
+  "vadd.f32 " x ", " x ", r3\n"
+// clang-format on
+ORCH_LANES(scale_shift_lanes, ORCH_SCALE_SHIFT);
+#undef ORCH_SCALE_SHIFT
+
 /// out = (input - mean) * scale + bias in one channel, as PyTorch computes it.
 /// `scale` is 1 / sqrt(variance + eps), without the weight.
 template <typename T, uint32_t kBits>
@@ -65,10 +73,13 @@ void normalize_channel(const Channels& channels, int32_t c, const Tensor& input,
   const C shift =
       (bias == nullptr ? C(0) : parameter<T, kBits>(*bias, c)) - product;
   StridedLoop loop = channels.loop;
+  const auto fn = [scale, shift](T x) {
+    return static_cast<T>(static_cast<C>(x) * scale + shift);
+  };
   map_rows(loop, input.data<T>() + c * channels.from_step,
-           out.mutable_data<T>() + c * channels.to_step, [=](T x) {
-             return static_cast<T>(static_cast<C>(x) * scale + shift);
-           });
+           out.mutable_data<T>() + c * channels.to_step,
+           in_lanes(Type<T>{}, fn, scale_shift_lanes, static_cast<float>(scale),
+                    static_cast<float>(shift)));
 }
 
 /// Batch normalization by given statistics. Arguments: 0 input, 1 weight?,

@@ -3,38 +3,37 @@
 #include "orch/kernel.h"
 #include "util/adaptive.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/scalar.h"
 
 namespace orch::portable {
 namespace {
 
 template <typename T>
-void average(const Tensor& self, Tensor& out) {
+ORCH_HOT void average(const Tensor& self, Tensor& out) {
   using C = Compute<T>;
   const Planes x(self, 0);
   const Planes y(out, 0);
-  each_adaptive_window(
-      x, y,
-      [&](int32_t n, int32_t h, int32_t w, const AdaptiveWindow& rows,
-          const AdaptiveWindow& columns) {
+  if (y.size[2] == 0 || y.size[3] == 0) return;
+  for (int32_t n = 0; n < y.size[0]; ++n) {
+    AdaptiveWindow rows(x.size[2], y.size[2]);
+    for (int32_t h = 0; h < y.size[2]; ++h, rows.next()) {
+      AdaptiveWindow columns(x.size[3], y.size[3]);
+      for (int32_t w = 0; w < y.size[3]; ++w, columns.next()) {
         const C count = from_int<C>((rows.last - rows.first) *
                                     (columns.last - columns.first));
-        for (int32_t c = 0; c < y.size[1]; ++c) {
-          const T* plane = self.data<T>() + n * x.stride[0] + c * x.stride[1];
-          C sum = 0;
-          for (int32_t i = rows.first; i < rows.last; ++i) {
-            const T* item =
-                plane + i * x.stride[2] + columns.first * x.stride[3];
-            for (int32_t j = columns.first; j < columns.last; ++j) {
-              sum += static_cast<C>(*item);
-              item += x.stride[3];
-            }
-          }
-          out.mutable_data<T>()[n * y.stride[0] + c * y.stride[1] +
-                                h * y.stride[2] + w * y.stride[3]] =
-              static_cast<T>(divide(sum, count));
+        const T* plane = self.data<T>() + n * x.stride[0];
+        T* target = out.mutable_data<T>() + n * y.stride[0] + h * y.stride[2] +
+                    w * y.stride[3];
+        for (int32_t c = y.size[1]; c > 0; --c) {
+          *target =
+              static_cast<T>(divide(sum_of<C>(plane, x, rows, columns), count));
+          plane += x.stride[1];
+          target += y.stride[1];
         }
-      });
+      }
+    }
+  }
 }
 
 }  // namespace

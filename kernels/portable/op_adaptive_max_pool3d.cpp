@@ -43,10 +43,7 @@ Error adaptive_max_pool3d_out(const Args& args) {
   Tensor& out = args.tensor(2);
   Tensor& indices = args.tensor(3);
 
-  ORCH_CHECK(self.dtype == out.dtype && indices.dtype == ScalarType::Long,
-             Error::InvalidArgument);
-  ORCH_TRY(resize_adaptive<3>(self, args.int_list(1), out));
-  ORCH_TRY(resize_output(indices, out.sizes(), self));
+  ORCH_TRY(prepare_adaptive_max_pool<3>(args));
   constexpr DtypeSet kDtypes = selected::aten_adaptive_max_pool3d_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     largest<typename decltype(type)::type>(self, out, indices);

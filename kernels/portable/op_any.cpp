@@ -1,12 +1,33 @@
 #include "orch_selected/op_any.h"
 
+#include <string.h>
+
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/reduce.h"
 
 namespace orch::portable {
 namespace {
+
+/// Whether any of `count` items is not 0.
+template <typename T>
+ORCH_HOT bool any_of(const T* item, int32_t step, int32_t count) {
+  if constexpr (sizeof(T) == 1) {
+    for (; step == 1 && count >= 4; count -= 4) {
+      uint32_t word;
+      memcpy(&word, item, sizeof word);
+      if (word != 0) return true;
+      item += 4;
+    }
+  }
+  for (; count > 0; --count) {
+    if (number_of(*item) != 0) return true;
+    item += step;
+  }
+  return false;
+}
 
 /// Whether any item along some dimensions is not 0, which NaN is not. `dims`: a
 /// bit for each; without one every item is a result.
@@ -26,10 +47,8 @@ Error any(const Tensor& self, unsigned dims, bool keepdim, Tensor& out) {
             self.data<T>() + kept.offset(1) + i * kept.row_stride(1);
         bool found = false;
         for (; items.valid(); items.next()) {
-          for (int32_t k = 0; k < items.row_size(); ++k) {
-            const T item = from[items.offset(0) + k * items.row_stride(0)];
-            found = found || number_of(item) != 0;
-          }
+          found = found || any_of(from + items.offset(0), items.row_stride(0),
+                                  items.row_size());
         }
         if (reduction.count != 0) items.restart();
         // Bool or Byte: a byte that is 0 or 1.

@@ -1,7 +1,7 @@
 #include "orch_selected/op_argmax.h"
 
 #include "orch/kernel.h"
-#include "util/reduce.h"
+#include "util/extreme.h"
 
 namespace orch::portable {
 

@@ -1,7 +1,7 @@
 #include "orch_selected/op_argmin.h"
 
 #include "orch/kernel.h"
-#include "util/reduce.h"
+#include "util/extreme.h"
 
 namespace orch::portable {
 

@@ -28,24 +28,14 @@ ORCH_HOT void avg_pool(const Pool<2>& pool, bool count_include_pad,
         }
         if (divisor != 0) count = divisor;
         const C denominator = from_int<C>(empty ? 1 : count);
-        for (int32_t c = 0; c < y.size[1]; ++c) {
-          C sum = 0;
-          if (!empty) {
-            const T* row = self.data<T>() + n * x.stride[0] + c * x.stride[1] +
-                           rows.first * x.stride[2] +
-                           columns.first * x.stride[3];
-            for (int32_t i = rows.size(); i > 0; --i) {
-              const T* item = row;
-              for (int32_t j = columns.size(); j > 0; --j) {
-                sum += static_cast<C>(*item);
-                item += x.stride[3];
-              }
-              row += x.stride[2];
-            }
-          }
-          out.mutable_data<T>()[n * y.stride[0] + c * y.stride[1] +
-                                h * y.stride[2] + w * y.stride[3]] =
-              static_cast<T>(divide(sum, denominator));
+        const T* plane = self.data<T>() + n * x.stride[0];
+        T* target = out.mutable_data<T>() + n * y.stride[0] + h * y.stride[2] +
+                    w * y.stride[3];
+        for (int32_t c = y.size[1]; c > 0; --c) {
+          const C sum = empty ? C(0) : sum_of<C>(plane, x, rows, columns);
+          *target = static_cast<T>(divide(sum, denominator));
+          plane += x.stride[1];
+          target += y.stride[1];
         }
       }
     }
@@ -61,15 +51,9 @@ Error avg_pool2d_out(const Args& args) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(7);
 
-  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  int64_t divisor = 0;
-  if (args.has(6)) {
-    divisor = args.integer(6);
-    ORCH_CHECK(divisor != 0, Error::InvalidArgument);
-  }
+  int64_t divisor;
   Pool<2> pool;
-  ORCH_TRY(prepare_pool(self, args.int_list(1), args.int_list(2),
-                        args.int_list(3), nullptr, args.boolean(4), pool, out));
+  ORCH_TRY(prepare_avg_pool(args, pool, divisor));
   constexpr DtypeSet kDtypes = selected::aten_avg_pool2d_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     avg_pool<typename decltype(type)::type>(pool, args.boolean(5), divisor,

@@ -50,15 +50,9 @@ Error avg_pool3d_out(const Args& args) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(7);
 
-  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  int64_t divisor = 0;
-  if (args.has(6)) {
-    divisor = args.integer(6);
-    ORCH_CHECK(divisor != 0, Error::InvalidArgument);
-  }
+  int64_t divisor;
   Pool<3> pool;
-  ORCH_TRY(prepare_pool(self, args.int_list(1), args.int_list(2),
-                        args.int_list(3), nullptr, args.boolean(4), pool, out));
+  ORCH_TRY(prepare_avg_pool(args, pool, divisor));
   constexpr DtypeSet kDtypes = selected::aten_avg_pool3d_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     avg_pool<typename decltype(type)::type>(pool, args.boolean(5), divisor,

@@ -3,10 +3,76 @@
 #include "orch/kernel.h"
 #include "util/broadcast.h"
 #include "util/clamp.h"
+#include "util/isa.h"
+#include "util/lanes.h"
 #include "util/unary.h"
 
 namespace orch::portable {
 namespace {
+
+/// to = fn(x, y, z) for items that are `steps` apart: in `to`, x, y, z.
+template <typename T, typename Fn>
+ORCH_HOT void row(const T* x, const T* y, const T* z, T* to,
+                  const int32_t (&steps)[4], int32_t count, Fn fn) {
+  const int32_t to_step = steps[0];
+  const int32_t x_step = steps[1];
+  const int32_t y_step = steps[2];
+  const int32_t z_step = steps[3];
+  if constexpr (kInLanes<decltype(fn.raise)>) {
+    if (to_step == 1 && x_step == 1 && y_step == 1 && z_step == 1) {
+      const T* from = x;
+      if (fn.raise.lanes != nullptr) {
+        fn.raise.row(x, to, count, y);
+        from = to;
+      }
+      if (fn.lower.lanes != nullptr) fn.lower.row(from, to, count, z);
+      return;
+    }
+  } else if constexpr (kFavourSpeed) {
+    if (to_step == 1 && x_step == 1 && y_step == 1 && z_step == 1) {
+      for (int32_t i = 0; i < count; ++i) to[i] = fn(x[i], y[i], z[i]);
+      return;
+    }
+  }
+  for (; count > 0; --count) {
+    *to = fn(*x, *y, *z);
+    to += to_step;
+    x += x_step;
+    y += y_step;
+    z += z_step;
+  }
+}
+
+// "lt" is also true of NaN.
+// clang-format off
+#define ORCH_RAISE(x, y) \
+  "vptt.f32 lt, " x ", " y "\n" \
+  "vcmpt.f32 eq, " x ", " x "\n" \
+  "vmovt " x ", " y "\n"
+#define ORCH_LOWER(x, y) \
+  "vpt.f32 gt, " x ", " y "\n" \
+  "vmovt " x ", " y "\n" \
+  "vpt.f32 ne, " y ", " y "\n" \
+  "vmovt " x ", " y "\n"
+// clang-format on
+ORCH_LANES(raise_lanes, ORCH_RAISE);
+ORCH_LANES(lower_lanes, ORCH_LOWER);
+
+/// An item within limits.
+template <typename Raise, typename Lower>
+struct Within {
+  Raise raise;
+  Lower lower;
+
+  template <typename T>
+  T operator()(T value, T least, T most) const {
+    return lower(raise(value, least), most);
+  }
+};
+template <typename Raise, typename Lower>
+Within<Raise, Lower> within(Raise raise, Lower lower) {
+  return {raise, lower};
+}
 
 /// out = fn(a, b, c), broadcast, computed in T.
 template <typename T, uint32_t kIn, uint32_t kOut, typename Fn>
@@ -40,14 +106,8 @@ Error map_three(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& out,
         loop.offset(2) + at * steps[2], other.offset(1) + other_at * steps[3]};
     if (same) {
       if constexpr (kSelected) {
-        T* to = out.mutable_data<T>() + from[0];
-        const T* x = a.data<T>() + from[1];
-        const T* y = b.data<T>() + from[2];
-        const T* z = c.data<T>() + from[3];
-        for (int32_t i = 0; i < count; ++i) {
-          to[i * steps[0]] =
-              fn(x[i * steps[1]], y[i * steps[2]], z[i * steps[3]]);
-        }
+        row(a.data<T>() + from[1], b.data<T>() + from[2], c.data<T>() + from[3],
+            out.mutable_data<T>() + from[0], steps, count, fn);
       }
     } else if constexpr (converts(kFrom, kT) || converts(kTo, kT)) {
       for (int32_t i = 0; i < count; ++i) {
@@ -127,10 +187,19 @@ Error clamp_Tensor_out(const Args& args) {
   return switch_dtype<kCommon.bits>(common, [&](auto type) {
     using T = typename decltype(type)::type;
     return map_three<T, kDtypes.bits, kDtypes.bits>(
-        self, low, high, out, [=](T value, T least, T most) {
-          const T raised = has_low ? at_least(value, least) : value;
-          return has_high ? at_most(raised, most) : raised;
-        });
+        self, low, high, out,
+        within(in_lanes(
+                   type,
+                   [has_low](T value, T least) {
+                     return has_low ? at_least(value, least) : value;
+                   },
+                   has_low ? raise_lanes : nullptr),
+               in_lanes(
+                   type,
+                   [has_high](T value, T most) {
+                     return has_high ? at_most(value, most) : value;
+                   },
+                   has_high ? lower_lanes : nullptr)));
   });
 }
 

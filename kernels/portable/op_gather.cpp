@@ -25,16 +25,9 @@ Error gather_out(const Args& args) {
   AlongDim along(self, dim, index, out);
   return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    for (StridedLoop& loop = along.loop; loop.valid(); loop.next()) {
-      T* const to = out.mutable_data<T>() + loop.offset(2);
-      const int32_t to_step = loop.row_stride(2);
-      for (int32_t i = 0, count = loop.row_size(); i < count; ++i) {
-        int32_t from;
-        ORCH_TRY(along.load(i, from));
-        to[i * to_step] = self.data<T>()[from];
-      }
-    }
-    return Error::Ok;
+    const T* const from = self.data<T>();
+    T* const to = out.mutable_data<T>();
+    return along.each([from, to](int32_t at, int32_t k) { to[k] = from[at]; });
   });
 }
 

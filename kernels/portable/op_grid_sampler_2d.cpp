@@ -4,6 +4,7 @@
 #include "util/check.h"
 #include "util/dtype.h"
 #include "util/interpolate.h"
+#include "util/isa.h"
 
 namespace orch::portable {
 namespace {
@@ -53,7 +54,7 @@ struct GridAxis {
     return x >= 0 && x < static_cast<C>(size) ? static_cast<int32_t>(x) : -1;
   }
 
-  void find(C coordinate, Taps<C>& taps) const {
+  __attribute__((noinline)) void find(C coordinate, Taps<C>& taps) const {
     const C half = static_cast<C>(corners ? size - 1 : size) / 2;
     C x = (coordinate + 1) * half;
     if (!corners) x -= C(0.5F);
@@ -96,8 +97,8 @@ struct GridAxis {
 };
 
 template <typename T>
-void sample(const Tensor& input, const Tensor& grid, int32_t mode,
-            int32_t padding, bool corners, Tensor& out) {
+ORCH_HOT void sample(const Tensor& input, const Tensor& grid, int32_t mode,
+                     int32_t padding, bool corners, Tensor& out) {
   using C = Real<T>;
   const Strides from(input);
   const Strides at_grid(grid);
@@ -115,16 +116,21 @@ void sample(const Tensor& input, const Tensor& grid, int32_t mode,
         rows.find(static_cast<C>(point[at_grid[3]]), y);
         const T* plane = input.data<T>() + n * from[0];
         T* target = out.mutable_data<T>() + n * to[0] + h * to[2] + w * to[3];
-        for (int32_t c = 0; c < out.size(1); ++c) {
+        int32_t at[16];
+        for (int i = 0, t = 0; i < y.count; ++i) {
+          for (int k = 0; k < x.count; ++k, ++t) {
+            at[t] = y.at[i] < 0 || x.at[k] < 0
+                        ? -1
+                        : y.at[i] * from[2] + x.at[k] * from[3];
+          }
+        }
+        for (int32_t c = out.size(1); c > 0; --c) {
           C sum = 0;
+          const int32_t* tap = at;
           for (int i = 0; i < y.count; ++i) {
             C across = 0;
-            for (int k = 0; k < x.count; ++k) {
-              C value = 0;
-              if (y.at[i] >= 0 && x.at[k] >= 0) {
-                value = static_cast<C>(
-                    plane[y.at[i] * from[2] + x.at[k] * from[3]]);
-              }
+            for (int k = 0; k < x.count; ++k, ++tap) {
+              const C value = *tap < 0 ? C(0) : static_cast<C>(plane[*tap]);
               if (mode == kBicubic) {
                 across += value * x.weight[k];
               } else {

@@ -12,7 +12,7 @@ Error logical_and_out(const Args& args) {
                            selected::aten_logical_and_out_of_other;
   constexpr DtypeSet kOut = selected::aten_logical_and_out_of_out;
   return compare_tensors<kIn.bits, kOut.bits>(
-      args, [](auto a, auto b) { return a != 0 && b != 0; });
+      args, [](auto a, auto b) { return ((a != 0) & (b != 0)) != 0; });
 }
 
 }  // namespace orch::portable

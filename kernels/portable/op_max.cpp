@@ -2,7 +2,6 @@
 
 #include "orch/kernel.h"
 #include "util/extreme.h"
-#include "util/reduce.h"
 
 namespace orch::portable {
 
@@ -17,9 +16,7 @@ Error max_dim_max(const Args& args) {
 Error max_unary_out(const Args& args) {
   constexpr DtypeSet kIn = selected::aten_max_unary_out_of_self;
   constexpr DtypeSet kOut = selected::aten_max_unary_out_of_out;
-  return extreme_item<kIn.bits, kOut.bits>(
-      args, [](auto type) { return lowest<typename decltype(type)::type>(); },
-      [](auto a, auto b) { return a > b; });
+  return extreme_item<kIn.bits, kOut.bits, false>(args);
 }
 
 }  // namespace orch::portable

@@ -18,6 +18,8 @@ Error add_gradients(const Tensor& grad_output, const Tensor& indices,
   const Planes z(indices, 0);
   const Planes x(grad_input, 0);
   const int64_t items = int64_t{x.size[2]} * x.size[3];
+  // Whether a plane is one row of items at even steps.
+  const bool flat = x.stride[2] == x.stride[3] * x.size[3];
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t c = 0; c < y.size[1]; ++c) {
       T* const plane =
@@ -31,8 +33,12 @@ Error add_gradients(const Tensor& grad_output, const Tensor& indices,
           // Again: where memories overlap, what was written may be an index.
           ORCH_CHECK(at >= 0 && at < items, Error::InvalidArgument);
           const int32_t place = static_cast<int32_t>(at);
-          T& item = plane[place / x.size[3] * x.stride[2] +
-                          place % x.size[3] * x.stride[3]];
+          int32_t offset = place * x.stride[3];
+          if (!flat) {
+            offset = place / x.size[3] * x.stride[2] +
+                     place % x.size[3] * x.stride[3];
+          }
+          T& item = plane[offset];
           const T gradient =
               grad_output.data<T>()[n * y.stride[0] + c * y.stride[1] +
                                     h * y.stride[2] + w * y.stride[3]];

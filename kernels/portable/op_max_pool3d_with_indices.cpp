@@ -44,17 +44,11 @@ void max_pool(const Pool<3>& pool, const Tensor& self, Tensor& out,
 //   -> (Tensor(a!), Tensor(b!))
 Error max_pool3d_with_indices_out(const Args& args) {
   const Tensor& self = args.tensor(0);
-  const IntList dilation = args.int_list(4);
   Tensor& out = args.tensor(6);
   Tensor& indices = args.tensor(7);
 
-  ORCH_CHECK(self.dtype == out.dtype && indices.dtype == ScalarType::Long,
-             Error::InvalidArgument);
   Pool<3> pool;
-  ORCH_TRY(prepare_pool(self, args.int_list(1), args.int_list(2),
-                        args.int_list(3), &dilation, args.boolean(5), pool,
-                        out));
-  ORCH_TRY(resize_output(indices, out.sizes(), self));
+  ORCH_TRY(prepare_max_pool(args, pool));
   constexpr DtypeSet kDtypes = selected::aten_max_pool3d_with_indices_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     max_pool<typename decltype(type)::type>(pool, self, out, indices);

@@ -4,6 +4,7 @@
 #include "util/dtype.h"
 #include "util/reduce.h"
 #include "util/scalar.h"
+#include "util/sum.h"
 
 namespace orch::portable {
 namespace {
@@ -55,24 +56,17 @@ __attribute__((noinline)) WideSum sum_integers(const Tensor& self,
 /// their dtype is that of T, or one of kBits.
 template <typename C, typename T, uint32_t kBits>
 C sum_floats(const Tensor& self, int32_t first, StridedLoop& items) {
-  C sum = 0;
-  for (; items.valid(); items.next()) {
-    const int32_t from = first + items.offset(0);
-    const int32_t step = items.row_stride(0);
-    if (self.dtype == DtypeOf<T>::value) {
-      const T* item = self.data<T>() + from;
-      for (int32_t left = items.row_size(); left > 0; --left) {
-        sum += static_cast<C>(*item);
-        item += step;
-      }
-    } else if constexpr (!DtypeSet{kBits}.single()) {
-      for (int32_t k = 0; k < items.row_size(); ++k) {
-        sum += static_cast<C>(
-            load_as<T, kBits>(self.dtype, self.memory, from + k * step));
-      }
+  if constexpr (!DtypeSet{kBits}.single()) {
+    if (self.dtype != DtypeOf<T>::value) {
+      return sum_of_items<C>(
+          [&self, first](int32_t at) {
+            return static_cast<C>(
+                load_as<T, kBits>(self.dtype, self.memory, first + at));
+          },
+          items);
     }
   }
-  return sum;
+  return sum_of_items<C>(ItemsOf<T>{self.data<T>() + first}, items);
 }
 
 /// Means over the dimensions of a set. `has_dtype`: whether the call names the

@@ -1,6 +1,7 @@
 #include "orch_selected/op_median.h"
 
 #include "orch/kernel.h"
+#include "util/isa.h"
 #include "util/reduce.h"
 
 namespace orch::portable {
@@ -35,10 +36,10 @@ Bits<sizeof(T)> key_of(T item) {
 /// Index of the median of `count` items, the first of several; of the lower one
 /// of two. NaN is the median of items with a NaN.
 ///
-/// A search for the bits of its key, from the highest: items that may not be
-/// moved are counted.
+/// A search for the bits of its key, four at a time from the highest: items
+/// that may not be moved are counted.
 template <typename T>
-int32_t index_of_median(const T* items, int32_t step, int32_t count) {
+ORCH_HOT int32_t index_of_median(const T* items, int32_t step, int32_t count) {
   using K = Bits<sizeof(T)>;
   K low = key_of(items[0]);
   K high = low;
@@ -59,13 +60,22 @@ int32_t index_of_median(const T* items, int32_t step, int32_t count) {
   K median = bit == 8 * sizeof(K)
                  ? K{0}
                  : static_cast<K>(static_cast<K>(low >> bit) << bit);
-  while (bit-- > 0) {
-    const K next = static_cast<K>(median | static_cast<K>(K{1} << bit));
-    int32_t below = 0;
+  K known = bit == 8 * sizeof(K) ? K{0} : static_cast<K>(~uint64_t{0} << bit);
+  int32_t rank = (count - 1) / 2;  // among the items that share known bits
+  while (bit > 0) {
+    bit = bit < 4 ? 0 : bit - 4;
+    int32_t counts[16] = {};
     for (int32_t i = 0; i < count; ++i) {
-      if (key_of(items[i * step]) < next) ++below;
+      const K key = key_of(items[i * step]);
+      if (((key ^ median) & known) == 0) ++counts[(key >> bit) & 15];
     }
-    if (below <= (count - 1) / 2) median = next;
+    // Bits that are known are among the four if fewer were left.
+    int digit =
+        static_cast<int>(median >> bit) & static_cast<int>(known >> bit) & 15;
+    while (digit < 15 && rank >= counts[digit]) rank -= counts[digit++];
+    median =
+        static_cast<K>(median | static_cast<K>(static_cast<K>(digit) << bit));
+    known = static_cast<K>(~uint64_t{0} << bit);
   }
   for (int32_t i = 0; i < count; ++i) {
     if (key_of(items[i * step]) == median) return i;

@@ -2,7 +2,6 @@
 
 #include "orch/kernel.h"
 #include "util/extreme.h"
-#include "util/reduce.h"
 
 namespace orch::portable {
 
@@ -17,9 +16,7 @@ Error min_dim_min(const Args& args) {
 Error min_unary_out(const Args& args) {
   constexpr DtypeSet kIn = selected::aten_min_unary_out_of_self;
   constexpr DtypeSet kOut = selected::aten_min_unary_out_of_out;
-  return extreme_item<kIn.bits, kOut.bits>(
-      args, [](auto type) { return highest<typename decltype(type)::type>(); },
-      [](auto a, auto b) { return a < b; });
+  return extreme_item<kIn.bits, kOut.bits, true>(args);
 }
 
 }  // namespace orch::portable

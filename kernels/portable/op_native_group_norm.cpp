@@ -9,6 +9,14 @@
 namespace orch::portable {
 namespace {
 
+// clang-format off
+#define ORCH_NORMALIZE(x, y) \
+  "vsub.f32 " x ", " x ", r2\n" \
+  "vmul.f32 " x ", " x ", r3\n" \
+  "vadd.f32 " x ", " x ", r12\n"
+// clang-format on
+ORCH_LANES(normalize_lanes, ORCH_NORMALIZE);
+
 /// The tensors of a call; they have one dtype. `weight` and `bias` may be null.
 struct GroupNorm {
   const Tensor& input;
@@ -52,9 +60,13 @@ void normalize(const GroupNorm& norm, int32_t groups, int32_t channels,
           }
           const T* source = norm.input.data<T>() + n * from[0] + c * from[1];
           T* target = norm.out.mutable_data<T>() + n * to[0] + c * to[1];
-          map_rows(plane, source, target, [mean, scale, shift](T x) {
+          const auto fn = [mean, scale, shift](T x) {
             return static_cast<T>((static_cast<C>(x) - mean) * scale + shift);
-          });
+          };
+          map_rows(
+              plane, source, target,
+              in_lanes(Type<T>{}, fn, normalize_lanes, static_cast<float>(mean),
+                       static_cast<float>(scale), static_cast<float>(shift)));
           plane.restart();
         }
       }

@@ -5,11 +5,22 @@
 #include "util/check.h"
 #include "util/dtype.h"
 #include "util/isa.h"
+#include "util/lanes.h"
 #include "util/moments.h"
 #include "util/strided_loop.h"
 
 namespace orch::portable {
 namespace {
+
+// clang-format off
+#define ORCH_NORMALIZE(x, y) \
+  "vsub.f32 " x ", " x ", r2\n" \
+  "vmul.f32 " x ", " x ", r3\n" \
+  "vmul.f32 " x ", " x ", " y "\n"
+#define ORCH_SHIFT(x, y) "vadd.f32 " x ", " x ", " y "\n"
+// clang-format on
+ORCH_LANES(normalize_lanes, ORCH_NORMALIZE);
+ORCH_LANES(shift_lanes, ORCH_SHIFT);
 
 /// The tensors of a call; they have one dtype. `weight` and `bias` may be null.
 struct LayerNorm {
@@ -61,6 +72,36 @@ ORCH_HOT void normalize(const LayerNorm& norm, StridedLoop& loop, const T* from,
       const T* const factors = weight + number;
       const T* const summands = bias + number;
       const int32_t size = loop.row_size();
+      const auto normalized = in_lanes(
+          Type<T>{},
+          [&found, scale](T item, T factor) {
+            return static_cast<T>((static_cast<C>(item) - found.mean) * scale *
+                                  static_cast<C>(factor));
+          },
+          normalize_lanes, static_cast<float>(found.mean),
+          static_cast<float>(scale));
+      if constexpr (kInLanes<decltype(normalized)>) {
+        if (source_step == 1 && target_step == 1) {
+          normalized.row(source, target, size, factors);
+          in_lanes(
+              Type<T>{}, [](T item, T summand) { return item + summand; },
+              shift_lanes)
+              .row(target, target, size, summands);
+          number += size;
+          continue;
+        }
+      } else if constexpr (kFavourSpeed) {
+        if (source_step == 1 && target_step == 1) {
+          const C mean_of_all = found.mean;
+          for (int32_t i = 0; i < size; ++i) {
+            const C value = (static_cast<C>(source[i]) - mean_of_all) * scale;
+            target[i] = static_cast<T>(value * static_cast<C>(factors[i]) +
+                                       static_cast<C>(summands[i]));
+          }
+          number += size;
+          continue;
+        }
+      }
       for (int32_t i = 0; i < size; ++i) {
         const C value = (static_cast<C>(*source) - found.mean) * scale;
         *target = static_cast<T>(value * static_cast<C>(factors[i]) +

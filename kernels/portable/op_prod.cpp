@@ -1,20 +1,38 @@
 #include "orch_selected/op_prod.h"
 
 #include "orch/kernel.h"
+#include "util/isa.h"
 #include "util/reduce.h"
 
 namespace orch::portable {
 namespace {
+
+/// The product of load(i) for each item, one after the other: parts of it could
+/// leave the range of floats where the whole does not.
+template <typename Load>
+ORCH_HOT auto product_of_items(Load load, StridedLoop& loop) {
+  using C = decltype(load(0));
+  C product = static_cast<C>(1);
+  for (; loop.valid(); loop.next()) {
+    int32_t at = loop.offset(0);
+    const int32_t step = loop.row_stride(0);
+    for (int32_t left = loop.row_size(); left > 0; --left) {
+      product = product * load(at);
+      at += step;
+    }
+  }
+  return product;
+}
 
 /// Products over the dimensions of a set.
 template <uint32_t kBits>
 Error prod(const Tensor& self, unsigned dims, bool keepdim, Tensor& out) {
   Reduction reduction;
   ORCH_TRY(prepare_reduction(self, dims, keepdim, out, reduction));
-  return fold_items<kBits>(
-      self, out, reduction, 1,
-      [](auto product, auto item) { return product * item; },
-      [](auto product) { return product; });
+  return fold_items<kBits>(self, out, reduction,
+                           [](auto load, StridedLoop& items) {
+                             return product_of_items(load, items);
+                           });
 }
 
 }  // namespace

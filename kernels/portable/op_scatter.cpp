@@ -50,16 +50,9 @@ Error scatter_src_out(const Args& args) {
   AlongDim along(out, dim, index, src);
   return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    for (StridedLoop& loop = along.loop; loop.valid(); loop.next()) {
-      const T* const from = src.data<T>() + loop.offset(2);
-      const int32_t from_step = loop.row_stride(2);
-      for (int32_t i = 0, count = loop.row_size(); i < count; ++i) {
-        int32_t to;
-        ORCH_TRY(along.load(i, to));
-        out.mutable_data<T>()[to] = from[i * from_step];
-      }
-    }
-    return Error::Ok;
+    const T* const from = src.data<T>();
+    T* const to = out.mutable_data<T>();
+    return along.each([from, to](int32_t at, int32_t k) { to[at] = from[k]; });
   });
 }
 
@@ -88,14 +81,8 @@ Error scatter_value_out(const Args& args) {
     using T = typename decltype(type)::type;
     T value;
     memcpy(&value, &bits, sizeof value);
-    for (StridedLoop& loop = along.loop; loop.valid(); loop.next()) {
-      for (int32_t i = 0, count = loop.row_size(); i < count; ++i) {
-        int32_t to;
-        ORCH_TRY(along.load(i, to));
-        out.mutable_data<T>()[to] = value;
-      }
-    }
-    return Error::Ok;
+    T* const to = out.mutable_data<T>();
+    return along.each([to, value](int32_t at, int32_t) { to[at] = value; });
   });
 }
 

@@ -11,18 +11,12 @@ namespace {
 /// Adds the items of `src` one after the other.
 template <typename T>
 Error add_items(AlongDim& along, const Tensor& src, Tensor& out) {
-  for (StridedLoop& loop = along.loop; loop.valid(); loop.next()) {
-    const T* const from = src.data<T>() + loop.offset(2);
-    const int32_t from_step = loop.row_stride(2);
-    for (int32_t i = 0, count = loop.row_size(); i < count; ++i) {
-      int32_t to;
-      ORCH_TRY(along.load(i, to));
-      T& item = out.mutable_data<T>()[to];
-      item = convert<T>(static_cast<Compute<T>>(item) +
-                        static_cast<Compute<T>>(from[i * from_step]));
-    }
-  }
-  return Error::Ok;
+  const T* const from = src.data<T>();
+  T* const to = out.mutable_data<T>();
+  return along.each([from, to](int32_t at, int32_t k) {
+    to[at] = convert<T>(static_cast<Compute<T>>(to[at]) +
+                        static_cast<Compute<T>>(from[k]));
+  });
 }
 
 }  // namespace

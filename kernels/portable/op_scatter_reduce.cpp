@@ -30,32 +30,77 @@ Error read_reduce(const List& word, Reduce& reduce) {
   return Error::Ok;
 }
 
-/// One branch for each fold, not an instance: the operator is rare.
+/// `item` folded into `result`. One branch for each fold, not an instance: the
+/// operator is rare.
+template <typename T>
+Compute<T> folded(Reduce reduce, Compute<T> result, Compute<T> item) {
+  using C = Compute<T>;
+  // Integers are computed without a sign, and compared with it.
+  using N = typename Choose<kIsFloating<T>, C, T>::type;
+  switch (reduce) {
+    case Reduce::Product:
+      return static_cast<C>(result * item);
+    case Reduce::Smallest:
+    case Reduce::Largest: {
+      const N a = static_cast<N>(item);
+      const N b = static_cast<N>(result);
+      const bool beyond = reduce == Reduce::Smallest ? a < b : a > b;
+      return beyond || is_nan(a) ? item : result;
+    }
+    case Reduce::Sum:
+    case Reduce::Mean:
+      break;
+  }
+  return static_cast<C>(result + item);
+}
+
+/// What a fold of any item with it leaves as it is.
+template <typename T>
+T neutral(Reduce reduce) {
+  switch (reduce) {
+    case Reduce::Product:
+      return static_cast<T>(1);
+    case Reduce::Smallest:
+      return highest<T>();
+    case Reduce::Largest:
+      return lowest<T>();
+    case Reduce::Sum:
+    case Reduce::Mean:
+      break;
+  }
+  // 0 + -0 would be 0.
+  if constexpr (kIsFloating<T>) return -T(0);
+  return T(0);
+}
+
+/// Folds items one after the other into those of `out`, where nothing is lost
+/// in between.
+template <typename T>
+Error reduce_items(const Tensor& index, const Tensor& src, int dim,
+                   Reduce reduce, bool include_self, Tensor& out) {
+  using C = Compute<T>;
+  const T* const from = src.data<T>();
+  T* const to = out.mutable_data<T>();
+  if (!include_self) {
+    AlongDim along(out, dim, index, src);
+    const T start = neutral<T>(reduce);
+    ORCH_TRY(along.each([to, start](int32_t at, int32_t) { to[at] = start; }));
+  }
+  AlongDim along(out, dim, index, src);
+  return along.each([reduce, from, to](int32_t at, int32_t k) {
+    to[at] = convert<T>(
+        folded<T>(reduce, static_cast<C>(to[at]), static_cast<C>(from[k])));
+  });
+}
+
+/// The same in blocks: means need counts, halves are rounded once.
 template <typename T>
 void reduce_lines(const Tensor& index, const Tensor& src, int dim,
                   Reduce reduce, bool include_self, Tensor& out) {
   using C = Compute<T>;
-  // Integers are computed without a sign, and compared with it.
-  using N = typename Choose<kIsFloating<T>, C, T>::type;
   fold_lines<T>(
       index, src, dim, include_self, out,
-      [reduce](C result, C item) {
-        switch (reduce) {
-          case Reduce::Product:
-            return static_cast<C>(result * item);
-          case Reduce::Smallest:
-          case Reduce::Largest: {
-            const N a = static_cast<N>(item);
-            const N b = static_cast<N>(result);
-            const bool beyond = reduce == Reduce::Smallest ? a < b : a > b;
-            return beyond || is_nan(a) ? item : result;
-          }
-          case Reduce::Sum:
-          case Reduce::Mean:
-            break;
-        }
-        return static_cast<C>(result + item);
-      },
+      [reduce](C result, C item) { return folded<T>(reduce, result, item); },
       [reduce](C result, int32_t count) {
         if (reduce != Reduce::Mean) return result;
         if constexpr (kIsFloating<T>) {
@@ -88,8 +133,13 @@ Error scatter_reduce_two_out(const Args& args) {
   int along;
   ORCH_TRY(read_dim(dim, out.dim, along));
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
-    reduce_lines<typename decltype(type)::type>(index, src, along, reduce,
-                                                args.boolean(5), out);
+    using T = typename decltype(type)::type;
+    if constexpr (!kIsHalf<T>) {
+      if (reduce != Reduce::Mean) {
+        return reduce_items<T>(index, src, along, reduce, args.boolean(5), out);
+      }
+    }
+    reduce_lines<T>(index, src, along, reduce, args.boolean(5), out);
     return Error::Ok;
   });
 }

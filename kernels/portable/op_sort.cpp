@@ -12,9 +12,9 @@ Error sort(const Args& args, int first) {
   const Tensor& self = args.tensor(0);
   int dim = 0;
   ORCH_TRY(read_dim(args.integer(first), self.dim, dim));
-  return sort_lines<kBits>(self, dim, self.dim == 0 ? 1 : self.size(dim),
-                           args.boolean(first + 1), args.tensor(first + 2),
-                           args.tensor(first + 3));
+  return sort_lines<kBits, true>(
+      self, dim, self.dim == 0 ? 1 : self.size(dim), args.boolean(first + 1),
+      args.tensor(first + 2), args.tensor(first + 3));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "orch/kernel.h"
 #include "util/reduce.h"
+#include "util/sum.h"
 
 namespace orch::portable {
 
@@ -18,8 +19,10 @@ Error sum_IntList_out(const Args& args) {
   ORCH_TRY(check_out_dtype(args, 3, out));
   ORCH_TRY(prepare_reduction(self, dims, keepdim, out, reduction));
   constexpr DtypeSet kDtypes = selected::aten_sum_IntList_out;
-  return sum_items<kDtypes.bits>(self, out, reduction,
-                                 [](auto sum) { return sum; });
+  return fold_items<kDtypes.bits>(
+      self, out, reduction, [](auto load, StridedLoop& items) {
+        return sum_of_items<decltype(load(0))>(load, items);
+      });
 }
 
 }  // namespace orch::portable

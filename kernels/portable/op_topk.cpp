@@ -18,7 +18,7 @@ Error topk_values(const Args& args) {
   ORCH_TRY(read_int(args.integer(1), 0, count));
   ORCH_CHECK(count <= (self.dim == 0 ? 1 : self.size(dim)),
              Error::InvalidArgument);
-  return sort_lines<selected::aten_topk_values.bits>(
+  return sort_lines<selected::aten_topk_values.bits, false>(
       self, dim, count, args.boolean(3), args.tensor(5), args.tensor(6));
 }
 

@@ -2,8 +2,10 @@
 
 #include "orch/kernel.h"
 #include "util/check.h"
+#include "util/dot_mve.h"
 #include "util/dtype.h"
 #include "util/interpolate.h"
+#include "util/isa.h"
 
 namespace orch::portable {
 namespace {
@@ -35,6 +37,122 @@ struct Neighbours {
   }
 };
 
+/// Columns of an output row: offsets of the neighbours, and their weights.
+/// Known to the assembly below.
+template <typename C>
+struct Columns {
+  static constexpr int32_t kCount = 16;
+  int32_t left[kCount];
+  int32_t right[kCount];
+  C left_weight[kCount];
+  C right_weight[kCount];
+};
+
+#if ORCH_FLOAT_VECTORS
+
+/// blend_row for floats; false, where vectors would take a subnormal number
+/// for 0.
+__attribute__((noinline)) bool blend_vectors(const Columns<float>& columns,
+                                             const float* top,
+                                             const float* bottom,
+                                             const Neighbours<float>& y,
+                                             float* to, int32_t count) {
+  const FlushFlags flags;
+  const void* column = &columns;
+  int32_t flushed;
+  asm volatile(
+      "dlstp.32 lr, %[count]\n"
+      "1:\n"
+      "vldrw.32 q1, [%[column], #64]\n"
+      "vldrw.32 q2, [%[column], #128]\n"
+      "vldrw.32 q3, [%[column], #192]\n"
+      "vldrw.32 q0, [%[column]], #16\n"
+      "vldrw.u32 q4, [%[top], q0, uxtw #2]\n"
+      "vmul.f32 q4, q4, q2\n"
+      "vldrw.u32 q5, [%[top], q1, uxtw #2]\n"
+      "vmul.f32 q5, q5, q3\n"
+      "vadd.f32 q4, q4, q5\n"
+      "vldrw.u32 q6, [%[bottom], q0, uxtw #2]\n"
+      "vmul.f32 q6, q6, q2\n"
+      "vldrw.u32 q5, [%[bottom], q1, uxtw #2]\n"
+      "vmul.f32 q5, q5, q3\n"
+      "vadd.f32 q6, q6, q5\n"
+      "vmul.f32 q4, q4, %[first]\n"
+      "vmul.f32 q6, q6, %[second]\n"
+      "vadd.f32 q4, q4, q6\n"
+      "vstrw.32 q4, [%[to]], #16\n"
+      "letp lr, 1b\n"
+      "vmrs %[flushed], fpscr\n"
+      "and %[flushed], %[flushed], #0x88\n"
+      : [column] "+r"(column), [to] "+r"(to), [flushed] "=&r"(flushed)
+      : [top] "r"(top), [bottom] "r"(bottom), [count] "r"(count),
+        [first] "r"(y.first_weight), [second] "r"(y.second_weight)
+      : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "memory");
+  return flushed == 0;
+}
+
+#endif
+
+/// A part of an output row, whose columns lie side by side.
+template <typename T, typename C>
+ORCH_HOT void blend_row(const Columns<C>& columns, const T* top,
+                        const T* bottom, const Neighbours<C>& y, T* to,
+                        int32_t count) {
+#if ORCH_FLOAT_VECTORS
+  if constexpr (kIsSame<T, float>) {
+    if (blend_vectors(columns, top, bottom, y, to, count)) return;
+  }
+#endif
+  for (int32_t i = 0; i < count; ++i) {
+    const int32_t left = columns.left[i];
+    const int32_t right = columns.right[i];
+    const C left_weight = columns.left_weight[i];
+    const C right_weight = columns.right_weight[i];
+    const C upper = static_cast<C>(top[left]) * left_weight +
+                    static_cast<C>(top[right]) * right_weight;
+    const C lower = static_cast<C>(bottom[left]) * left_weight +
+                    static_cast<C>(bottom[right]) * right_weight;
+    to[i] = item_from<T>(upper * y.first_weight + lower * y.second_weight);
+  }
+}
+
+/// Images whose columns lie side by side in `out`.
+template <typename T>
+void upsample_rows(const ScaledAxis* axes, const Tensor& input,
+                   const Strides& from, Tensor& out, const Strides& to,
+                   StridedLoop& planes) {
+  using C = Real<T>;
+  const C scale_y = scale_of<C>(axes[0]);
+  const C scale_x = scale_of<C>(axes[1]);
+  Columns<C> columns;
+  for (int32_t w = 0; w < axes[1].out; w += columns.kCount) {
+    const int32_t left = axes[1].out - w;
+    const int32_t count = left < columns.kCount ? left : columns.kCount;
+    for (int32_t i = 0; i < count; ++i) {
+      const Neighbours<C> x(axes[1], scale_x, w + i);
+      columns.left[i] = x.first * from[3];
+      columns.right[i] = x.second * from[3];
+      columns.left_weight[i] = x.first_weight;
+      columns.right_weight[i] = x.second_weight;
+    }
+    for (int32_t h = 0; h < axes[0].out; ++h) {
+      const Neighbours<C> y(axes[0], scale_y, h);
+      for (; planes.valid(); planes.next()) {
+        for (int32_t n = 0; n < planes.row_size(); ++n) {
+          const T* const plane =
+              input.data<T>() + planes.offset(1) + n * planes.row_stride(1);
+          blend_row<T, C>(columns, plane + y.first * from[2],
+                          plane + y.second * from[2], y,
+                          out.mutable_data<T>() + planes.offset(0) +
+                              n * planes.row_stride(0) + h * to[2] + w,
+                          count);
+        }
+      }
+      planes.restart();
+    }
+  }
+}
+
 template <typename T>
 void upsample(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
   using C = Real<T>;
@@ -42,6 +160,10 @@ void upsample(const ScaledAxis* axes, const Tensor& input, Tensor& out) {
   const Strides to(out);
   StridedLoop planes = loop_over_images(out, to, from);
   if (!planes.valid()) return;
+  if (to[3] == 1) {
+    upsample_rows<T>(axes, input, from, out, to, planes);
+    return;
+  }
   const C scale_y = scale_of<C>(axes[0]);
   const C scale_x = scale_of<C>(axes[1]);
   for (int32_t h = 0; h < axes[0].out; ++h) {

@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/binary.h"
 #include "util/broadcast.h"
+#include "util/isa.h"
 
 namespace orch::portable {
 namespace {
@@ -64,13 +65,34 @@ bool lies_as(const Tensor& tensor, const Tensor& out) {
 
 /// All four tensors laid out alike, of dtype T.
 template <typename T>
-void choose_all(const Tensor& condition, const Tensor& self,
-                const Tensor& other, Tensor& out) {
+ORCH_HOT void choose_all(const Tensor& condition, const Tensor& self,
+                         const Tensor& other, Tensor& out) {
   const uint8_t* mask = condition.data<uint8_t>();
   const T* a = self.data<T>();
   const T* b = other.data<T>();
   T* to = out.mutable_data<T>();
-  for (int32_t left = out.numel(); left > 0; --left) {
+  int32_t left = out.numel();
+#if ORCH_FLOAT_VECTORS
+  if constexpr (sizeof(T) == 4) {
+    // As integers, which are never taken for others.
+    if (left == 0) return;
+    asm volatile(
+        "dlstp.32 lr, %[left]\n"
+        "1:\n"
+        "vldrb.u32 q2, [%[mask]], #4\n"
+        "vldrw.32 q0, [%[b]], #16\n"
+        "vldrw.32 q1, [%[a]], #16\n"
+        "vpt.i32 ne, q2, zr\n"
+        "vmovt q0, q1\n"
+        "vstrw.32 q0, [%[to]], #16\n"
+        "letp lr, 1b\n"
+        : [mask] "+l"(mask), [a] "+r"(a), [b] "+r"(b), [to] "+r"(to)
+        : [left] "r"(left)
+        : "lr", "q0", "q1", "q2", "memory");
+    return;
+  }
+#endif
+  for (; left > 0; --left) {
     const T x = *a++;
     const T y = *b++;
     *to++ = *mask++ != 0 ? x : y;

@@ -43,24 +43,6 @@ struct AdaptiveWindow {
   int32_t rest_ = 0;
 };
 
-/// Calls fn(n, h, w, rows, columns) for all windows of an adaptive pooling from
-/// `x` to `y`; not one per channel.
-template <typename Fn>
-void each_adaptive_window(const Planes& x, const Planes& y, Fn fn) {
-  for (int32_t n = 0; n < y.size[0]; ++n) {
-    if (y.size[2] == 0 || y.size[3] == 0) return;
-    AdaptiveWindow rows(x.size[2], y.size[2]);
-    for (int32_t h = 0; h < y.size[2]; ++h) {
-      AdaptiveWindow columns(x.size[3], y.size[3]);
-      for (int32_t w = 0; w < y.size[3]; ++w) {
-        fn(n, h, w, rows, columns);
-        columns.next();
-      }
-      rows.next();
-    }
-  }
-}
-
 /// Gives `out` the sizes of `self`, [N, C, H, W] or [C, H, W], or with volumes,
 /// [D, H, W], with those of the list for the last kDims. Errors:
 /// InvalidArgument, ShapeTooLarge.
@@ -90,5 +72,19 @@ struct AdaptiveRange {
         last(static_cast<int32_t>(((o + 1) * in + out - 1) / out)) {}
   int32_t size() const { return last - first; }
 };
+
+/// aten::adaptive_max_pool<kDims>d.out(Tensor self, int[] output_size, *,
+///   Tensor(a!) out, Tensor(b!) indices): checks, and sizes of the outputs.
+/// Errors: InvalidArgument, ShapeTooLarge.
+template <int kDims>
+Error prepare_adaptive_max_pool(const Args& args) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(2);
+  Tensor& indices = args.tensor(3);
+  ORCH_CHECK(self.dtype == out.dtype && indices.dtype == ScalarType::Long,
+             Error::InvalidArgument);
+  ORCH_TRY(resize_adaptive<kDims>(self, args.int_list(1), out));
+  return resize_output(indices, out.sizes(), self);
+}
 
 }  // namespace orch

@@ -33,14 +33,34 @@ struct AlongDim {
   AlongDim(const Tensor& indexed, int64_t dim, const Tensor& index_tensor,
            const Tensor& other);
 
-  /// Index number i of the row. Errors: InvalidArgument (where memories
-  /// overlap, what was written may be an index).
-  Error load(int32_t i, int32_t& at) const {
-    const int64_t value =
-        load_index(*index, loop.offset(0) + i * loop.row_stride(0));
-    ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);
-    at = loop.offset(1) + i * loop.row_stride(1) +
-         static_cast<int32_t>(value) * step;
+  /// Calls fn(at, k) for each pair: offsets of the items in `indexed` and in
+  /// `other`. Errors: InvalidArgument (where memories overlap, what was written
+  /// may be an index).
+  template <typename Fn>
+  Error each(Fn fn) {
+    return with_indices(*index,
+                        [&](auto* items) { return each_of(items, fn); });
+  }
+
+ private:
+  template <typename I, typename Fn>
+  ORCH_HOT Error each_of(const I* items, Fn fn) {
+    for (; loop.valid(); loop.next()) {
+      const I* item = items + loop.offset(0);
+      int32_t first = loop.offset(1);
+      int32_t k = loop.offset(2);
+      const int32_t item_step = loop.row_stride(0);
+      const int32_t first_step = loop.row_stride(1);
+      const int32_t k_step = loop.row_stride(2);
+      for (int32_t left = loop.row_size(); left > 0; --left) {
+        const I value = *item;
+        ORCH_CHECK(is_index(value, size), Error::InvalidArgument);
+        fn(first + static_cast<int32_t>(value) * step, k);
+        item += item_step;
+        first += first_step;
+        k += k_step;
+      }
+    }
     return Error::Ok;
   }
 };
@@ -70,11 +90,7 @@ __attribute__((noinline)) inline Error AlongDim::check(const Tensor& indexed,
   const int32_t size = indexed.dim == 0 ? 1 : indexed.size(along);
   // With an index of rank 0 nothing compared the sizes so far.
   ORCH_CHECK(other == nullptr || other->numel() > 0, Error::InvalidArgument);
-  for (int32_t i = 0; i < count; ++i) {
-    const int64_t value = load_index(index, i);
-    ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);
-  }
-  return Error::Ok;
+  return are_below(index, size) ? Error::Ok : Error::InvalidArgument;
 }
 
 __attribute__((noinline)) inline AlongDim::AlongDim(const Tensor& indexed,

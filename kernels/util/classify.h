@@ -5,6 +5,7 @@
 
 #include "orch/value.h"
 #include "util/dtype.h"
+#include "util/lanes.h"
 #include "util/unary.h"
 
 namespace orch {
@@ -20,10 +21,11 @@ constexpr uint64_t infinity_bits(ScalarType dtype) {
 /// aten::<op>.out(Tensor self, *, Tensor(a!) out)
 ///
 /// out = fn(size, infinity) of the bits of each item without its sign, and of
-/// those of infinity. Integers are neither infinite nor NaN. kBits: dtypes of
-/// `self`. Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
+/// those of infinity, as `lanes` does of items and infinity. Integers are
+/// neither infinite nor NaN. kBits: dtypes of `self`. Errors: InvalidArgument,
+/// ShapeTooLarge, DtypeNotSelected.
 template <uint32_t kBits, typename Fn>
-Error classify(const Args& args, Fn fn) {
+Error classify(const Args& args, Fn fn, LaneFn lanes) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(1);
   ORCH_CHECK(out.dtype == ScalarType::Bool, Error::InvalidArgument);
@@ -38,10 +40,21 @@ Error classify(const Args& args, Fn fn) {
   return switch_item<kFloats>(self.dtype, [&](auto type) {
     using U = typename decltype(type)::type;
     const U infinity = static_cast<U>(infinity_bits(self.dtype));
-    map_rows(loop, self.data<U>(), out.mutable_data<bool>(), [=](U bits) {
+    const auto of_bits = [=](U bits) {
       constexpr U kSize = static_cast<U>(~U{0}) >> 1;
       return fn(static_cast<U>(bits & kSize), infinity);
-    });
+    };
+    if constexpr (ORCH_FLOAT_VECTORS != 0 && sizeof(U) == sizeof(float)) {
+      const auto of_float = [=](float item) -> bool {
+        U bits;
+        memcpy(&bits, &item, sizeof bits);
+        return of_bits(bits);
+      };
+      map_rows(loop, self.data<float>(), out.mutable_data<bool>(),
+               in_lanes(Type<float>{}, of_float, lanes, __builtin_inff()));
+    } else {
+      map_rows(loop, self.data<U>(), out.mutable_data<bool>(), of_bits);
+    }
     return Error::Ok;
   });
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "util/check.h"
+#include "util/isa.h"
 #include "util/strided_loop.h"
 
 namespace orch {
@@ -25,6 +26,38 @@ inline int32_t read_index(const Tensor& indices, int32_t offset, int32_t size) {
   int64_t value = load_index(indices, offset);
   if (value < 0) value += size;
   return value >= 0 && value < size ? static_cast<int32_t>(value) : -1;
+}
+
+/// Whether `value` is an index of `size` items; size is not negative.
+template <typename I>
+ORCH_ALWAYS_INLINE bool is_index(I value, int32_t size) {
+  // Without arithmetic of 64 bits.
+  if (sizeof(I) == 8 && static_cast<int64_t>(value) >> 32 != 0) return false;
+  return static_cast<uint32_t>(value) < static_cast<uint32_t>(size);
+}
+
+/// Calls fn(items), the first item of an index tensor as its type has it: loops
+/// do not look at the dtype again.
+template <typename Fn>
+auto with_indices(const Tensor& indices, Fn fn) {
+  return indices.dtype == ScalarType::Int ? fn(indices.data<int32_t>())
+                                          : fn(indices.data<int64_t>());
+}
+
+template <typename I>
+ORCH_HOT bool are_below(const I* items, int32_t count, int32_t size) {
+  for (; count > 0; --count) {
+    if (!is_index(*items++, size)) return false;
+  }
+  return true;
+}
+
+/// Whether all items of an index tensor are indices of `size` items.
+__attribute__((noinline)) inline bool are_below(const Tensor& indices,
+                                                int32_t size) {
+  return with_indices(indices, [&](auto* items) {
+    return are_below(items, indices.numel(), size);
+  });
 }
 
 /// Dtypes of masks: an index for each dimension of theirs, which together are

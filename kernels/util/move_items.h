@@ -60,6 +60,22 @@ void move_planes(StridedLoop& loop, const T* from, T* to) {
   }
 }
 
+/// Copies the `count` items that are at[...] items behind `from` to places side
+/// by side.
+__attribute__((noinline)) inline void gather_row(const void* from,
+                                                 const int32_t* at,
+                                                 int32_t count, void* to,
+                                                 ScalarType dtype) {
+  const Error known = switch_item<~0U>(dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const T* const items = static_cast<const T*>(from);
+    T* target = static_cast<T*>(to);
+    for (int32_t left = count; left > 0; --left) *target++ = items[*at++];
+    return Error::Ok;
+  });
+  static_cast<void>(known);  // tensors have no other dtypes
+}
+
 /// to[...] = from[...] for all rows; tensor 0 of the loop is `to`, tensor 1 is
 /// `from`, and the pointers are those of its offset 0.
 __attribute__((noinline)) inline void move_rows(StridedLoop& loop,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "orch/tensor.h"
+#include "util/isa.h"
 #include "util/types.h"
 
 namespace orch {
@@ -29,6 +30,54 @@ struct Planes {
     }
   }
 };
+
+/// Sum of the items of a window of a plane, which has one.
+template <typename C, typename T, typename Window>
+ORCH_ALWAYS_INLINE C sum_of(const T* plane, const Planes& x, const Window& rows,
+                            const Window& columns) {
+  const int32_t step = x.stride[3];
+  const T* row = plane + rows.first * x.stride[2] + columns.first * step;
+  C sum = 0;
+  for (int32_t i = rows.first; i < rows.last; ++i) {
+    const T* item = row;
+    for (int32_t j = columns.first; j < columns.last; ++j) {
+      sum += static_cast<C>(*item);
+      item += step;
+    }
+    row += x.stride[2];
+  }
+  return sum;
+}
+
+/// The largest item of a window of a plane, and its index in the plane;
+/// `step_h` and `step_w` are the distances of positions. NaN stays, unless
+/// another NaN follows.
+template <typename C, typename T, typename Window>
+ORCH_ALWAYS_INLINE C largest_of(const T* plane, const Planes& x,
+                                const Window& rows, const Window& columns,
+                                int32_t step_h, int32_t step_w,
+                                int32_t& index) {
+  const int32_t step = step_w * x.stride[3];
+  C largest = lowest<C>();
+  int32_t at = rows.first * x.size[3] + columns.first;
+  if (columns.first < columns.last) {
+    for (int32_t i = rows.first; i < rows.last; i += step_h) {
+      const T* item = plane + i * x.stride[2] + columns.first * x.stride[3];
+      int32_t j = columns.first;
+      do {
+        const C value = static_cast<C>(*item);
+        if (!(value <= largest) && (value > largest || is_nan(value))) {
+          largest = value;
+          at = i * x.size[3] + j;
+        }
+        item += step;
+        j += step_w;
+      } while (j < columns.last);
+    }
+  }
+  index = at;
+  return largest;
+}
 
 /// `sum` divided by `divisor`; integers, signed, truncate and wrap around.
 template <typename C>

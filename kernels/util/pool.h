@@ -2,6 +2,7 @@
 #pragma once
 
 #include "orch/tensor.h"
+#include "orch/value.h"
 #include "util/check.h"
 #include "util/planes.h"
 
@@ -124,6 +125,43 @@ Error prepare_pool(const Tensor& self, const IntList& kernel_size,
   ORCH_TRY(pooled_sizes(self, kernel_size, stride, padding, dilation, ceil_mode,
                         pool, sizes));
   return resize_output(out, {sizes, self.dim}, self);
+}
+
+/// aten::avg_pool<kDims>d.out(Tensor self, int[] kernel_size, int[] stride=[],
+///   int[] padding=0, bool ceil_mode=False, bool count_include_pad=True,
+///   int? divisor_override=None, *, Tensor(a!) out): the parameters, and the
+/// sizes of the output. `divisor` is 0 for None. Errors: InvalidArgument,
+/// ShapeTooLarge.
+template <int kDims>
+Error prepare_avg_pool(const Args& args, Pool<kDims>& pool, int64_t& divisor) {
+  const Tensor& self = args.tensor(0);
+  Tensor& out = args.tensor(7);
+  ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
+  divisor = 0;
+  if (args.has(6)) {
+    divisor = args.integer(6);
+    ORCH_CHECK(divisor != 0, Error::InvalidArgument);
+  }
+  return prepare_pool(self, args.int_list(1), args.int_list(2),
+                      args.int_list(3), nullptr, args.boolean(4), pool, out);
+}
+
+/// aten::max_pool<kDims>d_with_indices.out(Tensor self, int[] kernel_size,
+///   int[] stride=[], int[] padding=0, int[] dilation=1, bool ceil_mode=False,
+///   *, Tensor(a!) out, Tensor(b!) indices): the parameters, and the sizes of
+/// the outputs. Errors: InvalidArgument, ShapeTooLarge.
+template <int kDims>
+Error prepare_max_pool(const Args& args, Pool<kDims>& pool) {
+  const Tensor& self = args.tensor(0);
+  const IntList dilation = args.int_list(4);
+  Tensor& out = args.tensor(6);
+  Tensor& indices = args.tensor(7);
+  ORCH_CHECK(self.dtype == out.dtype && indices.dtype == ScalarType::Long,
+             Error::InvalidArgument);
+  ORCH_TRY(prepare_pool(self, args.int_list(1), args.int_list(2),
+                        args.int_list(3), &dilation, args.boolean(5), pool,
+                        out));
+  return resize_output(indices, out.sizes(), self);
 }
 
 }  // namespace orch

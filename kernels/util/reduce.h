@@ -110,15 +110,28 @@ inline Error check_out_dtype(const Args& args, int index, const Tensor& out) {
   return Error::Ok;
 }
 
-/// out[...] = finish(result) for the items that go there, one after the other:
-/// result = fold(result, item), from `start` on. Items are converted to the
-/// dtype of the output and folded in the type that it is computed in.
+/// Items of a tensor, of dtypes kBits, from `first` on: converted to T, in the
+/// type that it is computed in.
+template <typename T, uint32_t kBits>
+struct CastItems {
+  const Tensor& tensor;
+  int32_t first;
+  Compute<T> operator()(int32_t at) const {
+    return static_cast<Compute<T>>(
+        load_cast<T, kBits>(tensor.dtype, tensor.memory, first + at));
+  }
+};
+
+/// out[...] = result for the items that go there:
+/// result = fold(load, items) of the loop over these items; load(i) is item i
+/// in the type that the output is computed in, to whose dtype it is converted
+/// before.
 ///
 /// kBits: dtypes of `self` and `out`. Errors: DtypeNotSelected; then nothing is
 /// written.
-template <uint32_t kBits, typename Fold, typename Finish>
+template <uint32_t kBits, typename Fold>
 Error fold_items(const Tensor& self, Tensor& out, Reduction& reduction,
-                 int start, Fold fold, Finish finish) {
+                 Fold fold) {
   constexpr DtypeSet kDtypes{kBits};
   ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   return switch_dtype<kBits>(out.dtype, [&](auto type) {
@@ -132,92 +145,13 @@ Error fold_items(const Tensor& self, Tensor& out, Reduction& reduction,
     }
     StridedLoop& items = reduction.items;
     each_result(reduction, [&](int32_t to, int32_t first, int32_t) {
-      C result = static_cast<C>(start);
-      for (; items.valid(); items.next()) {
-        const int32_t from = first + items.offset(0);
-        const int32_t step = items.row_stride(0);
-        if (kDtypes.single() || self.dtype == out.dtype) {
-          const T* item = self.data<T>() + from;
-          for (int32_t k = 0; k < items.row_size(); ++k) {
-            result = fold(result, static_cast<C>(item[k * step]));
-          }
-        } else if constexpr (!kDtypes.single()) {
-          for (int32_t k = 0; k < items.row_size(); ++k) {
-            result =
-                fold(result, static_cast<C>(load_cast<T, kFrom>(
-                                 self.dtype, self.memory, from + k * step)));
-          }
-        }
+      C result;
+      if (kDtypes.single() || self.dtype == out.dtype) {
+        result = fold(ItemsOf<T>{self.data<T>() + first}, items);
+      } else if constexpr (!kDtypes.single()) {
+        result = fold(CastItems<T, kFrom>{self, first}, items);
       }
-      out.mutable_data<T>()[to] = convert<T>(finish(result));
-    });
-    return Error::Ok;
-  });
-}
-
-/// The same for sums.
-template <uint32_t kBits, typename Finish>
-Error sum_items(const Tensor& self, Tensor& out, Reduction& reduction,
-                Finish finish) {
-  return fold_items<kBits>(
-      self, out, reduction, 0, [](auto sum, auto item) { return sum + item; },
-      finish);
-}
-
-/// Whether `a` comes before `b` if the smallest, or else the largest, comes
-/// first; NaN before all. Not of equal ones.
-template <bool kSmallest, typename W>
-bool is_beyond(W a, W b) {
-  return (kSmallest ? a < b : a > b) || (is_nan(a) && !is_nan(b));
-}
-
-/// Number of the smallest, or else the largest, item of a loop over tensor 0,
-/// the first of several; NaN is beyond all. There is an item.
-template <bool kSmallest, typename T>
-int32_t index_of_extreme(const T* items, StridedLoop& loop) {
-  using W = typename Choose<kIsHalf<T>, float, T>::type;
-  W best = static_cast<W>(items[0]);
-  int32_t found = 0;
-  int32_t number = 0;
-  for (; loop.valid(); loop.next()) {
-    const T* item = items + loop.offset(0);
-    const int32_t step = loop.row_stride(0);
-    for (int32_t left = loop.row_size(); left > 0; --left, ++number) {
-      const W value = static_cast<W>(*item);
-      if (is_beyond<kSmallest>(value, best)) {
-        best = value;
-        found = number;
-      }
-      item += step;
-    }
-  }
-  return found;
-}
-
-/// aten::argmin.out, aten::argmax.out(Tensor self, int? dim=None,
-///   bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
-///
-/// Without `dim`, the index into the flattened tensor. kBits: dtypes of `self`.
-template <uint32_t kBits, bool kSmallest>
-Error find_extreme(const Args& args) {
-  const Tensor& self = args.tensor(0);
-  Tensor& out = args.tensor(3);
-
-  ORCH_CHECK(out.dtype == ScalarType::Long, Error::InvalidArgument);
-  unsigned dims = (1U << self.dim) - 1;
-  if (args.has(1)) {
-    int dim = 0;
-    ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
-    dims &= 1U << dim;
-  }
-  ORCH_CHECK(has_items(self, dims), Error::InvalidArgument);
-  Reduction reduction;
-  ORCH_TRY(prepare_reduction(self, dims, args.boolean(2), out, reduction));
-  return switch_dtype<kBits>(self.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    each_result(reduction, [&](int32_t to, int32_t from, int32_t) {
-      out.mutable_data<int64_t>()[to] =
-          index_of_extreme<kSmallest>(self.data<T>() + from, reduction.items);
+      out.mutable_data<T>()[to] = convert<T>(result);
     });
     return Error::Ok;
   });
@@ -252,50 +186,6 @@ Error pick_along(const Args& args, Pick pick) {
       const int32_t index = pick(from, reduction.items);
       values.mutable_data<T>()[to] = from[index * step];
       indices.mutable_data<int64_t>()[also] = index;
-    });
-    return Error::Ok;
-  });
-}
-
-/// aten::min.dim_min, aten::max.dim_max, see pick_along.
-template <uint32_t kBits, bool kSmallest>
-Error extremes_along(const Args& args) {
-  return pick_along<kBits>(args, [](auto* from, StridedLoop& line) {
-    return index_of_extreme<kSmallest>(from, line);
-  });
-}
-
-/// aten::amin.out, aten::amax.out(Tensor self, int[1] dim=[],
-///   bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)
-///
-/// kBits: dtypes of `self`.
-template <uint32_t kBits, bool kSmallest>
-Error extremes(const Args& args) {
-  const Tensor& self = args.tensor(0);
-  Tensor& out = args.tensor(3);
-
-  unsigned dims = 0;
-  ORCH_CHECK(out.dtype == self.dtype, Error::InvalidArgument);
-  ORCH_TRY(read_reduced_dims(args, 1, self, dims));
-  ORCH_CHECK(has_items(self, dims), Error::InvalidArgument);
-  Reduction reduction;
-  ORCH_TRY(prepare_reduction(self, dims, args.boolean(2), out, reduction));
-  return switch_dtype<kBits>(self.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    using W = typename Choose<kIsHalf<T>, float, T>::type;
-    StridedLoop& items = reduction.items;
-    each_result(reduction, [&](int32_t to, int32_t first, int32_t) {
-      W best = static_cast<W>(self.data<T>()[first]);
-      for (; items.valid(); items.next()) {
-        const T* item = self.data<T>() + first + items.offset(0);
-        const int32_t step = items.row_stride(0);
-        for (int32_t left = items.row_size(); left > 0; --left) {
-          const W value = static_cast<W>(*item);
-          if (is_beyond<kSmallest>(value, best)) best = value;
-          item += step;
-        }
-      }
-      out.mutable_data<T>()[to] = static_cast<T>(best);
     });
     return Error::Ok;
   });

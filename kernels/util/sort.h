@@ -3,6 +3,7 @@
 
 #include "orch/kernel.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/lines.h"
 
 namespace orch {
@@ -77,6 +78,69 @@ struct SortLine {
     put(slot, entry);
   }
 
+  /// Whether `b`, which has the higher index, comes before `a`.
+  bool before(T b, T a) const {
+    const auto low = number_of(descending ? a : b);
+    const auto high = number_of(descending ? b : a);
+    if (low >= high) return false;
+    // NaN is above all numbers.
+    return low < high || (is_nan(high) && !is_nan(low));
+  }
+
+  /// Sorts all items: runs of indices are merged to longer ones, to and fro
+  /// between the two halves of the 64 bits that each index will have.
+  ORCH_HOT void merge(int32_t size) const {
+    int32_t* from_half = reinterpret_cast<int32_t*>(indices);
+    int32_t* to_half = from_half + 1;
+    const int32_t step = 2 * indices_step;
+    for (int32_t i = 0; i < size; ++i) from_half[i * step] = i;
+    for (int32_t width = 1; width < size; width *= 2) {
+      for (int32_t first = 0; first < size; first += 2 * width) {
+        const int32_t middle = size - first < width ? size : first + width;
+        const int32_t end = size - middle < width ? size : middle + width;
+        const int32_t* left = from_half + first * step;
+        const int32_t* right = from_half + middle * step;
+        int32_t lefts = middle - first;
+        int32_t rights = end - middle;
+        int32_t* target = to_half + first * step;
+        if (rights != 0) {
+          T a = from[*left * from_step];
+          T b = from[*right * from_step];
+          for (;;) {
+            if (before(b, a)) {
+              *target = *right;
+              target += step;
+              right += step;
+              if (--rights == 0) break;
+              b = from[*right * from_step];
+            } else {
+              *target = *left;
+              target += step;
+              left += step;
+              if (--lefts == 0) break;
+              a = from[*left * from_step];
+            }
+          }
+        }
+        for (; lefts > 0; --lefts, left += step, target += step)
+          *target = *left;
+        for (; rights > 0; --rights, right += step, target += step) {
+          *target = *right;
+        }
+      }
+      int32_t* const other = from_half;
+      from_half = to_half;
+      to_half = other;
+    }
+    for (int32_t i = 0; i < size; ++i) {
+      int32_t index = from_half[i * step];
+      // Where memories overlap, what was written may be an index.
+      if (static_cast<uint32_t>(index) >= static_cast<uint32_t>(size))
+        index = 0;
+      put(i, item(index));
+    }
+  }
+
   /// Writes the first `count` of `size` items in sorted order.
   void run(int32_t size, int32_t count) const {
     if (count == 0) return;
@@ -97,9 +161,9 @@ struct SortLine {
 /// `dim`, and their indices: O(n log count), equal items in the order of their
 /// indices. Gives both outputs their sizes; they have 'count' there.
 ///
-/// kBits: dtypes of `self`. Errors: InvalidArgument, ShapeTooLarge,
-/// DtypeNotSelected.
-template <uint32_t kBits>
+/// kBits: dtypes of `self`; kWhole: whether `count` is that of all items.
+/// Errors: InvalidArgument, ShapeTooLarge, DtypeNotSelected.
+template <uint32_t kBits, bool kWhole>
 Error sort_lines(const Tensor& self, int dim, int32_t count, bool descending,
                  Tensor& values, Tensor& indices) {
   ORCH_CHECK(values.dtype == self.dtype && indices.dtype == ScalarType::Long,
@@ -120,7 +184,11 @@ Error sort_lines(const Tensor& self, int dim, int32_t count, bool descending,
                                 indices.mutable_data<int64_t>() + also,
                                 lines.step[2],
                                 descending};
-      line.run(lines.size, self.dim == 0 ? 1 : count);
+      if constexpr (kWhole) {
+        line.merge(lines.size);
+      } else {
+        line.run(lines.size, self.dim == 0 ? 1 : count);
+      }
     });
     return Error::Ok;
   });

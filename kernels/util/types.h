@@ -55,6 +55,15 @@ struct ComputeOf<Complex<T>> {
 template <typename T>
 using Compute = typename ComputeOf<T>::type;
 
+/// Items in the type that they are computed in.
+template <typename T>
+struct ItemsOf {
+  const T* items;
+  Compute<T> operator()(int32_t at) const {
+    return static_cast<Compute<T>>(items[at]);
+  }
+};
+
 /// `value` in a type that compares and rounds as numbers do: halves as float.
 template <typename T>
 auto number_of(T value) {

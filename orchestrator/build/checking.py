@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import lockfile, table
-from orchestrator.build.locking import MACHINE_FILES, check_inputs, needed_lock
+from orchestrator.build.locking import (
+    MACHINE_FILES,
+    PICTURES,
+    check_inputs,
+    needed_lock,
+)
 from orchestrator.build.product import build_product, known_outputs, prove
 from orchestrator.build.project import Project, open_build
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
@@ -127,6 +132,10 @@ def identify(file: Path, lock_file: Path) -> Artefact:
     ]
     if file.name in MACHINE_FILES:
         expected = [("why", f"{file.name} names folders of the machine")]
+    if file.name in PICTURES:
+        expected = [
+            ("why", f"{file.name} shows what report.json has; no lock names it")
+        ]
     raise LockError(
         Diagnostic(
             code="not-locked",

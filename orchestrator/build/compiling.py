@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         TraceTable,
     )
     from orchestrator.program.program import Program
+    from orchestrator.report import ReportFacts
     from orchestrator.shell.compile_folder import CompileFolder
     from orchestrator.targets.cores import Target
     from orchestrator.targets.toolchain import Toolchain
@@ -205,6 +206,32 @@ def measure_product(
     return report
 
 
+def collect_report_facts(
+    *,
+    programs: Mapping[str, Program],
+    adapted: AdaptedModels,
+    memory: MemoryPlan,
+    report: SizeReport,
+    target: Target,
+    budget: BudgetTable,
+) -> ReportFacts:
+    """What `report.html` shows."""
+    from orchestrator.report import report_facts  # noqa: PLC0415
+
+    return report_facts(
+        size=report,
+        memory=memory,
+        originals=programs,
+        programs=adapted.programs,
+        linked=adapted.linked,
+        rewritten=adapted.rewritten,
+        resolution=adapted.resolution,
+        board=target.board,
+        budget_flash=budget.flash_bytes,
+        budget_ram=budget.ram_bytes,
+    )
+
+
 _DRAWING: Final = frozenset(
     f"kernels/portable/op_{name}.cpp" for name in ("native_dropout", "rand", "randn")
 )
@@ -219,6 +246,7 @@ def collect_outputs(
     generated: Sequence[GeneratedFile],
     adapted: AdaptedModels,
     report: SizeReport,
+    report_page_facts: ReportFacts,
     native: Mapping[str, bytes],
     target: Target,
     trace: TraceTable,
@@ -228,6 +256,7 @@ def collect_outputs(
     from orchestrator.emit.compile.archive import linkable  # noqa: PLC0415
     from orchestrator.measure import report_json  # noqa: PLC0415
     from orchestrator.measure.stack_constants import with_stacks  # noqa: PLC0415
+    from orchestrator.report.page import page  # noqa: PLC0415  # imports Jinja2
 
     files: dict[str, Bytes] = {f.path: f.text.encode() for f in generated}
     is_bare = target.cpu.is_arm
@@ -244,6 +273,7 @@ def collect_outputs(
     for header in public:
         files[f"include/orch/{header}"] = native[f"runtime/include/orch/{header}"]
     files["report.json"] = report_json(report).encode()
+    files["report.html"] = page(report_page_facts).encode()
     files["build.ninja"] = commands.ninja.encode()
     files["compile_commands.json"] = commands_json
     return files | adapted.files

@@ -43,6 +43,7 @@ class Lock:
         firmware: What it offers to programs installed later: `core/firmware.py`.
         memory: Arenas, and the scratch memory that they were planned with:
             `core/contract.py`.
+        size: Flash, RAM and stack in bytes, so that a change of the lock shows them.
     """
 
     profile: Facts
@@ -56,12 +57,13 @@ class Lock:
     exports: Facts = ()
     firmware: Facts = ()
     memory: Facts = ()
+    size: Facts = ()
 
     def inputs(self) -> Lock:
         """The lock without outputs of the build: what must match before it starts."""
         return Lock(
             **{f.name: getattr(self, f.name) for f in fields(self)}
-            | {"outputs": (), "generated": (), "firmware": (), "memory": ()}
+            | dict.fromkeys(("outputs", "generated", "firmware", "memory", "size"), ())
         )
 
 
@@ -125,6 +127,7 @@ def parse_lock(text: str, *, file: str) -> Lock:
         exports: dict[StrictStr, StrictStr] = {}
         firmware: dict[StrictStr, StrictStr] = {}
         memory: dict[StrictStr, StrictStr] = {}
+        size: dict[StrictStr, StrictStr] = {}
 
     try:
         data = tomli.loads(text)

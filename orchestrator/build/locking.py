@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from orchestrator.build.reading import OperatorFile
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.compile import CompilePlan, CompileUnit
+    from orchestrator.measure.size import SizeReport
     from orchestrator.memory.plan import MemoryPlan
     from orchestrator.profile import KernelsTable, Profile
     from orchestrator.shell.input_files import InputFiles
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 
 MACHINE_FILES = frozenset({"build.ninja", "compile_commands.json"})
 """Published files with absolute paths, for editors and for ninja."""
+
+PICTURES = frozenset({"report.html"})
+"""Published files to look at: the lock has their data, but not how they look."""
+
+NOT_LOCKED = MACHINE_FILES | PICTURES
 
 
 def read_lock(file: Path) -> lockfile.Lock | None:
@@ -143,6 +149,7 @@ def make_lock(
     outputs: Mapping[str, Bytes],
     firmware_facts: lockfile.Facts,
     memory_facts: lockfile.Facts,
+    report: SizeReport,
 ) -> lockfile.Lock:
     """Stage lock: the lock of a build with these outputs."""
     named = {file.path for file in generated}
@@ -150,13 +157,27 @@ def make_lock(
         lock_inputs,
         firmware=firmware_facts,
         memory=memory_facts,
+        size=lockfile.facts(
+            (name, f"{count} bytes") for name, count in sizes_of(report).items()
+        ),
         generated=lockfile.facts((f.path, f.sha256) for f in generated),
         outputs=lockfile.output_facts(
             Artifact(path=path, sha256=digest(data), size_bytes=len(data))
             for path, data in outputs.items()
-            if path not in MACHINE_FILES and path not in named
+            if path not in NOT_LOCKED and path not in named
         ),
     )
+
+
+def sizes_of(report: SizeReport) -> dict[str, int]:
+    """The sizes that a lock names, in bytes."""
+    totals = report.totals
+    found = {
+        "flash": totals.flash_bytes,
+        "flash without models": totals.flash_bytes_without_models,
+        "ram": totals.ram_bytes,
+    }
+    return found | ({"stack": report.stack.stack_bytes} if report.stack else {})
 
 
 def digest_profile_files(*, profile: Profile, files: InputFiles) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orchestrator.build import inputs
 from orchestrator.build.compiling import (
     collect_outputs,
+    collect_report_facts,
     compile_product,
     measure_product,
     plan_commands,
@@ -254,6 +255,11 @@ MEASURE = Stage(
     run=measure_product,
     gives="report",
 )
+REPORT_FACTS = Derived(
+    reads=(inputs.PROGRAMS, REPLAN, MEMORY, MEASURE, inputs.TARGET, inputs.BUDGET),
+    run=collect_report_facts,
+    gives="report_page_facts",
+)
 COMMANDS_JSON = Input(
     reads=(COMMANDS, inputs.TOOLCHAIN, inputs.LIBRARIES, inputs.WORK),
     run=write_commands_json,
@@ -267,6 +273,7 @@ OUTPUTS = Derived(
         GENERATE,
         REPLAN,
         MEASURE,
+        REPORT_FACTS,
         inputs.NATIVE,
         inputs.TARGET,
         inputs.TRACE,
@@ -323,7 +330,7 @@ LOCK = Stage(
     name="lock",
     # The lock records digests of the profile's files; other stages read settings only.
     is_remembered=False,
-    reads=(LOCK_INPUTS, GENERATE, OUTPUTS, FIRMWARE_FACTS, MEMORY_FACTS),
+    reads=(LOCK_INPUTS, GENERATE, OUTPUTS, FIRMWARE_FACTS, MEMORY_FACTS, MEASURE),
     run=make_lock,
     gives="lock",
 )

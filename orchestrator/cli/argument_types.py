@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.evaluation.fit import Quantization
 
 
 def finite_number(text: str) -> float:
@@ -20,6 +24,14 @@ def job_count(text: str) -> int:
         if 1 <= (number := int(text)) <= _MOST_JOBS:
             return number
     raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to {_MOST_JOBS}")
+
+
+def port_number(text: str) -> int:
+    """A TCP port."""
+    with suppress(ValueError):
+        if 1 <= (number := int(text)) <= _MOST_PORTS:
+            return number
+    raise argparse.ArgumentTypeError(f"{text} is not a port from 1 to {_MOST_PORTS}")
 
 
 def instruction_index(text: str) -> int:
@@ -40,6 +52,53 @@ def byte_count(text: str) -> int:
     )
 
 
+def sample_range(text: str) -> tuple[int, int | None]:
+    """`BEGIN:END`, either of which may be left out; a number alone is the end."""
+    begin, colon, end = text.rpartition(":")
+    if not colon:
+        begin, end = "", text
+    numbers = [_index(part) if part else None for part in (begin, end)]
+    first, last = numbers[0] or 0, numbers[1]
+    if not text.strip(":") or (last is not None and last <= first):
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a part of the samples, such as 100:200, 100: or :100"
+        )
+    return first, last
+
+
+def _index(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not the number of a sample")
+
+
+def class_names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    names = tuple(name.strip() for name in text.split(","))
+    if all(names):
+        return names
+    raise argparse.ArgumentTypeError(f"{text} has a class without a name")
+
+
+def quantization(text: str) -> Quantization:
+    """Scale and zero point."""
+    from orchestrator.evaluation.fit import Quantization  # noqa: PLC0415  # numpy
+
+    scale, _, zero_point = text.partition(",")
+    with suppress(ValueError):
+        found = Quantization(scale=float(scale), zero_point=int(zero_point))
+        if 0 < found.scale < float("inf") and abs(found.zero_point) <= _MOST_ZERO_POINT:
+            return found
+    raise argparse.ArgumentTypeError(
+        f"{text} is not a scale above 0 and a zero point, such as 0.0625,-128"
+    )
+
+
+def count(text: str) -> int:
+    """A count, which may be 0."""
+    return _count(text)
+
+
 def prim_op_count(text: str) -> int | str:
     """A number of prim ops, or `listed`."""
     return text if text == "listed" else _count(text)
@@ -55,6 +114,9 @@ def _count(text: str) -> int:
 
 
 _MOST_JOBS = 1000
+_MOST_PORTS = 65_535
+_MOST_DIGITS = 16
+_MOST_ZERO_POINT = 1 << 15
 _MOST_BYTES = 1 << 48
 _INDICES = 1 << 32  # the device reports an index in 32 bits
 _MOST_KERNELS = 1_000_000

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, NoReturn
 import orchestrator
 from orchestrator.cli.argument_types import (
     byte_count,
+    class_names,
+    count,
     finite_number,
     instruction_index,
     job_count,
+    port_number,
     prim_op_count,
+    quantization,
+    sample_range,
 )
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
 
@@ -106,7 +111,9 @@ def parser() -> argparse.ArgumentParser:
     _add_executorch_tools(command)
 
     _add_run(command)
+    _add_evaluate(command)
     _add_size(command)
+    _add_report(command)
     _add_scratch(command)
 
     why = command("why", "show why something is in the product, and what it costs")
@@ -263,6 +270,89 @@ def _add_run(command: Callable[..., _Parser]) -> None:
     decode.add_argument("--method", metavar="NAME", help="method, if there are several")
 
 
+def _add_evaluate(command: Callable[..., _Parser]) -> None:
+    """The evaluate command."""
+    evaluate = command("evaluate", "measure the accuracy of a model over a data set")
+    evaluate.add_argument(
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="folder, .npz file, or function as package.module:name",
+    )
+    evaluate.add_argument("--model", metavar="NAME", help="model, if there are several")
+    evaluate.add_argument("--method", default="forward", metavar="NAME")
+    evaluate.add_argument(
+        "--metric",
+        metavar="METRIC",
+        help="top1, mae, auc, or package.module:name; default: top1 for classes, mae"
+        " for other numbers",
+    )
+    evaluate.add_argument(
+        "--reference",
+        type=Path,
+        metavar="FILE.pte",
+        help="program of the float model, to compare with",
+    )
+    evaluate.add_argument(
+        "--layers",
+        type=job_count,
+        metavar="N",
+        help="compare every layer with the reference, over the first N samples",
+    )
+    evaluate.add_argument(
+        "--emulator",
+        action="store_true",
+        help="run the board's firmware in its emulator; default: on this machine",
+    )
+    evaluate.add_argument(
+        "--samples",
+        type=sample_range,
+        default=(0, None),
+        metavar="BEGIN:END",
+        help="part of the data; END is exclusive",
+    )
+    evaluate.add_argument(
+        "--classes",
+        type=class_names,
+        default=(),
+        metavar="NAMES",
+        help="names of the classes, separated by commas",
+    )
+    evaluate.add_argument(
+        "--worst", type=count, default=5, metavar="N", help="samples to list; default 5"
+    )
+    for option, what in (("--input-quant", "inputs"), ("--output-quant", "outputs")):
+        evaluate.add_argument(
+            option,
+            type=quantization,
+            metavar="SCALE,ZERO_POINT",
+            help=f"of integer {what} that stand for real numbers",
+        )
+    evaluate.add_argument(
+        "--at-least", type=finite_number, metavar="X", help="fail if the metric is less"
+    )
+    evaluate.add_argument(
+        "--at-most", type=finite_number, metavar="X", help="fail if the metric is more"
+    )
+    evaluate.add_argument(
+        "--resume", action="store_true", help="use the outputs of an ended evaluation"
+    )
+    evaluate.add_argument(
+        "--results", type=Path, metavar="FILE", help="where outputs are kept"
+    )
+    evaluate.add_argument(
+        "--timeout",
+        type=finite_number,
+        default=600.0,
+        metavar="SECONDS",
+        help="longest time for a sample; default 600",
+    )
+    _add_locking(evaluate)
+    evaluate.add_argument(
+        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
+    )
+
+
 def _add_size(command: Callable[..., _Parser]) -> None:
     """The size command and its variants."""
     size = command("size", "show flash and RAM of the last build, or of a variant")
@@ -284,6 +374,62 @@ def _add_size(command: Callable[..., _Parser]) -> None:
     what_if.add_argument("--optimize", choices=("size", "speed", "debug"), default="")
     what_if.add_argument("--toolchain", choices=("gnu", "zig"), default="")
     size.add_argument(
+        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
+    )
+
+
+def _add_report(command: Callable[..., _Parser]) -> None:
+    """The report command."""
+    report = command("report", "show the last build as a page, report.html")
+    report.add_argument("--open", action="store_true", help="open it in the browser")
+    what = report.add_mutually_exclusive_group()
+    what.add_argument(
+        "--serve",
+        action="store_true",
+        help="serve it on localhost; the page reloads when a build ends",
+    )
+    what.add_argument(
+        "--svg",
+        choices=("flash", "memory", "arena"),
+        metavar="KIND",
+        help="write one kind of picture as SVG: flash, memory or arena",
+    )
+    report.add_argument(
+        "--diff",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="OTHER",
+        help="add the changes from another build folder, report.json, profile or lock",
+    )
+    report.add_argument(
+        "--history",
+        action="store_true",
+        help="add the sizes of each commit of the lock, from git",
+    )
+    report.add_argument(
+        "--costs",
+        type=Path,
+        metavar="FILE",
+        help="add what `run --profile --json` measured",
+    )
+    report.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="where to write a page with additions; default: in the build folder",
+    )
+    report.add_argument(
+        "--output-dir", type=Path, metavar="DIR", help="folder of the pictures"
+    )
+    report.add_argument(
+        "--port", type=port_number, metavar="N", help="of --serve; default: a free one"
+    )
+    report.add_argument(
+        "--no-build", action="store_true", help="fail if the build is not current"
+    )
+    _add_locking(report)
+    report.add_argument(
         "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
     )
 

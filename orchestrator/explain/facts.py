@@ -95,12 +95,17 @@ class Facts:
         """
         if self.report is None:
             return None
-        stems = {PurePosixPath(source).with_suffix("") for source in kernel.sources}
-        names = {f"{kernel.library}/{stem}" for stem in stems}
-        # A member whose name two libraries share has only that name.
-        names |= {stem.name for stem in stems}
-        return tuple(
-            c
-            for c in self.report.contributors
-            if c.kind is ContributorKind.KERNEL and c.name in names
-        )
+        return kernel_parts(self.report, kernel)
+
+
+def kernel_parts(report: SizeReport, kernel: Kernel) -> tuple[Contributor, ...]:
+    """What the sources of a kernel cost."""
+    stems = {PurePosixPath(source).with_suffix("") for source in kernel.sources}
+    names = {f"{kernel.library}/{stem}" for stem in stems}
+    # A member whose name two libraries share has only that name.
+    names |= {stem.name for stem in stems}
+    return tuple(
+        c
+        for c in report.contributors
+        if c.kind is ContributorKind.KERNEL and c.name in names
+    )

@@ -162,7 +162,7 @@ def why(name: str, facts: Facts) -> Why:
     parts = tuple(
         PartUse(
             part=part,
-            reason=_reason(part),
+            reason=reason_of(part),
             symbols=symbols,
             operators=tuple(
                 dict.fromkeys(o for o, b in facts.bound if _costs(b, part, facts))
@@ -218,7 +218,8 @@ def requesters_of(origins: Iterable[Origin]) -> tuple[Requester, ...]:
     )
 
 
-def _reason(part: Contributor) -> str:
+def reason_of(part: Contributor) -> str:
+    """Why a part is in a firmware."""
     if part.kind is Kind.RUNTIME:
         return RUNTIME_REASONS.get(part.name, REASONS[part.kind])
     return REASONS[part.kind]

@@ -16,6 +16,7 @@ from orchestrator.measure.demangle import demangle
 from orchestrator.measure.dtypes import compare_dtypes, dtype_notice
 from orchestrator.measure.elf import read_firmware
 from orchestrator.measure.group_table import (
+    changed_rows,
     diff_document,
     diff_table,
     group_document,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "By",
+    "changed_rows",
     "check_budget",
     "compare_dtypes",
     "diff_document",

@@ -62,7 +62,7 @@ def group_document(report: SizeReport, by: By) -> dict[str, object]:
     }
 
 
-def _changes(
+def changed_rows(
     a: SizeReport, b: SizeReport, by: By
 ) -> list[tuple[str, list[tuple[SizeRow, SizeRow]]]]:
     """Groups with the rows that differ, those that change most first."""
@@ -110,7 +110,7 @@ def diff_table(
     lines = [f"from  {headline(a)}", f"to    {headline(b)}"]
     lines += [f"      {what}"] if what else []
     lines += ["", diff_titles()]
-    changes = _changes(a, b, by)
+    changes = changed_rows(a, b, by)
     for title, rows in changes:
         lines.append(title)
         lines += [diff_line(f"  {x.name}", _cost(x), _cost(y)) for x, y in rows]
@@ -145,7 +145,7 @@ def diff_document(a: SizeReport, b: SizeReport, by: By = By.PART) -> dict[str, o
                     for old, new in rows
                 ],
             }
-            for title, rows in _changes(a, b, by)
+            for title, rows in changed_rows(a, b, by)
         ],
     }
 

@@ -3,56 +3,85 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from orchestrator.method.effects import effects_of_method
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from orchestrator.method.effects import MethodEffects
     from orchestrator.program.program import Method
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Lifetime:
+    """When a planned tensor is live, and where it lies.
+
+    Args:
+        first: The instruction that writes it; -1 for what is live before the first.
+        last: The last one that touches it, inclusive; the number of instructions for
+            what is live after the last.
+        begin: Offset in its arena, in bytes.
+        end: Of its last byte, exclusive.
+        index: Of the value.
+    """
+
+    first: int
+    last: int
+    begin: int
+    end: int
+    index: int
+
+
 def peak_live_bytes(method: Method, memory_id: int) -> int:
-    """Most bytes of an arena that are live at once: a lower bound on its size.
+    """Most bytes of an arena that are live at once: a lower bound on its size."""
+    lives = lifetimes(effects_of_method(method, {}), memory_id)
+    return max((count for _, count in live_bytes(lives)), default=0)
+
+
+def live_bytes(lives: Iterable[Lifetime]) -> Iterator[tuple[int, int]]:
+    """(instruction, live bytes from it on) wherever lifetimes begin or end, in order.
+
+    Several tensors may lie in the same bytes, which count once.
+    """
+    # One sweep: methods may have thousands of values, few of them live at once.
+    ahead = sorted(lives, reverse=True)
+    live: list[tuple[int, int]] = []
+    ends: list[tuple[int, int, int]] = []
+    for time in sorted({t for life in ahead for t in (life.first, life.last + 1)}):
+        while ends and ends[0][0] < time:
+            _, begin, end = heappop(ends)
+            del live[bisect_left(live, (begin, end))]
+        while ahead and ahead[-1].first == time:
+            life = ahead.pop()
+            insort(live, (life.begin, life.end))
+            heappush(ends, (life.last, life.begin, life.end))
+        yield time, _union_bytes(live)
+
+
+def lifetimes(effects: MethodEffects, memory_id: int) -> list[Lifetime]:
+    """Lifetimes of all planned tensors of an arena, without empty ones.
 
     A value is live from the instruction that writes it to the last one that touches
     it; inputs from the start, outputs to the end, state always. A value that is read
     but never written is a view: it is live from the last write to its bytes.
     """
-    # One sweep: methods may have thousands of values, few of them live at once.
-    peak = 0
-    live: list[tuple[int, int]] = []
-    ends: list[tuple[int, int, int]] = []
-    for first, lives in groupby(sorted(_lifetimes(method, memory_id)), itemgetter(0)):
-        while ends and ends[0][0] < first:
-            _, begin, end = heappop(ends)
-            del live[bisect_left(live, (begin, end))]
-        for _, last, begin, end in lives:
-            insort(live, (begin, end))
-            heappush(ends, (last, begin, end))
-        peak = max(peak, _union_bytes(live))
-    return peak
-
-
-def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]]:
-    """(first, last instruction, begin, end in the arena) of every planned value."""
-    end_of_time = len(method.instructions)
+    end_of_time = len(effects.at)
     touched: dict[int, list[int]] = {}
     written: dict[int, int] = {}
-    effects = effects_of_method(method, {})
     for time, effect in enumerate(effects.at):
         for index in (*effect.touches, *effect.replaces):
             touched.setdefault(index, []).append(time)
         for index in (*effect.writes, *effect.replaces):
             written.setdefault(index, time)
-    owners: list[tuple[int, int, int, int]] = []
-    views: list[tuple[int, int, int, int]] = []
-    for index, value in enumerate(method.values):
+    owners: list[Lifetime] = []
+    views: list[Lifetime] = []
+    for index, value in enumerate(effects.values):
         if not isinstance(value, TensorValue) or value.allocation is None:
             continue
         place = value.allocation
@@ -66,26 +95,58 @@ def _lifetimes(method: Method, memory_id: int) -> list[tuple[int, int, int, int]
         if index in effects.outputs or value.is_mutable_state:
             last = end_of_time
         begin = place.offset_bytes
-        life = (first, last, begin, begin + value.size_bytes)
+        life = Lifetime(
+            first=first,
+            last=last,
+            begin=begin,
+            end=begin + value.size_bytes,
+            index=index,
+        )
         (views if is_view else owners).append(life)
     owners.sort()
     return owners + [_extend_view(view, owners) for view in views]
 
 
-def _extend_view(
-    view: tuple[int, int, int, int], owners: list[tuple[int, int, int, int]]
-) -> tuple[int, int, int, int]:
+def split_at_writes(
+    effects: MethodEffects, lives: Iterable[Lifetime]
+) -> list[Lifetime]:
+    """The same lifetimes, with a new one wherever a tensor is written anew.
+
+    Passes let tensors of one kind share a value, which is then written several times.
+    In methods with jumps nothing is split.
+    """
+    if any(e.next != (n + 1,) for n, e in enumerate(effects.at)):
+        return list(lives)
+    fills: dict[int, list[int]] = {}
+    reads: dict[int, list[int]] = {}
+    for time, effect in enumerate(effects.at):
+        for index in effect.fills:
+            fills.setdefault(index, []).append(time)
+        for index in {*effect.touches} - {*effect.fills} | {*effect.reads}:
+            reads.setdefault(index, []).append(time)
+    found = []
+    for life in lives:
+        starts = [t for t in fills.get(life.index, ()) if life.first < t <= life.last]
+        first = life.first
+        for start in starts:
+            used = [t for t in reads.get(life.index, ()) if first < t <= start]
+            found.append(replace(life, first=first, last=max(used, default=first)))
+            first = start
+        found.append(replace(life, first=first))
+    return found
+
+
+def _extend_view(view: Lifetime, owners: Sequence[Lifetime]) -> Lifetime:
     """Start the lifetime of a view where the value that it shows was written.
 
     Args:
         view: Its lifetime.
         owners: Lifetimes of values that are not views, sorted.
     """
-    first, last, begin, end = view
-    for at in range(bisect_left(owners, (first,)) - 1, -1, -1):
-        start, _, lowest, highest = owners[at]
-        if lowest <= begin and end <= highest:
-            return (start, last, begin, end)
+    at = bisect_left(owners, view.first, key=attrgetter("first"))
+    for owner in reversed(owners[:at]):
+        if owner.begin <= view.begin and view.end <= owner.end:
+            return replace(view, first=owner.first)
     return view
 
 

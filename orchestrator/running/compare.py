@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from math import floor, inf
 from operator import sub
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.values import ValueKind
@@ -16,6 +16,8 @@ from orchestrator.running.npy import Array
 from orchestrator.running.values import ListValue, describe
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from orchestrator.running.product import Port
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import Call, RunValue
@@ -211,16 +213,19 @@ def elements(item: Array, dtype: ScalarType | None) -> Numbers:
         dtype: Bit patterns of BFloat16 and ComplexHalf are decoded; otherwise the
             array's is taken.
     """
-    numbers = item.numpy
+    found: list[int] | list[float] | list[complex] = decoded(item, dtype).tolist()
+    return found
+
+
+def decoded(item: Array, dtype: ScalarType | None) -> npt.NDArray[Any]:
+    """The same as a NumPy array of one dimension."""
+    numbers = item.numpy.ravel()
     if dtype is ScalarType.BFloat16:
         # The bits are the upper half of a float32.
-        numbers = (numbers.astype("<u4") << 16).view("<f4")
-    elif dtype is ScalarType.ComplexHalf:
-        numbers = numbers.reshape(-1).view("<f2").astype("<f4").view("<c8")
-    elif item.dtype == "|b1":
-        numbers = numbers.view("|u1")
-    found: list[int] | list[float] | list[complex] = numbers.ravel().tolist()
-    return found
+        return (numbers.astype("<u4") << 16).view("<f4")
+    if dtype is ScalarType.ComplexHalf:
+        return numbers.view("<f2").astype("<f4").view("<c8")
+    return numbers.view("|u1") if item.dtype == "|b1" else numbers
 
 
 def _compare(

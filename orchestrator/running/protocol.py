@@ -215,26 +215,98 @@ def decode_response(data: bytes, calls: Sequence[Call]) -> tuple[CallResult, ...
     try:
         return _results(reader, calls)
     except _ResponseError as error:
-        raise MismatchError(
-            Diagnostic(
-                code="bad-response",
-                message=(
-                    "the response of the firmware is damaged"
-                    if data
-                    else "the firmware wrote no response"
-                ),
-                notes=(
-                    ("at", f"{reader.place}, byte {reader.at} of {len(data)}"),
-                    ("found", str(error)),
-                ),
-                hint="the firmware has crashed or was built from something else; "
-                "check its output and build again",
-            )
-        ) from None
+        raise _bad_response(reader, error) from None
+
+
+def _bad_response(
+    reader: _Reader, error: _ResponseError, *, before: int = 0
+) -> MismatchError:
+    """The error of a response that `reader` takes apart from byte `before` on."""
+    at, size = before + reader.at, before + reader.size
+    return MismatchError(
+        Diagnostic(
+            code="bad-response",
+            message=(
+                "the response of the firmware is damaged"
+                if size
+                else "the firmware wrote no response"
+            ),
+            notes=(
+                ("at", f"{reader.place}, byte {at} of {size}"),
+                ("found", str(error)),
+            ),
+            hint="the firmware has crashed or was built from something else; "
+            "check its output and build again",
+        )
+    )
+
+
+class ResponseReader:
+    """Results of a response that the firmware is still writing.
+
+    Args:
+        calls: Those of the request.
+    """
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._calls = calls
+        self._data = b""
+        self._magic = 0
+        self._count = 0
+        self._dropped = 0
+        self._has_failed = False
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether results are missing, though no call has failed."""
+        return not self._has_failed and self._count < len(self._calls)
+
+    def add(self, data: bytes) -> list[CallResult]:
+        """The results that are complete with these bytes of the response.
+
+        Raises:
+            MismatchError: The response is damaged (`bad-response`).
+        """
+        self._data += data
+        reader = _Reader(self._data)
+        results: list[CallResult] = []
+        used = 0
+        try:
+            if not self._magic:
+                self._magic = _magic(reader)
+                used = reader.at
+            while self._count < len(self._calls):
+                call = self._calls[self._count]
+                reader.place = f"call {self._count} of {call.method}"
+                results.append(_next_result(reader, call, self._magic))
+                used = reader.at
+                self._count += 1
+                self._has_failed |= results[-1].error is not DeviceError.Ok
+        except _CutOffError:
+            pass  # the rest is not written yet
+        except _ResponseError as error:
+            raise _bad_response(reader, error, before=self._dropped) from None
+        self._data = self._data[used:]
+        self._dropped += used
+        return results
+
+    def cut_off(self) -> MismatchError:
+        """The error if the firmware ended before it wrote every result."""
+        reader = _Reader(self._data)
+        reader.place = "the first word"
+        if self._magic:
+            call = self._calls[self._count]
+            reader.place = f"call {self._count} of {call.method}"
+        found = _CutOffError(f"it ends after {self._count} of {len(self._calls)} calls")
+        return _bad_response(reader, found, before=self._dropped)
 
 
 class _ResponseError(Exception):
     """The response is not what a sound firmware writes."""
+
+
+class _CutOffError(_ResponseError):
+    """The response ends too early."""
 
 
 class _Reader:
@@ -246,12 +318,16 @@ class _Reader:
         self.place = "the first word"
 
     @property
+    def size(self) -> int:
+        return len(self._data)
+
+    @property
     def rest(self) -> int:
-        return len(self._data) - self.at
+        return self.size - self.at
 
     def take(self, size_bytes: int) -> bytes:
         if size_bytes > self.rest:
-            raise _ResponseError(
+            raise _CutOffError(
                 f"it is cut off: {self.rest} bytes are left of {size_bytes}"
             )
         start = self.at
@@ -265,15 +341,24 @@ class _Reader:
         return int.from_bytes(self.take(8), "little")
 
 
-def _results(reader: _Reader, calls: Sequence[Call]) -> tuple[CallResult, ...]:
+def _magic(reader: _Reader) -> int:
     magic = reader.word()
     if magic not in (RESPONSE_MAGIC, TRACED_MAGIC):
         raise _ResponseError("it does not begin with ORS1")
+    return magic
+
+
+def _next_result(reader: _Reader, call: Call, magic: int) -> CallResult:
+    trace = _call_trace(reader) if magic == TRACED_MAGIC else None
+    return _call_result(reader, call, trace)
+
+
+def _results(reader: _Reader, calls: Sequence[Call]) -> tuple[CallResult, ...]:
+    magic = _magic(reader)
     results: list[CallResult] = []
     for number, call in enumerate(calls):
         reader.place = f"call {number} of {call.method}"
-        trace = _call_trace(reader) if magic == TRACED_MAGIC else None
-        results.append(_call_result(reader, call, trace))
+        results.append(_next_result(reader, call, magic))
         if results[-1].error is not DeviceError.Ok:
             break
     reader.place = "the end"
@@ -305,7 +390,7 @@ def _call_result(reader: _Reader, call: Call, trace: CallTrace | None) -> CallRe
             try:
                 outputs.append(_decode(reader, port))
             except _ResponseError as problem:
-                raise _ResponseError(f"output {index}: {problem}") from None
+                raise type(problem)(f"output {index}: {problem}") from None
     failed_at = None
     if error is not DeviceError.Ok and instruction != NO_INSTRUCTION:
         failed_at = instruction
@@ -364,7 +449,7 @@ def _decode_tensors(reader: _Reader, port: Port) -> ListValue:
         try:
             items.append(_decode(reader, own))
         except _ResponseError as problem:
-            raise _ResponseError(f"item {number}: {problem}") from None
+            raise type(problem)(f"item {number}: {problem}") from None
     return ListValue(ValueKind.TENSOR_LIST, tuple(items))
 
 

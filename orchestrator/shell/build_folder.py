@@ -32,6 +32,8 @@ CURRENT = "current"
 """Link to the set that is published."""
 EXPORTED = "exported"
 """Link to the set of exported models."""
+EVALUATIONS = "evaluations"
+"""Folder in the work folder with the outputs of `evaluate`."""
 VARIANTS = "variants"
 """Folder in the work folder that holds build folders of variants."""
 _SHOWN_NAMES = 5

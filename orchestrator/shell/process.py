@@ -12,7 +12,7 @@ import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,7 +77,8 @@ def started(
     *,
     cwd: Path,
     env: Mapping[str, str],
-    stderr: int = subprocess.PIPE,
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    stderr: int | IO[bytes] = subprocess.PIPE,
     ask_first: bool = False,
     pass_fds: tuple[int, ...] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
@@ -89,7 +90,8 @@ def started(
         command: Program and arguments.
         cwd: Its folder.
         env: Its whole environment.
-        stderr: As for `subprocess.Popen`.
+        stdout: As for `subprocess.Popen`.
+        stderr: Likewise.
         ask_first: Whether to send SIGTERM first, for a process that ends what it
             started, such as ninja, whose commands have groups of their own.
         pass_fds: Descriptors that it inherits.
@@ -103,7 +105,7 @@ def started(
         cwd=cwd,
         env=dict(env),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=stderr,
         process_group=0,
         pass_fds=pass_fds,

@@ -44,5 +44,6 @@ def native_files() -> tuple[str, ...]:
 
 
 def package_files() -> tuple[Path, ...]:
-    """Every Python file of the package."""
-    return tuple(sorted(PACKAGE_FOLDER.rglob("*.py")))
+    """Every file of the package that decides what outputs are like."""
+    pages = (PACKAGE_FOLDER / "report" / "page").rglob("*.*")
+    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages)))

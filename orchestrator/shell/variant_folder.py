@@ -12,7 +12,7 @@ import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
-from orchestrator.shell.build_folder import VARIANTS, WORK, claim
+from orchestrator.shell.build_folder import EVALUATIONS, VARIANTS, WORK, claim
 from orchestrator.shell.files import DISK
 from orchestrator.shell.stamp import STAMP_NAME
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _KEPT = 4  # variants; each is a copy of the product's objects
 _SEED = "seed"
+_NOT_COPIED = (VARIANTS, EVALUATIONS, STAMP_NAME)
 
 
 def variant_folder(work: Path, name: str) -> Path:
@@ -60,7 +61,7 @@ def copy_work(work: Path, copy: Path) -> None:
         work,
         copy,
         symlinks=True,
-        ignore=lambda path, _: [VARIANTS, STAMP_NAME] if path == str(work) else [],
+        ignore=lambda path, _: list(_NOT_COPIED) if path == str(work) else [],
     )
 
 

@@ -34,6 +34,7 @@ RUN = {
     "examples/cmake/README.md 1": "examples/cmake",
     "examples/custom_ops/README.md 1": ".",
     "examples/delegate/README.md 1": ".",
+    "examples/digits/README.md 1": ".",
     "examples/hello/README.md 1": ".",
     "examples/own_board/README.md 1": ".",
 }
@@ -48,6 +49,7 @@ PARSED = {
     "docs/testing.md 4": "needs PyTorch",
     "docs/testing.md 5": "needs a finding of the fuzzer",
     "examples/cmsis_nn/README.md 1": "needs CMSIS-NN, see test_cmsis_nn.py",
+    "examples/digits/README.md 2": "needs PyTorch and scikit-learn",
     "examples/python_model/README.md 1": "needs PyTorch; tests/interop exports it",
 }
 NOT_HERE = (

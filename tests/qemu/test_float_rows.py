@@ -72,7 +72,7 @@ TWO: Final[dict[str, _Case]] = {
 """Arguments behind the tensors, and what comes out."""
 
 
-def _items(rng: np.random.Generator, count: int, share: float) -> Array:
+def some_items(rng: np.random.Generator, count: int, share: float) -> Array:
     """Numbers of any size; a share of them are edges."""
     anything = rng.integers(0, 2**32, count, dtype=np.uint32)
     ordinary = (anything & 0x83FFFFFF) | 0x3C000000
@@ -91,7 +91,7 @@ def _calls() -> Iterator[Call]:
         for operator, (args, compute) in cases.items():
             for size in SIZES:
                 for share in (0.0, 0.02, 0.5):
-                    given = [_items(rng, size, share) for _ in range(count)]
+                    given = [some_items(rng, size, share) for _ in range(count)]
                     with np.errstate(all="ignore"):
                         wanted = compute(*given)
                     out = _tensor(wanted, is_out=True)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from orchestrator.build import inputs, open_build, table
 from orchestrator.build.facts import selection_facts
+from orchestrator.errors import OrchestratorError
 from orchestrator.memory.product import method_state_bytes
 from orchestrator.method.compact import table_layout
+from orchestrator.running.protocol import DeviceError
+from orchestrator.running.report import Failure
 from orchestrator.running.status import explain_status, find_place
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orchestrator.build import Project
-    from orchestrator.running.protocol import DeviceError
+    from orchestrator.running.protocol import CallResult
     from orchestrator.running.status import Explanation
+    from orchestrator.running.values import Call
 
 
 def explain_device_error(
@@ -73,3 +80,27 @@ def explain_device_error(
             )
         ),
     )
+
+
+def explain_failure(
+    project: Project, calls: Sequence[Call], results: Sequence[CallResult]
+) -> Failure | None:
+    """Explain the device's status; None if there is no error, or no explanation."""
+    for call, result in zip(calls, results, strict=False):
+        if result.error is DeviceError.Ok:
+            continue
+        # A profile that no longer builds must not hide the device's status.
+        with suppress(OrchestratorError):
+            found = explain_device_error(
+                project,
+                result.error,
+                model=call.method.model,
+                method=call.method.name,
+                instruction=result.instruction,
+            )
+            models = project.profile.models
+            index = [model.name for model in models].index(call.method.model)
+            key = "path" if models[index].source is None else "source"
+            where = project.profile.span("models", index, key)
+            return Failure(explanation=found, where=where)
+    return None

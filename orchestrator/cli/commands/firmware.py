@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
+import time
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError
 from orchestrator.running.counting import COUNTS_FILE
-from orchestrator.running.protocol import encode_request
+from orchestrator.running.protocol import ResponseReader, encode_request
 from orchestrator.shell import process
 from orchestrator.shell.qemu_plugin import PLUGIN, counting_plugin
 from orchestrator.shell.toolchain import find_emulator
 from orchestrator.targets.cores import BOARDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.running.counting import CountPlan
     from orchestrator.running.product import Product
+    from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import Call
 
 # Relative and short, as the firmware reads its command line into a small buffer.
 _REQUEST, _RESPONSE = "request.bin", "response.bin"
+_OUTPUT = "output.txt"
+_POLL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +69,7 @@ def carry_out(
     with tempfile.TemporaryDirectory(prefix="orchestrator-run-") as name:
         work = Path(name)
         (work / _REQUEST).write_bytes(encode_request(calls))
-        command: tuple[str, ...] = (str(firmware), _REQUEST, _RESPONSE)
-        if product.emulator:
-            command = (
-                *find_emulator(product.emulator),
-                "-semihosting-config",
-                f"enable=on,target=native,arg=firmware,arg={_REQUEST},arg={_RESPONSE}",
-                "-kernel",
-                str(firmware),
-            )
+        command = _command(product, firmware)
         if plan is not None:
             # A relative path: QEMU splits the option at commas, which paths may have.
             (work / PLUGIN).symlink_to(counting_plugin())
@@ -89,6 +85,77 @@ def carry_out(
         with suppress(OSError):
             counts = (work / COUNTS_FILE).read_text(errors="replace")
         return Answer(response=response, counts=counts)
+
+
+def _command(product: Product, firmware: Path) -> tuple[str, ...]:
+    if not product.emulator:
+        return (str(firmware), _REQUEST, _RESPONSE)
+    return (
+        *find_emulator(product.emulator),
+        "-semihosting-config",
+        f"enable=on,target=native,arg=firmware,arg={_REQUEST},arg={_RESPONSE}",
+        "-kernel",
+        str(firmware),
+    )
+
+
+def results_as_they_come(
+    product: Product, firmware: Path, calls: Sequence[Call], *, timeout_s: float
+) -> Iterator[CallResult]:
+    """Run calls on a firmware in one process; each result as soon as it is written.
+
+    Args:
+        product: The product it was built from.
+        firmware: The program.
+        calls: In order.
+        timeout_s: How long one result may take.
+
+    Raises:
+        OrchestratorError: As `carry_out`, and a damaged response (`bad-response`).
+    """
+    with tempfile.TemporaryDirectory(prefix="orchestrator-run-") as name:
+        work = Path(name)
+        (work / _REQUEST).write_bytes(encode_request(calls))
+        response = work / _RESPONSE
+        response.touch()
+        command = _command(product, firmware)
+        reader = ResponseReader(calls)
+        with ExitStack() as stack:
+            output = stack.enter_context((work / _OUTPUT).open("wb"))
+            file = stack.enter_context(response.open("rb", buffering=0))
+            try:
+                firmware_process = stack.enter_context(
+                    process.started(
+                        command, cwd=work, env=os.environ, stdout=output, stderr=output
+                    )
+                )
+            except OSError as error:
+                raise _failed(
+                    process.Finished(
+                        status=process.NOT_STARTED, stdout="", stderr=str(error)
+                    ),
+                    command,
+                ) from error
+            deadline = time.monotonic() + timeout_s
+            while True:
+                ended = firmware_process.poll()  # before the last bytes are read
+                results = reader.add(file.read())
+                yield from results
+                if results:
+                    deadline = time.monotonic() + timeout_s
+                elif ended is None and time.monotonic() > deadline:
+                    ended = process.TIMED_OUT
+                if ended is not None:
+                    break
+                if not results:
+                    time.sleep(_POLL_S)
+        if ended != 0:
+            text = (work / _OUTPUT).read_text(errors="replace")
+            raise _failed(
+                process.Finished(status=ended, stdout="", stderr=text), command
+            )
+        if reader.is_incomplete:
+            raise reader.cut_off()
 
 
 def need_runnable(product: Product) -> None:

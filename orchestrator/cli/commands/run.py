@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,14 +10,13 @@ from typing import TYPE_CHECKING
 from orchestrator.build import Project, load
 from orchestrator.build.instrument import instrument
 from orchestrator.cli.commands.current import make_current, need_current
-from orchestrator.cli.commands.device_status import explain_device_error
+from orchestrator.cli.commands.device_status import explain_failure
 from orchestrator.cli.commands.firmware import carry_out, need_runnable
 from orchestrator.cli.commands.options import build_options
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
     MismatchError,
-    OrchestratorError,
     SourceSpan,
     UsageError,
 )
@@ -29,12 +27,7 @@ from orchestrator.running.inputs import command_line_call
 from orchestrator.running.outputs import output_files
 from orchestrator.running.product import Product, read_product
 from orchestrator.running.protocol import CallResult, DeviceError, decode_response
-from orchestrator.running.report import (
-    Failure,
-    failures,
-    render_table,
-    report_data,
-)
+from orchestrator.running.report import failures, render_table, report_data
 from orchestrator.running.scenario import read_scenario
 from orchestrator.shell.files import read_file, read_text_file, write_atomic
 
@@ -78,7 +71,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if args.output_dir is not None:
         for name, data in output_files(results):
             write_atomic(args.output_dir / name, data)
-    failure = _failure(project, calls, results)
+    failure = explain_failure(project, calls, results)
     document = report_data(calls, results, outputs, tolerance, failure)
     table = render_table(calls, outputs, tolerance)
     if measured is not None:
@@ -94,30 +87,6 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if problems:
         raise MismatchError(problems)
     return ExitCode.OK
-
-
-def _failure(
-    project: Project, calls: tuple[Call, ...], results: tuple[CallResult, ...]
-) -> Failure | None:
-    """Explain the device's status; None if there is no error, or no explanation."""
-    for call, result in zip(calls, results, strict=False):
-        if result.error is DeviceError.Ok:
-            continue
-        # A profile that no longer builds must not hide the device's status.
-        with suppress(OrchestratorError):
-            found = explain_device_error(
-                project,
-                result.error,
-                model=call.method.model,
-                method=call.method.name,
-                instruction=result.instruction,
-            )
-            models = project.profile.models
-            index = [model.name for model in models].index(call.method.model)
-            key = "path" if models[index].source is None else "source"
-            where = project.profile.span("models", index, key)
-            return Failure(explanation=found, where=where)
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

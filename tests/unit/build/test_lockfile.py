@@ -35,6 +35,7 @@ LOCK = Lock(
     toolchain=facts([("name", "zig"), ("flags", "-Os -Wall")]),
     python=facts([("orchestrator", "0.1.0")]),
     outputs=output_facts([Artifact(path="firmware.elf", sha256="e", size_bytes=7)]),
+    size=facts([("flash", "40868 bytes"), ("ram", "20164 bytes")]),
 )
 
 # Everything TOML allows in a basic string, so every name and value there can be.
@@ -76,7 +77,7 @@ def test_the_whole_text_is_as_held(request: pytest.FixtureRequest) -> None:
 
 def test_inputs_are_what_is_known_before_a_build() -> None:
     known = LOCK.inputs()
-    assert known == replace(LOCK, generated=(), outputs=())
+    assert known == replace(LOCK, generated=(), outputs=(), size=())
 
 
 @given(LOCKS, LOCKS)

@@ -233,7 +233,7 @@ def test_reasons_name_what_changed() -> None:
     assert _why(_new(inputs.ORCHESTRATOR))["extract kws"] == "orchestrator changed"
     assert _why(_new(inputs.BUDGET)) == {
         "measure": "profile [budget] changed",
-        "lock": "stage measure changed",
+        "lock": "profile [budget] changed, stage measure changed",
     }
     names = {inputs.MODEL_NAMES, inputs.MODEL_BYTES, inputs.DATA_FILES}
     fewer = _why({v: {"kws": DIGESTS[v]["kws"]} for v in names})

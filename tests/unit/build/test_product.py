@@ -94,7 +94,7 @@ def test_only_stale_stages_run(folder: Path) -> None:
     reasons = {name: why for name, why in fakes.reporter.stages.items() if why}
     assert reasons == {
         "measure": "profile [budget] changed",
-        "lock": "stage measure changed",
+        "lock": "profile [budget] changed, stage measure changed",
     }
 
 

@@ -18,6 +18,7 @@ from orchestrator.running.protocol import (
     CallResult,
     CallTrace,
     DeviceError,
+    ResponseReader,
     decode_response,
     encode_request,
 )
@@ -337,3 +338,42 @@ def test_inputs_are_checked_all_at_once() -> None:
             ),
         ),
     ]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("step", [1, 7, 4096])
+def test_a_response_is_read_as_it_is_written(case: str, step: int) -> None:
+    calls = scenario(case).calls
+    data = response(case)
+    reader = ResponseReader(calls)
+    results = []
+    for at in range(0, len(data), step):
+        assert reader.is_incomplete
+        results += reader.add(data[at : at + step])
+    assert tuple(results) == decode_response(data, calls)
+    assert not reader.is_incomplete
+
+
+def test_a_response_that_ends_early_is_incomplete() -> None:
+    calls = scenario("kws_dscnn_fp32").calls
+    data = response("kws_dscnn_fp32")
+    reader = ResponseReader(calls)
+    assert reader.add(data[:-1]) == []
+    assert reader.is_incomplete
+    (problem,) = reader.cut_off().diagnostics
+    assert problem.code == "bad-response"
+    assert ("found", "it ends after 0 of 1 calls") in problem.notes
+
+
+def test_a_response_that_begins_wrongly_is_damaged_at_once() -> None:
+    reader = ResponseReader(scenario("kws_dscnn_fp32").calls)
+    with pytest.raises(MismatchError, match="response of the firmware is damaged"):
+        reader.add(b"junk")
+
+
+def test_a_call_that_failed_completes_a_response() -> None:
+    reader = ResponseReader(scenario("kws_dscnn_fp32").calls)
+    words = (int(DeviceError.InvalidArgument), 3, 0)
+    (found,) = reader.add(struct.pack("<4sIII", b"ORS1", *words))
+    assert found.error is DeviceError.InvalidArgument
+    assert not reader.is_incomplete

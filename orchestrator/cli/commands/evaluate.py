@@ -1,0 +1,544 @@
+"""`orchestrator evaluate`: the accuracy of a model over a data set."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from operator import ge, le
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.build import Project, inputs, load, open_build
+from orchestrator.build.on_host import (
+    HOST,
+    MODEL,
+    build_on_host,
+    host_profile,
+    program_profile,
+    with_files,
+    with_programs,
+)
+from orchestrator.cli.commands.current import make_current
+from orchestrator.cli.commands.data_set import (
+    data_set,
+    function,
+    is_function,
+    users_code,
+)
+from orchestrator.cli.commands.firmware import need_runnable
+from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.commands.sampling import Firmware, Session, no_samples
+from orchestrator.core.lazy_bytes import chunks_of
+from orchestrator.errors import (
+    CompileError,
+    Diagnostic,
+    ExitCode,
+    MismatchError,
+    UsageError,
+    did_you_mean,
+)
+from orchestrator.evaluation.fit import (
+    input_quantizations,
+    output_numbers,
+    output_quantizations,
+)
+from orchestrator.evaluation.layers import match_layers, probed, signal
+from orchestrator.evaluation.metrics import (
+    METRICS,
+    Scores,
+    agreement,
+    default_metric,
+    scores,
+)
+from orchestrator.evaluation.report import (
+    Evaluation,
+    Reference,
+    evaluation_data,
+    evaluation_text,
+)
+from orchestrator.evaluation.samples import bad_data
+from orchestrator.program.reader import read_program
+from orchestrator.program.write import write_program
+from orchestrator.running.inputs import Problems, find_method
+from orchestrator.running.product import read_product
+from orchestrator.shell.build_folder import EVALUATIONS, exclusive
+from orchestrator.shell.files import lazy_file, read_text_file, reason_of, write_atomic
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from orchestrator.cli.commands.sampling import Done
+    from orchestrator.cli.console import Console
+    from orchestrator.evaluation.fit import Quantization
+    from orchestrator.evaluation.layers import Layers, Probe
+    from orchestrator.evaluation.samples import DataSet
+    from orchestrator.program.program import Program
+    from orchestrator.running.product import Product, ProductMethod
+    from orchestrator.running.values import RunValue
+    from orchestrator.shell.reporter import Reporter
+
+    Floats = npt.NDArray[np.float64]
+
+_NOT_HERE = "sources that compile for the board only: run its firmware with --emulator"
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Run a data set through the firmware, and compare with labels and a reference."""
+    _check_options(args)
+    project = Project(load(args.profile), build_options(args))
+    metric = _metric(args.metric)
+    if args.reference is not None:
+        _reference_program(args.reference)  # a wrong path shows before a build
+    data = data_set(args.data).part(*args.samples)
+    with _reporter(console) as reporter:
+        session = Session(
+            project=project,
+            reporter=reporter,
+            console=console,
+            timeout_s=args.timeout,
+            data=data,
+        )
+        found = _evaluated(args, session, metric)
+    missed = _missed_bounds(args, found)
+    document = evaluation_data(found)
+    _keep(project, found, document)
+    console.document(document)
+    console.data(evaluation_text(found))
+    if missed and console.json:
+        console.problems(missed)
+        return ExitCode.MISMATCH
+    if missed:
+        raise MismatchError(missed)
+    return ExitCode.OK
+
+
+def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluation:
+    project, data = session.project, session.data
+    _check_first(args, data)
+    target = _target(args, session)
+    problems = Problems(code="bad-input")
+    at = f"--method {args.method}"
+    method = find_method(target.product, args.model, args.method, at, problems)
+    if method is None:
+        raise problems.error()
+    program = target.programs[method.model].method(method.name)
+    in_scales, out_scales = input_quantizations(program), output_quantizations(program)
+    if args.input_quant is not None:
+        in_scales = dict.fromkeys(range(len(method.inputs)), args.input_quant)
+    if args.output_quant is not None:
+        out_scales = dict.fromkeys(range(len(method.outputs)), args.output_quant)
+    kept = args.results or project.work / EVALUATIONS / (
+        f"{method.model}.{method.name}.{target.place}.jsonl"
+    )
+    firmware = Firmware(
+        product=target.product,
+        firmware=target.firmware,
+        method=method,
+        scales=in_scales,
+        text="running",
+    )
+    done = session.run(firmware, kept, resume=args.resume)
+    outputs = [_real(method, one, out_scales) for one in done.outputs]
+    reference, layers = None, None
+    if args.reference is not None:
+        other = _reference(args, session, method)
+        kept = kept.with_name(f"{kept.name}.reference")
+        wanted = session.run(other, kept, resume=args.resume)
+        if (wanted.names, wanted.digests) != (done.names, done.digests):
+            raise bad_data(
+                data.name,
+                "the data were others when they were read again",
+                hint="give the same samples in the same order: use a fixed seed",
+            )
+        floats = [_real(other.method, one, {}) for one in wanted.outputs]
+        reference = _compared(str(args.reference), outputs, floats, done, metric)
+        if args.layers:
+            pair = (firmware, done.outputs), (other, wanted.outputs)
+            layers = _layers(args, session, target, *pair)
+    elif done.expected is not None:
+        floats = [tuple(e.ravel().astype(float) for e in one) for one in done.expected]
+        reference = _compared(f"expected of {data.name}", outputs, floats, done, metric)
+    scored = _scored(metric, outputs, done)
+    return Evaluation(
+        profile=project.profile.name,
+        model=method.model,
+        method=method.name,
+        place=target.place,
+        data=data.name,
+        names=done.names,
+        labels=tuple(_label_text(label, data.classes) for label in done.labels),
+        scores=scored,
+        reference=reference,
+        layers=layers,
+        classes=args.classes or data.classes,
+        worst=args.worst,
+    )
+
+
+def _keep(project: Project, found: Evaluation, document: object) -> None:
+    """Keep the last evaluation of a method in the work folder, for reports."""
+    name = f"{found.model}.{found.method}.{found.place}.json"
+    text = json.dumps(document, indent=1) + "\n"
+    write_atomic(project.work / EVALUATIONS / name, text.encode())
+
+
+def _check_options(args: Namespace) -> None:
+    problem = ""
+    if args.layers and args.reference is None:
+        problem = "--layers requires --reference"
+    elif args.reference is not None and args.reference.suffix != ".pte":
+        problem = "--reference takes a .pte program"
+    if problem:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message=problem,
+                hint="name the program of the float model: --reference FILE.pte",
+            )
+        )
+
+
+def _metric(text: str | None) -> str | None:
+    """The metric of `--metric`; None for that of the labels."""
+    if text is None or text in METRICS:
+        return text
+    if is_function(text):
+        function(text)  # a typing error shows before anything is built
+        return text
+    raise UsageError(
+        Diagnostic(
+            code="usage",
+            message=f"no such metric: {text}",
+            notes=(("expected", f"{', '.join(METRICS)}, or package.module:name"),),
+            hint=did_you_mean(text, METRICS) or "choose one of these",
+        )
+    )
+
+
+def _check_first(args: Namespace, data: DataSet) -> None:
+    """Reject data that cannot be compared with anything, before anything is built."""
+    first = next(data.read(), None)
+    if first is None:
+        raise no_samples(data)
+    if first.label is None and first.expected is None and args.reference is None:
+        raise bad_data(
+            data.name,
+            "there is nothing to compare with",
+            found="samples without labels or expected outputs",
+            hint="add labels, or name the float program with --reference",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """What is evaluated.
+
+    Args:
+        product: Its description.
+        firmware: The program that runs it.
+        place: Where it runs.
+        programs: Of all models, as they were given.
+    """
+
+    product: Product
+    firmware: bytes
+    place: str
+    programs: Mapping[str, Program]
+
+
+def _target(args: Namespace, session: Session) -> _Target:
+    """The product on the host, or in the emulator of its board.
+
+    Raises:
+        OrchestratorError: It cannot be built.
+    """
+    project, console = session.project, session.console
+    shell = console.shell(session.reporter)
+    is_host = project.profile.target.cpu == HOST
+    if is_host and args.emulator:
+        raise UsageError(
+            Diagnostic(
+                code="usage",
+                message="--emulator is for profiles with a board",
+                notes=(("found", 'cpu = "host"'),),
+                hint="leave it out",
+            )
+        )
+    programs = open_build(project, shell)[inputs.PROGRAMS]
+    if is_host or args.emulator:
+        make_current(project, console)
+        product = read_product(read_text_file(project.folder / "product.json"))
+        need_runnable(product)
+        firmware = (project.folder / product.firmware).read_bytes()
+        place = product.board or HOST
+    else:
+        profile = host_profile(with_programs(project, shell))
+        try:
+            found = build_on_host(project, profile, "on the host", shell)
+        except CompileError as error:
+            raise CompileError(
+                tuple(replace(d, hint=_NOT_HERE) for d in error.diagnostics)
+            ) from error
+        product, firmware, place = found.product, found.firmware, HOST
+    return _Target(product=product, firmware=firmware, place=place, programs=programs)
+
+
+@contextmanager
+def _reporter(console: Console) -> Iterator[Reporter]:
+    reporter = console.reporter(explain=False)
+    try:
+        yield reporter
+    finally:
+        reporter.close()
+
+
+def _real(
+    method: ProductMethod,
+    outputs: Sequence[RunValue],
+    scales: Mapping[int, Quantization],
+) -> tuple[Floats, ...]:
+    return tuple(
+        output_numbers(value, port, scales.get(number))
+        for number, (value, port) in enumerate(
+            zip(outputs, method.outputs, strict=True)
+        )
+    )
+
+
+def _reference(args: Namespace, session: Session, method: ProductMethod) -> Firmware:
+    """The program of the float model, on this machine."""
+    program = _reference_program(args.reference)
+    found = build_on_host(
+        session.project,
+        program_profile(args.reference),
+        "reference",
+        session.console.shell(session.reporter),
+    )
+    return _of_program(found.product, found.firmware, program, method.name)
+
+
+def _reference_program(path: Path) -> Program:
+    try:
+        return read_program(lazy_file(path), file=str(path))
+    except OSError as error:
+        raise UsageError(
+            Diagnostic(
+                code="unreadable-model",
+                message=f"cannot read {path}: {reason_of(error)}",
+                hint="name the program of the float model",
+            )
+        ) from error
+
+
+def _of_program(
+    product: Product, firmware: bytes, program: Program, name: str
+) -> Firmware:
+    """A program of `--reference`; its only method, or the one of the same name."""
+    known = [m for m in product.methods if m.name == name]
+    if not known and len(product.methods) == 1:
+        known = list(product.methods)
+    if not known:
+        names = ", ".join(m.name for m in product.methods)
+        raise UsageError(
+            Diagnostic(
+                code="unknown-method",
+                message=f"the reference has no method {name}",
+                notes=(("expected", name), ("found", names)),
+                hint="name the float program that the model was quantized from",
+            )
+        )
+    return Firmware(
+        product=product,
+        firmware=firmware,
+        method=known[0],
+        scales=input_quantizations(program.method(known[0].name)),
+        text="running the reference",
+    )
+
+
+def _compared(
+    name: str,
+    outputs: Sequence[Sequence[Floats]],
+    floats: Sequence[Sequence[Floats]],
+    done: Done,
+    metric: str | None,
+) -> Reference:
+    return Reference(
+        name=name,
+        agreement=agreement(outputs, floats, done.names, name),
+        scores=_scored(metric, floats, done),
+    )
+
+
+def _scored(
+    metric: str | None, outputs: Sequence[Sequence[Floats]], done: Done
+) -> Scores | None:
+    """The metric over all samples; None if they have no labels."""
+    labels = [label for label in done.labels if label is not None]
+    if not labels:
+        return None
+    if len(labels) < len(done.labels):
+        missing = done.names[[label is None for label in done.labels].index(True)]
+        raise bad_data(
+            done.place,
+            "labels are missing",
+            found=f"{len(labels)} for {len(done.labels)} samples; none for {missing}",
+        )
+    if metric is None:
+        metric = default_metric(outputs[0][0], labels[0])
+    if metric not in METRICS:
+        return _own_metric(metric, outputs, labels)
+    first = [one[0] for one in outputs]
+    return scores(metric, first, labels, done.names, done.place)
+
+
+def _own_metric(
+    name: str,
+    outputs: Sequence[Sequence[Floats]],
+    labels: Sequence[npt.NDArray[Any]],
+) -> Scores:
+    """A function of the user's: outputs and labels to a number, or several by name."""
+    measure = function(name)
+    with users_code(name, "failed"):
+        found = measure(
+            [one[0] if len(one) == 1 else tuple(one) for one in outputs], list(labels)
+        )
+        values = found.items() if isinstance(found, dict) else [(name, found)]
+        numbers = tuple((str(key), float(value)) for key, value in values)
+        if not numbers:
+            raise ValueError("it returned no number")
+    return Scores(name=name, values=numbers)
+
+
+def _layers(
+    args: Namespace,
+    session: Session,
+    target: _Target,
+    mine: tuple[Firmware, Sequence[tuple[RunValue, ...]]],
+    other: tuple[Firmware, Sequence[tuple[RunValue, ...]]],
+) -> Layers:
+    """Results of every call, of both programs, over the first samples.
+
+    Args:
+        args: Of the command line.
+        session: Runs them.
+        target: What is evaluated.
+        mine: Its firmware, and the outputs of all samples.
+        other: Those of the reference.
+
+    Raises:
+        MismatchError: A program that keeps every result has other outputs
+            (`layers-differ`).
+    """
+    project, method = session.project, mine[0].method
+    shell = session.console.shell(session.reporter)
+    count = min(args.layers, session.data.count or args.layers)
+    found = []
+    for text, program, (whole, known) in (
+        ("model", target.programs[method.model], mine),
+        ("reference", _reference_program(args.reference), other),
+    ):
+        name = whole.method.name
+        changed, probes = probed(program, name)
+        file = project.work / EVALUATIONS / f"{text}.pte"
+        with exclusive(project.folder):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("wb") as output:
+                output.writelines(chunks_of(write_program(changed)))
+        if text == "model":
+            programs = with_programs(project, shell)
+            profile = host_profile(with_files(programs, {method.model: file}))
+            model = method.model
+        else:
+            profile, model = program_profile(file), MODEL
+        built = build_on_host(project, profile, f"every result of the {text}", shell)
+        probe = next(
+            m for m in built.product.methods if (m.model, m.name) == (model, name)
+        )
+        firmware = Firmware(
+            product=built.product,
+            firmware=built.firmware,
+            method=probe,
+            scales=whole.scales,
+            text=f"layers of the {text}",
+        )
+        outputs = session.probe(firmware, count)
+        own = len(whole.method.outputs)
+        if any(one[:own] != two for one, two in zip(outputs, known, strict=False)):
+            raise MismatchError(
+                Diagnostic(
+                    code="layers-differ",
+                    message=f"the {text} has other outputs when every result is kept",
+                    hint="leave out --layers, and please report it with the program",
+                )
+            )
+        found.append(_signals(probes, probe, outputs))
+    return match_layers(found[0], found[1], samples=count)
+
+
+def _signals(
+    probes: Sequence[Probe],
+    method: ProductMethod,
+    outputs: Sequence[Sequence[RunValue]],
+) -> list[tuple[Probe, Floats]]:
+    return [
+        (
+            probe,
+            signal(
+                [
+                    output_numbers(
+                        one[probe.output], method.outputs[probe.output], None
+                    )
+                    for one in outputs
+                ]
+            ),
+        )
+        for probe in probes
+    ]
+
+
+def _label_text(label: npt.NDArray[Any] | None, classes: Sequence[str]) -> str:
+    if label is None:
+        return ""
+    if label.size != 1:
+        return f"{label.dtype} {list(label.shape)}"
+    number = label.reshape(()).item()
+    if isinstance(number, int) and 0 <= number < len(classes):
+        return classes[number]
+    return f"{number:g}" if isinstance(number, float) else str(number)
+
+
+def _missed_bounds(args: Namespace, found: Evaluation) -> tuple[Diagnostic, ...]:
+    """What `--at-least` and `--at-most` ask for and the metric does not hold."""
+    asked = (
+        ("--at-least", args.at_least, ge),
+        ("--at-most", args.at_most, le),
+    )
+    problems = []
+    for option, bound, holds in asked:
+        if bound is None:
+            continue
+        if found.scores is None:
+            raise UsageError(
+                Diagnostic(
+                    code="usage",
+                    message=f"{option} requires labels",
+                    hint="add labels to the data, or leave it out",
+                )
+            )
+        name, value = found.scores.values[0]
+        if not holds(value, bound):
+            problems.append(
+                Diagnostic(
+                    code="missed-accuracy",
+                    message=f"{name} of {found.model}.{found.method} is {value:.6g}",
+                    notes=(("expected", f"{option[2:].replace('-', ' ')} {bound:g}"),),
+                    hint="see worst samples and layers for what is lost, and where",
+                )
+            )
+    return tuple(problems)

@@ -1,0 +1,234 @@
+"""`orchestrator report`: the last build as a page, and its pictures."""
+
+from __future__ import annotations
+
+import json
+import signal
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.build import Project, load, open_build, table
+from orchestrator.build.lockfile import differences, parse_lock
+from orchestrator.build.locking import needed_lock, sizes_of
+from orchestrator.cli.commands.current import make_current, need_current
+from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.commands.text_file import read_text
+from orchestrator.errors import Diagnostic, ExitCode, LockError, UsageError
+from orchestrator.measure import read_report
+from orchestrator.report.change import Change, change_of_locks, change_of_reports
+from orchestrator.report.history import History, Point
+from orchestrator.report.page import page
+from orchestrator.report.pictures import Picture, pictures
+from orchestrator.shell.files import write_if_changed
+from orchestrator.shell.git import revisions
+from orchestrator.shell.page_server import PageServer
+from orchestrator.shell.signals import Ended
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.build.lockfile import Lock
+    from orchestrator.cli.console import Console
+    from orchestrator.report import ReportFacts
+
+_PAGE = "report.html"
+_MOST_REVISIONS = 500
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Build if anything changed, then print the path of the page, or write another."""
+    _check(args)
+    project = Project(load(args.profile), build_options(args))
+    if args.no_build:
+        need_current(project, console)
+    else:
+        make_current(project, console)
+    if args.svg:
+        _write_pictures(args, project, console)
+        return ExitCode.OK
+    file = project.folder / _PAGE
+    if args.diff or args.history or args.costs:
+        file = args.output or project.work / _PAGE
+        facts = _facts(args, project, console)
+        changes = [_change(path, project, facts) for path in args.diff]
+        history = _history(project) if args.history else None
+        text = page(facts, changes=changes, history=history)
+        write_if_changed(file, text.encode())
+    if args.serve:
+        _serve(args, file, console)
+        return ExitCode.OK
+    console.document({"report": str(file)})
+    console.data(str(file))
+    if args.open:
+        webbrowser.open(file.absolute().as_uri())
+    return ExitCode.OK
+
+
+def _check(args: Namespace) -> None:
+    """Reject options that would do nothing."""
+    adds = args.diff or args.history or args.costs
+    for given, option, allowed, needs in (
+        (args.output, "--output", adds, "--diff, --history or --costs"),
+        (args.output_dir, "--output-dir", args.svg, "--svg"),
+        (args.port is not None, "--port", args.serve, "--serve"),
+    ):
+        if given and not allowed:
+            raise _usage(f"{option} requires {needs}", f"add it, or leave out {option}")
+    if adds and (args.svg or args.serve):
+        other = "--svg" if args.svg else "--serve"
+        raise _usage(
+            f"{other} shows the build alone",
+            f"leave out {other}, or --diff, --history and --costs",
+        )
+
+
+def _usage(message: str, hint: str) -> UsageError:
+    return UsageError(Diagnostic(code="usage", message=message, hint=hint))
+
+
+def _facts(args: Namespace, project: Project, console: Console) -> ReportFacts:
+    """The facts of the last build, from what it remembers."""
+    build = open_build(project, console.shell())
+    if build.remembered(table.MEASURE) is None:
+        raise UsageError(
+            Diagnostic(
+                code="stale-build",
+                message=f"the results of {project.profile.file} are not at hand",
+                notes=(("found", f"no notes of the last build in {project.work}"),),
+                hint=f"run `orchestrator build {project.profile.file}` again",
+            )
+        )
+    facts = build[table.REPORT_FACTS]
+    if args.costs is None:
+        return facts
+    costs, unit = _costs(args.costs, {(m.model, m.name) for m in facts.methods})
+    return replace(facts, costs=costs, cost_unit=unit)
+
+
+def _costs(
+    path: Path, methods: set[tuple[str, str]]
+) -> tuple[dict[tuple[str, str, int], int], str]:
+    """What a profile run measured, by model, method and instruction, and its unit."""
+    text = read_text(path, wanted="what `orchestrator run --profile --json` prints")
+    try:
+        found: Any = json.loads(text)["profile"]
+        unit = str(found["unit"])
+        costs = {
+            (str(i["model"]), str(i["method"]), int(i["instruction"])): int(i["total"])
+            for i in found["instructions"]
+        }
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _bad_costs(path, f"{type(error).__name__}: {error}") from error
+    unknown = sorted({key[:2] for key in costs} - methods)
+    if unknown:
+        raise _bad_costs(path, f"method {'.'.join(unknown[0])}, which is not built")
+    return costs, unit
+
+
+def _bad_costs(path: Path, found: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="bad-costs",
+            message=f"{path} is no profile run of this product",
+            notes=(("found", found),),
+            hint="write it with `orchestrator run PROFILE --profile --json`",
+        )
+    )
+
+
+def _change(path: Path, project: Project, facts: ReportFacts) -> Change:
+    """The change from what `--diff` names."""
+    if path.suffix == ".lock":
+        before, now = needed_lock(path), needed_lock(project.lock_file)
+        return change_of_locks(
+            str(path),
+            lock_sizes(before),
+            sizes_of(facts.size),
+            differences(before, now),
+        )
+    if path.suffix == ".toml":
+        file = Project(load(path)).folder / "report.json"
+    else:
+        file = path / "report.json" if path.is_dir() else path
+    text = read_text(file, wanted="a build folder, report.json, profile or lock")
+    return change_of_reports(str(path), read_report(text, file=str(file)), facts.size)
+
+
+def lock_sizes(lock: Lock) -> dict[str, int]:
+    """Sizes that a lock names; empty for locks of earlier versions."""
+    found = {}
+    for name, fact in lock.size:
+        count = fact.removesuffix(" bytes")
+        if count.isdecimal():
+            found[name] = int(count)
+    return found
+
+
+def _history(project: Project) -> History:
+    """Sizes of every commit of the lock that can be read."""
+    file = project.lock_file
+    sizes = []
+    for revision in revisions(file, most=_MOST_REVISIONS):
+        try:
+            lock = parse_lock(revision.text, file=f"{file} at {revision.commit}")
+        except LockError:
+            continue  # of another version, or something else had its name
+        sizes.append((revision, lock_sizes(lock)))
+    names = tuple(dict.fromkeys(name for _, found in sizes for name in found))
+    return History(
+        file=file.name,
+        names=names,
+        points=tuple(
+            Point(
+                commit=revision.commit,
+                date=revision.date,
+                subject=revision.subject,
+                values=tuple(found.get(name) for name in names),
+            )
+            for revision, found in sizes
+            if found
+        ),
+    )
+
+
+def _write_pictures(args: Namespace, project: Project, console: Console) -> None:
+    found: list[Picture] = [*pictures(_facts(args, project, console), args.svg)]
+    folder = args.output_dir or Path()
+    files = []
+    for picture in found:
+        file = folder / f"{project.profile.name}-{picture.name}.svg"
+        write_if_changed(file, picture.text.encode())
+        files.append(str(file))
+    console.document({"pictures": files})
+    console.data("\n".join(files))
+
+
+def _serve(args: Namespace, file: Path, console: Console) -> None:
+    """Serve the page until the command is interrupted."""
+    try:
+        server = PageServer(file, args.port or 0)
+    except OSError as error:
+        raise UsageError(
+            Diagnostic(
+                code="port-taken",
+                message=f"cannot listen on port {args.port}",
+                notes=(("found", error.strerror or str(error)),),
+                hint="choose another port, or leave out --port",
+            )
+        ) from error
+    with server:
+        console.document({"report": str(file), "url": server.url})
+        console.data(server.url)
+        console.status("serving until interrupted; the page reloads after each build")
+        if args.open:
+            webbrowser.open(server.url)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            console.status("stopped")
+        except Ended as ended:
+            if ended.number != signal.SIGINT:
+                raise
+            console.status("stopped")

@@ -1,0 +1,294 @@
+"""Run the samples of a data set on a firmware, and keep what comes out."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.cli.commands.device_status import explain_failure
+from orchestrator.cli.commands.firmware import results_as_they_come
+from orchestrator.errors import Diagnostic, MismatchError, UsageError
+from orchestrator.evaluation.fit import inputs_of
+from orchestrator.evaluation.records import (
+    Record,
+    Run,
+    read_records,
+    record_line,
+    sample_digest,
+    usable,
+)
+from orchestrator.evaluation.samples import bad_data
+from orchestrator.running.protocol import DeviceError
+from orchestrator.running.report import failures
+from orchestrator.running.values import Call
+from orchestrator.shell.files import read_file, reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from orchestrator.build import Project
+    from orchestrator.cli.console import Console
+    from orchestrator.evaluation.fit import Quantization
+    from orchestrator.evaluation.samples import DataSet, Sample
+    from orchestrator.running.product import Product, ProductMethod
+    from orchestrator.running.values import RunValue
+    from orchestrator.shell.reporter import Reporter
+
+_MOST_REQUEST_BYTES = 64 << 20
+"""Size of the inputs that one process gets; larger data sets take several."""
+_STEPS = 10
+"""Lines of progress where there is no terminal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firmware:
+    """A method of a firmware that runs samples.
+
+    Args:
+        product: Its description.
+        firmware: The program.
+        method: What is called.
+        scales: Of inputs that are quantized, by number.
+        text: What is done, for the progress.
+    """
+
+    product: Product
+    firmware: bytes
+    method: ProductMethod
+    scales: Mapping[int, Quantization]
+    text: str
+
+    @property
+    def run(self) -> Run:
+        """What records are of."""
+        digest = hashlib.sha256(self.firmware)
+        digest.update(repr(sorted(self.scales.items())).encode())
+        return Run(
+            firmware=digest.hexdigest(),
+            model=self.method.model,
+            method=self.method.name,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """Samples that were run, and what came out.
+
+    Args:
+        names: Of the samples.
+        digests: Of the inputs of each.
+        labels: Of each.
+        expected: Outputs in the data; None unless all samples have them.
+        outputs: Of each.
+        place: The data, for messages.
+    """
+
+    names: tuple[str, ...]
+    digests: tuple[str, ...]
+    labels: tuple[npt.NDArray[Any] | None, ...]
+    expected: tuple[tuple[npt.NDArray[Any], ...], ...] | None
+    outputs: tuple[tuple[RunValue, ...], ...]
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Runs the samples of one data set.
+
+    Args:
+        project: Explains errors of the device.
+        reporter: Gets the progress.
+        console: Gets notes.
+        timeout_s: How long one sample may take.
+        data: The samples.
+    """
+
+    project: Project
+    reporter: Reporter
+    console: Console
+    timeout_s: float
+    data: DataSet
+
+    def run(self, firmware: Firmware, file: Path, *, resume: bool) -> Done:
+        """Run all samples; outputs are kept in a file as they come.
+
+        Args:
+            firmware: What runs them.
+            file: Of the outputs.
+            resume: Use the outputs that the file has, if they are of this firmware.
+
+        Raises:
+            OrchestratorError: A sample does not fit, or fails on the device.
+        """
+        records = self._known(firmware, file) if resume else []
+        known = len(records)
+        if known:
+            self.console.status(f"{firmware.text}: {known:,} samples are known")
+        names, labels, expected = [], [], []
+
+        def calls() -> Iterator[tuple[str, str, Call]]:
+            for number, sample in enumerate(self.data.read()):
+                names.append(sample.name)
+                labels.append(sample.label)
+                expected.append(sample.expected)
+                if number >= known:
+                    values = self._inputs(sample, firmware)
+                    call = Call(method=firmware.method, inputs=values, fresh=True)
+                    yield sample.name, sample_digest(sample.inputs), call
+
+        with _kept(file, firmware.run, records) as keep:
+            try:
+                for record in self._results(firmware, calls(), known):
+                    records.append(record)
+                    keep(record)
+            except BaseException:
+                if len(records) > known:
+                    self.console.status(
+                        f"{len(records):,} samples are kept: continue with --resume"
+                    )
+                raise
+        if not names:
+            raise no_samples(self.data)
+        given = [one for one in expected if one is not None]
+        return Done(
+            names=tuple(names),
+            digests=tuple(record.digest for record in records),
+            labels=tuple(labels),
+            expected=tuple(given) if len(given) == len(names) else None,
+            outputs=tuple(record.outputs for record in records),
+            place=self.data.name,
+        )
+
+    def _known(self, firmware: Firmware, file: Path) -> list[Record]:
+        try:
+            records = read_records(read_file(file), firmware.run)
+        except FileNotFoundError:
+            return []
+        if not records:
+            self.console.status(
+                f"{file} has outputs of another firmware: they are not used"
+            )
+        found = usable(
+            records, ((s.name, sample_digest(s.inputs)) for s in self.data.read())
+        )
+        if len(found) < len(records):
+            self.console.status(
+                f"the data changed from sample {len(found)} on: outputs of the"
+                " samples after it are not used"
+            )
+        return found
+
+    def _inputs(self, sample: Sample, firmware: Firmware) -> tuple[RunValue, ...]:
+        place = f"{self.data.name}, sample {sample.name}"
+        return inputs_of(sample, firmware.method, firmware.scales, place)
+
+    def _results(
+        self, firmware: Firmware, calls: Iterator[tuple[str, str, Call]], known: int
+    ) -> Iterator[Record]:
+        progress = _Progress(self.reporter, firmware.text, self.data.count)
+        done = known
+        with tempfile.TemporaryDirectory(prefix="orchestrator-evaluate-") as folder:
+            program = Path(folder) / firmware.product.firmware
+            program.write_bytes(firmware.firmware)
+            program.chmod(0o755)
+            for batch in _batches(calls):
+                results = results_as_they_come(
+                    firmware.product,
+                    program,
+                    [call for _, _, call in batch],
+                    timeout_s=self.timeout_s,
+                )
+                for (name, digest, call), result in zip(batch, results, strict=False):
+                    if result.error is not DeviceError.Ok:
+                        failure = explain_failure(self.project, [call], [result])
+                        (problem,) = failures([call], [result], (), None, failure)
+                        at = ("sample", f"{name} of {self.data.name}")
+                        raise MismatchError(
+                            replace(problem, notes=(at, *problem.notes[1:]))
+                        )
+                    done += 1
+                    progress.done(done)
+                    yield Record(sample=name, digest=digest, outputs=result.outputs)
+
+    def probe(self, firmware: Firmware, count: int) -> list[tuple[RunValue, ...]]:
+        """Outputs of the first samples, kept nowhere."""
+        part = replace(self, data=self.data.part(0, count))
+        with tempfile.TemporaryDirectory(prefix="orchestrator-probe-") as folder:
+            done = part.run(firmware, Path(folder) / "probe", resume=False)
+        return list(done.outputs)
+
+
+def no_samples(data: DataSet) -> UsageError:
+    """The error of data without samples, or of a part without."""
+    return bad_data(
+        data.name, "there are no samples", hint="add some, or change --samples"
+    )
+
+
+def _batches(
+    calls: Iterator[tuple[str, str, Call]],
+) -> Iterator[list[tuple[str, str, Call]]]:
+    """Calls for one process each: all, unless their inputs are very large."""
+    batch: list[tuple[str, str, Call]] = []
+    size = 0
+    for item in calls:
+        batch.append(item)
+        size += sum(len(getattr(value, "data", b"")) for value in item[2].inputs)
+        if size >= _MOST_REQUEST_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@contextmanager
+def _kept(file: Path, run_: Run, records: Sequence[Record]) -> Iterator[Any]:
+    """A file of records that grows with each one."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary = file.with_name(f"{file.name}.new")
+        with temporary.open("w", encoding="utf-8") as output:
+            output.write(f"{run_.line}\n")
+            output.writelines(map(record_line, records))
+        temporary.replace(file)
+        with file.open("a", encoding="utf-8", buffering=1) as output:
+            yield lambda record: output.write(record_line(record))
+    except OSError as error:
+        raise UsageError(
+            Diagnostic(
+                code="system-error",
+                message=f"cannot write {file}: {reason_of(error)}",
+                hint="name a file elsewhere with --results, or free space",
+            )
+        ) from error
+
+
+class _Progress:
+    """A bar on a terminal; elsewhere a line per tenth.
+
+    Args:
+        reporter: Gets the progress.
+        text: What is done.
+        total: How many samples there are; None if that is not known.
+    """
+
+    def __init__(self, reporter: Reporter, text: str, total: int | None) -> None:
+        self._reporter = reporter
+        self._text = text
+        self._total = total
+        self._next = 0.0
+        self._is_terminal = sys.stderr.isatty()
+
+    def done(self, count: int) -> None:
+        """So many samples are done."""
+        total = self._total or count
+        if self._is_terminal or (self._total and count >= self._next):
+            self._reporter.progress(count, total, self._text)
+            self._next = max(count + 1, (count * _STEPS // total + 1) * total / _STEPS)

@@ -1,0 +1,255 @@
+"""Numbers of a data set as inputs of a method, and outputs as real numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.evaluation.samples import bad_data
+from orchestrator.program.program import KernelCall
+from orchestrator.program.values import DoubleValue, IntValue, ValueKind
+from orchestrator.running.compare import decoded
+from orchestrator.running.npy import Array
+from orchestrator.running.values import (
+    NPY_DTYPES,
+    fixed_value,
+    sizes_fit,
+    stored_as,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from orchestrator.evaluation.samples import Sample
+    from orchestrator.program.program import Method
+    from orchestrator.running.product import Port, ProductMethod
+    from orchestrator.running.values import RunValue
+
+_QUANTIZED: Final = (ScalarType.Char, ScalarType.Byte, ScalarType.Short)
+_NUMBERS: Final = (ValueKind.INT, ValueKind.DOUBLE, ValueKind.BOOL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantization:
+    """Integers that stand for real numbers: `(q - zero_point) * scale`."""
+
+    scale: float
+    zero_point: int
+
+
+def given_ports(method: ProductMethod) -> tuple[Port, ...]:
+    """The inputs that a sample has to give: all that the program has not fixed."""
+    return tuple(port for port in method.inputs if not port.is_fixed)
+
+
+def inputs_of(
+    sample: Sample,
+    method: ProductMethod,
+    quantizations: Mapping[int, Quantization],
+    place: str,
+) -> tuple[RunValue, ...]:
+    """The inputs of a call with a sample.
+
+    Numbers keep their values: integers become floats, and float64 becomes float32.
+    Where the method takes integers of a known scale, real numbers are quantized.
+
+    Args:
+        sample: From the data.
+        method: What is called.
+        quantizations: By number of the input, where they are known.
+        place: The sample, for messages.
+
+    Raises:
+        UsageError: The sample does not fit (`bad-data`).
+    """
+    ports = given_ports(method)
+    if len(sample.inputs) != len(ports):
+        raise bad_data(
+            place,
+            "the sample has the wrong number of inputs for the method",
+            found=str(len(sample.inputs)),
+            expected=f"{len(ports)}: {', '.join(map(stored_as, ports))}",
+        )
+    left = iter(sample.inputs)
+    values: list[RunValue] = []
+    for number, port in enumerate(method.inputs):
+        if port.is_fixed:
+            values.append(fixed_value(port))
+            continue
+        at = place if len(ports) == 1 else f"{place}, input {number}"
+        values.append(_fitted(next(left), port, quantizations.get(number), at))
+    return tuple(values)
+
+
+def _fitted(
+    found: npt.NDArray[Any],
+    port: Port,
+    quantization: Quantization | None,
+    place: str,
+) -> RunValue:
+    if port.kind in _NUMBERS and found.size == 1:
+        number = found.reshape(()).item()
+        return _number(number, port.kind, place)
+    dtype = None if port.dtype is None else NPY_DTYPES.get(port.dtype)
+    if port.kind is not ValueKind.TENSOR or dtype is None or port.dtype is None:
+        raise bad_data(
+            place,
+            "no sample can give this input",
+            expected=stored_as(port),
+            hint="export the model with inputs that are tensors or numbers",
+        )
+    shape = _shape(found.shape, port)
+    if shape is None:
+        raise bad_data(
+            place,
+            "the sample has the wrong shape for the method",
+            found=f"{found.dtype} {list(found.shape)}",
+            expected=stored_as(port),
+            hint="the first axis of an array in an .npz file counts samples",
+        )
+    if found.dtype.kind in "fc" and np.isnan(found).any():
+        raise bad_data(
+            place,
+            "the sample has values that are not a number (NaN)",
+            found=f"{int(np.isnan(found).sum())} of {found.size} values",
+            hint="repair the sample, or leave it out with --samples",
+        )
+    numbers = _converted(found, port.dtype, np.dtype(dtype), quantization, place)
+    return Array.of(numbers.reshape(shape))
+
+
+def _number(number: complex, kind: ValueKind, place: str) -> RunValue:
+    real = number.real
+    if kind is ValueKind.INT and not float(real).is_integer():
+        raise bad_data(place, "the input is an integer", found=str(number))
+    kinds: dict[ValueKind, type[bool | int | float]] = {
+        ValueKind.INT: int,
+        ValueKind.DOUBLE: float,
+        ValueKind.BOOL: bool,
+    }
+    return kinds[kind](real)
+
+
+def _shape(shape: tuple[int, ...], port: Port) -> tuple[int, ...] | None:
+    """The sizes to give; None if they do not fit. Leading sizes of 1 do not count."""
+    rank = len(port.sizes)
+    stripped = _stripped(shape)
+    padded = (1,) * (rank - len(stripped)) + stripped
+    return padded if len(padded) == rank and sizes_fit(padded, port) else None
+
+
+def _stripped(shape: Sequence[int]) -> tuple[int, ...]:
+    first = next((at for at, size in enumerate(shape) if size != 1), len(shape))
+    return tuple(shape[first:])
+
+
+def _converted(
+    found: npt.NDArray[Any],
+    dtype: ScalarType,
+    wanted: np.dtype[Any],
+    quantization: Quantization | None,
+    place: str,
+) -> npt.NDArray[Any]:
+    if found.dtype.newbyteorder("<").str == wanted.str:
+        return found
+    if dtype is ScalarType.BFloat16 and found.dtype.kind == "f":
+        bits: npt.NDArray[Any] = found.astype("<f4").view("<u4")
+        # To the nearest, ties to even: the upper half of a float32.
+        bits = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+        return bits.astype(wanted)
+    if wanted.kind in "fc" and (found.dtype.kind in "biuf" or wanted.kind == "c"):
+        with np.errstate(over="ignore"):
+            return found.astype(wanted)
+    if quantization is not None and dtype in _QUANTIZED and found.dtype.kind in "biuf":
+        limits = np.iinfo(wanted)
+        scaled = np.rint(found.astype(np.float64) / quantization.scale)
+        scaled += quantization.zero_point
+        return scaled.clip(limits.min, limits.max).astype(wanted)
+    # What fits into a few bits may be a real number, or quantized already.
+    is_plain = dtype not in _QUANTIZED
+    if is_plain and found.dtype.kind in "biu" and wanted.kind in "iu":
+        limits = np.iinfo(wanted)
+        if not found.size or (
+            int(found.min()) >= limits.min and int(found.max()) <= limits.max
+        ):
+            return found.astype(wanted)
+    hint = f'convert the data with astype("{wanted.name}")'
+    if dtype in _QUANTIZED:
+        hint = (
+            "the program does not have the scale of this input: give it with"
+            f" --input-quant SCALE,ZERO_POINT, or quantize the data to {wanted.name}"
+        )
+    raise bad_data(
+        place,
+        "the sample has the wrong dtype for the method",
+        found=f"{found.dtype} {list(found.shape)}",
+        expected=f"{wanted.name}",
+        hint=hint,
+    )
+
+
+def output_numbers(
+    value: RunValue, port: Port, quantization: Quantization | None
+) -> npt.NDArray[np.float64]:
+    """An output as a line of real numbers; empty if it has none: text, lists, None.
+
+    Integers without a known scale are taken as they are.
+    """
+    if isinstance(value, bool | int | float):
+        return np.array([value], np.float64)
+    if not isinstance(value, Array):
+        return np.array([], np.float64)
+    found = decoded(value, port.dtype)
+    if found.dtype.kind == "c":
+        found = np.abs(found)
+    numbers: npt.NDArray[np.float64] = found.astype(np.float64)
+    if quantization is not None and port.dtype in _QUANTIZED:
+        numbers = (numbers - quantization.zero_point) * quantization.scale
+    return numbers
+
+
+def input_quantizations(method: Method) -> dict[int, Quantization]:
+    """Scales of inputs that the program itself turns into real numbers."""
+    found = {}
+    for number, index in enumerate(method.inputs):
+        for call in method.instructions:
+            if _base(method, call) == "dequantize_per_tensor" and (
+                isinstance(call, KernelCall) and call.args[0] == index
+            ):
+                scale = _quantization(method, call)
+                if scale is not None:
+                    found[number] = scale
+    return found
+
+
+def output_quantizations(method: Method) -> dict[int, Quantization]:
+    """Scales of outputs that the program itself makes of real numbers."""
+    found = {}
+    for number, index in enumerate(method.outputs):
+        for call in method.instructions:
+            if _base(method, call) == "quantize_per_tensor" and (
+                isinstance(call, KernelCall) and call.args[-1] == index
+            ):
+                scale = _quantization(method, call)
+                if scale is not None:
+                    found[number] = scale
+    return found
+
+
+def _base(method: Method, call: object) -> str:
+    if not isinstance(call, KernelCall):
+        return ""
+    return method.operators[call.operator].base
+
+
+def _quantization(method: Method, call: KernelCall) -> Quantization | None:
+    """Arguments 1 and 2: scale and zero point, if they are constants."""
+    scale, zero_point = (method.values[index] for index in call.args[1:3])
+    if isinstance(scale, DoubleValue) and isinstance(zero_point, IntValue):
+        return Quantization(scale=scale.value, zero_point=zero_point.value)
+    return None

@@ -1,0 +1,436 @@
+"""Samples of a data set: inputs, a label, and outputs that are expected."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.running.npy import read_npy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[Any]
+
+_MOST_BYTES: Final = 2 << 30
+"""Largest array of an archive that is read."""
+_FORMS: Final = (
+    "a folder of .npy or .npz files, an .npz file, or a function as package.module:name"
+)
+_ARCHIVE_ERRORS: Final = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
+    *(OSError, ValueError),
+)
+"""What zipfile raises for damaged or encrypted archives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One sample.
+
+    Args:
+        name: Its number in the data, or the name of its file.
+        inputs: One per input that the data give, in the order of the method.
+        label: What is right; None if there is no label.
+        expected: Outputs of the float model; None if the data have none.
+    """
+
+    name: str
+    inputs: tuple[Numbers, ...]
+    label: Numbers | None = None
+    expected: tuple[Numbers, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSet:
+    """Samples in an order that never changes.
+
+    Args:
+        name: As the user named it.
+        count: How many samples there are; None if only reading all of them shows.
+        read: Begins to read them.
+        classes: Names of the classes, if the labels were names; else empty.
+    """
+
+    name: str
+    count: int | None
+    read: Callable[[], Iterator[Sample]]
+    classes: tuple[str, ...] = ()
+
+    def part(self, begin: int, end: int | None) -> DataSet:
+        """The samples from number `begin` on, `end` exclusive; None: to the last."""
+        count = self.count
+        if count is not None:
+            count = max(0, min(count, count if end is None else end) - begin)
+        return DataSet(
+            name=self.name,
+            count=count,
+            read=lambda: islice(self.read(), begin, end),
+            classes=self.classes,
+        )
+
+
+class Files:
+    """Files of a folder or archive by name, read one at a time.
+
+    Args:
+        place: What holds them, for messages.
+        names: Of all files.
+        read: Gives the bytes of one; raises OSError.
+    """
+
+    def __init__(
+        self, place: str, names: Iterable[str], read: Callable[[str], bytes]
+    ) -> None:
+        self.place = place
+        self.names = tuple(sorted(names, key=_natural))
+        self._read = read
+
+    def bytes_of(self, name: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            UsageError: It cannot be read (`bad-data`).
+        """
+        try:
+            return self._read(name)
+        except _ARCHIVE_ERRORS as error:
+            reason = getattr(error, "strerror", None) or str(error) or "damaged"
+            raise bad_data(self.place, f"cannot read {name}", found=reason) from None
+
+    def array(self, name: str) -> Numbers:
+        """The array in a `.npy` file."""
+        return read_npy(self.bytes_of(name), file=f"{self.place}/{name}").numpy
+
+
+def bad_data(
+    place: str, message: str, *, found: str = "", expected: str = "", hint: str = ""
+) -> UsageError:
+    """The error of a data set (`bad-data`).
+
+    Args:
+        place: File or folder, with the sample if there is one.
+        message: What is wrong.
+        found: What was there; "" for nothing.
+        expected: What should be; "" if the message says it.
+        hint: What to do; "" for where to read about it.
+    """
+    notes = (("found", found), ("expected", expected))
+    return UsageError(
+        Diagnostic(
+            code="bad-data",
+            message=message,
+            where=SourceSpan(file=place),
+            notes=tuple(note for note in notes if note[1]),
+            hint=hint or "see docs/evaluate.md for the forms of data",
+        )
+    )
+
+
+def unknown_form(text: str) -> UsageError:
+    """The error of `--data` that names nothing."""
+    return bad_data(text, "no such data", expected=_FORMS, hint="check the path")
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """Sorts `2.npy` before `10.npy`."""
+    parts = re.findall(r"\d{1,18}|\D+|\d+", name)
+    return tuple((int(p), p) if p.isdigit() else (-1, p) for p in parts)
+
+
+def archive_files(data: bytes, place: str) -> Files:
+    """The arrays of an `.npz` file, by name and without `.npy`.
+
+    Raises:
+        UsageError: It is none (`bad-data`).
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        members = {i.filename.removesuffix(".npy"): i for i in archive.infolist()}
+    except _ARCHIVE_ERRORS as error:
+        raise bad_data(
+            place,
+            "not an .npz file",
+            found=str(error),
+            hint="write it with numpy.savez_compressed",
+        ) from None
+
+    def read(name: str) -> bytes:
+        member = members[name]
+        if member.file_size > _MOST_BYTES:
+            raise OSError(f"{member.file_size:,} bytes, more than {_MOST_BYTES:,}")
+        return archive.read(member)
+
+    return Files(place, members, read)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keys:
+    """Names of the arrays in an archive."""
+
+    inputs: tuple[str, ...]
+    labels: str | None
+    expected: tuple[str, ...]
+
+
+def _keys(files: Files, labels: str) -> _Keys:
+    names = files.names
+    inputs = _series(names, "input", "inputs")
+    if not inputs:
+        raise bad_data(
+            files.place,
+            "the archive has no inputs",
+            found=", ".join(names) or "an empty archive",
+            expected=f"inputs, or input0, input1, ...; {labels}; expected",
+            hint="name the arrays so: numpy.savez_compressed(file, inputs=..., "
+            f"{labels}=...)",
+        )
+    return _Keys(
+        inputs=inputs,
+        labels=labels if labels in names else None,
+        expected=_series(names, "expected", "expected"),
+    )
+
+
+def _series(names: Sequence[str], prefix: str, alone: str) -> tuple[str, ...]:
+    """`inputs`, `input`, or `input0`, `input1` and so on."""
+    for name in (alone, prefix):
+        if name in names:
+            return (name,)
+    numbered = (f"{prefix}{i}" for i in range(len(names)))
+    return tuple(name for name in numbered if name in names)
+
+
+def archive_data(files: Files) -> DataSet:
+    """The data in one `.npz` file: arrays whose first axis counts samples.
+
+    Raises:
+        UsageError: Arrays are missing, or of different lengths (`bad-data`).
+    """
+    keys = _keys(files, "labels")
+    names = (*keys.inputs, *((keys.labels,) if keys.labels else ()), *keys.expected)
+    arrays = {name: files.array(name) for name in names}
+    lengths = {name: len(a) if a.ndim else -1 for name, a in arrays.items()}
+    if len(set(lengths.values())) > 1 or -1 in lengths.values():
+        raise bad_data(
+            files.place,
+            "the arrays have different numbers of samples",
+            found=", ".join(f"{n} {list(a.shape)}" for n, a in arrays.items()),
+            expected="the same size of the first axis, which counts samples",
+        )
+    count = lengths[keys.inputs[0]]
+    if count == 0:
+        raise bad_data(files.place, "the data have no samples")
+
+    def read() -> Iterator[Sample]:
+        for number in range(count):
+            yield Sample(
+                name=str(number),
+                inputs=tuple(arrays[name][number] for name in keys.inputs),
+                label=None if keys.labels is None else arrays[keys.labels][number],
+                expected=tuple(arrays[name][number] for name in keys.expected) or None,
+            )
+
+    return DataSet(name=files.place, count=count, read=read)
+
+
+def folder_data(files: Files) -> DataSet:
+    """The data in a folder: a file per sample, and labels beside them.
+
+    A `.npy` file is the one input of a sample, an `.npz` file a whole sample.
+    `labels.npy` has the labels in the natural order of the names, `labels.csv` has
+    lines of name and label.
+
+    Raises:
+        UsageError: There are no samples, or labels are missing (`bad-data`).
+    """
+    names = [
+        name
+        for name in files.names
+        if PurePosixPath(name).suffix in (".npy", ".npz") and name != "labels.npy"
+    ]
+    if not names:
+        raise bad_data(
+            files.place,
+            "the folder has no samples",
+            found=f"{len(files.names)} files",
+            expected=".npy files with an input each, or .npz files",
+        )
+    labels, classes = _labels(files, names)
+
+    def read() -> Iterator[Sample]:
+        for name in names:
+            yield _sample_of(files, name, labels.get(name))
+
+    return DataSet(name=files.place, count=len(names), read=read, classes=classes)
+
+
+def _sample_of(files: Files, name: str, label: Numbers | None) -> Sample:
+    if name.endswith(".npy"):
+        return Sample(name=name, inputs=(files.array(name),), label=label)
+    inner = archive_files(files.bytes_of(name), f"{files.place}/{name}")
+    keys = _keys(inner, "label")
+    if label is None and keys.labels is not None:
+        label = inner.array(keys.labels)
+    return Sample(
+        name=name,
+        inputs=tuple(inner.array(key) for key in keys.inputs),
+        label=label,
+        expected=tuple(inner.array(key) for key in keys.expected) or None,
+    )
+
+
+def _labels(
+    files: Files, names: Sequence[str]
+) -> tuple[dict[str, Numbers], tuple[str, ...]]:
+    """Labels by file, and names of the classes."""
+    if "labels.npy" in files.names and "labels.csv" in files.names:
+        raise bad_data(files.place, "there are labels.npy and labels.csv; remove one")
+    if "labels.csv" in files.names:
+        return _csv_labels(files, names)
+    if "labels.npy" not in files.names:
+        return {}, ()
+    found = files.array("labels.npy")
+    if not found.ndim or len(found) != len(names):
+        raise bad_data(
+            f"{files.place}/labels.npy",
+            "the number of labels is not that of the samples",
+            found=f"shape {list(found.shape)}",
+            expected=f"{len(names)} labels, in the natural order of the names",
+        )
+    return dict(zip(names, found, strict=True)), ()
+
+
+def _csv_labels(
+    files: Files, names: Sequence[str]
+) -> tuple[dict[str, Numbers], tuple[str, ...]]:
+    place = f"{files.place}/labels.csv"
+    try:
+        text = files.bytes_of("labels.csv").decode("utf-8-sig")
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise bad_data(place, "not a CSV file in UTF-8", found=str(error)) from None
+    stems = {PurePosixPath(name).stem: name for name in names}
+    texts: dict[str, list[str]] = {}
+    for number, row in enumerate(rows):
+        name = row[0].strip()
+        name = name if name in names else stems.get(name, name)
+        if name not in names and number == 0:
+            continue  # the header
+        cells = [cell.strip() for cell in row[1:]]
+        if name not in names or name in texts or not all(cells) or not cells:
+            problem = "two lines for it" if name in texts else "no such sample"
+            raise bad_data(
+                place,
+                f"line {number + 1} is wrong",
+                found=",".join(row),
+                expected="the name of a sample and its label, separated by a comma",
+                hint=problem if cells and all(cells) else "write the label after it",
+            )
+        texts[name] = cells
+    missing = [name for name in names if name not in texts]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise bad_data(
+            place, "labels are missing", found=f"none for {missing[0]}{more}"
+        )
+    return _parsed(texts, place)
+
+
+def _parsed(
+    texts: Mapping[str, Sequence[str]], place: str
+) -> tuple[dict[str, Numbers], tuple[str, ...]]:
+    """Numbers, or names of classes, which are numbered in the order of the alphabet."""
+    cells = [cell for row in texts.values() for cell in row]
+    widths = {len(row) for row in texts.values()}
+    if len(widths) > 1:
+        raise bad_data(place, "the lines have different numbers of columns")
+    for kind in (np.int64, np.float64):
+        try:
+            return {
+                name: np.array(row if len(row) > 1 else row[0], dtype="U").astype(kind)
+                for name, row in texts.items()
+            }, ()
+        except (ValueError, OverflowError):
+            continue
+    if widths != {1}:
+        raise bad_data(
+            place, "a label with several columns has a text", expected="numbers"
+        )
+    classes = sorted(set(cells))
+    at = {name: np.int64(number) for number, name in enumerate(classes)}
+    labels = {name: np.array(at[row[0]]) for name, row in texts.items()}
+    return labels, tuple(classes)
+
+
+def loader_data(
+    name: str, load: Callable[[], Iterable[object]], count: int | None
+) -> DataSet:
+    """The data that a function of the user's gives.
+
+    Args:
+        name: As the user named the function.
+        load: Begins to read: gives (inputs, label), or (inputs, label, expected).
+        count: If it is known.
+    """
+
+    def read() -> Iterator[Sample]:
+        number = -1
+        for number, item in enumerate(load()):
+            yield _loaded(name, number, item)
+        if number < 0:
+            raise bad_data(name, "the data have no samples")
+
+    return DataSet(name=name, count=count, read=read)
+
+
+def _loaded(name: str, number: int, item: object) -> Sample:
+    place = f"{name}, sample {number}"
+    if not isinstance(item, tuple | list) or len(item) not in (2, 3):
+        size = f" of {len(item)}" if isinstance(item, tuple | list) else ""
+        raise bad_data(
+            place,
+            "the function gave something else than a sample",
+            found=type(item).__name__ + size,
+            expected="(inputs, label) or (inputs, label, expected)",
+        )
+    inputs, label, expected = (*item, None)[:3]
+    return Sample(
+        name=str(number),
+        inputs=_several(inputs, place),
+        label=None if label is None else _number_array(label, place),
+        expected=None if expected is None else _several(expected, place),
+    )
+
+
+def _several(value: object, place: str) -> tuple[Numbers, ...]:
+    """A tuple or list is one array per input, anything else is one array."""
+    items = value if isinstance(value, tuple | list) else (value,)
+    return tuple(_number_array(item, place) for item in items)
+
+
+def _number_array(value: object, place: str) -> Numbers:
+    try:
+        found = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise bad_data(place, "a value is not an array", found=str(error)) from None
+    if found.dtype.kind not in "biufc":
+        raise bad_data(
+            place,
+            "a value is not an array of numbers",
+            found=f"{type(value).__name__} with dtype {found.dtype}",
+            expected="numbers or truth values",
+        )
+    return found

@@ -1,0 +1,243 @@
+"""An arena over time: what lies where while a method runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.lifetimes import live_bytes
+from orchestrator.report import svg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.method.lifetimes import Lifetime
+    from orchestrator.report.facts import ArenaFacts, MethodFacts
+
+_LEFT, _RIGHT, _TOP = 76, 12, 30
+_PLOT, _STRIP, _SPACE, _FOOT = 300, 60, 30, 34
+_LEGEND_ROW: Final = 18
+_MOST: Final = 800
+"""Most tensors that are drawn: the largest."""
+_LABEL_HEIGHT: Final = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peak:
+    """When most bytes of an arena are live, and how many."""
+
+    step: int
+    size_bytes: int
+
+
+def peak_of(arena: ArenaFacts) -> Peak:
+    """The first instruction at which most bytes are live."""
+    most = Peak(step=-1, size_bytes=0)
+    for step, count in live_bytes(arena.lives):
+        if count > most.size_bytes:
+            most = Peak(step=step, size_bytes=count)
+    return most
+
+
+def step_name(method: MethodFacts, index: int) -> str:
+    """`before the run`, `#3 quantized_conv2d`, `after the run`."""
+    if index < 0:
+        return "before the run"
+    if index >= len(method.steps):
+        return "after the run"
+    return f"#{index} {svg.short(method.steps[index].operator)}"
+
+
+def arena_picture(method: MethodFacts, arena: ArenaFacts) -> str:
+    """Lifetimes of the tensors of an arena, as SVG: time to the right, addresses up."""
+    return _Picture(method, arena).text()
+
+
+class _Picture:
+    def __init__(self, method: MethodFacts, arena: ArenaFacts) -> None:
+        self.method, self.arena = method, arena
+        self.peak = peak_of(arena)
+        self.end = len(method.steps) + 1
+        lives = arena.lives
+        self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
+        self.end = len(method.steps) + 1
+        lives = arena.lives
+        self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
+        self.writers = {
+            index: step
+            for index, step in method.writers.items()
+            if step >= 0 and method.tensors[index].role not in ("input", "state")
+        }
+        self.owners = self._owners()
+        rows = self._legend_rows()
+        self.top = _TOP + _LEGEND_ROW * len(rows)
+        self.floor = self.top + _PLOT
+        self.strip_floor = self.floor + _SPACE + _STRIP
+        self.rows = rows
+
+    def _owners(self) -> dict[str, int]:
+        """Number of the colour of each operator: those with most bytes first."""
+        bytes_of: dict[str, int] = {}
+        for life in self.arena.lives:
+            name = self._operator(life)
+            bytes_of[name] = bytes_of.get(name, 0) + life.end - life.begin
+        ranked = sorted(bytes_of, key=lambda name: (-bytes_of[name], name))
+        return {name: min(n, svg.COLOURS) for n, name in enumerate(ranked)}
+
+    def _writer(self, life: Lifetime) -> int | None:
+        """The step that wrote the bytes; None for what was there before."""
+        steps = self.method.steps
+        if 0 <= life.first < len(steps) and life.index in steps[life.first].writes:
+            return life.first
+        step = self.method.writers.get(life.index, -1)
+        is_given = self.method.tensors[life.index].role in ("input", "state")
+        return None if step < 0 or is_given else step
+
+    def _operator(self, life: Lifetime) -> str:
+        step = self._writer(life)
+        if step is None:
+            role = self.method.tensors[life.index].role
+            return role if role in ("input", "state") else "scratch or unused"
+        return svg.short(self.method.steps[step].operator)
+
+    def _legend_rows(self) -> list[list[tuple[str, int]]]:
+        named = [(n, c) for n, c in self.owners.items() if c < svg.COLOURS]
+        if len(named) < len(self.owners):
+            named.append(("other operators", svg.COLOURS))
+        rows: list[list[tuple[str, int]]] = [[]]
+        used = 0.0
+        for name, colour in named:
+            width = len(name) * svg.CHARACTER + 28
+            if rows[-1] and used + width > svg.WIDTH - _LEFT - _RIGHT:
+                rows.append([])
+                used = 0.0
+            rows[-1].append((name, colour))
+            used += width
+        return rows
+
+    def x(self, step: float) -> float:
+        return _LEFT + (svg.WIDTH - _LEFT - _RIGHT) * (step + 1) / (self.end + 1)
+
+    def y(self, address: float) -> float:
+        return self.floor - _PLOT * address / self.size
+
+    def text(self) -> str:
+        method, plan = self.method, self.arena.plan
+        label = (
+            f"Arena {plan.memory_id} of {method.title} over time: {plan.size_bytes:,}"
+            f" bytes, most live at {step_name(method, self.peak.step)}:"
+            f" {self.peak.size_bytes:,}"
+        )
+        return svg.picture(
+            self.lines(), height=self.strip_floor + _FOOT, label=label, kind="arena"
+        )
+
+    def lines(self) -> Iterator[str]:
+        yield from self._legend()
+        yield from self._axes()
+        lives = sorted(self.arena.lives, key=lambda v: (v.begin - v.end, v.first))
+        for number, life in enumerate(sorted(lives[:_MOST])):
+            yield from self._block(life, is_first=number == 0)
+        yield from self._live()
+        yield from self._peak()
+
+    def _legend(self) -> Iterator[str]:
+        plan = self.arena.plan
+        before = plan.file_bytes
+        change = f", {before:,} in the program" if before not in (None, 0) else ""
+        yield (
+            f'<text class="head" x="{_LEFT}" y="16">{svg.text(self.method.title)},'
+            f" arena {plan.memory_id}: {plan.size_bytes:,} bytes{change};"
+            f" {plan.gap_percent:.1f} % above the lower bound</text>"
+        )
+        for row, names in enumerate(self.rows):
+            x, y = float(_LEFT), _TOP + row * _LEGEND_ROW
+            for name, colour in names:
+                yield (
+                    f'<rect class="swatch c{colour}" x="{svg.number(x)}" y="{y}"'
+                    f' width="10" height="10" rx="2"/><text class="small"'
+                    f' x="{svg.number(x + 14)}" y="{y + 9}">{svg.text(name)}</text>'
+                )
+                x += len(name) * svg.CHARACTER + 28
+
+    def _axes(self) -> Iterator[str]:
+        right = svg.WIDTH - _RIGHT
+        for address in svg.ticks(0, self.size, binary=True):
+            y = svg.number(self.y(address))
+            yield (
+                f'<path class="grid" d="M{_LEFT} {y}H{right}"/><text class="small end"'
+                f' x="{_LEFT - 6}" y="{svg.number(float(y) + 4)}">{address:,}</text>'
+            )
+        for step in svg.ticks(0, max(len(self.method.steps) - 1, 0)):
+            x = svg.number(self.x(step + 0.5))
+            yield (
+                f'<text class="small mid" x="{x}" y="{self.floor + 15}">{step}</text>'
+            )
+        yield (
+            f'<path class="axis" d="M{_LEFT} {self.top}V{self.floor}H{right}"/>'
+            f'<text class="small mid" x="{(_LEFT + right) // 2}"'
+            f' y="{self.strip_floor + 26}">instruction</text>'
+            f'<text class="small mid" transform="translate(12'
+            f' {self.floor - _PLOT // 2}) rotate(-90)">bytes</text>'
+        )
+
+    def _block(self, life: Lifetime, *, is_first: bool) -> Iterator[str]:
+        x, right = self.x(life.first), self.x(life.last + 1)
+        y, bottom = self.y(life.end), self.y(life.begin)
+        tensor = self.method.tensors[life.index]
+        operator = self._operator(life)
+        writer = self._writer(life)
+        owner = operator
+        if writer is not None:
+            owner = f"written by {step_name(self.method, writer)}"
+            if source := self.method.steps[writer].source:
+                owner += f" ({source})"
+        name = tensor.name or f"value {tensor.index}"
+        says = (
+            f"{name}: {tensor.text}, {tensor.size_bytes:,} bytes at {life.begin:,},"
+            f" {owner}, live from {step_name(self.method, life.first)} to"
+            f" {step_name(self.method, life.last)}"
+        )
+        yield (
+            f'<g class="item" role="img" tabindex="{0 if is_first else -1}">'
+            f"<title>{svg.text(says)}</title>"
+            f'<rect class="block c{self.owners[operator]}" x="{svg.number(x)}"'
+            f' y="{svg.number(y)}" width="{svg.number(right - x)}"'
+            f' height="{svg.number(max(bottom - y, 0.5))}"/>'
+        )
+        shape = "\u00d7".join(map(str, tensor.sizes))
+        if bottom - y >= _LABEL_HEIGHT and (shown := svg.fitted(shape, right - x)):
+            yield (
+                f'<text class="small mid" x="{svg.number((x + right) / 2)}"'
+                f' y="{svg.number((y + bottom) / 2 + 4)}">{shown}</text>'
+            )
+        yield "</g>"
+
+    def _live(self) -> Iterator[str]:
+        """Live bytes at each instruction."""
+        most = max(self.peak.size_bytes, 1)
+        floor = self.strip_floor
+        steps = "".join(
+            f"H{svg.number(self.x(step))}V{svg.number(floor - _STRIP * count / most)}"
+            for step, count in live_bytes(self.arena.lives)
+        )
+        yield (
+            f'<path class="live" d="M{_LEFT} {floor}{steps}V{floor}Z"/>'
+            f'<text class="small end" x="{_LEFT - 6}" y="{floor - _STRIP + 6}">'
+            f'{self.peak.size_bytes:,}</text><text class="small end" x="{_LEFT - 6}"'
+            f' y="{floor}">live</text>'
+        )
+
+    def _peak(self) -> Iterator[str]:
+        if not self.peak.size_bytes:
+            return
+        x = self.x(self.peak.step + 0.5)
+        anchor = "end" if x > svg.WIDTH / 2 else "start"
+        at = x - 5 if anchor == "end" else x + 5
+        yield (
+            f'<path class="peak" d="M{svg.number(x)} {self.top}V{self.strip_floor}"/>'
+            f'<text class="small peak-text {anchor}" x="{svg.number(at)}"'
+            f' y="{self.floor + _SPACE - 3}">peak:'
+            f" {self.peak.size_bytes:,} bytes live,"
+            f" {svg.text(step_name(self.method, self.peak.step))}</text>"
+        )

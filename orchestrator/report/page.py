@@ -1,0 +1,255 @@
+"""The page: one HTML file with styles, script and pictures inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import jinja2
+
+from orchestrator.explain.why import reason_of
+from orchestrator.measure.size import ContributorKind as Kind
+from orchestrator.printable import printable
+from orchestrator.report import svg
+from orchestrator.report.arena import arena_picture, peak_of, step_name
+from orchestrator.report.assets import asset
+from orchestrator.report.flash import flash_tree, treemap
+from orchestrator.report.memory_map import memories, memory_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from orchestrator.report.change import Change
+    from orchestrator.report.facts import MethodFacts, ReportFacts
+    from orchestrator.report.history import History
+
+_MOST_DRAWN: Final = 1500
+"""Most instructions of a method whose graph the page lays out."""
+_NOTHING: Final = "\u2013"
+"""In the place of a number that does not apply."""
+_NEAR: Final = 90
+"""A gauge above this percentage warns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """A quantity, and what bounds it.
+
+    Args:
+        title: Of the quantity.
+        used: Bytes.
+        limit: Bytes; None if nothing bounds it.
+        what: The bound in words.
+    """
+
+    title: str
+    used: int
+    limit: int | None
+    what: str
+
+    @property
+    def percent(self) -> float:
+        """Of the bound; 0 without one."""
+        return 100 * self.used / self.limit if self.limit else 0.0
+
+    @property
+    def is_near(self) -> bool:
+        """Little is left."""
+        return self.percent > _NEAR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRow:
+    """What the calls of one operator take; numbers are sums.
+
+    Args:
+        name: Of the operator.
+        calls: Instructions that call it.
+        macs: Multiply-accumulates; None where they do not apply.
+        instructions: That a profile run counted, or nanoseconds; None without.
+        weight_bytes: Of constants.
+        read_bytes: Of other tensors read.
+        written_bytes: Of tensors written.
+        code_bytes: Flash of the sources of its kernels.
+    """
+
+    name: str
+    calls: int
+    macs: int | None
+    instructions: int | None
+    weight_bytes: int
+    read_bytes: int
+    written_bytes: int
+    code_bytes: int
+
+
+def gauges(facts: ReportFacts) -> tuple[Gauge, ...]:
+    """Budgets of the profile, and memories of the board where there is none."""
+    totals = facts.size.totals
+    found = []
+    for title, kind, used, bound in (
+        ("Flash", "flash", totals.flash_bytes, facts.budget_flash),
+        ("RAM", "ram", totals.ram_bytes, facts.budget_ram),
+    ):
+        regions = [r for r in facts.size.regions if r.kind == kind]
+        if bound is not None:
+            limit, what = bound, "budget"
+        elif regions:
+            limit = sum(r.size_bytes for r in regions)
+            what = "of the board, no budget"
+        else:
+            limit, what = None, "no budget"
+        found.append(Gauge(title=title, used=used, limit=limit, what=what))
+    if (stack := facts.size.stack) is not None:
+        found.append(
+            Gauge(
+                title="Stack",
+                used=stack.stack_bytes,
+                limit=stack.reserve_bytes,
+                what="reserved, part of RAM",
+            )
+        )
+    return tuple(found)
+
+
+def operator_rows(facts: ReportFacts) -> tuple[OperatorRow, ...]:
+    """A row for each operator that is called; most work first."""
+    code: dict[str, int] = {}
+    for kernel in facts.kernels:
+        code[kernel.operator] = code.get(kernel.operator, 0) + kernel.code_bytes
+    found: dict[str, OperatorRow] = {}
+    for method in facts.methods:
+        for step in method.steps:
+            weights, reads, writes = method.bytes_of(step)
+            row = found.get(step.operator)
+            cost = facts.costs.get((method.model, method.name, step.index))
+            found[step.operator] = OperatorRow(
+                name=step.operator,
+                calls=(row.calls if row else 0) + 1,
+                macs=_plus(row.macs if row else None, step.macs),
+                instructions=_plus(row.instructions if row else None, cost),
+                weight_bytes=(row.weight_bytes if row else 0) + weights,
+                read_bytes=(row.read_bytes if row else 0) + reads,
+                written_bytes=(row.written_bytes if row else 0) + writes,
+                code_bytes=code.get(step.operator, 0),
+            )
+    return tuple(
+        sorted(
+            found.values(),
+            key=lambda r: (-(r.instructions or 0), -(r.macs or 0), -r.calls, r.name),
+        )
+    )
+
+
+def _plus(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one + (other or 0)
+
+
+def page(
+    facts: ReportFacts,
+    *,
+    changes: Sequence[Change] = (),
+    history: History | None = None,
+) -> str:
+    """The page as text; the same facts always give the same text.
+
+    Args:
+        facts: What it shows.
+        changes: From other builds or locks to this one.
+        history: Of the lock.
+    """
+    size = facts.size
+    operators = operator_rows(facts)
+    macs = [r.macs for r in operators if r.macs is not None]
+    return _template().render(
+        facts=facts,
+        size=size,
+        totals=size.totals,
+        gauges=gauges(facts),
+        operators=operators,
+        macs=sum(macs) if macs else None,
+        most_macs=max(macs, default=0),
+        tree=flash_tree(facts),
+        treemap=treemap(facts),
+        memories=memories(facts),
+        memory_map=memory_map(facts),
+        peaks={
+            (m.title, a.plan.memory_id): step_name(m, peak_of(a).step)
+            for m in facts.methods
+            for a in m.arenas
+        },
+        arena_picture=arena_picture,
+        most_drawn=_MOST_DRAWN,
+        code_bytes=sum(
+            c.flash_bytes for c in size.contributors if c.kind is Kind.KERNEL
+        ),
+        others=_others(facts),
+        changes=changes,
+        history=history,
+        Kind=Kind,
+    )
+
+
+def _others(facts: ReportFacts) -> Iterable[tuple[str, str, int, int, str]]:
+    """Parts that are no models and no kernels: why each of them is in."""
+    return [
+        (c.kind.replace("_", " "), c.name, c.flash_bytes, c.ram_bytes, reason_of(c))
+        for c in facts.size.contributors
+        if c.kind not in (Kind.MODEL, Kind.KERNEL)
+    ]
+
+
+def _calls(instructions: Sequence[int]) -> str:
+    """`instructions 1, 3, 5`, the first of many."""
+    most = 8
+    shown = ", ".join(map(str, instructions[:most]))
+    more = f" and {len(instructions) - most} more" if len(instructions) > most else ""
+    return f"instruction{'s' if len(instructions) > 1 else ''} {shown}{more}"
+
+
+def _compact(count: int | None) -> str:
+    """`2.7 M`."""
+    if count is None:
+        return _NOTHING
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= size:
+            return f"{count / size:.2f}".rstrip("0").rstrip(".") + f" {unit}"
+    return f"{count}"
+
+
+def _sources(method: MethodFacts) -> bool:
+    return any(step.source for step in method.steps)
+
+
+def _inline(name: str) -> str:
+    lines = asset(name).splitlines()
+    # A map of the source would be looked for beside the page.
+    kept = (line for line in lines if not line.startswith("//# sourceMappingURL="))
+    return "\n".join(kept)
+
+
+@cache
+def _template() -> jinja2.Template:
+    # Every value is escaped; what is HTML already says so in the template.
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(asset),
+        finalize=lambda v: printable(v) if type(v) is str else v,
+    )
+    environment.filters |= {
+        "n": lambda v: _NOTHING if v is None else f"{v:,}",
+        "size": svg.bytes_text,
+        "short": svg.short,
+        "compact": _compact,
+        "calls": _calls,
+        "hex": lambda v: f"0x{v:08x}",
+        "signed": lambda v: f"{v:+,}" if v else "0",
+    }
+    environment.tests["with_sources"] = _sources
+    # Files of this package are trusted; they hold no `</script>`.
+    environment.globals |= {"style": _inline, "script": _inline}
+    return environment.get_template("report.html.jinja")

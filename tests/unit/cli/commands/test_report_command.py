@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from orchestrator.cli.main import run
+from orchestrator.shell.page_server import PageServer
+from tests.tools import need_tool
+from tests.unit.build.fake_project import write_project
+from tests.unit.build.fakes import FakeShell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Report = Callable[..., str]
+
+
+@pytest.fixture
+def report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Report:
+    """Runs `report demo.toml ...`, and returns what it prints."""
+    write_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    fakes = FakeShell()
+
+    def call(*arguments: str, code: int = 0) -> str:
+        found = run(["report", "demo.toml", *arguments], shell=fakes.shell)
+        out, err = capsys.readouterr()
+        assert found == code, err
+        return out if code == 0 else err
+
+    return call
+
+
+def _code(text: str) -> str:
+    return text.partition("[")[2].partition("]")[0]
+
+
+def test_it_builds_first(report: Report, tmp_path: Path) -> None:
+    assert _code(report("--no-build", code=2)) == "not-built"
+    assert report() == "build/demo/report.html\n"
+    text = (tmp_path / "build/demo/report.html").read_text()
+    assert "<h1>demo</h1>" in text
+    assert json.loads(report("--no-build", "--json")) == {
+        "report": "build/demo/report.html"
+    }
+
+
+def test_the_lock_has_the_data_and_not_the_page(report: Report, tmp_path: Path) -> None:
+    report()
+    lock = (tmp_path / "demo.lock").read_text()
+    assert '"report.json" = ' in lock
+    assert "report.html" not in lock
+    assert '"flash" = "22837 bytes"' in lock
+
+
+def test_a_change_of_the_budget_reaches_the_page(
+    report: Report, tmp_path: Path
+) -> None:
+    report()
+    assert "no budget" in (tmp_path / "build/demo/report.html").read_text()
+    write_project(tmp_path, more='[budget]\nram = "4 MiB"\n')
+    report()
+    assert "of 4 MiB budget" in (tmp_path / "build/demo/report.html").read_text()
+
+
+def test_changes(report: Report, tmp_path: Path) -> None:
+    report()
+    shutil.copyfile(tmp_path / "demo.lock", tmp_path / "old.lock")
+    for other in ("build/demo", "build/demo/report.json", "demo.toml", "old.lock"):
+        assert report("--diff", other) == "build/demo/.work/report.html\n"
+        text = (tmp_path / "build/demo/.work/report.html").read_text()
+        assert f"<h2>Changes from {other}</h2>" in text
+    assert report("--diff", "old.lock", "--output", "x.html") == "x.html\n"
+    assert _code(report("--diff", "missing", code=2)) == "unreadable-file"
+    (tmp_path / "bad.json").write_text("{}")
+    assert _code(report("--diff", "bad.json", code=2)) == "bad-report"
+
+
+def test_the_history_of_a_lock(report: Report, tmp_path: Path) -> None:
+    git = need_tool("git")
+
+    def do(*arguments: str) -> None:
+        settings = (
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "-c",
+            "init.defaultBranch=x",
+        )
+        command = [git, *settings, *arguments]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+    assert _code(report("--history", code=2)) == "no-history"
+    do("init")
+    do("add", "demo.lock")
+    do("commit", "-m", "first <b>product</b>")
+    text = (tmp_path / "demo.lock").read_text()
+    (tmp_path / "demo.lock").write_text(text.replace('"22837 bytes"', '"30000 bytes"'))
+    do("commit", "-am", "larger")
+    (tmp_path / "demo.lock").write_text("damaged")
+    do("commit", "-am", "damaged")
+    (tmp_path / "demo.lock").write_text(text)
+    do("commit", "-am", "as before")
+    report("--history")
+    page = (tmp_path / "build/demo/.work/report.html").read_text()
+    _, _, table = page[page.index('id="history"') :].partition("<tbody>")
+    table, _, _ = table.partition("</table>")
+    assert table.count("<tr><td") == 3
+    assert "first &lt;b&gt;product&lt;/b&gt;" in table
+    assert table.index("as before") < table.index("30,000") < table.index("first")
+
+
+def test_costs(report: Report, tmp_path: Path) -> None:
+    costs = {"model": "net", "method": "forward", "instruction": 0, "total": 4321}
+    document: dict[str, Any] = {
+        "profile": {"unit": "instructions", "instructions": [costs]}
+    }
+    (tmp_path / "costs.json").write_text(json.dumps(document))
+    report("--costs", "costs.json")
+    page = (tmp_path / "build/demo/.work/report.html").read_text()
+    assert 'data-c="4321"' in page
+    costs["model"] = "other"
+    (tmp_path / "costs.json").write_text(json.dumps(document))
+    found = report("--costs", "costs.json", code=2)
+    assert _code(found) == "bad-costs"
+    assert "method other.forward, which is not built" in found
+    (tmp_path / "costs.json").write_text("[]")
+    assert _code(report("--costs", "costs.json", code=2)) == "bad-costs"
+
+
+def test_pictures(report: Report, tmp_path: Path) -> None:
+    assert report("--svg", "flash") == "demo-flash.svg\n"
+    found = json.loads(report("--svg", "arena", "--output-dir", "p", "--json"))
+    assert found == {"pictures": ["p/demo-net-forward-arena1.svg"]}
+    assert "<style>" in (tmp_path / "p/demo-net-forward-arena1.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "80"], "--port requires --serve"),
+        (["--output", "x"], "--output requires --diff, --history or --costs"),
+        (["--output-dir", "x"], "--output-dir requires --svg"),
+        (["--svg", "flash", "--history"], "--svg shows the build alone"),
+        (["--serve", "--diff", "x"], "--serve shows the build alone"),
+        (["--svg", "graph"], "argument --svg: invalid choice: 'graph'"),
+        (["--port", "0", "--serve"], "argument --port: 0 is not a port"),
+    ],
+)
+def test_options_that_contradict(
+    report: Report, arguments: list[str], message: str
+) -> None:
+    found = report(*arguments, code=2)
+    assert found.startswith("error[usage]: ")
+    assert message in found
+
+
+# The server ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[PageServer]:
+    with PageServer(tmp_path / "report.html") as found:
+        thread = threading.Thread(target=found.serve_forever, args=(0.01,))
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+def _get(url: str, **headers: str) -> str:
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=10) as answer:
+        text: str = answer.read().decode()
+        return text
+
+
+def test_the_server_has_one_page_and_its_state(
+    server: PageServer, tmp_path: Path
+) -> None:
+    assert server.url.startswith("http://127.0.0.1:")
+    assert "No report yet" in _get(server.url)
+    before = _get(f"{server.url}state")
+    (tmp_path / "report.html").write_text("<body>one</body>")
+    assert _get(f"{server.url}state") != before
+    page = _get(server.url)
+    assert page.startswith("<body>one\n<script>")
+    assert "location.reload()" in page
+    with pytest.raises(urllib.error.HTTPError, match="404") as error:
+        _get(f"{server.url}etc/passwd")
+    error.value.close()
+
+
+def test_pages_from_elsewhere_get_no_answer(server: PageServer) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="403") as error:
+        _get(server.url, Host="example.com:80")
+    error.value.close()
