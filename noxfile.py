@@ -234,16 +234,19 @@ def speeds(session: nox.Session) -> None:
 def speeds_host(session: nox.Session) -> None:
     """Time of every kernel here, beside ExecuTorch's kernels; the slowest first.
 
-    $EXECUTORCH_PYTHON is as for `interop`.
+    nox -s speeds-host -- --portable PROGRAM
+
+    PROGRAM has its portable kernels (docs/testing.md). Without it, its Python runtime
+    is asked; $EXECUTORCH_PYTHON is as for `interop`.
     """
-    python = os.environ.get("EXECUTORCH_PYTHON")
-    if not python:
-        python = _executorch(session, "executorch", *EXECUTORCH)
+    upstream: tuple[str, ...] = ()
+    if "--portable" not in session.posargs:
+        python = os.environ.get("EXECUTORCH_PYTHON")
+        if not python:
+            python = _executorch(session, "executorch", *EXECUTORCH)
+        upstream = ("--executorch", python)
     _install(session, "-e", ".[zig,test]")
-    session.run(
-        *("python", "-m", "tests.speeds.host", "--executorch", python),
-        *session.posargs,
-    )
+    session.run("python", "-m", "tests.speeds.host", *upstream, *session.posargs)
 
 
 @nox.session

@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -67,6 +68,8 @@ _GROUPS = {
     ),
 }
 """Kernels whose shared helpers are measured."""
+_THEIRS = ROOT / "benchmarks" / "executorch_kernels.toml"
+"""Sizes of ExecuTorch's kernels, by the same base names."""
 _ALLOCATED, _NO_CONTENTS = 2, 8
 """Flag and kind of sections, as in the ELF gABI."""
 
@@ -102,8 +105,13 @@ def measure(repetitions: int) -> Findings:
     if not sizes:
         return findings
     columns = ("", *(s.place for s in sizes))
+    theirs = tomllib.loads(_THEIRS.read_text(encoding="utf-8"))
     each: list[tuple[Cell, ...]] = [
-        (f"`op_{name}`", *(s.objects[name] for s in sizes))
+        (
+            f"`op_{name}`",
+            *(s.objects[name] for s in sizes),
+            *theirs["flash"].get(name, [None] * len(theirs["cores"])),
+        )
         for name in sorted(sizes[0].objects)
     ]
     several: list[tuple[Cell, ...]] = [
@@ -115,7 +123,7 @@ def measure(repetitions: int) -> Findings:
     findings.tables = [
         Table(
             title="Flash of the object of each kernel (bytes)",
-            columns=columns,
+            columns=(*columns, *(f"{core}, ExecuTorch" for core in theirs["cores"])),
             rows=tuple(each),
         ),
         Table(
@@ -260,7 +268,8 @@ def _run(command: Sequence[str | Path], folder: Path) -> None:
 def _markdown(table: Table) -> str:
     cells: list[Sequence[Cell]] = [table.columns, ("---",) * len(table.columns)]
     cells += table.rows
-    lines = (f"| {' | '.join(map(str, row))} |".replace("|  |", "| |") for row in cells)
+    texts = (["-" if cell is None else str(cell) for cell in row] for row in cells)
+    lines = (f"| {' | '.join(row)} |".replace("|  |", "| |") for row in texts)
     return "\n".join(lines)
 
 

@@ -16,12 +16,7 @@ Error _clone_dim_order_out(const Args& args) {
              Error::InvalidArgument);
   ORCH_TRY(resize(out, self.sizes()));
   StridedLoop loop = loop_over(out, self);
-  return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    map_rows(loop, self.data<T>(), out.mutable_data<T>(),
-             [](T value) { return value; });
-    return Error::Ok;
-  });
+  return copy_same<kDtypes.bits>(loop, self, out);
 }
 
 }  // namespace orch::portable

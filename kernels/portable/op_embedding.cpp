@@ -34,21 +34,19 @@ Error embedding_out(const Args& args) {
   const Strides at(indices);
   StridedLoop loop;
   for (int i = 0; i < indices.dim; ++i) loop.add(sizes[i], to[i], at[i]);
-  StridedLoop row;
-  row.add(weight.size(1), to[indices.dim], from[1]);
-  if (!row.valid()) return Error::Ok;
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
+  const uint8_t* const table = weight.data<uint8_t>();
+  uint8_t* const results = out.mutable_data<uint8_t>();
   for (; loop.valid(); loop.next()) {
-    for (int32_t i = 0; i < loop.row_size(); ++i) {
+    for (int32_t i = 0, count = loop.row_size(); i < count; ++i) {
       const int64_t index =
           load_index(indices, loop.offset(1) + i * loop.row_stride(1));
       // Again: where memories overlap, what was written may be an index.
       ORCH_CHECK(index >= 0 && index < rows, Error::InvalidArgument);
       const int32_t source = static_cast<int32_t>(index) * from[0];
       const int32_t target = loop.offset(0) + i * loop.row_stride(0);
-      move_rows(row, weight.data<uint8_t>() + source * bytes,
-                out.mutable_data<uint8_t>() + target * bytes, out.dtype);
-      row.restart();
+      move_row(table + source * bytes, from[1], results + target * bytes,
+               to[indices.dim], sizes[indices.dim], out.dtype);
     }
   }
   return Error::Ok;

@@ -30,28 +30,34 @@ Error nonzero_out(const Args& args) {
   return switch_item<kDtypes.bits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const int32_t items = self.numel();
-    int32_t sizes[] = {0, self.dim};
+    int32_t count = 0;
     for (int32_t i = 0; i < items; ++i) {
-      if (is_nonzero(self.data<T>()[i], floating)) ++sizes[0];
+      count += is_nonzero(self.data<T>()[i], floating) ? 1 : 0;
     }
+    const int32_t sizes[] = {count, self.dim};
     ORCH_TRY(resize_output(out, sizes, self));
-    const int32_t count = sizes[0];
     const Strides from(self);
     const Strides to(out);
-    int64_t* const found = out.mutable_data<int64_t>();
+    int64_t* found = out.mutable_data<int64_t>();
+    // A line along the last dimension at a time.
+    const int last = self.dim == 0 ? 0 : self.dim - 1;
+    const int32_t size = self.dim == 0 ? 1 : self.size(last);
+    const int32_t step = self.dim == 0 ? 0 : from[last];
     int32_t index[kMaxDim] = {};
     int32_t at = 0;
     int32_t row = 0;
-    for (int32_t i = 0; i < items; ++i) {
-      if (is_nonzero(self.data<T>()[at], floating)) {
+    for (int32_t i = 0; i < items; i += size) {
+      for (int32_t j = 0; j < size; ++j) {
+        if (!is_nonzero(self.data<T>()[at + j * step], floating)) continue;
         // Where memories overlap, items may change.
         ORCH_CHECK(row < count, Error::InvalidArgument);
-        for (int d = 0; d < self.dim; ++d) {
-          found[row * to[0] + d * to[1]] = index[d];
-        }
         ++row;
+        index[last] = j;
+        int64_t* item = found;
+        for (int d = 0; d < self.dim; ++d, item += to[1]) *item = index[d];
+        found += to[0];
       }
-      for (int d = self.dim; d-- > 0;) {
+      for (int d = last; d-- > 0;) {
         at += from[d];
         if (++index[d] < self.size(d)) break;
         at -= index[d] * from[d];

@@ -33,11 +33,14 @@ Error repeat_interleave_Tensor_out(const Args& args) {
     int32_t left = size;
     for (int32_t i = 0; i < count; ++i) {
       // Where memories overlap, it may be another number by now.
-      ORCH_CHECK(repeats.data<T>()[i] >= 0 && repeats.data<T>()[i] <= left,
-                 Error::InvalidArgument);
-      const int32_t wanted = static_cast<int32_t>(repeats.data<T>()[i]);
-      left -= wanted;
-      for (int32_t j = 0; j < wanted; ++j) *target++ = static_cast<T>(i);
+      const int64_t wanted = repeats.data<T>()[i];
+      ORCH_CHECK(wanted >= 0 && wanted <= left, Error::InvalidArgument);
+      left -= static_cast<int32_t>(wanted);
+      for (int64_t j = 0; j < wanted; ++j) {
+        *target++ = static_cast<T>(i);
+        // Runs are short: vectors would take longer to set up.
+        asm("" : "+r"(target));
+      }
     }
     return Error::Ok;
   });

@@ -3,6 +3,27 @@
 #include "util/move_items.h"
 
 namespace orch::portable {
+namespace {
+
+/// Items of a row that stay, of which `kept` are on or below the diagonal.
+int32_t limited(int64_t kept, int32_t columns) {
+  return kept < 0 ? 0 : kept < columns ? static_cast<int32_t>(kept) : columns;
+}
+
+/// Matrices whose rows lie one after the other in both tensors.
+template <typename T>
+void move_lower(const T* from, T* to, int32_t rows, int32_t columns,
+                int64_t diagonal) {
+  for (int32_t row = 0; row < rows; ++row) {
+    const int32_t count = limited(diagonal + row + 1, columns);
+    for (int32_t i = 0; i < count; ++i) to[i] = from[i];
+    for (int32_t i = count; i < columns; ++i) to[i] = T{};
+    from += columns;
+    to += columns;
+  }
+}
+
+}  // namespace
 
 // aten::tril.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out)
 //   -> Tensor(a!)
@@ -19,6 +40,16 @@ Error tril_out(const Args& args) {
   if (diagonal > columns) diagonal = columns;
   if (rows == 0 || columns == 0) return Error::Ok;
 
+  if (kFavourSpeed && self.contiguous() && out.contiguous()) {
+    return switch_item<~0U>(out.dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      for (int32_t at = 0; at < out.numel(); at += rows * columns) {
+        move_lower(self.data<T>() + at, out.mutable_data<T>() + at, rows,
+                   columns, diagonal);
+      }
+      return Error::Ok;
+    });
+  }
   const Strides from(self);
   const Strides to(out);
   StridedLoop matrices;
@@ -37,9 +68,7 @@ Error tril_out(const Args& args) {
       int64_t kept = diagonal;
       for (int32_t row = 0; row < rows; ++row) {
         ++kept;
-        const int32_t count = kept < 0         ? 0
-                              : kept < columns ? static_cast<int32_t>(kept)
-                                               : columns;
+        const int32_t count = limited(kept, columns);
         move_row(self.data<uint8_t>() + source * bytes, next_source,
                  out.mutable_data<uint8_t>() + target * bytes, next_target,
                  count, out.dtype);

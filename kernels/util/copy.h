@@ -2,6 +2,7 @@
 #pragma once
 
 #include "util/dtype.h"
+#include "util/move_items.h"
 #include "util/truncate.h"
 #include "util/unary.h"
 
@@ -25,18 +26,31 @@ Error convert_rows(StridedLoop& loop, ScalarType from_dtype, const void* from,
   });
 }
 
+/// out[...] = self[...], of one of these dtypes; tensor 0 of the loop is `out`,
+/// tensor 1 is `self`. Errors: DtypeNotSelected.
+template <uint32_t kBits>
+Error copy_same(StridedLoop& loop, const Tensor& self, Tensor& out) {
+  if constexpr (kFavourSpeed) {
+    ORCH_CHECK(DtypeSet{kBits}.has(self.dtype), Error::DtypeNotSelected);
+    move_rows(loop, self.memory, out.memory, self.dtype);
+    return Error::Ok;
+  } else {
+    return switch_item<kBits>(self.dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      map_rows(loop, self.data<T>(), out.mutable_data<T>(),
+               [](T value) { return value; });
+      return Error::Ok;
+    });
+  }
+}
+
 /// out[...] = self[...], converted; tensor 0 of the loop is `out`, tensor 1 is
 /// `self`. kFrom: dtypes of `self`; kTo: dtypes of `out`. Errors:
 /// DtypeNotSelected.
 template <uint32_t kFrom, uint32_t kTo>
 Error copy_rows(StridedLoop& loop, const Tensor& self, Tensor& out) {
   if (self.dtype == out.dtype) {
-    return switch_item<(kFrom & kTo)>(self.dtype, [&](auto type) {
-      using T = typename decltype(type)::type;
-      map_rows(loop, self.data<T>(), out.mutable_data<T>(),
-               [](T value) { return value; });
-      return Error::Ok;
-    });
+    return copy_same<(kFrom & kTo)>(loop, self, out);
   }
   return convert_rows<kFrom, kTo>(loop, self.dtype, self.memory, out.dtype,
                                   out.memory);

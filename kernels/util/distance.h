@@ -14,18 +14,16 @@ struct Row {
   int32_t step;
 };
 
-template <typename C>
-C magnitude(C value) {
-  return value < 0 ? -value : value;
-}
+inline float magnitude(float value) { return __builtin_fabsf(value); }
+inline double magnitude(double value) { return __builtin_fabs(value); }
 
-/// The sum of term(|a - b|) over two rows.
+/// The sum of term(a - b) over two rows.
 template <typename T, typename Term>
 Compute<T> sum_terms(Row<T> a, Row<T> b, int32_t count, Term term) {
   using C = Compute<T>;
   C sum = 0;
   for (; count > 0; --count) {
-    sum += term(magnitude(static_cast<C>(*a.items) - static_cast<C>(*b.items)));
+    sum += term(static_cast<C>(*a.items) - static_cast<C>(*b.items));
     a.items += a.step;
     b.items += b.step;
   }
@@ -43,10 +41,11 @@ __attribute__((noinline)) Compute<T> distance(const Row<T>& a, const Row<T>& b,
   if (p == 2) {
     return math::sqrt(sum_terms(a, b, count, [](C x) { return x * x; }));
   }
-  if (p == 1) return sum_terms(a, b, count, [](C x) { return x; });
+  if (p == 1) return sum_terms(a, b, count, [](C x) { return magnitude(x); });
   if (p == 0) {
     // Not 1 for NaN: as PyTorch.
-    return sum_terms(a, b, count, [](C x) { return x > 0 ? C(1) : x; });
+    return sum_terms(a, b, count,
+                     [](C x) { return x > 0 || x < 0 ? C(1) : x; });
   }
   if (p - p != 0) {
     C largest = 0;
@@ -57,7 +56,8 @@ __attribute__((noinline)) Compute<T> distance(const Row<T>& a, const Row<T>& b,
     }
     return largest;
   }
-  const C sum = sum_terms(a, b, count, [p](C x) { return math::pow(x, p); });
+  const C sum =
+      sum_terms(a, b, count, [p](C x) { return math::pow(magnitude(x), p); });
   return math::pow(sum, 1 / p);
 }
 

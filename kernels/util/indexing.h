@@ -20,6 +20,14 @@ inline int64_t load_index(const Tensor& indices, int32_t offset) {
                                           : indices.data<int64_t>()[offset];
 }
 
+/// An item of an index tensor for a dimension of `size` items, counted from its
+/// first one; -1 if there is none.
+inline int32_t read_index(const Tensor& indices, int32_t offset, int32_t size) {
+  int64_t value = load_index(indices, offset);
+  if (value < 0) value += size;
+  return value >= 0 && value < size ? static_cast<int32_t>(value) : -1;
+}
+
 /// Whether `value` is an index of `size` items; size is not negative.
 template <typename I>
 ORCH_ALWAYS_INLINE bool is_index(I value, int32_t size) {
@@ -99,7 +107,17 @@ class Indexing {
   /// dimension. Checks the indices of the position. Positions should ascend, as
   /// masks are searched for them. Errors: InvalidArgument.
   Error find(int32_t position, const int32_t* indexed_strides,
-             const int32_t* result_strides, int32_t& indexed, int32_t& result);
+             const int32_t* result_strides, int32_t& indexed, int32_t& result) {
+    if (kFavourSpeed && shared_rank_ == 1 && list_->size() == 1 &&
+        !is_mask(*(*list_)[0])) {
+      const int32_t index = read_index(*(*list_)[0], position, self_->size(0));
+      ORCH_CHECK(index >= 0, Error::InvalidArgument);
+      indexed = index * indexed_strides[0];
+      result = position * result_strides[0];
+      return Error::Ok;
+    }
+    return find_any(position, indexed_strides, result_strides, indexed, result);
+  }
 
   /// Calls fn(stride in self, stride in the result, size) for the dimensions of
   /// `self` that are not indexed, outermost first.
@@ -125,6 +143,9 @@ class Indexing {
     int32_t at;
   };
   Error find_in_mask(int list_index, int32_t number);
+  Error find_any(int32_t position, const int32_t* indexed_strides,
+                 const int32_t* result_strides, int32_t& indexed,
+                 int32_t& result);
 
   const Tensor* self_ = nullptr;
   const TensorList* list_ = nullptr;
@@ -230,14 +251,17 @@ __attribute__((noinline)) inline Error Indexing::find_in_mask(int list_index,
   return Error::Ok;
 }
 
-__attribute__((noinline)) inline Error Indexing::find(
+__attribute__((noinline)) inline Error Indexing::find_any(
     int32_t position, const int32_t* indexed_strides,
     const int32_t* result_strides, int32_t& indexed, int32_t& result) {
   int32_t coordinates[kMaxDim];
   result = 0;
   for (int b = shared_rank_; b-- > 0;) {
-    coordinates[b] = position % shared_[b];
-    position /= shared_[b];
+    coordinates[b] = position;
+    if (b > 0) {
+      coordinates[b] = position % shared_[b];
+      position /= shared_[b];
+    }
     result += coordinates[b] * result_strides[first_ + b];
   }
   indexed = 0;
@@ -261,21 +285,26 @@ __attribute__((noinline)) inline Error Indexing::find(
         at += coordinates[shared_rank_ - index->dim + i] * strides[i];
       }
     }
-    const int32_t size = self_->size(d);
-    int64_t value = load_index(*index, at);
-    if (value < 0) value += size;
-    ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);
-    indexed += static_cast<int32_t>(value) * indexed_strides[d];
+    const int32_t value = read_index(*index, at, self_->size(d));
+    ORCH_CHECK(value >= 0, Error::InvalidArgument);
+    indexed += value * indexed_strides[d];
   }
   return Error::Ok;
 }
 
-inline Error Indexing::check() {
-  const int32_t strides[kMaxDim] = {};
-  int32_t indexed = 0;
-  int32_t result = 0;
-  for (int32_t i = 0; i < positions_; ++i) {
-    ORCH_TRY(find(i, strides, strides, indexed, result));
+__attribute__((noinline)) inline Error Indexing::check() {
+  if (positions_ == 0) return Error::Ok;
+  for (int item = 0, d = 0; item < list_->size(); ++item, ++d) {
+    const Tensor* const index = (*list_)[item];
+    if (index == nullptr) continue;
+    if (is_mask(*index)) {
+      d += index->dim - 1;
+      continue;
+    }
+    for (int32_t i = 0, count = index->numel(); i < count; ++i) {
+      ORCH_CHECK(read_index(*index, i, self_->size(d)) >= 0,
+                 Error::InvalidArgument);
+    }
   }
   return Error::Ok;
 }

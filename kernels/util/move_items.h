@@ -32,6 +32,34 @@ inline void move_row(const void* from, int32_t from_step, void* to,
   static_cast<void>(known);  // tensors have no other dtypes
 }
 
+/// move_rows() for items of type T, without a choice in every row.
+template <typename T>
+void move_planes(StridedLoop& loop, const T* from, T* to) {
+  const int32_t from_step = loop.row_stride(1);
+  const int32_t to_step = loop.row_stride(0);
+  const int32_t count = loop.row_size();
+  const int32_t rows = loop.plane_rows();
+  const int32_t next_items = loop.plane_stride(1);
+  const int32_t next_targets = loop.plane_stride(0);
+  for (; loop.valid(); loop.next_plane()) {
+    const T* items = from + loop.offset(1);
+    T* targets = to + loop.offset(0);
+    for (int32_t left = rows; left > 0; --left) {
+      if (from_step == 1 && to_step == 1) {
+        memmove(targets, items, static_cast<size_t>(count) * sizeof(T));
+      } else if (to_step == 1) {
+        for (int32_t i = 0; i < count; ++i) targets[i] = items[i * from_step];
+      } else {
+        for (int32_t i = 0; i < count; ++i) {
+          targets[i * to_step] = items[i * from_step];
+        }
+      }
+      items += next_items;
+      targets += next_targets;
+    }
+  }
+}
+
 /// Copies the `count` items that are at[...] items behind `from` to places side
 /// by side.
 __attribute__((noinline)) inline void gather_row(const void* from,
@@ -53,8 +81,25 @@ __attribute__((noinline)) inline void gather_row(const void* from,
 __attribute__((noinline)) inline void move_rows(StridedLoop& loop,
                                                 const void* from, void* to,
                                                 ScalarType dtype) {
+  if (kFavourSpeed) {
+    if (loop.valid() && loop.plane_rows() == 1 && loop.row_stride(0) == 1 &&
+        loop.row_stride(1) == 1) {
+      // All items, without a loop.
+      memmove(to, from,
+              static_cast<size_t>(loop.row_size()) * item_bytes(dtype));
+      loop.next_plane();
+      return;
+    }
+    loop.lengthen_rows();
+    const Error known = switch_item<~0U>(dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      move_planes(loop, static_cast<const T*>(from), static_cast<T*>(to));
+      return Error::Ok;
+    });
+    static_cast<void>(known);  // tensors have no other dtypes
+    return;
+  }
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(dtype));
-  if (kFavourSpeed) loop.lengthen_rows();
   for (; loop.valid(); loop.next()) {
     move_row(static_cast<const uint8_t*>(from) + loop.offset(1) * bytes,
              loop.row_stride(1),

@@ -42,6 +42,14 @@ class StridedLoop {
   bool valid() const { return valid_; }
   /// Goes to the next row.
   void next();
+  /// Rows that lie evenly, beginning with this one where that was the first or
+  /// next_plane() led to it, and from each to the next.
+  int32_t plane_rows() const { return last_ == 0 ? 1 : dims_[last_ - 1].size; }
+  int32_t plane_stride(int tensor) const {
+    return last_ == 0 ? 0 : dims_[last_ - 1].stride[tensor];
+  }
+  /// Goes to the row behind these.
+  void next_plane();
   /// Begins again after the end. Only for a loop that has items.
   void restart() { valid_ = true; }
   /// At least 1 where the loop is valid.
@@ -111,6 +119,16 @@ __attribute__((noinline)) inline void StridedLoop::next() {
     dim.index = 0;
   }
   valid_ = false;
+}
+
+inline void StridedLoop::next_plane() {
+  if (last_ == 0) {
+    valid_ = false;
+    return;
+  }
+  --last_;  // rows become items
+  next();
+  ++last_;
 }
 
 /// A loop over the items of `out` in memory order and the items of `self` with

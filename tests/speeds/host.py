@@ -1,10 +1,14 @@
-"""Time of every kernel on this machine, beside ExecuTorch's portable kernel.
+"""Time of every kernel on this machine, beside ExecuTorch's kernel.
 
-    python -m tests.speeds.host --executorch PYTHON [--operators NAME,...]
+    python -m tests.speeds.host (--portable PROGRAM | --executorch PYTHON)
+        [--operators NAME,...]
 
-PYTHON has the package `executorch`. Each call of `calls`, with more items, becomes two
-programs that make it once and several times; both run in the host program and in
-ExecuTorch's runtime. The difference is the kernels' own time, without copies of inputs.
+PROGRAM runs `.pte` files with ExecuTorch's portable kernels; it answers as `load_file
+serve times` does (`tests/cpp/support/load_file.cpp`). PYTHON has the package
+`executorch`, whose runtime has vectorized kernels for some operators. Each call of
+`calls`, with more items, becomes two programs that make it once and several times; both
+run in the host program and in ExecuTorch's. The difference is the kernels' own time,
+without copies of inputs, per item or product.
 Prints the ratio of the two runtimes, the slowest first; the exit code is 1 if a kernel
 is slower than ExecuTorch's.
 """
@@ -22,6 +26,7 @@ import numpy as np
 
 from orchestrator.program.program import SubsegmentOffsets
 from orchestrator.program.reader import read_program
+from orchestrator.program.values import OptionalTensorListValue, TensorListValue
 from orchestrator.program.write import write_program
 from tests.cpp.support import native
 from tests.opinfo.programs import NUMPY, program_of, tensors
@@ -40,6 +45,12 @@ MOST: Final = 2000
 LONG_US: Final = 8000
 _RUNS: Final = 5
 """Of each program; the fastest counts."""
+_WITH_NONE: Final = (
+    "aten::index.Tensor_out",
+    "aten::index_put.out",
+    "aten::index_put_",
+)
+"""Operators whose lists of tensors may hold None: ExecuTorch has a kind for these."""
 EQUAL: Final = 0.9
 """A ratio that times which vary may have where kernels are equally fast."""
 
@@ -65,46 +76,73 @@ def repeated(call: Call, times: int) -> tuple[bytes, bytes]:
     program = read_program(data, file="call.pte")
     (method,) = program.methods
     code = method.instructions * times
-    many = replace(program, methods=(replace(method, instructions=code),))
+    values = tuple(
+        OptionalTensorListValue(value.items)
+        if isinstance(value, TensorListValue) and call.operator in _WITH_NONE
+        else value
+        for value in method.values
+    )
+    method = replace(method, values=values, instructions=code)
+    many = replace(program, methods=(method,))
     # ExecuTorch's runtime wants an offset even where no tensor is constant.
     none = SubsegmentOffsets(segment_index=0, offsets=(0,))
     written = write_program(replace(many, constants=none, inline_constants=()))
     return bytes(written), inputs
 
 
-def row(timed: Timed, runner: Runner, upstream: Upstream, folder: Path) -> Row:
+class Wheel:
+    """ExecuTorch's Python runtime, asked as a `Runner` is."""
+
+    microseconds = 0.0
+    """That the last run took."""
+
+    def __init__(self, python: str, folder: Path) -> None:
+        """In the interpreter that has it; the folder is for programs and inputs."""
+        self._stem = folder / "call"
+        self._upstream = Upstream(python, folder / "upstream.log")
+
+    def give(self, call: Call) -> None:
+        """Take the inputs of a call for what is run from now on."""
+        arrays = {}
+        for i, tensor in enumerate(t for t in tensors(call) if not t.is_out):
+            array = np.frombuffer(tensor.data, NUMPY[tensor.dtype])
+            is_mask = tensor.dtype.name == "Bool"
+            array = array.astype(bool) if is_mask else array
+            arrays[f"in{i}"] = array.reshape(tensor.sizes)
+        # Arrays by name.
+        np.savez(self._stem.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
+
+    def run(self, program: bytes, inputs: bytes) -> tuple[str, bytes]:
+        """What failed, "" if nothing did; no outputs."""
+        del inputs  # given before
+        self._stem.with_suffix(".pte").write_bytes(program)
+        answer = self._upstream.run(self._stem)
+        self.microseconds = float(answer.get("microseconds", 0))
+        return answer["failed"], b""
+
+
+def row(timed: Timed, runner: Runner, upstream: Runner | Wheel) -> Row:
     """Time a call in both runtimes."""
+    if isinstance(upstream, Wheel):
+        upstream.give(timed.call)
     ours, theirs = [], []
-    given = [t for t in tensors(timed.call) if not t.is_out]
-    arrays = {
-        f"in{i}": np.frombuffer(t.data, NUMPY[t.dtype]).reshape(t.sizes)
-        for i, t in enumerate(given)
-    }
-    masks = {f"in{i}" for i, t in enumerate(given) if t.dtype.name == "Bool"}
-    arrays = {n: a.astype(bool) if n in masks else a for n, a in arrays.items()}
-    np.savez(folder / "call.npz", **arrays)  # type: ignore[arg-type]  # arrays by name
     reason = ""
     counts = [FEW]
     for count in counts:
         program, inputs = repeated(timed.call, count)
-        runs = []
+        runs: tuple[list[float], list[float]] = ([], [])
         for _ in range(_RUNS):
             failed, _ = runner.run(program, inputs)
             if failed:
                 return Row(timed.call.operator, 0, 0, failed)
-            runs.append(runner.microseconds)
-        ours.append(min(runs))
+            runs[0].append(runner.microseconds)
+            if not reason:
+                reason, _ = upstream.run(program, inputs)
+            runs[1].append(upstream.microseconds)
+        ours.append(min(runs[0]))
+        theirs.append(min(runs[1]))
         if len(counts) == 1:
             counts.append(min(max(int(LONG_US / ours[0]), 8), MOST) + FEW)
-        (folder / "call.pte").write_bytes(program)
-        runs = []
-        for _ in range(_RUNS):
-            answer = upstream.run(folder / "call")
-            reason = answer["failed"]
-            runs.append(float(answer.get("microseconds", 0)))
-            if reason:
-                break
-        theirs.append(min(runs))
     scale = 1e3 / (counts[1] - FEW) / timed.units
     return Row(
         timed.call.operator,
@@ -117,7 +155,11 @@ def row(timed: Timed, runner: Runner, upstream: Upstream, folder: Path) -> Row:
 def main() -> int:
     """Time and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--executorch", required=True, help="Python that has it")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--portable", type=Path, help="program with its portable kernels"
+    )
+    which.add_argument("--executorch", help="Python that has it")
     parser.add_argument("--operators", default="", help="NAME,...; default: all")
     options = parser.parse_args()
     names = tuple(filter(None, options.operators.split(",")))
@@ -126,9 +168,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runner = Runner(program, times=True)
-        upstream = Upstream(options.executorch, folder / "upstream.log")
+        upstream: Runner | Wheel = (
+            Runner(options.portable, times=True)
+            if options.portable
+            else Wheel(options.executorch, folder)
+        )
         calls = (t for t in timed_calls(ROWS) if not names or t.call.operator in names)
-        rows = [row(timed, runner, upstream, folder) for timed in calls]
+        rows = [row(timed, runner, upstream) for timed in calls]
     compared = sorted((r for r in rows if not r.reason), key=lambda r: r.ratio)
     print(f"{'operator':52}{'ours':>10}{'theirs':>10}{'times':>8}   ns")
     for r in compared:
