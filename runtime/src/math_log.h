@@ -82,19 +82,19 @@ bool has_log(F x, F& y) {
 }
 
 /// The part of log(1 + f) below f - half, where half = f * f / 2.
-template <typename F>
-F log_kernel(F f, F half) {
-  const F s = f / (2 + f);
-  const F z = s * s;
+template <typename F, typename V>
+V log_kernel(V f, V half) {
+  const V s = f / (2 + f);
+  const V z = s * s;
   return s * (half + z * polynomial(Log<F>::kTerms, z));
 }
 
 /// log(2^k * (1 + f)) + c for a small c.
-template <typename F>
-F log_sum(int k, F f, F c) {
-  const F half = f / 2 * f;
-  const F small = log_kernel(f, half);
-  const F whole = static_cast<F>(k);
+template <typename F, typename I, typename V>
+V log_sum(I k, V f, V c) {
+  const V half = f * F(0.5) * f;
+  const V small = log_kernel<F>(f, half);
+  const V whole = number_of<F>(k);
   return whole * Log<F>::kLn2High -
          ((half - (small + (whole * Log<F>::kLn2Low + c))) - f);
 }
@@ -104,7 +104,7 @@ F log_of(F x) {
   F f;
   if (!has_log(x, f)) return f;
   const int k = split(x, f);
-  return log_sum(k, f, F(0));
+  return log_sum<F>(k, f, F(0));
 }
 
 /// log(x.high + x.low) for a positive x.
@@ -112,7 +112,7 @@ template <typename F>
 F log_of(Parts<F> x) {
   F f;
   const int k = split(x.high, f);
-  return log_sum(k, f, x.low / x.high);
+  return log_sum<F>(k, f, x.low / x.high);
 }
 
 template <typename F>
@@ -122,7 +122,7 @@ F log1p_of(F x) {
     return has_log(1 + x, f) ? x : f;
   }
   // Where no sum with 1 is needed, none is rounded; zeros keep their sign.
-  if (x > F(-0.29) && x < F(0.41)) return x == 0 ? x : log_sum(0, x, F(0));
+  if (x > F(-0.29) && x < F(0.41)) return x == 0 ? x : log_sum<F>(0, x, F(0));
   return log_of(x > 1 ? sum_of(x, F(1)) : sum_of(F(1), x));
 }
 
@@ -133,9 +133,9 @@ F log_of(F x, Parts<F> per_ln, Parts<F> log2) {
   F f;
   if (!has_log(x, f)) return f;
   const int k = split(x, f);
-  const F half = f / 2 * f;
+  const F half = f * F(0.5) * f;
   const F high = upper_half(f - half);
-  const F low = ((f - high) - half) + log_kernel(f, half);
+  const F low = ((f - high) - half) + log_kernel<F>(f, half);
   const F whole = static_cast<F>(k);
   // The larger of two parts that add up to the first.
   const F top = whole * log2.high;

@@ -42,16 +42,23 @@ struct Power<double> {
 
 /// e^(x + extra) = 2^k * (1 + y.high + y.low), where |y.high| < 0.36, for an x
 /// for which k is within the exponents and a small `extra`.
+template <typename F, typename V, typename I>
+inline __attribute__((always_inline)) Parts<V> exp_parts_of(V x, V extra,
+                                                            I& k) {
+  using C = Constants<F>;
+  k = per_ln2<F>(x);
+  const V whole = number_of<F>(k);
+  const V high = x - whole * C::kLn2High;
+  const V low = whole * C::kLn2Low - extra;
+  const V r = high - low;
+  const V z = r * r;
+  const V c = r - z * C::exp_kernel(z);
+  return {high, r * c / (2 - c) - low};
+}
 template <typename F>
 int exp_parts(F x, F extra, Parts<F>& y) {
-  using C = Constants<F>;
-  const int k = static_cast<int>(x * C::kPerLn2 + (x < 0 ? F(-0.5) : F(0.5)));
-  const F high = x - static_cast<F>(k) * C::kLn2High;
-  const F low = static_cast<F>(k) * C::kLn2Low - extra;
-  const F r = high - low;
-  const F z = r * r;
-  const F c = r - z * C::exp_kernel(z);
-  y = {high, r * c / (2 - c) - low};
+  int k;
+  y = exp_parts_of<F>(x, extra, k);
   return k;
 }
 
