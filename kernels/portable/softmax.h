@@ -59,7 +59,7 @@ inline float largest_of(const float* from, int32_t size) {
       const Lanes x = load_lanes(from + i);
       most = if_above(x, most, x, most);
     }
-    if (flushed(most)) {
+    if (is_rare(most)) {
       i = 1;
       FlushFlags::clear();
     } else {
@@ -80,7 +80,7 @@ float sum_of_powers(const float* from, float* to, float largest, int32_t size) {
   while (size > 0) {
     if (size >= 4) {
       Lanes y = math::exp(load_lanes(from) - largest);
-      if (!flushed(y)) {
+      if (!is_rare(y)) {
         if constexpr (kKeep) store_lanes(to, y);
         sum = sum_in_order(sum, y);
         from += 4;

@@ -141,16 +141,23 @@ Fn in_lanes(Type<T>, Fn fn, Rest...) {
 
 #if ORCH_VECTORS
 
-/// Whether vectors have treated a number as 0 that is none, in what `y` was
-/// computed from.
-inline bool flushed(Lanes& y) {
+/// Whether items of `y` are to be computed one by one: those that are NaN, and
+/// all if vectors have treated a number as 0 that is none.
+inline bool is_rare(Lanes& y) {
 #if ORCH_VECTORS_FLUSH
   uint32_t flags;
-  asm volatile("vmrs %0, fpscr" : "=r"(flags), "+w"(y.v));
-  return (flags & 0x88) != 0;
+  uint32_t nan;
+  asm volatile(
+      "vcmp.f32 ne, %q2, %q2\n"
+      "vmrs %1, p0\n"
+      "vmrs %0, fpscr"
+      : "=r"(flags), "=r"(nan), "+w"(y.v));
+  return ((flags & 0x88) | nan) != 0;
 #else
-  static_cast<void>(y);
-  return false;
+  uint64_t nan[2];
+  const auto mask = y.v != y.v;
+  __builtin_memcpy(nan, &mask, sizeof nan);
+  return (nan[0] | nan[1]) != 0;
 #endif
 }
 
@@ -171,7 +178,7 @@ struct OfLanes {
     for (;;) {
       for (; count >= 4; count -= 4) {
         Lanes y = fn(load_lanes(a));
-        if (flushed(y)) break;
+        if (is_rare(y)) break;
         store_lanes(to, y);
         a += 4;
         to += 4;

@@ -75,7 +75,8 @@ IntLanes per_ln2(Lanes x) {
   const Lanes half = from_bits(with_bits<0x3F000000>(sign_of(x)));
   return whole_of(x * Constants<F>::kPerLn2 + half);
 }
-inline Lanes power_of_two(IntLanes k) {
+template <typename F>
+Lanes power_of_two(IntLanes k) {
   return from_bits(shifted_up<23>(k) + 0x3F800000);
 }
 #endif

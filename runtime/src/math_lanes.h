@@ -7,6 +7,7 @@
 #include "math_exp.h"
 #include "math_log.h"
 #include "math_power.h"
+#include "math_trig.h"
 #include "orch/lanes.h"
 
 #if ORCH_VECTORS
@@ -23,7 +24,7 @@ __attribute__((noinline)) Lanes exp(Lanes x) {
   // a number for 2^k that makes the product 0, infinite or NaN.
   const IntLanes half = shifted_down<1>(k);
   const Lanes infinity = x + from_bits<float>(kInfinityBits<float>);
-  Lanes power = if_at_least(high, x, power_of_two(k - half), infinity);
+  Lanes power = if_at_least(high, x, power_of_two<float>(k - half), infinity);
   power = if_above(low, x, 0.0F, power);
   return from_bits(to_bits(y) + shifted_up<23>(half)) * power;
 }
@@ -59,25 +60,25 @@ Lanes expm1(Lanes x) {
       exp_parts_of<float>(within(x, -0.7F * kDigits - 1, high), Lanes(0.0F), k);
   // As one of few digits, where the scalar form has some shortcuts.
   const Lanes whole = number_of(k);
-  const Lanes less = if_above(whole, 2.0F * kDigits, 0.0F, power_of_two(-k));
+  const Lanes less =
+      if_above(whole, 2.0F * kDigits, 0.0F, power_of_two<float>(-k));
   const Lanes fits = if_at_least(whole, kDigits, 1.0F, 1 - less);
   const Parts<Lanes> sum = sum_of(fits, y.high);
   const Lanes rest = if_at_least(whole, kDigits, y.low - less, y.low);
   const IntLanes half = shifted_down<1>(k);
-  const Lanes power = if_at_least(high, x, power_of_two(k - half),
+  const Lanes power = if_at_least(high, x, power_of_two<float>(k - half),
                                   x + from_bits<float>(kInfinityBits<float>));
   const Lanes all = sum.high + (sum.low + rest);
   const Lanes product = from_bits(to_bits(all) + shifted_up<23>(half)) * power;
   return from_bits(to_bits(product) | sign_of(x));
 }
 
-/// `y` = log(x) for a positive finite x, and what it is for others.
-inline Lanes with_special_logs(Lanes x, Lanes y) {
+/// y where x is positive and finite, else NaN.
+inline Lanes if_ordinary(Lanes x, Lanes y) {
   constexpr uint32_t kInfinity = kInfinityBits<float>;
-  constexpr uint32_t kNan = kInfinity | 1U << 22;
-  y = if_above(x, from_bits<float>(kInfinity - 1), x, y);
-  y = if_above(x, 0.0F, y, from_bits<float>(kInfinity | kSignBit<float>));
-  return if_at_least(x, 0.0F, y, from_bits<float>(kNan));
+  const Lanes none = from_bits(bits_of(kInfinity | 1U << 22));
+  y = if_above(x, from_bits<float>(kInfinity - 1), none, y);
+  return if_above(x, 0.0F, y, none);
 }
 
 /// x = 2^whole * (1 + f) as `split`. Subnormal numbers, which vectors may not
@@ -99,7 +100,7 @@ inline Lanes split(Lanes x, Lanes& f) {
 Lanes log(Lanes x) {
   Lanes f;
   const Lanes whole = split(x, f);
-  return with_special_logs(x, log_sum<float>(whole, f, Lanes(0.0F)));
+  return if_ordinary(x, log_sum<float>(whole, f, Lanes(0.0F)));
 }
 
 Lanes log1p(Lanes x) {
@@ -117,9 +118,71 @@ Lanes log1p(Lanes x) {
   };
   const Lanes y =
       log_sum<float>(near(zero, whole), near(x, f), near(zero, rest));
-  const Lanes all = with_special_logs(sum.high, y);
+  const Lanes all = if_ordinary(sum.high, y);
   return from_bits(to_bits(all) | sign_of(x));
 }
+
+/// sin(x + base * pi / 2), for |x| < 2^25 that are not next to multiples of
+/// pi / 2. As trig_of and reduce: the bits of 2 / pi that matter begin in their
+/// first word.
+__attribute__((noinline)) static Lanes trig(Lanes x, uint32_t base) {
+  using T = Trig<float>;
+  const IntLanes sign = sign_of(x);
+  const IntLanes bits = to_bits(x) ^ sign;
+  const IntLanes shift =
+      power_of_two(shifted_down<23>(bits) + (7 - Format<float>::kBias));
+  const IntLanes word = bits_of(T::kTwoPerPi[2]);
+  const IntLanes first = bits_of(T::kTwoPerPi[1]);
+  const IntLanes last = lower_product(word, shift) |
+                        upper_product(bits_of(T::kTwoPerPi[3]), shift);
+  const IntLanes second =
+      lower_product(first, shift) | upper_product(word, shift);
+  const IntLanes significand =
+      with_bits<0x00800000>(shifted_in_zeros<9>(shifted_up<9>(bits)));
+  const IntLanes term = lower_product(significand, second);
+  const IntLanes middle = term + upper_product(significand, last);
+  // What is added has no highest bit.
+  const IntLanes carry =
+      shifted_in_zeros<31>(term & (middle ^ bits_of(0xFFFFFFFFU)));
+  const IntLanes high =
+      lower_product(significand, upper_product(first, shift)) +
+      upper_product(significand, second) + carry;
+
+  const IntLanes flip = shifted_down<31>(shifted_up<2>(high));
+  const IntLanes top =
+      (shifted_up<2>(high) | shifted_in_zeros<30>(middle)) ^ flip;
+  const IntLanes zeros = leading_zeros(top);
+  const IntLanes scale = power_of_two(zeros);
+  const IntLanes fraction = lower_product(top, scale) |
+                            upper_product(shifted_up<2>(middle) ^ flip, scale);
+  const Lanes none = from_bits(bits_of(kInfinityBits<float> | 1U << 22));
+  const Lanes size =
+      unsigned_number_of(upper_product(fraction, bits_of(0xC90FDAA2U))) *
+      power_of_two<float>(bits_of(0U - 31) - zeros);
+  const Lanes rest = from_bits(
+      to_bits(if_at_least(size, 0x1p-29F, size, none)) ^ shifted_up<31>(flip));
+
+  const Lanes a = from_bits(bits);
+  const Lanes limit = T::kQuarterPi;
+  const Lanes r = if_at_least(limit, a, a, rest);
+  const IntLanes turns = shifted_in_zeros<30>(high) - flip;
+  const IntLanes quarters =
+      to_bits(if_at_least(limit, a, 0.0F, from_bits(turns))) +
+      static_cast<int32_t>(base);
+  const Lanes z = r * r;
+  const Lanes sine = r + r * (z * T::sin_kernel(z));
+  const Lanes half = z * 0.5F;
+  const Lanes w = 1 - half;
+  const Lanes cosine = w + ((1 - w - half) + z * z * T::cos_kernel(z));
+  const Lanes y = if_negative(shifted_up<31>(quarters), cosine, sine);
+  // An odd function of x, or an even one.
+  const IntLanes odd = base == 0 ? sign : bits_of(0);
+  const IntLanes turned = shifted_up<31>(shifted_in_zeros<1>(quarters)) ^ odd;
+  return if_above(0x1p25F, a, from_bits(to_bits(y) ^ turned), none);
+}
+
+Lanes sin(Lanes x) { return trig(x, 0); }
+Lanes cos(Lanes x) { return trig(x, 1); }
 
 }  // namespace orch::math
 

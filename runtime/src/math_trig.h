@@ -16,13 +16,15 @@ template <>
 struct Trig<float> {
   static constexpr float kQuarterPi = 0.785398163F;
   /// (sin(r) / r - 1) / z for z = r * r, |r| <= pi / 4.
-  static float sin_kernel(float z) {
+  template <typename V>
+  static V sin_kernel(V z) {
     return -0.16666666663854F +
            z * (0.0083333318742737F +
                 z * (-0.00019840086499594F + z * 2.7249895230612e-6F));
   }
   /// (cos(r) - 1 + z / 2) / z^2.
-  static float cos_kernel(float z) {
+  template <typename V>
+  static V cos_kernel(V z) {
     return 0.041666664658901F +
            z * (-0.0013888302919114F + z * 2.4547916853691e-5F);
   }

@@ -24,9 +24,9 @@
 namespace orch {
 
 typedef float FloatVector __attribute__((vector_size(16)));
-typedef int32_t IntVector __attribute__((vector_size(16)));
+typedef uint32_t IntVector __attribute__((vector_size(16)));
 
-/// Four integers, which wrap around, or the bits of four floats.
+/// Four integers, signed or not, or the bits of four floats.
 struct IntLanes {
   IntVector v;
 };
@@ -123,6 +123,11 @@ inline Lanes root_of(Lanes x) {
   return z;
 }
 
+inline IntLanes bits_of(uint32_t bits) {
+  IntLanes z;
+  asm("vdup.32 %q0, %1" : "=w"(z.v) : "r"(bits));
+  return z;
+}
 inline IntLanes operator+(IntLanes x, int32_t y) {
   IntLanes z;
   asm("vadd.i32 %q0, %q1, %2" : "=w"(z.v) : "w"(x.v), "r"(y));
@@ -156,6 +161,52 @@ template <int kBy>
 IntLanes shifted_down(IntLanes x) {
   IntLanes z;
   asm("vshr.s32 %q0, %q1, %2" : "=w"(z.v) : "w"(x.v), "i"(kBy));
+  return z;
+}
+
+/// The same without a sign.
+template <int kBy>
+IntLanes shifted_in_zeros(IntLanes x) {
+  IntLanes z;
+  asm("vshr.u32 %q0, %q1, %2" : "=w"(z.v) : "w"(x.v), "i"(kBy));
+  return z;
+}
+/// 2^x for 0 <= x < 32.
+inline IntLanes power_of_two(IntLanes x) {
+  IntLanes z = bits_of(1);
+  asm("vshl.u32 %q0, %q0, %q1" : "+w"(z.v) : "w"(x.v));
+  return z;
+}
+/// Of products, the lower and the upper 32 bits, without signs.
+inline IntLanes lower_product(IntLanes x, IntLanes y) {
+  IntLanes z;
+  asm("vmul.i32 %q0, %q1, %q2" : "=w"(z.v) : "w"(x.v), "w"(y.v));
+  return z;
+}
+inline IntLanes upper_product(IntLanes x, IntLanes y) {
+  IntLanes z;
+  asm("vmulh.u32 %q0, %q1, %q2" : "=w"(z.v) : "w"(x.v), "w"(y.v));
+  return z;
+}
+/// Zeros above the highest bit, which is not the lowest.
+inline IntLanes leading_zeros(IntLanes x) {
+  IntLanes z;
+  asm("vclz.i32 %q0, %q1" : "=w"(z.v) : "w"(x.v));
+  return z;
+}
+/// The nearest to an integer without a sign.
+inline Lanes unsigned_number_of(IntLanes x) {
+  Lanes z;
+  asm("vcvt.f32.u32 %q0, %q1" : "=w"(z.v) : "w"(x.v));
+  return z;
+}
+/// yes where x is negative, else no.
+inline Lanes if_negative(IntLanes x, Lanes yes, Lanes no) {
+  Lanes z;
+  asm("vcmp.s32 lt, %q1, zr\n"
+      "vpsel %q0, %q2, %q3"
+      : "=w"(z.v)
+      : "w"(x.v), "w"(yes.v), "w"(no.v));
   return z;
 }
 
@@ -239,18 +290,28 @@ inline void store_lanes(float* to, Lanes x) {
 
 inline Lanes operator/(Lanes x, Lanes y) { return x.v / y.v; }
 
-inline IntLanes operator+(IntLanes x, int32_t y) { return {x.v + y}; }
+typedef int32_t SignedVector __attribute__((vector_size(16)));
+
+inline IntLanes bits_of(uint32_t bits) {
+  const IntVector v = {bits, bits, bits, bits};
+  return {v};
+}
+inline IntLanes operator+(IntLanes x, int32_t y) {
+  return {x.v + static_cast<uint32_t>(y)};
+}
 /// Sets bits of one byte.
 template <uint32_t kBits>
 IntLanes with_bits(IntLanes x) {
-  return {x.v | static_cast<int32_t>(kBits)};
+  return {x.v | kBits};
 }
 /// Without their fractions; those beyond int32_t are any number.
 inline IntLanes whole_of(Lanes x) {
-  return {__builtin_convertvector(x.v, IntVector)};
+  return {
+      reinterpret_cast<IntVector>(__builtin_convertvector(x.v, SignedVector))};
 }
 inline Lanes number_of(IntLanes x) {
-  return __builtin_convertvector(x.v, FloatVector);
+  return __builtin_convertvector(reinterpret_cast<SignedVector>(x.v),
+                                 FloatVector);
 }
 template <int kBy>
 IntLanes shifted_up(IntLanes x) {
@@ -259,23 +320,81 @@ IntLanes shifted_up(IntLanes x) {
 /// Keeps the sign.
 template <int kBy>
 IntLanes shifted_down(IntLanes x) {
+  return {
+      reinterpret_cast<IntVector>(reinterpret_cast<SignedVector>(x.v) >> kBy)};
+}
+/// The same without a sign.
+template <int kBy>
+IntLanes shifted_in_zeros(IntLanes x) {
   return {x.v >> kBy};
+}
+#if defined(__aarch64__)
+inline IntLanes power_of_two(IntLanes x) { return {bits_of(1).v << x.v}; }
+inline IntLanes lower_product(IntLanes x, IntLanes y) { return {x.v * y.v}; }
+inline IntLanes upper_product(IntLanes x, IntLanes y) {
+  IntLanes z;
+  for (int i = 0; i < 4; ++i) {
+    z.v[i] = static_cast<uint32_t>((uint64_t{x.v[i]} * y.v[i]) >> 32);
+  }
+  return z;
+}
+#else
+/// 2^x for 0 <= x < 32: 2^31 is converted to the number of its bits, too.
+inline IntLanes power_of_two(IntLanes x) {
+  return whole_of(from_bits(shifted_up<23>(x) + 0x3F800000));
+}
+typedef uint64_t WideVector __attribute__((vector_size(16)));
+/// Products of the even items.
+inline WideVector products(IntVector x, IntVector y) {
+  asm("pmuludq %1, %0" : "+x"(x) : "x"(y));
+  return reinterpret_cast<WideVector>(x);
+}
+inline IntVector odd_items(IntLanes x) {
+  return reinterpret_cast<IntVector>(reinterpret_cast<WideVector>(x.v) >> 32);
+}
+/// Of products, the lower and the upper 32 bits, without signs.
+inline IntLanes lower_product(IntLanes x, IntLanes y) {
+  const WideVector odd = products(odd_items(x), odd_items(y)) << 32;
+  const WideVector even = products(x.v, y.v) & 0xFFFFFFFFU;
+  return {reinterpret_cast<IntVector>(odd | even)};
+}
+inline IntLanes upper_product(IntLanes x, IntLanes y) {
+  const WideVector odd = products(odd_items(x), odd_items(y)) >> 32 << 32;
+  const WideVector even = products(x.v, y.v) >> 32;
+  return {reinterpret_cast<IntVector>(odd | even)};
+}
+#endif
+/// Zeros above the highest bit, which is not the lowest: from the exponent of
+/// half of it, without the bits behind that could round it up.
+inline IntLanes leading_zeros(IntLanes x) {
+  const IntLanes half = shifted_in_zeros<1>(x);
+  const IntLanes top = {half.v & ~(half.v >> 1)};
+  return {bits_of(127 + 30).v - (to_bits(number_of(top)).v >> 23)};
+}
+/// The nearest to an integer without a sign: only the sum is rounded.
+inline Lanes unsigned_number_of(IntLanes x) {
+  const Lanes upper = number_of(shifted_in_zeros<16>(x)) * 65536.0F;
+  return upper + number_of(IntLanes{x.v & 0xFFFFU});
 }
 
 /// The sign, and zeros.
-inline IntLanes sign_of(Lanes x) { return {to_bits(x).v & INT32_MIN}; }
+inline IntLanes sign_of(Lanes x) { return {to_bits(x).v & 0x80000000U}; }
 
 inline Lanes lanes_if(IntVector mask, Lanes yes, Lanes no) {
   const IntVector bits = (mask & to_bits(yes).v) | (~mask & to_bits(no).v);
   return reinterpret_cast<FloatVector>(bits);
 }
+/// yes where x is negative, else no.
+inline Lanes if_negative(IntLanes x, Lanes yes, Lanes no) {
+  return lanes_if(shifted_down<31>(x).v, yes, no);
+}
 /// yes where x > limit, else no: for NaN, too.
 inline Lanes if_above(Lanes x, Lanes limit, Lanes yes, Lanes no) {
-  return lanes_if(x.v > limit.v, yes, no);
+  return lanes_if(reinterpret_cast<IntVector>(x.v > limit.v), yes, no);
 }
 /// yes where x >= limit, else no: for NaN, too.
 inline Lanes if_at_least(Lanes x, Lanes limit, Lanes yes, Lanes no) {
-  return lanes_if(x.v >= limit.v, yes, no);
+  return lanes_if(reinterpret_cast<IntVector>(x.v >= limit.v), yes, no);
 }
 
 /// `x`, but not beyond the limits; NaN is one of them.
@@ -313,7 +432,8 @@ inline Lanes operator+(float x, Lanes y) { return y + x; }
 inline Lanes operator*(float x, Lanes y) { return y * x; }
 namespace math {
 
-/// What the functions of orch/math.h give for each item.
+/// What the functions of orch/math.h give for each item, or NaN: for arguments
+/// that are rare, as the caller computes items with that result one by one.
 Lanes exp(Lanes x);
 Lanes tanh(Lanes x);
 Lanes erf(Lanes x);
