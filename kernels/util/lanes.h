@@ -143,7 +143,7 @@ Fn in_lanes(Type<T>, Fn fn, Rest...) {
 
 /// Whether items of `y` are to be computed one by one: those that are NaN, and
 /// all if vectors have treated a number as 0 that is none.
-inline bool is_rare(Lanes& y) {
+ORCH_ALWAYS_INLINE bool is_rare(Lanes& y) {
 #if ORCH_VECTORS_FLUSH
   uint32_t flags;
   uint32_t nan;
@@ -161,32 +161,34 @@ inline bool is_rare(Lanes& y) {
 #endif
 }
 
-/// A function of items that also takes four of them.
+/// A function of items that also takes four of each.
 template <typename Fn>
 struct OfLanes {
   Fn fn;
 
-  template <typename Item>
-  auto operator()(Item item) const {
-    return fn(item);
+  template <typename... Items>
+  auto operator()(Items... items) const {
+    return fn(items...);
   }
 
-  /// to[i] = fn(a[i]) for items that lie side by side.
-  __attribute__((noinline)) void row(const float* a, float* to,
-                                     int32_t count) const {
+  /// to[i] = fn(a[i], ...b[i]) for items that lie side by side.
+  template <typename... B>
+  __attribute__((noinline)) void row(const float* a, float* to, int32_t count,
+                                     const B*... b) const {
     const FlushFlags flags;
     for (;;) {
       for (; count >= 4; count -= 4) {
-        Lanes y = fn(load_lanes(a));
+        Lanes y = fn(load_lanes(a), load_lanes(b)...);
         if (is_rare(y)) break;
         store_lanes(to, y);
         a += 4;
         to += 4;
+        ((b += 4), ...);
       }
       // What is left, or items that vectors cannot compute.
       int32_t plain = count < 4 ? count : 4;
       count -= plain;
-      for (; plain > 0; --plain) *to++ = fn(*a++);
+      for (; plain > 0; --plain) *to++ = fn(*a++, *b++...);
       if (count == 0) return;
       FlushFlags::clear();
     }

@@ -73,28 +73,16 @@ Lanes expm1(Lanes x) {
   return from_bits(to_bits(product) | sign_of(x));
 }
 
-/// y where x is positive and finite, else NaN.
-inline Lanes if_ordinary(Lanes x, Lanes y) {
-  constexpr uint32_t kInfinity = kInfinityBits<float>;
-  const Lanes none = from_bits(bits_of(kInfinity | 1U << 22));
-  y = if_above(x, from_bits<float>(kInfinity - 1), none, y);
-  return if_above(x, 0.0F, y, none);
+/// NaN.
+inline Lanes not_ordinary() {
+  return from_bits(bits_of(kInfinityBits<float> | 1U << 22));
 }
 
-/// x = 2^whole * (1 + f) as `split`. Subnormal numbers, which vectors may not
-/// know, are multiplied before.
-inline Lanes split(Lanes x, Lanes& f) {
-  const int32_t lowest = 0x3F3504F3;
-  Lanes down = static_cast<float>(Format<float>::kBias);
-#if !ORCH_VECTORS_FLUSH
-  const Lanes smallest = 0x1p-126F;
-  down = if_at_least(x, smallest, down, down + 25);
-  x = if_at_least(x, smallest, x, x * 0x1p25F);
-#endif
-  const IntLanes bits = to_bits(x) + (0x3F800000 - lowest);
-  const IntLanes k = shifted_down<23>(bits);
-  f = from_bits(bits - shifted_up<23>(k) + lowest) - 1;
-  return number_of(k) - down;
+/// y where x is positive and finite, else NaN.
+inline Lanes if_ordinary(Lanes x, Lanes y) {
+  const Lanes none = not_ordinary();
+  y = if_above(x, from_bits<float>(kInfinityBits<float> - 1), none, y);
+  return if_above(x, 0.0F, y, none);
 }
 
 Lanes log(Lanes x) {
@@ -120,6 +108,45 @@ Lanes log1p(Lanes x) {
       log_sum<float>(near(zero, whole), near(x, f), near(zero, rest));
   const Lanes all = if_ordinary(sum.high, y);
   return from_bits(to_bits(all) | sign_of(x));
+}
+
+Lanes log2(Lanes x) {
+  using L = Log<float>;
+  Lanes f;
+  const Lanes whole = split(x, f);
+  return if_ordinary(
+      x, log_to_base<float>(whole, f, {L::kPerLn2High, L::kPerLn2Low},
+                            {1.0F, 0.0F}));
+}
+
+Lanes log10(Lanes x) {
+  using L = Log<float>;
+  Lanes f;
+  const Lanes whole = split(x, f);
+  return if_ordinary(
+      x, log_to_base<float>(whole, f, {L::kPerLn10High, L::kPerLn10Low},
+                            {L::kLog2High, L::kLog2Low}));
+}
+
+/// Of positive numbers, where the result is neither 0 nor infinite.
+Lanes pow(Lanes x, Lanes y) {
+  using C = Constants<float>;
+  const Parts<Lanes> log = log_parts<float>(x);
+  Parts<Lanes> t = product_of(y, log.high);
+  t.low = t.low + y * log.low;
+  const Lanes low = C::kSmallest - 1;
+  const Lanes high = C::kLargest + 1;
+  IntLanes k;
+  const Parts<Lanes> e =
+      exp_parts_of<float>(within(t.high, low, high), t.low, k);
+  const Parts<Lanes> sum = sum_of(Lanes(1.0F), e.high);
+  const IntLanes half = shifted_down<1>(k);
+  const Lanes power =
+      from_bits(to_bits(sum.high + (sum.low + e.low)) + shifted_up<23>(half)) *
+      power_of_two<float>(k - half);
+  const Lanes none = not_ordinary();
+  return if_ordinary(
+      x, if_at_least(t.high, low, if_above(high, t.high, power, none), none));
 }
 
 /// sin(x + base * pi / 2), for |x| < 2^25 that are not next to multiples of
@@ -155,7 +182,7 @@ __attribute__((noinline)) static Lanes trig(Lanes x, uint32_t base) {
   const IntLanes scale = power_of_two(zeros);
   const IntLanes fraction = lower_product(top, scale) |
                             upper_product(shifted_up<2>(middle) ^ flip, scale);
-  const Lanes none = from_bits(bits_of(kInfinityBits<float> | 1U << 22));
+  const Lanes none = not_ordinary();
   const Lanes size =
       unsigned_number_of(upper_product(fraction, bits_of(0xC90FDAA2U))) *
       power_of_two<float>(bits_of(0U - 31) - zeros);

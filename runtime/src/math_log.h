@@ -68,6 +68,24 @@ int split(F x, F& f) {
   return k;
 }
 
+#if ORCH_VECTORS
+/// x = 2^whole * (1 + f) as `split`. Subnormal numbers, which vectors may not
+/// know, are multiplied before.
+inline Lanes split(Lanes x, Lanes& f) {
+  const int32_t lowest = 0x3F3504F3;
+  Lanes down = static_cast<float>(Format<float>::kBias);
+#if !ORCH_VECTORS_FLUSH
+  const Lanes smallest = 0x1p-126F;
+  down = if_at_least(x, smallest, down, down + 25);
+  x = if_at_least(x, smallest, x, x * 0x1p25F);
+#endif
+  const IntLanes bits = to_bits(x) + (0x3F800000 - lowest);
+  const IntLanes k = shifted_down<23>(bits);
+  f = from_bits(bits - shifted_up<23>(k) + lowest) - 1;
+  return number_of(k) - down;
+}
+#endif
+
 /// Whether the logarithm of `x` is one of an ordinary number; otherwise `y` is
 /// the logarithm.
 template <typename F>
@@ -126,23 +144,36 @@ F log1p_of(F x) {
   return log_of(x > 1 ? sum_of(x, F(1)) : sum_of(F(1), x));
 }
 
-/// Logarithm to another base: per_ln is 1 / log(base) and log2 the logarithm of
-/// 2, each in two parts.
+/// top + main, where top is 0 for k = 0, else the larger one.
+template <typename F>
+Parts<F> sum_for(int k, F top, F main) {
+  return k == 0 ? Parts<F>{main, 0} : sum_of(top, main);
+}
+#if ORCH_VECTORS
+inline Parts<Lanes> sum_for(Lanes, Lanes top, Lanes main) {
+  return sum_of(top, main);
+}
+#endif
+
+/// Logarithm of 2^k * (1 + f) to another base: per_ln is 1 / log(base) and log2
+/// the logarithm of 2, each in two parts.
+template <typename F, typename I, typename V>
+inline __attribute__((always_inline)) V log_to_base(I k, V f, Parts<F> per_ln,
+                                                    Parts<F> log2) {
+  const V half = f * F(0.5) * f;
+  const V high = upper_half(f - half);
+  const V low = ((f - high) - half) + log_kernel<F>(f, half);
+  const V whole = number_of<F>(k);
+  const Parts<V> sum = sum_for(k, whole * log2.high, high * per_ln.high);
+  return sum.high + (sum.low + ((low + high) * per_ln.low + low * per_ln.high +
+                                whole * log2.low));
+}
 template <typename F>
 F log_of(F x, Parts<F> per_ln, Parts<F> log2) {
   F f;
   if (!has_log(x, f)) return f;
   const int k = split(x, f);
-  const F half = f * F(0.5) * f;
-  const F high = upper_half(f - half);
-  const F low = ((f - high) - half) + log_kernel<F>(f, half);
-  const F whole = static_cast<F>(k);
-  // The larger of two parts that add up to the first.
-  const F top = whole * log2.high;
-  const F main = high * per_ln.high;
-  const Parts<F> sum = k == 0 ? Parts<F>{main, 0} : sum_of(top, main);
-  return sum.high + (sum.low + ((low + high) * per_ln.low + low * per_ln.high +
-                                whole * log2.low));
+  return log_to_base<F>(k, f, per_ln, log2);
 }
 
 template <typename F>

@@ -39,6 +39,12 @@ F upper_half(F x) {
   return from_bits<F>(to_bits(x) & ~kLower);
 }
 
+#if ORCH_VECTORS
+inline Lanes upper_half(Lanes x) {
+  return from_bits(shifted_up<12>(shifted_in_zeros<12>(to_bits(x))));
+}
+#endif
+
 /// a * b, exactly for float.
 template <typename F>
 Parts<F> product_of(F a, F b) {

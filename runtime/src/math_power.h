@@ -125,25 +125,27 @@ F sinh_of(F x) {
 }
 
 /// log(x) for a positive finite x, with at least 10 bits more than F has.
-template <typename F>
-Parts<F> log_parts(F x) {
+template <typename F, typename V>
+Parts<V> log_parts(V x) {
   using P = Power<F>;
-  F f;
-  const F k = static_cast<F>(split(x, f));
+  V f;
+  const V k = number_of<F>(split(x, f));
   // log(1 + f) = 2s + 2/3 s^3 + ... for s = f / (2 + f)
-  const Parts<F> s = quotient_of({f, F(0)}, sum_of(F(2), f));
-  Parts<F> z = product_of(s.high, s.high);
-  z.low += 2 * s.high * s.low;
-  Parts<F> t =
-      sum_of(P::kTwoThirdsHigh, z.high * polynomial(P::kLogTerms, z.high));
-  t.low += P::kTwoThirdsLow;
-  Parts<F> w = product_of(z.high, t.high);
-  w.low += z.high * t.low + z.low * t.high;
-  const Parts<F> two = sum_of(F(2), w.high);
-  const Parts<F> y = product_of(s.high, two.high);
-  const F y_low = y.low + s.high * (two.low + w.low) + s.low * two.high;
-  if (k == 0) return sum_of(y.high, y_low);
-  const Parts<F> sum = sum_of(k * Log<F>::kLn2High, y.high);
+  const Parts<V> s = quotient_of<V>({f, F(0)}, sum_of(V(2), f));
+  Parts<V> z = product_of(s.high, s.high);
+  z.low = z.low + 2 * s.high * s.low;
+  Parts<V> t =
+      sum_of(V(P::kTwoThirdsHigh), z.high * polynomial(P::kLogTerms, z.high));
+  t.low = t.low + P::kTwoThirdsLow;
+  Parts<V> w = product_of(z.high, t.high);
+  w.low = w.low + (z.high * t.low + z.low * t.high);
+  const Parts<V> two = sum_of(V(2), w.high);
+  const Parts<V> y = product_of(s.high, two.high);
+  const V y_low = y.low + s.high * (two.low + w.low) + s.low * two.high;
+  if constexpr (sizeof(V) == sizeof(F)) {
+    if (k == 0) return sum_of(y.high, y_low);
+  }
+  const Parts<V> sum = sum_of(k * Log<F>::kLn2High, y.high);
   return sum_of(sum.high, sum.low + (y_low + k * Log<F>::kLn2Low));
 }
 
@@ -184,7 +186,7 @@ F pow_of(F x, F y) {
   } else if (a == 0 || a == kInf || y == kInf || y == -kInf) {
     power = (a > 1) == (y > 0) ? kInf : 0;
   } else {
-    const Parts<F> log = log_parts(a);
+    const Parts<F> log = log_parts<F>(a);
     Parts<F> t = product_of(y, log.high);
     if (!(t.high < C::kLargest + 1)) {
       power = t.high < 0 ? F(0) : kInf;

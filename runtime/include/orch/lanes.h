@@ -441,6 +441,9 @@ Lanes sqrt(Lanes x);
 Lanes expm1(Lanes x);
 Lanes log(Lanes x);
 Lanes log1p(Lanes x);
+Lanes log2(Lanes x);
+Lanes log10(Lanes x);
+Lanes pow(Lanes x, Lanes y);
 Lanes sin(Lanes x);
 Lanes cos(Lanes x);
 
