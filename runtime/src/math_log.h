@@ -146,7 +146,7 @@ F log1p_of(F x) {
 
 /// top + main, where top is 0 for k = 0, else the larger one.
 template <typename F>
-Parts<F> sum_for(int k, F top, F main) {
+inline __attribute__((always_inline)) Parts<F> sum_for(int k, F top, F main) {
   return k == 0 ? Parts<F>{main, 0} : sum_of(top, main);
 }
 #if ORCH_VECTORS
