@@ -158,13 +158,16 @@ inline Parts<Lanes> sum_for(Lanes, Lanes top, Lanes main) {
 /// Logarithm of 2^k * (1 + f) to another base: per_ln is 1 / log(base) and log2
 /// the logarithm of 2, each in two parts.
 template <typename F, typename I, typename V>
-inline __attribute__((always_inline)) V log_to_base(I k, V f, Parts<F> per_ln,
-                                                    Parts<F> log2) {
+inline __attribute__((always_inline)) V log_to_base(I k, V f,
+                                                    const Parts<F>& per_ln,
+                                                    const Parts<F>& log2) {
   const V half = f * F(0.5) * f;
   const V high = upper_half(f - half);
   const V low = ((f - high) - half) + log_kernel<F>(f, half);
   const V whole = number_of<F>(k);
-  const Parts<V> sum = sum_for(k, whole * log2.high, high * per_ln.high);
+  const V top = whole * log2.high;
+  const V main = high * per_ln.high;
+  const Parts<V> sum = sum_for(k, top, main);
   return sum.high + (sum.low + ((low + high) * per_ln.low + low * per_ln.high +
                                 whole * log2.low));
 }
