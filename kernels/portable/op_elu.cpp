@@ -17,11 +17,12 @@ Error elu_out(const Args& args) {
         const C above = scalar_as<T>(args.scalar(2));
         const C below = scalar_as<T>(args.scalar(1)) * above;
         const C inside = scalar_as<T>(args.scalar(3));
-        return [=](T value) {
-          const C x = static_cast<C>(value);
-          return static_cast<T>(x < 0 ? math::expm1(x * inside) * below
-                                      : x * above);
-        };
+        return of_lanes(type, [=](auto value) {
+          const auto x = number_of(value);
+          return static_cast<decltype(value)>(if_negative(
+              x, [=] { return math::expm1(x * inside) * below; },
+              [=] { return x * above; }));
+        });
       });
 }
 

@@ -19,14 +19,14 @@ Error gelu_out(const Args& args) {
       args.tensor(0), args.tensor(2), [with_tanh](auto type) {
         using T = typename decltype(type)::type;
         using C = Compute<T>;
-        return [with_tanh](T value) {
-          const C x = static_cast<C>(value);
-          const C share = with_tanh
-                              ? math::tanh(C(0.79788456080286535588) *
-                                           (x + C(0.044715) * (x * x * x)))
-                              : math::erf(x * C(0.7071067811865475244));
-          return static_cast<T>(C(0.5) * x * (1 + share));
-        };
+        return of_lanes(type, [with_tanh](auto value) {
+          const auto x = number_of(value);
+          const auto share = with_tanh
+                                 ? math::tanh(C(0.79788456080286535588) *
+                                              (x + C(0.044715) * (x * x * x)))
+                                 : math::erf(x * C(0.7071067811865475244));
+          return static_cast<decltype(value)>(C(0.5) * x * (1 + share));
+        });
       });
 }
 

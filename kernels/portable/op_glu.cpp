@@ -4,6 +4,7 @@
 #include "orch/math.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/lanes.h"
 #include "util/strided_loop.h"
 
 namespace orch::portable {
@@ -49,7 +50,16 @@ Error glu_out(const Args& args) {
       int32_t at = loop.offset(0);
       const int32_t x_step = loop.row_stride(1);
       const int32_t at_step = loop.row_stride(0);
-      for (int32_t left = loop.row_size(); left > 0; --left) {
+      int32_t left = loop.row_size();
+      const auto fn =
+          of_lanes(type, [](auto a, auto b) { return gated(a, b); });
+      if constexpr (kInLanes<decltype(fn)>) {
+        if (out.dtype == self.dtype && x_step == 1 && at_step == 1) {
+          fn.row(x, out.mutable_data<T>() + at, left, x + half);
+          continue;
+        }
+      }
+      for (; left > 0; --left) {
         const C value = gated(static_cast<C>(*x), static_cast<C>(x[half]));
         if (kDtypes.single() || self.dtype == out.dtype) {
           out.mutable_data<T>()[at] = static_cast<T>(value);

@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error log1p_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_log1p_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::log1p(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::log1p(x); }));
 }
 
 }  // namespace orch::portable

@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error log2_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_log2_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::log2(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::log2(x); }));
 }
 
 }  // namespace orch::portable

@@ -35,6 +35,12 @@ T power(T base, T exponent) {
   }
 }
 
+#if ORCH_VECTORS
+inline Lanes power(Lanes base, Lanes exponent) {
+  return math::pow(base, exponent);
+}
+#endif
+
 /// Exponents for which PyTorch does not compute a power of floats.
 enum class Form : uint8_t {
   kAny,
@@ -63,35 +69,35 @@ Form form_of(T exponent) {
   return y == Compute<T>(-0.5) ? Form::kInverseRoot : Form::kAny;
 }
 
-template <typename T>
-T float_power(T base, T exponent, Form form) {
-  using C = Compute<T>;
-  const C x = static_cast<C>(base);
+/// T: the dtype; V: it, or Lanes.
+template <typename T, typename V>
+V float_power(V base, T exponent, Form form) {
+  const auto x = number_of(base);
   // PyTorch rounds in between, except for Half.
   const auto square = [x] {
-    return kIsSame<T, Half> ? x * x : static_cast<C>(static_cast<T>(x * x));
+    return kIsSame<T, Half> ? x * x : number_of(static_cast<V>(x * x));
   };
   switch (form) {
     case Form::kOne:
-      return static_cast<T>(C(1));
+      return static_cast<V>(Compute<T>(1));
     case Form::kSame:
       return base;
     case Form::kSquare:
-      return static_cast<T>(x * x);
+      return static_cast<V>(x * x);
     case Form::kCube:
-      return static_cast<T>(square() * x);
+      return static_cast<V>(square() * x);
     case Form::kRoot:
-      return static_cast<T>(math::sqrt(x));
+      return static_cast<V>(math::sqrt(x));
     case Form::kInverse:
-      return static_cast<T>(1 / x);
+      return static_cast<V>(1 / x);
     case Form::kInverseSquare:
-      return static_cast<T>(1 / square());
+      return static_cast<V>(1 / square());
     case Form::kInverseRoot:
-      return static_cast<T>(1 / math::sqrt(x));
+      return static_cast<V>(1 / math::sqrt(x));
     case Form::kAny:
       break;
   }
-  return power(base, exponent);
+  return power(base, static_cast<V>(exponent));
 }
 
 }  // namespace
@@ -108,7 +114,9 @@ Error pow_Scalar_out(const Args& args) {
       [&self](auto type) {
         using T = typename decltype(type)::type;
         const T base = scalar_to<T>(self);
-        return [base](T y) { return power(base, y); };
+        return of_lanes(type, [base](auto y) {
+          return power(static_cast<decltype(y)>(base), y);
+        });
       });
 }
 
@@ -128,7 +136,8 @@ Error pow_Tensor_Scalar_out(const Args& args) {
         if constexpr (kIsFloating<T>) {
           const T y = scalar_to<T>(exponent);
           const Form form = form_of(y);
-          return [y, form](T x) { return float_power(x, y, form); };
+          return of_lanes(
+              type, [y, form](auto x) { return float_power<T>(x, y, form); });
         } else {
           const uint64_t y = static_cast<uint64_t>(exponent.bits());
           return [y](T x) {
@@ -144,8 +153,7 @@ Error pow_Tensor_Tensor_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_pow_Tensor_Tensor_out;
   return binary<kDtypes.bits, kReal.bits>(
       args.tensor(0), args.tensor(1), args.tensor(2), [](auto type) {
-        using T = typename decltype(type)::type;
-        return [](T x, T y) { return power(x, y); };
+        return of_lanes(type, [](auto x, auto y) { return power(x, y); });
       });
 }
 

@@ -9,8 +9,9 @@ namespace orch::portable {
 // aten::reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error reciprocal_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_reciprocal_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return 1 / x; });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return 1 / x; }));
 }
 
 }  // namespace orch::portable

@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error rsqrt_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_rsqrt_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return 1 / math::sqrt(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return 1 / math::sqrt(x); }));
 }
 
 }  // namespace orch::portable

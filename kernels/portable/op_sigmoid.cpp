@@ -12,7 +12,7 @@ Error sigmoid_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_sigmoid_out;
   return unary_floating<kDtypes.bits>(
       args.tensor(0), args.tensor(1),
-      [](auto x) { return 1 / (1 + math::exp(-x)); });
+      of_lanes(Type<float>{}, [](auto x) { return 1 / (1 + math::exp(-x)); }));
 }
 
 }  // namespace orch::portable

@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error sqrt_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_sqrt_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::sqrt(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::sqrt(x); }));
 }
 
 }  // namespace orch::portable

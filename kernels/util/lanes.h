@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "orch/lanes.h"
 #include "util/dot_mve.h"
 #include "util/isa.h"
 #include "util/types.h"
@@ -133,11 +134,102 @@ Fn in_lanes(Type<T>, Fn fn, Rest...) {
 
 #define ORCH_LANES(name, one) inline constexpr LaneFn name = nullptr
 
+struct FlushFlags {
+  FlushFlags() {}
+  static void clear() {}
+};
+
 template <typename T, typename Fn, typename... Rest>
 Fn in_lanes(Type<T>, Fn fn, Rest...) {
   return fn;
 }
 
 #endif
+
+#if ORCH_VECTORS
+
+/// Whether items of `y` are to be computed one by one: those that are NaN, and
+/// all if vectors have treated a number as 0 that is none.
+ORCH_ALWAYS_INLINE bool is_rare(Lanes& y) {
+#if ORCH_VECTORS_FLUSH
+  uint32_t flags;
+  uint32_t nan;
+  asm volatile(
+      "vcmp.f32 ne, %q2, %q2\n"
+      "vmrs %1, p0\n"
+      "vmrs %0, fpscr"
+      : "=r"(flags), "=r"(nan), "+w"(y.v));
+  return ((flags & 0x88) | nan) != 0;
+#else
+  uint64_t nan[2];
+  const auto mask = y.v != y.v;
+  __builtin_memcpy(nan, &mask, sizeof nan);
+  return (nan[0] | nan[1]) != 0;
+#endif
+}
+
+/// A function of items that also takes four of each.
+template <typename Fn>
+struct OfLanes {
+  Fn fn;
+
+  template <typename... Items>
+  auto operator()(Items... items) const {
+    return fn(items...);
+  }
+
+  /// to[i] = fn(a[i], ...b[i]) for items that lie side by side.
+  template <typename... B>
+  __attribute__((noinline)) void row(const float* a, float* to, int32_t count,
+                                     const B*... b) const {
+    const FlushFlags flags;
+    for (;;) {
+      for (; count >= 4; count -= 4) {
+        Lanes y = fn(load_lanes(a), load_lanes(b)...);
+        if (is_rare(y)) break;
+        store_lanes(to, y);
+        a += 4;
+        to += 4;
+        ((b += 4), ...);
+      }
+      // What is left, or items that vectors cannot compute.
+      int32_t plain = count < 4 ? count : 4;
+      count -= plain;
+      for (; plain > 0; --plain) *to++ = fn(*a++, *b++...);
+      if (count == 0) return;
+      FlushFlags::clear();
+    }
+  }
+};
+
+/// yes() where x < 0, else no(): both are computed.
+template <typename Yes, typename No>
+Lanes if_negative(Lanes x, Yes yes, No no) {
+  return if_above(Lanes(0.0F), x, yes(), no());
+}
+
+template <typename Fn>
+inline constexpr bool kInLanes<OfLanes<Fn>> = true;
+template <typename Fn>
+inline constexpr bool kInLanes<const OfLanes<Fn>> = true;
+
+/// `fn`, which is written for items and for Lanes.
+template <typename Fn>
+OfLanes<Fn> of_lanes(Type<float>, Fn fn) {
+  return {fn};
+}
+
+#endif
+
+template <typename T, typename Fn>
+Fn of_lanes(Type<T>, Fn fn) {
+  return fn;
+}
+
+/// yes() if x < 0, else no().
+template <typename F, typename Yes, typename No>
+F if_negative(F x, Yes yes, No no) {
+  return x < 0 ? yes() : no();
+}
 
 }  // namespace orch

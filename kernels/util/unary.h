@@ -117,8 +117,8 @@ Error unary_same(const Tensor& self, Tensor& out, Make make) {
   });
 }
 
-/// out = fn(self) for functions of real numbers, called with float or double:
-/// any dtype in, floats out. Integers are computed in float.
+/// out = fn(self) for functions of real numbers, called with float or double,
+/// or with Lanes: any dtype in, floats out. Integers are computed in float.
 ///
 /// kBits: dtypes of `self` and `out`. Errors: InvalidArgument, ShapeTooLarge,
 /// DtypeNotSelected.
@@ -131,9 +131,13 @@ Error unary_floating(const Tensor& self, Tensor& out, Fn fn) {
   if (self.dtype == out.dtype) {
     return switch_dtype<kOut.bits>(out.dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      map_unary<T>(self, out, [fn](T x) {
-        return static_cast<T>(fn(static_cast<Compute<T>>(x)));
-      });
+      if constexpr (kInLanes<Fn> && kIsSame<T, float>) {
+        map_unary<T>(self, out, fn);
+      } else {
+        map_unary<T>(self, out, [fn](T x) {
+          return static_cast<T>(fn(static_cast<Compute<T>>(x)));
+        });
+      }
       return Error::Ok;
     });
   }

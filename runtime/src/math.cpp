@@ -4,6 +4,7 @@
 #include "math_area.h"
 #include "math_erf.h"
 #include "math_exp.h"
+#include "math_lanes.h"
 #include "math_log.h"
 #include "math_power.h"
 #include "math_sqrt.h"

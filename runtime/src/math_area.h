@@ -21,7 +21,7 @@ F area(F a, F one) {
     // log(2a); infinity and NaN stay
     if (!has_log(a, f)) return f;
     const int k = split(a, f);
-    return log_sum(k + 1, f, F(0));
+    return log_sum<F>(k + 1, f, F(0));
   }
   Parts<F> square = product_of(a, a);
   const F below = square.low;

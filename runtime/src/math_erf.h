@@ -14,7 +14,8 @@ struct ErfConstants;
 template <>
 struct ErfConstants<float> {
   /// (erf(x) / x - 1) for z = x * x, |x| <= 1.
-  static float small(float z) {
+  template <typename V>
+  static V small(V z) {
     return 0.128379165848F +
            z * (-0.376126266667F +
                 z * (0.112835947152F +
@@ -25,7 +26,8 @@ struct ErfConstants<float> {
   }
   static constexpr float kCenter = 0.25F;
   /// e^(x * x) * (1 - erf(x)) for t = 1 / (x + 2) - kCenter, 1 <= x <= 4.
-  static float tail(float t) {
+  template <typename V>
+  static V tail(V t) {
     return 0.25539564033F +
            t * (1.70874355315F +
                 t * (3.86662440099F +

@@ -1,7 +1,9 @@
-// exp and tanh, once for float and double.
+// exp and tanh, once for float, double and vectors of floats.
 #pragma once
 
 #include "float_format.h"
+#include "math_parts.h"
+#include "orch/lanes.h"
 #include "orch/math.h"
 
 namespace orch::math {
@@ -21,11 +23,13 @@ struct Constants<float> {
   static constexpr float kLn2Low = 0x1.7f7d1cp-20F;
 
   /// (r * coth(r / 2) - 2) / z for z = r * r, |r| <= ln 2 / 2.
-  static float exp_kernel(float z) {
+  template <typename V>
+  static V exp_kernel(V z) {
     return 0.16666654727578F + z * -0.00276983878543F;
   }
   /// (tanh(x) / x - 1) / z for z = x * x, |x| <= 0.55.
-  static float tanh_kernel(float z) {
+  template <typename V>
+  static V tanh_kernel(V z) {
     return -0.33333332008F +
            z * (0.13333113729F +
                 z * (-0.0539094288275F +
@@ -59,36 +63,65 @@ struct Constants<double> {
   }
 };
 
+/// x / ln 2 as a whole number, the nearest or one of them.
+template <typename F>
+int per_ln2(F x) {
+  return static_cast<int>(x * Constants<F>::kPerLn2 +
+                          (x < 0 ? F(-0.5) : F(0.5)));
+}
+#if ORCH_VECTORS
+template <typename F>
+IntLanes per_ln2(Lanes x) {
+  const Lanes half = from_bits(with_bits<0x3F000000>(sign_of(x)));
+  return whole_of(x * Constants<F>::kPerLn2 + half);
+}
+template <typename F>
+Lanes power_of_two(IntLanes k) {
+  return from_bits(shifted_up<23>(k) + 0x3F800000);
+}
+#endif
+
 /// e^x = 2^k * e^r with x = k * ln 2 + r, |r| <= ln 2 / 2, and
 /// e^r = 1 + 2r / (R - r) with R = r * coth(r / 2), which is even in r.
+///
+/// From kSmallest to kLargest: returns e^r.
+template <typename F, typename V, typename I>
+inline __attribute__((always_inline)) V exp_rest(V x, I& k) {
+  using C = Constants<F>;
+  k = per_ln2<F>(x);
+  const V whole = number_of<F>(k);
+  const V high = x - whole * C::kLn2High;
+  const V low = whole * C::kLn2Low;
+  const V r = high - low;
+  const V z = r * r;
+  const V c = r - z * C::exp_kernel(z);
+  return 1 + (high - (low - r * c / (2 - c)));
+}
+
 template <typename F>
 F exp_of(F x) {
   using C = Constants<F>;
   if (!(x <= C::kLargest)) return x + from_bits<F>(kInfinityBits<F>);
   if (x < C::kSmallest) return 0;
-  const int k = static_cast<int>(x * C::kPerLn2 + (x < 0 ? F(-0.5) : F(0.5)));
-  const F high = x - static_cast<F>(k) * C::kLn2High;
-  const F low = static_cast<F>(k) * C::kLn2Low;
-  const F r = high - low;
-  const F z = r * r;
-  const F c = r - z * C::exp_kernel(z);
-  const F y = 1 + (high - (low - r * c / (2 - c)));
+  int k;
+  const F y = exp_rest<F>(x, k);
   // In two steps: 2^k alone may be out of range, and only the second may round.
   const int half = k / 2;
   return y * power_of_two<F>(half) * power_of_two<F>(k - half);
+}
+
+/// For |x| < 0.55.
+template <typename F, typename V>
+V small_tanh(V x) {
+  const V z = x * x;
+  return x + x * (z * Constants<F>::tanh_kernel(z));
 }
 
 template <typename F>
 F tanh_of(F x) {
   const typename Format<F>::Bits sign = to_bits(x) & kSignBit<F>;
   const F a = from_bits<F>(to_bits(x) ^ sign);
-  F y;
-  if (a < F(0.55)) {
-    const F z = a * a;
-    y = a + a * (z * Constants<F>::tanh_kernel(z));
-  } else {
-    y = 1 - 2 / (exp(2 * a) + 1);
-  }
+  const F y = a < F(0.55) ? small_tanh<F>(a) : 1 - 2 / (exp(2 * a) + 1);
   return from_bits<F>(to_bits(y) | sign);
 }
 

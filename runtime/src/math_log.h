@@ -68,6 +68,24 @@ int split(F x, F& f) {
   return k;
 }
 
+#if ORCH_VECTORS
+/// x = 2^whole * (1 + f) as `split`. Subnormal numbers, which vectors may not
+/// know, are multiplied before.
+inline Lanes split(Lanes x, Lanes& f) {
+  const int32_t lowest = 0x3F3504F3;
+  Lanes down = static_cast<float>(Format<float>::kBias);
+#if !ORCH_VECTORS_FLUSH
+  const Lanes smallest = 0x1p-126F;
+  down = if_at_least(x, smallest, down, down + 25);
+  x = if_at_least(x, smallest, x, x * 0x1p25F);
+#endif
+  const IntLanes bits = to_bits(x) + (0x3F800000 - lowest);
+  const IntLanes k = shifted_down<23>(bits);
+  f = from_bits(bits - shifted_up<23>(k) + lowest) - 1;
+  return number_of(k) - down;
+}
+#endif
+
 /// Whether the logarithm of `x` is one of an ordinary number; otherwise `y` is
 /// the logarithm.
 template <typename F>
@@ -82,19 +100,19 @@ bool has_log(F x, F& y) {
 }
 
 /// The part of log(1 + f) below f - half, where half = f * f / 2.
-template <typename F>
-F log_kernel(F f, F half) {
-  const F s = f / (2 + f);
-  const F z = s * s;
+template <typename F, typename V>
+V log_kernel(V f, V half) {
+  const V s = f / (2 + f);
+  const V z = s * s;
   return s * (half + z * polynomial(Log<F>::kTerms, z));
 }
 
 /// log(2^k * (1 + f)) + c for a small c.
-template <typename F>
-F log_sum(int k, F f, F c) {
-  const F half = f / 2 * f;
-  const F small = log_kernel(f, half);
-  const F whole = static_cast<F>(k);
+template <typename F, typename I, typename V>
+V log_sum(I k, V f, V c) {
+  const V half = f * F(0.5) * f;
+  const V small = log_kernel<F>(f, half);
+  const V whole = number_of<F>(k);
   return whole * Log<F>::kLn2High -
          ((half - (small + (whole * Log<F>::kLn2Low + c))) - f);
 }
@@ -104,7 +122,7 @@ F log_of(F x) {
   F f;
   if (!has_log(x, f)) return f;
   const int k = split(x, f);
-  return log_sum(k, f, F(0));
+  return log_sum<F>(k, f, F(0));
 }
 
 /// log(x.high + x.low) for a positive x.
@@ -112,7 +130,7 @@ template <typename F>
 F log_of(Parts<F> x) {
   F f;
   const int k = split(x.high, f);
-  return log_sum(k, f, x.low / x.high);
+  return log_sum<F>(k, f, x.low / x.high);
 }
 
 template <typename F>
@@ -122,27 +140,43 @@ F log1p_of(F x) {
     return has_log(1 + x, f) ? x : f;
   }
   // Where no sum with 1 is needed, none is rounded; zeros keep their sign.
-  if (x > F(-0.29) && x < F(0.41)) return x == 0 ? x : log_sum(0, x, F(0));
+  if (x > F(-0.29) && x < F(0.41)) return x == 0 ? x : log_sum<F>(0, x, F(0));
   return log_of(x > 1 ? sum_of(x, F(1)) : sum_of(F(1), x));
 }
 
-/// Logarithm to another base: per_ln is 1 / log(base) and log2 the logarithm of
-/// 2, each in two parts.
+/// top + main, where top is 0 for k = 0, else the larger one.
+template <typename F>
+inline __attribute__((always_inline)) Parts<F> sum_for(int k, F top, F main) {
+  return k == 0 ? Parts<F>{main, 0} : sum_of(top, main);
+}
+#if ORCH_VECTORS
+inline Parts<Lanes> sum_for(Lanes, Lanes top, Lanes main) {
+  return sum_of(top, main);
+}
+#endif
+
+/// Logarithm of 2^k * (1 + f) to another base: per_ln is 1 / log(base) and log2
+/// the logarithm of 2, each in two parts.
+template <typename F, typename I, typename V>
+inline __attribute__((always_inline)) V log_to_base(I k, V f,
+                                                    const Parts<F>& per_ln,
+                                                    const Parts<F>& log2) {
+  const V half = f * F(0.5) * f;
+  const V high = upper_half(f - half);
+  const V low = ((f - high) - half) + log_kernel<F>(f, half);
+  const V whole = number_of<F>(k);
+  const V top = whole * log2.high;
+  const V main = high * per_ln.high;
+  const Parts<V> sum = sum_for(k, top, main);
+  return sum.high + (sum.low + ((low + high) * per_ln.low + low * per_ln.high +
+                                whole * log2.low));
+}
 template <typename F>
 F log_of(F x, Parts<F> per_ln, Parts<F> log2) {
   F f;
   if (!has_log(x, f)) return f;
   const int k = split(x, f);
-  const F half = f / 2 * f;
-  const F high = upper_half(f - half);
-  const F low = ((f - high) - half) + log_kernel(f, half);
-  const F whole = static_cast<F>(k);
-  // The larger of two parts that add up to the first.
-  const F top = whole * log2.high;
-  const F main = high * per_ln.high;
-  const Parts<F> sum = k == 0 ? Parts<F>{main, 0} : sum_of(top, main);
-  return sum.high + (sum.low + ((low + high) * per_ln.low + low * per_ln.high +
-                                whole * log2.low));
+  return log_to_base<F>(k, f, per_ln, log2);
 }
 
 template <typename F>

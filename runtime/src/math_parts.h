@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "float_format.h"
+#include "orch/lanes.h"
 
 namespace orch::math {
 
@@ -23,9 +24,9 @@ Parts<F> operator-(Parts<F> x) {
 }
 
 /// a + b exactly, for |a| >= |b| or a = 0.
-template <typename F>
-Parts<F> sum_of(F a, F b) {
-  const F high = a + b;
+template <typename V>
+Parts<V> sum_of(V a, V b) {
+  const V high = a + b;
   return {high, b - (high - a)};
 }
 
@@ -37,6 +38,12 @@ F upper_half(F x) {
       (static_cast<Bits>(1) << (Format<F>::kFraction / 2 + 1)) - 1;
   return from_bits<F>(to_bits(x) & ~kLower);
 }
+
+#if ORCH_VECTORS
+inline Lanes upper_half(Lanes x) {
+  return from_bits(shifted_up<12>(shifted_in_zeros<12>(to_bits(x))));
+}
+#endif
 
 /// a * b, exactly for float.
 template <typename F>
@@ -60,10 +67,26 @@ Parts<F> quotient_of(Parts<F> a, Parts<F> b) {
   return {high, rest / b.high};
 }
 
+/// A whole number, or vectors of them, in the format F.
+template <typename F>
+F number_of(int k) {
+  return static_cast<F>(k);
+}
+#if ORCH_VECTORS
+template <typename F>
+Lanes number_of(IntLanes k) {
+  return number_of(k);
+}
+template <typename F>
+Lanes number_of(Lanes whole) {
+  return whole;
+}
+#endif
+
 /// terms[0] * z^(n - 1) + ... + terms[n - 1].
-template <typename F, size_t kTerms>
-F polynomial(const F (&terms)[kTerms], F z) {
-  F sum = terms[0];
+template <typename F, size_t kTerms, typename V>
+V polynomial(const F (&terms)[kTerms], V z) {
+  V sum = terms[0];
   for (size_t i = 1; i < kTerms; ++i) sum = sum * z + terms[i];
   return sum;
 }

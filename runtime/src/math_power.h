@@ -42,16 +42,23 @@ struct Power<double> {
 
 /// e^(x + extra) = 2^k * (1 + y.high + y.low), where |y.high| < 0.36, for an x
 /// for which k is within the exponents and a small `extra`.
+template <typename F, typename V, typename I>
+inline __attribute__((always_inline)) Parts<V> exp_parts_of(V x, V extra,
+                                                            I& k) {
+  using C = Constants<F>;
+  k = per_ln2<F>(x);
+  const V whole = number_of<F>(k);
+  const V high = x - whole * C::kLn2High;
+  const V low = whole * C::kLn2Low - extra;
+  const V r = high - low;
+  const V z = r * r;
+  const V c = r - z * C::exp_kernel(z);
+  return {high, r * c / (2 - c) - low};
+}
 template <typename F>
 int exp_parts(F x, F extra, Parts<F>& y) {
-  using C = Constants<F>;
-  const int k = static_cast<int>(x * C::kPerLn2 + (x < 0 ? F(-0.5) : F(0.5)));
-  const F high = x - static_cast<F>(k) * C::kLn2High;
-  const F low = static_cast<F>(k) * C::kLn2Low - extra;
-  const F r = high - low;
-  const F z = r * r;
-  const F c = r - z * C::exp_kernel(z);
-  y = {high, r * c / (2 - c) - low};
+  int k;
+  y = exp_parts_of<F>(x, extra, k);
   return k;
 }
 
@@ -118,25 +125,27 @@ F sinh_of(F x) {
 }
 
 /// log(x) for a positive finite x, with at least 10 bits more than F has.
-template <typename F>
-Parts<F> log_parts(F x) {
+template <typename F, typename V>
+Parts<V> log_parts(V x) {
   using P = Power<F>;
-  F f;
-  const F k = static_cast<F>(split(x, f));
+  V f;
+  const V k = number_of<F>(split(x, f));
   // log(1 + f) = 2s + 2/3 s^3 + ... for s = f / (2 + f)
-  const Parts<F> s = quotient_of({f, F(0)}, sum_of(F(2), f));
-  Parts<F> z = product_of(s.high, s.high);
-  z.low += 2 * s.high * s.low;
-  Parts<F> t =
-      sum_of(P::kTwoThirdsHigh, z.high * polynomial(P::kLogTerms, z.high));
-  t.low += P::kTwoThirdsLow;
-  Parts<F> w = product_of(z.high, t.high);
-  w.low += z.high * t.low + z.low * t.high;
-  const Parts<F> two = sum_of(F(2), w.high);
-  const Parts<F> y = product_of(s.high, two.high);
-  const F y_low = y.low + s.high * (two.low + w.low) + s.low * two.high;
-  if (k == 0) return sum_of(y.high, y_low);
-  const Parts<F> sum = sum_of(k * Log<F>::kLn2High, y.high);
+  const Parts<V> s = quotient_of<V>({f, F(0)}, sum_of(V(2), f));
+  Parts<V> z = product_of(s.high, s.high);
+  z.low = z.low + 2 * s.high * s.low;
+  Parts<V> t =
+      sum_of(V(P::kTwoThirdsHigh), z.high * polynomial(P::kLogTerms, z.high));
+  t.low = t.low + P::kTwoThirdsLow;
+  Parts<V> w = product_of(z.high, t.high);
+  w.low = w.low + (z.high * t.low + z.low * t.high);
+  const Parts<V> two = sum_of(V(2), w.high);
+  const Parts<V> y = product_of(s.high, two.high);
+  const V y_low = y.low + s.high * (two.low + w.low) + s.low * two.high;
+  if constexpr (sizeof(V) == sizeof(F)) {
+    if (k == 0) return sum_of(y.high, y_low);
+  }
+  const Parts<V> sum = sum_of(k * Log<F>::kLn2High, y.high);
   return sum_of(sum.high, sum.low + (y_low + k * Log<F>::kLn2Low));
 }
 
@@ -177,7 +186,7 @@ F pow_of(F x, F y) {
   } else if (a == 0 || a == kInf || y == kInf || y == -kInf) {
     power = (a > 1) == (y > 0) ? kInf : 0;
   } else {
-    const Parts<F> log = log_parts(a);
+    const Parts<F> log = log_parts<F>(a);
     Parts<F> t = product_of(y, log.high);
     if (!(t.high < C::kLargest + 1)) {
       power = t.high < 0 ? F(0) : kInf;

@@ -16,13 +16,15 @@ template <>
 struct Trig<float> {
   static constexpr float kQuarterPi = 0.785398163F;
   /// (sin(r) / r - 1) / z for z = r * r, |r| <= pi / 4.
-  static float sin_kernel(float z) {
+  template <typename V>
+  static V sin_kernel(V z) {
     return -0.16666666663854F +
            z * (0.0083333318742737F +
                 z * (-0.00019840086499594F + z * 2.7249895230612e-6F));
   }
   /// (cos(r) - 1 + z / 2) / z^2.
-  static float cos_kernel(float z) {
+  template <typename V>
+  static V cos_kernel(V z) {
     return 0.041666664658901F +
            z * (-0.0013888302919114F + z * 2.4547916853691e-5F);
   }
@@ -134,13 +136,13 @@ inline void angle(uint64_t fraction, int zeros, Parts<double>& rest) {
 /// ones before give multiples of 4, those after them are too small. No number
 /// of the format comes so near to a multiple of pi / 2 that the fraction would
 /// begin with more than 32 (float) or 64 (double) zeros.
-template <typename F, typename R>
-unsigned reduce(typename Format<F>::Bits bits, R& rest) {
-  using Bits = typename Format<F>::Bits;
-  constexpr int kSignificand = sizeof(F) / 4;  // in words
+template <typename R>
+unsigned reduce(uint64_t bits, R& rest) {
+  using F = double;
+  constexpr int kSignificand = 2;  // in words
   constexpr int kWords = 3 * kSignificand;
   constexpr int kFraction = Format<F>::kFraction;
-  constexpr Bits kOne = static_cast<Bits>(1) << kFraction;
+  constexpr uint64_t kOne = static_cast<uint64_t>(1) << kFraction;
   // Of the last place.
   const int exponent =
       static_cast<int>(bits >> kFraction) - Format<F>::kBias - kFraction;
@@ -173,13 +175,47 @@ unsigned reduce(typename Format<F>::Bits bits, R& rest) {
   while ((bits_at(fraction, zeros) >> 31) == 0 && zeros < 64 * kSignificand) {
     ++zeros;
   }
-  Bits top = bits_at(fraction, zeros);
-  if constexpr (kSignificand == 2) {
-    top = top << 32 | bits_at(fraction, zeros + 32);
-  }
+  uint64_t top = bits_at(fraction, zeros);
+  top = top << 32 | bits_at(fraction, zeros + 32);
   angle(top, zeros, rest);
   if (above != 0) rest = -rest;
   return quarters + above;
+}
+
+/// The same for float, whose significand is one word.
+template <typename R>
+unsigned reduce(uint32_t bits, R& rest) {
+  constexpr uint32_t kOne = 1U << Format<float>::kFraction;
+  const int first = static_cast<int>(bits >> Format<float>::kFraction) -
+                    Format<float>::kBias - Format<float>::kFraction +
+                    Trig<float>::kPad - 2;
+  const uint64_t significand = (bits & (kOne - 1)) | kOne;
+  const uint32_t* const words = Trig<float>::kTwoPerPi;
+  uint64_t product = significand * bits_at(words, first + 64);
+  const uint32_t low = static_cast<uint32_t>(product);
+  product = (product >> 32) + significand * bits_at(words, first + 32);
+  const uint32_t middle = static_cast<uint32_t>(product);
+  const uint32_t high = static_cast<uint32_t>(
+      (product >> 32) + significand * bits_at(words, first));
+
+  // The rest is negative where the fraction is above a half.
+  const unsigned above = (high >> 29) & 1U;
+  const uint32_t flip = 0U - above;
+  uint32_t top = (high << 2 | middle >> 30) ^ flip;
+  uint32_t next = (middle << 2 | low >> 30) ^ flip;
+  int zeros = 0;
+  if (top == 0) {
+    zeros = 32;
+    top = next;
+    next = low << 2 ^ flip;
+  }
+  for (; top >> 31 == 0; ++zeros) {
+    top = top << 1 | next >> 31;
+    next <<= 1;
+  }
+  angle(top, zeros, rest);
+  if (above != 0) rest = -rest;
+  return (high >> 30) + above;
 }
 
 /// sin(x + quarters * pi / 2).
@@ -192,7 +228,7 @@ F trig_of(F x, unsigned quarters) {
   F r = from_bits<F>(size);
   // An odd function of x, or an even one.
   Bits sign = quarters == 0 ? to_bits(x) & kSignBit<F> : 0;
-  if (!(r <= T::kQuarterPi)) quarters += reduce<F>(size, r);
+  if (!(r <= T::kQuarterPi)) quarters += reduce(size, r);
   const F z = r * r;
   F y;
   if ((quarters & 1U) == 0) {
@@ -214,7 +250,7 @@ F tan_of(F x) {
   if (size >= kInfinityBits<F>) return x - x;  // NaN
   Parts<F> r = {from_bits<F>(size), 0};
   unsigned quarters = 0;
-  if (!(r.high <= Trig<F>::kQuarterPi)) quarters = reduce<F>(size, r);
+  if (!(r.high <= Trig<F>::kQuarterPi)) quarters = reduce(size, r);
   const F z = r.high * r.high;
   F more = r.high * (z * polynomial(Trig<F>::kTanTerms, z));
   F y = r.high + more;

@@ -10,6 +10,8 @@
 #include <limits>
 #include <random>
 
+#include "orch/lanes.h"
+
 namespace orch::test {
 namespace {
 
@@ -486,6 +488,65 @@ TEST_CASE("results are the same bits everywhere") {
   CHECK(digest<float>() == 16283983977610838358U);
   CHECK(digest<double>() == 12597779474737001184U);
 }
+
+#if ORCH_VECTORS
+/// Four items are those of one, to the bit, or NaN; `rare` counts those that
+/// are NaN and should not be.
+template <typename One, typename Four>
+void compare_lanes(One one, Four four, const float* x, const float* y,
+                   int& different, int& rare) {
+  float found[4];
+  store_lanes(found, four(load_lanes(x), load_lanes(y)));
+  for (int i = 0; i < 4; ++i) {
+    const float wanted = one(x[i], y[i]);
+    if (std::isnan(found[i])) {
+      rare += std::isnan(wanted) ? 0 : 1;
+    } else {
+      different += bits_of(found[i]) == bits_of(wanted) ? 0 : 1;
+    }
+  }
+}
+
+#define ORCH_LANES_ARE_ITEMS(call)                                          \
+  do {                                                                      \
+    int different = 0;                                                      \
+    int rare = 0;                                                           \
+    for (uint32_t i = 0; i < 0xFFFFFFFFU - 4 * kStep; i += 4 * kStep) {     \
+      float x[4];                                                           \
+      float y[4];                                                           \
+      for (uint32_t j = 0; j < 4; ++j) {                                    \
+        x[j] = float_of<float>(i + j * kStep);                              \
+        y[j] = static_cast<float>(i % 1009) / 64 - 8;                       \
+      }                                                                     \
+      compare_lanes([](float a, float b) { return call; },                  \
+                    [](Lanes a, Lanes b) { return call; }, x, y, different, \
+                    rare);                                                  \
+    }                                                                       \
+    INFO(#call);                                                            \
+    CHECK(different == 0);                                                  \
+    CHECK(rare <= most_rare);                                               \
+  } while (false)
+
+TEST_CASE("vectors have the bits of items") {
+  constexpr uint32_t kStep = 9973;
+  int most_rare = 0;
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::exp(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::tanh(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::erf(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::expm1(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::sqrt(a)));
+  most_rare = 1;  // minus infinity
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log1p(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log2(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log10(a)));
+  // Arguments from 2^25 on, and where results are 0 or infinite.
+  most_rare = 180000;
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::sin(a)));
+  ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::cos(a)));
+  ORCH_LANES_ARE_ITEMS(math::pow(a, b));
+}
+#endif
 
 }  // namespace
 }  // namespace orch::test

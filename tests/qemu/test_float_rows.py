@@ -1,7 +1,8 @@
-"""Elementwise kernels of floats with vectors, against NumPy, to the bit.
+"""Elementwise kernels of floats with vectors, to the bit.
 
-Rows of all lengths, at addresses that vectors are not aligned to, with subnormal
-numbers, which vectors treat as 0, infinities, NaN and both zeros.
+Arithmetic against NumPy, math functions against the same kernels on a core without
+vectors. Rows of all lengths, at addresses that vectors are not aligned to, with
+subnormal numbers, which vectors treat as 0, infinities, NaN and both zeros.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from tests.qemu.kernel_firmware import Answer
 
     Array = np.ndarray[Any, Any]
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
 CPU: Final = "cortex-m55"
+PLAIN: Final = "cortex-m4"
+"""A core without vectors."""
 SIZES: Final = (*range(1, 20), 31, 32, 33, 48, 63, 64, 100, 257)
 EDGES: Final = np.array(
     [
@@ -49,6 +54,7 @@ def _first_if(condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition, x, y)
 
 
+_ZERO: Final = np.float32(0)
 _HALF: Final = np.float32(0.5)
 _Case = tuple[tuple[Any, ...], "Callable[..., Array]"]
 ONE: Final[dict[str, _Case]] = {
@@ -61,6 +67,14 @@ ONE: Final[dict[str, _Case]] = {
     "aten::add.Scalar_out": ((0.25, 2), lambda x: x + _HALF),
     "aten::sub.Scalar_out": ((0.25, 2), lambda x: x - _HALF),
     "aten::mul.Scalar_out": ((0.5,), lambda x: x * _HALF),
+    "aten::sqrt.out": ((), np.sqrt),
+    "aten::rsqrt.out": ((), lambda x: 1 / np.sqrt(x)),
+    "aten::reciprocal.out": ((), lambda x: 1 / x),
+    "aten::floor.out": ((), np.floor),
+    "aten::ceil.out": ((), np.ceil),
+    "aten::round.out": ((), np.rint),
+    "aten::trunc.out": ((), np.trunc),
+    "aten::sign.out": ((), lambda x: np.where(np.isnan(x), 0, np.sign(x) + _ZERO)),
 }
 TWO: Final[dict[str, _Case]] = {
     "aten::add.out": ((0.5,), lambda x, y: x + _HALF * y),
@@ -70,6 +84,28 @@ TWO: Final[dict[str, _Case]] = {
     "aten::minimum.out": ((), lambda x, y: _first_if((x < y) | np.isnan(x), x, y)),
 }
 """Arguments behind the tensors, and what comes out."""
+
+
+FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
+    "aten::exp.out": (),
+    "aten::sigmoid.out": (),
+    "aten::tanh.out": (),
+    "aten::erf.out": (),
+    "aten::gelu.out": ("none",),
+    "aten::elu.out": (0.7, 1.1, 0.9),
+    "aten::expm1.out": (),
+    "aten::log.out": (),
+    "aten::log1p.out": (),
+    "aten::log2.out": (),
+    "aten::log10.out": (),
+    "aten::sin.out": (),
+    "aten::cos.out": (),
+    "aten::pow.Scalar_out": (1.7,),
+    "aten::pow.Tensor_Scalar_out": (-1.7,),
+    "aten::_softmax.out": (0, False),
+    "aten::_log_softmax.out": (0, False),
+}
+"""Arguments beside the tensor."""
 
 
 def some_items(rng: np.random.Generator, count: int, share: float) -> Array:
@@ -98,31 +134,72 @@ def _calls() -> Iterator[Call]:
                     yield Call(operator, (*map(_tensor, given), *args, out))
 
 
-def _same(outs: tuple[bytes, ...], call: Call) -> bool:
+def _function_calls() -> Iterator[Call]:
+    rng = np.random.default_rng(6)
+    for operator, args in FUNCTIONS.items():
+        for size in (*SIZES, *[4093] * 3):
+            for share in (0.0, 0.02):
+                usual = rng.normal(0, 20, size).astype(np.float32)
+                few = rng.random(size) < 0.5
+                items = np.where(few, usual, some_items(rng, size, share))
+                # One NaN, and all results of these are.
+                if "softmax" in operator:
+                    items = np.nan_to_num(np.clip(items, -200, 80))
+                    items[rng.random(size) < share] = -np.inf
+                    items[0] = 1
+                out = _tensor(np.zeros(size), is_out=True)
+                given = _tensor(items)
+                before = operator == "aten::pow.Scalar_out"
+                both = (*args, given) if before else (given, *args)
+                yield Call(operator, (*both, out))
+
+
+def _same(outs: tuple[bytes, ...], wanted: bytes) -> bool:
     """Whether bits are equal, but for those of NaN, which processors choose."""
-    (found,), (wanted,) = outs, (out.data for out in call.outs)
+    (found,) = outs
     a, b = np.frombuffer(found, "<f4"), np.frombuffer(wanted, "<f4")
     same = a.view("<u4") == b.view("<u4")
     return bool((same | (np.isnan(a) & np.isnan(b))).all())
 
 
-@pytest.mark.parametrize("toolchain", ["gnu", "zig"])
-def test_rows_are_those_of_plain_arithmetic(toolchain: str, tmp_path: Path) -> None:
-    need_toolchain(CPU, toolchain)
-    need_emulator(CPU)
-    calls = tuple(_calls())
+def _firmware(
+    folder: Path, cpu: str, toolchain: str, calls: Sequence[Call]
+) -> Sequence[Answer]:
+    """What calls give on a core."""
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
     programs = (program_of(call, dynamic=False)[0] for call in calls)
     infos = (extract(read_program(p, file="call.pte"), model="call") for p in programs)
     firmware = KernelFirmware(
-        tmp_path / "firmware",
-        target=(CPU, toolchain),
+        folder,
+        target=(cpu, toolchain),
         libraries=("portable",),
         selection=aggregate(infos),
     )
+    return firmware.answers(calls)
+
+
+@pytest.mark.parametrize("toolchain", ["gnu", "zig"])
+def test_rows_are_those_of_plain_arithmetic(toolchain: str, tmp_path: Path) -> None:
+    calls = tuple(_calls())
+    answers = _firmware(tmp_path / "firmware", CPU, toolchain, calls)
     wrong = [
         f"{call.operator} of {call.outs[0].sizes}: error {answer.error}"
-        for call, answer in zip(calls, firmware.answers(calls), strict=True)
-        if answer.error or answer.changed or not _same(answer.outs, call)
+        for call, answer in zip(calls, answers, strict=True)
+        if answer.error or answer.changed or not _same(answer.outs, call.outs[0].data)
     ]
     assert not wrong, f"{len(wrong)} of {len(calls)}: " + "; ".join(wrong[:9])
     assert len(calls) > 1000
+
+
+@pytest.mark.parametrize("toolchain", ["gnu", "zig"])
+def test_functions_are_those_of_plain_items(toolchain: str, tmp_path: Path) -> None:
+    calls = tuple(_function_calls())
+    plain = _firmware(tmp_path / "plain", PLAIN, "gnu", calls)
+    vectors = _firmware(tmp_path / "vectors", CPU, toolchain, calls)
+    wrong = [
+        f"{call.operator} of {call.outs[0].sizes}: error {found.error}"
+        for call, found, wanted in zip(calls, vectors, plain, strict=True)
+        if found.error or found.changed or not _same(found.outs, *wanted.outs)
+    ]
+    assert not wrong, f"{len(wrong)} of {len(calls)}: " + "; ".join(wrong[:9])
