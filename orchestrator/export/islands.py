@@ -242,7 +242,8 @@ def _larger_bias(layer: Any, more: float, program: Any) -> Any:
     scales = torch.as_tensor(scales, dtype=torch.float64).reshape(-1)
     if bias is None:
         scales *= image.args[1]
-        numbers = torch.zeros(_value(layer).shape[1], dtype=torch.float64)
+        axis = 1 if layer.target is _aten.convolution.default else -1
+        numbers = torch.zeros(_value(layer).shape[axis], dtype=torch.float64)
     else:
         numbers = get_param_tensor(program, bias.args[0]).double()
     numbers += (more / scales).round()
