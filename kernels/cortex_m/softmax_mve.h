@@ -114,12 +114,11 @@ __attribute__((noinline)) inline uint32_t softmax_sum(const SoftmaxRow& row) {
   register uint32_t shift asm("r11") = row.shift;
   register int32_t multiplier asm("r6") = row.multiplier;
   register int32_t left asm("r8") = row.count;
-  register void (*terms)() asm("r9") = softmax_terms;
   register uint32_t sum asm("r10") = 0;
   asm volatile(
       "vdup.32 q6, r2\n"
       "1:\n"
-      "blx r9\n"
+      "bl %c[terms]\n"
       "vrshr.s32 q0, q0, #12\n"
       "vctp.32 r8\n"
       "vpst\n"
@@ -132,7 +131,8 @@ __attribute__((noinline)) inline uint32_t softmax_sum(const SoftmaxRow& row) {
       "bgt 1b\n"
       "2:\n"
       : "+r"(x), "+r"(diff_min), "+r"(left), "+r"(sum)
-      : "r"(largest), "r"(constants), "r"(shift), "r"(multiplier), "r"(terms)
+      : "r"(largest), "r"(constants), "r"(shift),
+        "r"(multiplier), [terms] "i"(softmax_terms)
       : "r4", "r12", "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "cc",
         "memory");
   return sum;
@@ -151,14 +151,13 @@ __attribute__((noinline)) inline void softmax_shares(const SoftmaxRow& row,
   register uint32_t shift asm("r11") = row.shift;
   register int32_t multiplier asm("r6") = row.multiplier;
   register int32_t left asm("r8") = row.count;
-  register void (*terms)() asm("r9") = softmax_terms;
   register int32_t factor asm("r10") = scale;
   register int8_t* y asm("r5") = to;
   asm volatile(
       "vdup.32 q6, r2\n"
       "vdup.32 q7, r4\n"
       "1:\n"
-      "blx r9\n"
+      "bl %c[terms]\n"
       "vqrdmulh.s32 q0, q0, r10\n"
       "vmov.i32 q1, #0\n"
       "vrshl.s32 q0, q0, q7\n"
@@ -174,8 +173,8 @@ __attribute__((noinline)) inline void softmax_shares(const SoftmaxRow& row,
       "subs r8, r8, #4\n"
       "bgt 1b\n"
       : "+r"(x), "+r"(diff_min), "+r"(right), "+r"(left), "+r"(y)
-      : "r"(largest), "r"(constants), "r"(shift), "r"(multiplier), "r"(terms),
-        "r"(factor)
+      : "r"(largest), "r"(constants), "r"(shift),
+        "r"(multiplier), [terms] "i"(softmax_terms), "r"(factor)
       : "r12", "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc",
         "memory");
 }
