@@ -19,8 +19,8 @@ Error quantize_per_tensor_out(const Args& args) {
   constexpr DtypeSet kDtypes{selected::cortex_m_quantize_per_tensor_out.bits};
   return switch_dtype<(kDtypes & kItems).bits>(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    quantize_items(input.data<float>(), out.mutable_data<T>(), out.numel(),
-                   affine);
+    quantize_row<float, T>({input.memory, out.memory, 1, 1, out.numel()},
+                           affine);
     return Error::Ok;
   });
 }

@@ -3,6 +3,8 @@
 #include "orch/kernel.h"
 #if ORCH_ISA == ORCH_ISA_MVE
 #include "requantize_mve.h"
+#elif ORCH_ISA == ORCH_ISA_DSP
+#include "high_multiply.h"
 #endif
 
 namespace orch::cortex_m {
@@ -52,6 +54,39 @@ ORCH_HOT void add_vectors(const Addition& add, PairRow<int8_t>& row) {
 }
 #endif
 
+#if ORCH_ISA == ORCH_ISA_DSP
+/// Whether nothing is made larger, and differences from the zero point have
+/// 9 bits and a sign.
+bool suits_dsp(const Addend& addend) {
+  constexpr int32_t kMost = 383;
+  return addend.zero_point >= -kMost && addend.zero_point <= kMost &&
+         addend.scale.shift <= 0;
+}
+
+/// Computes items side by side. Addends and sum are what `suits_dsp` asks for:
+/// sums have a bit to spare.
+ORCH_HOT void add_dsp(const Addition& addition, const PairRow<int8_t>& row) {
+  const Addition add = addition;  // what is written cannot change it
+  const uint32_t a_shift = static_cast<uint32_t>(-add.a.scale.shift);
+  const uint32_t b_shift = static_cast<uint32_t>(-add.b.scale.shift);
+  const uint32_t shift = static_cast<uint32_t>(-add.sum.scale.shift);
+  const bool full = is_full(add.range);
+  const int8_t* a = row.a;
+  const int8_t* b = row.b;
+  for (int8_t *to = row.to, *const end = to + row.count; to != end; ++to) {
+    const int32_t x = (*a++ - add.a.zero_point) * (1 << kLeftShift);
+    const int32_t y = (*b++ - add.b.zero_point) * (1 << kLeftShift);
+    int32_t sum = divide_and_add(high_multiply_small(x, add.a.scale.multiplier),
+                                 a_shift, 0);
+    sum = divide_and_add(high_multiply_small(y, add.b.scale.multiplier),
+                         b_shift, sum);
+    sum = divide_and_add(high_multiply_small(sum, add.sum.scale.multiplier),
+                         shift, add.sum.zero_point);
+    *to = clamp_item(sum, full, add.range);
+  }
+}
+#endif
+
 /// The largest zero point of an addend, which may be no item: differences from
 /// it then have 12 bits, and can be shifted by 20.
 constexpr int32_t kMostZeroPoint = 1920;
@@ -83,9 +118,17 @@ Error quantized_add_out(const Args& args) {
   ORCH_TRY(read_scale(args, 9, add.sum.scale));
   ORCH_TRY(read_range(args, 11, 12, add.range));
   ORCH_TRY(prepare_pair(self, other, out));
+#if ORCH_ISA == ORCH_ISA_DSP
+  const bool dsp = suits_dsp(add.a) && suits_dsp(add.b) && suits_dsp(add.sum);
+#endif
   for_each_pair_row<int8_t>(self, other, out, [&](PairRow<int8_t> row) {
 #if ORCH_ISA == ORCH_ISA_MVE
     add_vectors(add, row);
+#elif ORCH_ISA == ORCH_ISA_DSP
+    if (dsp && row.a_step == 1 && row.b_step == 1 && row.to_step == 1) {
+      add_dsp(add, row);
+      return;
+    }
 #endif
     map_row(row, [&](int32_t x, int32_t y) {
       const uint32_t total = static_cast<uint32_t>(add.a.of(x)) +

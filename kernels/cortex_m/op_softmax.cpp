@@ -1,8 +1,15 @@
+#include <string.h>
+
+#include "high_multiply.h"
 #include "image.h"
+#include "isa.h"
 #include "orch/kernel.h"
 #include "requantize.h"
 #include "util/check.h"
 #include "util/strided_loop.h"
+#if ORCH_ISA == ORCH_ISA_MVE
+#include "softmax_mve.h"
+#endif
 
 namespace orch::cortex_m {
 namespace {
@@ -30,8 +37,15 @@ int32_t multiply_by_power(int32_t value, uint32_t exponent) {
   return static_cast<int32_t>(static_cast<uint32_t>(value) << exponent);
 }
 
+constexpr int32_t kExpEighth = 1895147668;  // exp(-1/8)
+constexpr int32_t kThird = 715827883;
+
+/// exp(-1/4), exp(-1/2), exp(-1), ... exp(-16).
+constexpr int32_t kPowers[] = {1672461947, 1302514674, 790015084, 290630308,
+                               39332535,   720401,     242};
+
 /// exp(value) as Q0.31, for a value from -32 to 0 as Q5.26.
-__attribute__((noinline)) int32_t exponential(int32_t value) {
+ORCH_HOT int32_t exponential(int32_t value) {
   constexpr uint32_t kQuarter = 1U << (kExponentFraction - 2);
   if (value == 0) return INT32_MAX;
   // value = rest - steps / 4, where the rest is from -1/4 to 0.
@@ -40,22 +54,20 @@ __attribute__((noinline)) int32_t exponential(int32_t value) {
   const uint32_t steps = (rest - bits) / kQuarter;
 
   // Four terms of the series around -1/8.
-  constexpr int32_t kExpEighth = 1895147668;  // exp(-1/8)
-  constexpr int32_t kThird = 715827883;
   const int32_t x =
       static_cast<int32_t>((rest << kExponentBits) + (1U << 28));  // Q0.31
-  const int32_t x2 = high_multiply(x, x);
-  const int32_t x3 = high_multiply(x2, x);
-  const int32_t x4 = high_multiply(x2, x2);
+  const int32_t x2 = high_multiply_small(x, x);
+  const int32_t x3 = high_multiply_small(x2, x);
+  const int32_t x4 = high_multiply_small(x2, x2);
   const int32_t higher = divide_by_power(
-      high_multiply(divide_by_power(x4, 2) + x3, kThird) + x2, 1);
-  int32_t result = kExpEighth + high_multiply(kExpEighth, x + higher);
+      high_multiply_small(divide_by_power(x4, 2) + x3, kThird) + x2, 1);
+  int32_t result = kExpEighth + high_multiply_small(x + higher, kExpEighth);
 
-  // exp(-1/4), exp(-1/2), exp(-1), ... exp(-16).
-  static constexpr int32_t kPowers[] = {
-      1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
-  for (uint32_t i = 0; i < sizeof kPowers / sizeof *kPowers; ++i) {
-    if ((steps >> i & 1U) != 0) result = high_multiply(result, kPowers[i]);
+  // Of more than 32, the seven lower bits count.
+  uint32_t left = steps & 127;
+  for (const int32_t* power = kPowers; left != 0; ++power) {
+    if ((left & 1U) != 0) result = high_multiply(result, *power);
+    left >>= 1;
   }
   return result;
 }
@@ -94,8 +106,37 @@ struct Softmax {
            int32_t count) const;
 };
 
-void Softmax::row(const int8_t* x, int32_t x_step, int8_t* y, int32_t y_step,
-                  int32_t count) const {
+/// What the items of a row are multiplied by, and how many bits are then too
+/// many.
+struct Shares {
+  explicit Shares(uint32_t sum) : none(sum == 0 || sum >= kMaxSum) {
+    if (none) return;
+    // A sum is at least one exp(0): headroom is 4 to 12 bits.
+    const uint32_t headroom = static_cast<uint32_t>(__builtin_clz(sum));
+    scale = reciprocal(static_cast<int32_t>((sum << headroom) - (1U << 31)));
+    bits = kSumBits + 31 - kOutputBits - headroom;
+  }
+
+  bool none;  // each is less than half a step
+  int32_t scale = 0;
+  uint32_t bits = 0;
+};
+
+ORCH_HOT void Softmax::row(const int8_t* x, int32_t x_step, int8_t* y,
+                           int32_t y_step, int32_t count) const {
+#if ORCH_ISA == ORCH_ISA_MVE
+  if (x_step == 1 && y_step == 1 && multiplier >= 0) {
+    const SoftmaxRow given = {x,        count, largest_item(x, count),
+                              diff_min, shift, multiplier};
+    const Shares shares(softmax_sum(given));
+    if (shares.none) {
+      memset(y, -128, static_cast<size_t>(count));
+    } else {
+      softmax_shares(given, shares.scale, shares.bits, y);
+    }
+    return;
+  }
+#endif
   int32_t largest = INT8_MIN;
   for (int32_t i = 0; i < count; ++i) {
     if (x[i * x_step] > largest) largest = x[i * x_step];
@@ -107,19 +148,12 @@ void Softmax::row(const int8_t* x, int32_t x_step, int8_t* y, int32_t y_step,
       sum += static_cast<uint32_t>(divide_by_power(term, kSumBits));
     }
   }
-  const bool none = sum == 0 || sum >= kMaxSum;
-  const uint32_t headroom =
-      none ? 0 : static_cast<uint32_t>(__builtin_clz(sum));
-  const int32_t scale =
-      none ? 0
-           : reciprocal(static_cast<int32_t>((sum << headroom) - (1U << 31)));
-  // A sum is at least one exp(0): headroom is 4 to 12 bits.
-  const uint32_t bits = kSumBits + 31 - kOutputBits - headroom;
+  const Shares shares(sum);
   for (int32_t i = 0; i < count; ++i) {
     int32_t share = 0;
     int32_t term;
-    if (!none && power(x[i * x_step] - largest, term)) {
-      share = divide_by_power(high_multiply(scale, term), bits);
+    if (!shares.none && power(x[i * x_step] - largest, term)) {
+      share = divide_by_power(high_multiply(shares.scale, term), shares.bits);
     }
     y[i * y_step] = static_cast<int8_t>(clamp(share - 128, {-128, 127}));
   }

@@ -17,16 +17,21 @@ Error transpose_out(const Args& args) {
   unsigned dims = 0;
   ORCH_TRY(read_dims(perm, input.dim, dims));  // each of them once
   const Strides strides(input);
-  ItemView view = {};
+  int32_t steps[kMaxDim];
   int32_t sizes[kMaxDim];
   for (int i = 0; i < input.dim; ++i) {
     int from = 0;
     ORCH_TRY(read_dim(perm[i], input.dim, from));
     sizes[i] = input.size(from);
-    view.stride[i] = strides[from];
+    steps[i] = strides[from];
   }
   ORCH_TRY(resize_output(out, {sizes, input.dim}, input));
-  move_view(out, 0, sizes, input, view);
+  const Strides out_strides(out);
+  StridedLoop loop;
+  loop_between(loop, out, sizes, out_strides.at, steps);
+  if (!loop.valid()) return Error::Ok;
+  loop.lengthen_rows();
+  move_rows(loop, input.memory, out.memory, ScalarType::Char);
   return Error::Ok;
 }
 

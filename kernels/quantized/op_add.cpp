@@ -40,22 +40,31 @@ float dequantized(T value, const Affine& affine) {
 }
 
 template <typename T>
-void add(const Tensor& a, const Tensor& b, const Affine* affine, Tensor& out) {
-  const float inverse = 1.0F / affine[2].scale;
+ORCH_HOT void add(const Tensor& a, const Tensor& b, const Affine* parameters,
+                  Tensor& out) {
+  // What is written cannot change them.
+  const Affine affine[] = {parameters[0], parameters[1], parameters[2]};
+  const NearAffine near(affine[2]);
+  const bool is_near = NearAffine::suits(affine[2]);
   const float zero_point = static_cast<float>(affine[2].zero_point);
   StridedLoop loop = loop_over(out, a, b);
   for (; loop.valid(); loop.next()) {
     const T* x = a.data<T>() + loop.offset(1);
     const T* y = b.data<T>() + loop.offset(2);
     T* to = out.mutable_data<T>() + loop.offset(0);
+    const int32_t x_step = loop.row_stride(1);
+    const int32_t y_step = loop.row_stride(2);
+    const int32_t to_step = loop.row_stride(0);
     for (int32_t left = loop.row_size(); left != 0; --left) {
       const float sum = dequantized(*x, affine[0]) + dequantized(*y, affine[1]);
-      const float value = round_even(inverse * sum) + zero_point;
+      const float scaled = near.inverse * sum;
       // The limits fit 8 bits, whatever the dtype.
-      *to = static_cast<T>(limited<uint8_t>(value, affine[2]));
-      x += loop.row_stride(1);
-      y += loop.row_stride(2);
-      to += loop.row_stride(0);
+      *to = is_near ? static_cast<T>(near.of(scaled))
+                    : static_cast<T>(limited<uint8_t>(
+                          round_even(scaled) + zero_point, affine[2]));
+      x += x_step;
+      y += y_step;
+      to += to_step;
     }
   }
 }

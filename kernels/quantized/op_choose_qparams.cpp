@@ -24,10 +24,11 @@ Error choose_qparams_Tensor_out(const Args& args) {
     const int64_t high = args.integer(2);
     ORCH_CHECK(low >= INT32_MIN && low < high && high <= INT32_MAX,
                Error::InvalidArgument);
-    ORCH_CHECK(input.numel() > 0 && all_finite(input), Error::InvalidArgument);
+    ORCH_CHECK(input.numel() > 0, Error::InvalidArgument);
+    const Range range(input.data<float>(), input.numel(), 1);
+    ORCH_CHECK(range.is_finite(), Error::InvalidArgument);
     ORCH_CHECK(scale_out.numel() == 1 && zero_point_out.numel() == 1,
                Error::InvalidArgument);
-    const Range range(input.data<float>(), input.numel(), 1);
     int32_t zero_point;
     choose_affine(range, static_cast<int32_t>(low), static_cast<int32_t>(high),
                   *scale_out.mutable_data<double>(), zero_point);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 #include "util/check.h"
 #include "util/dtype.h"
@@ -36,6 +37,60 @@ struct AffineRow {
   int32_t count;
 };
 
+#if ORCH_FLOAT_VECTORS
+/// Whether vectors give the same: they take subnormals for 0, which makes no
+/// difference as long as scales are far from them.
+inline bool suits_vectors(const Affine& affine) {
+  return affine.scale > 0x1p-64F && affine.scale < 0x1p64F;
+}
+
+/// Quantizes `count` items.
+inline void quantize_vectors(const float* from, int8_t* to, int32_t count,
+                             const Affine& affine) {
+  asm volatile(
+      "vdup.32 q1, %[low]\n"
+      "vdup.32 q2, %[high]\n"
+      "wlstp.32 lr, %[count], 2f\n"
+      "1:\n"
+      "vldrw.32 q0, [%[from]], #16\n"
+      "vmul.f32 q0, q0, %[inverse]\n"
+      "vrintn.f32 q0, q0\n"
+      "vadd.f32 q0, q0, %[zero]\n"
+      // What is no number becomes the lower limit.
+      "vmaxnm.f32 q0, q0, q1\n"
+      "vminnm.f32 q0, q0, q2\n"
+      "vcvt.s32.f32 q0, q0\n"
+      "vstrb.32 q0, [%[to]], #4\n"
+      "letp lr, 1b\n"
+      "2:\n"
+      : [from] "+r"(from), [to] "+l"(to)
+      : [count] "r"(count), [inverse] "r"(1.0F / affine.scale),
+        [zero] "r"(static_cast<float>(affine.zero_point)),
+        [low] "r"(static_cast<float>(affine.low)),
+        [high] "r"(static_cast<float>(affine.high))
+      : "lr", "q0", "q1", "q2", "cc", "memory");
+}
+
+/// Turns `count` items into floats.
+inline void dequantize_vectors(const int8_t* from, float* to, int32_t count,
+                               const Affine& affine) {
+  asm volatile(
+      "wlstp.32 lr, %[count], 2f\n"
+      "1:\n"
+      "vldrb.s32 q0, [%[from]], #4\n"
+      "vsub.i32 q0, q0, %[zero]\n"
+      "vcvt.f32.s32 q0, q0\n"
+      "vmul.f32 q0, q0, %[scale]\n"
+      "vstrw.32 q0, [%[to]], #16\n"
+      "letp lr, 1b\n"
+      "2:\n"
+      : [from] "+l"(from), [to] "+r"(to)
+      : [count] "r"(count), [zero] "r"(affine.zero_point),
+        [scale] "r"(affine.scale)
+      : "lr", "q0", "cc", "memory");
+}
+#endif
+
 using AffineFn = void (*)(const AffineRow& row, const Affine& affine);
 
 /// A whole number as T, or the limit that it is beyond; NaN gives the lower
@@ -59,12 +114,78 @@ int32_t limited(float value, const Affine& affine) {
   }
 }
 
+/// Numbers of at most 16 bits, with limits and zero point so near 0 that floats
+/// are limited before they are rounded: the sum with a float whose steps are 1
+/// rounds them, and its lower bits are the number.
+struct NearAffine {
+  static constexpr int32_t kMostZeroPoint = 1 << 21;  // of either sign
+
+  explicit NearAffine(const Affine& affine)
+      : inverse(1.0F / affine.scale),
+        low(static_cast<float>(affine.low - affine.zero_point)),
+        high(static_cast<float>(affine.high - affine.zero_point)),
+        zero(static_cast<uint32_t>(affine.zero_point) - 0x4B400000U) {}
+
+  static bool suits(const Affine& affine) {
+    return affine.zero_point >= -kMostZeroPoint &&
+           affine.zero_point <= kMostZeroPoint;
+  }
+
+  /// The number for a float that was multiplied by `inverse`.
+  uint32_t of(float value) const {
+    constexpr float kWhole = 0x1.8p23F;
+    value = value > low ? value : low;  // so is what is no number
+    value = value < high ? value : high;
+    value += kWhole;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits + zero;
+  }
+
+  float inverse;
+  float low;
+  float high;
+  uint32_t zero;
+};
+
+/// Quantizes floats side by side. Trusts that `NearAffine` suits.
+template <typename To>
+ORCH_HOT void quantize_near(const float* from, To* to, int32_t count,
+                            const Affine& affine) {
+  const NearAffine near(affine);
+  for (const To* const end = to + count; to != end; ++to) {
+    *to = static_cast<To>(near.of(near.inverse * *from++));
+  }
+}
+
+/// Quantizes a row of floats if they lie side by side and their parameters are
+/// as usual. False: nothing is done.
+template <typename To>
+ORCH_ALWAYS_INLINE bool quantize_fast(const float* from, To* to,
+                                      const AffineRow& row,
+                                      const Affine& affine) {
+  if (row.from_step != 1 || row.to_step != 1) return false;
+#if ORCH_FLOAT_VECTORS
+  if constexpr (kIsSame<To, int8_t>) {
+    if (!suits_vectors(affine)) return false;
+    quantize_vectors(from, to, row.count, affine);
+    return true;
+  }
+#endif
+  if (!NearAffine::suits(affine)) return false;
+  quantize_near(from, to, row.count, affine);
+  return true;
+}
+
 /// Quantizes a row.
 template <typename From, typename To>
 ORCH_HOT void quantize_row(const AffineRow& row, const Affine& affine) {
   using C = Compute<From>;
   const From* from = static_cast<const From*>(row.from);
   To* to = static_cast<To*>(row.to);
+  if constexpr (kIsSame<From, float> && sizeof(To) < sizeof(int32_t)) {
+    if (quantize_fast(from, to, row, affine)) return;
+  }
   const float inverse = 1.0F / affine.scale;
   const float zero_point = static_cast<float>(affine.zero_point);
   const Affine limits = affine;  // what `to` points to cannot change it
@@ -83,6 +204,14 @@ template <typename From, typename To>
 ORCH_HOT void dequantize_row(const AffineRow& row, const Affine& affine) {
   const From* from = static_cast<const From*>(row.from);
   To* to = static_cast<To*>(row.to);
+#if ORCH_FLOAT_VECTORS
+  if constexpr (kIsSame<From, int8_t> && kIsSame<To, float>) {
+    if (row.from_step == 1 && row.to_step == 1 && suits_vectors(affine)) {
+      dequantize_vectors(from, to, row.count, affine);
+      return;
+    }
+  }
+#endif
   const uint32_t zero_point = static_cast<uint32_t>(affine.zero_point);
   const float scale = affine.scale;  // what `to` points to cannot change it
   const auto convert = [&](From item) {

@@ -4,35 +4,47 @@
 #include <stdint.h>
 
 #include "orch/tensor.h"
+#include "util/isa.h"
 #include "util/round.h"
 #include "util/types.h"
 
 namespace orch {
 
-/// Whether no item is NaN or infinite.
-__attribute__((noinline)) inline bool all_finite(const Tensor& floats) {
-  const int32_t count = floats.numel();
-  for (int32_t i = 0; i < count; ++i) {
-    const float value = floats.data<float>()[i];
-    // Those minus themselves are NaN.
-    if (is_nan(value - value)) return false;
-  }
-  return true;
-}
-
 /// Smallest and largest of some floats and 0.
 struct Range {
   float low = 0;
   float high = 0;
+  float none = 0;  // NaN if an item is NaN or infinite
 
-  Range(const float* items, int32_t count, int32_t step) {
+  ORCH_HOT Range(const float* items, int32_t count, int32_t step) {
+    float lowest = 0;
+    float highest = 0;
+    float rest = 0;
     for (; count > 0; --count) {
-      if (*items < low) low = *items;
-      if (*items > high) high = *items;
+      const float item = *items;
+      lowest = item < lowest ? item : lowest;
+      highest = item > highest ? item : highest;
+      // Infinities minus themselves are NaN.
+      rest += item - item;
       items += step;
     }
+    low = lowest;
+    high = highest;
+    none = rest;
   }
+
+  bool is_finite() const { return !is_nan(none); }
 };
+
+/// Whether no item is NaN or infinite.
+ORCH_HOT inline bool all_finite(const Tensor& floats) {
+  const float* items = floats.data<float>();
+  float rest = 0;
+  for (const float* const end = items + floats.numel(); items != end; ++items) {
+    rest += *items - *items;
+  }
+  return !is_nan(rest);
+}
 
 /// A scale and a zero point between `low` and `high`, so that a range fits
 /// between them and 0 is exact.

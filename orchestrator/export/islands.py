@@ -6,7 +6,8 @@ and `quantize`. Where int8 calls give the same items, they take its place:
 - operators that move or compare items do so on int8;
 - functions of the items of one int8 tensor become a table of 256 items, computed by
   PyTorch's own operators;
-- limits after a layer become limits of what the layer stores.
+- limits after a layer become limits of what the layer stores, a `hardsigmoid` also
+  its scale and bias.
 
 Every change keeps all bits of the outputs.
 """
@@ -69,6 +70,11 @@ _LIMITS: Final = frozenset(
         *(_aten.clamp.default, _aten.clamp.Tensor),
     }
 )
+_PRODUCTS: Final = frozenset({_aten.convolution.default, _aten.linear.default})
+_HARDSIGMOIDS: Final = frozenset({_aten.hardsigmoid.default})
+_INT32: Final = 2**31 - 1
+_MOST_BIAS: Final = 2**30
+"""Of a bias, so that sums of 32 bits have room for products."""
 _POINTWISE: Final = frozenset({_aten.hardswish.default, _aten.floor_divide.default})
 """Functions of items that PyTorch does not tag as such."""
 _FILLED: Final = frozenset(
@@ -105,6 +111,7 @@ def fused(program: Any) -> Any:
     """
     graph = program.graph_module.graph
     _choose_maxima(graph)
+    _scale_hardsigmoids(program)
     _limit_what_layers_store(graph)
     _unmark(graph)
     _move_items(graph)
@@ -184,18 +191,89 @@ def _choose_maxima(graph: Any) -> None:
         graph.erase_node(node)
 
 
+def _follows_layer(node: Any, targets: frozenset[Any], layers: frozenset[Any]) -> bool:
+    """Whether a node is all that reads a marked layer, and is quantized itself."""
+    return bool(
+        node.op == "call_function"
+        and node.target in targets
+        and node.args[0].target in layers
+        and _is_marked(node.args[0])
+        and len(node.args[0].users) == 1
+        and node.users
+        and all(_is(user, _QUANTIZE) for user in node.users)
+    )
+
+
+def _scale_hardsigmoids(program: Any) -> None:
+    """`hardsigmoid` after a product: a larger scale, another zero point, and limits.
+
+    It is a sixth of the sum plus 1/2. In steps of the output that is not whole; what is
+    left becomes part of the bias. ExecuTorch's pass rounds it away.
+    """
+    graph = program.graph_module.graph
+    for node in list(graph.nodes):
+        if not _follows_layer(node, _HARDSIGMOIDS, _PRODUCTS):
+            continue
+        layer = node.args[0]
+        users = list(node.users)
+        scale, zero_point = users[0].args[1:3]
+        middle = max(
+            -_ITEMS // 2, min(_ITEMS // 2 - 1, zero_point + round(0.5 / scale))
+        )
+        bias = _larger_bias(layer, 6 * (0.5 - (middle - zero_point) * scale), program)
+        if bias is None or len({user.args[1:] for user in users}) != 1:
+            del node.meta["custom"][ArmAnnotationInfo.CUSTOM_META_KEY]
+            continue
+        limits = [_quantized(bound, users[0]) for bound in (0.0, 1.0)]
+        layer.args = (*layer.args[:2], bias, *layer.args[3:])
+        for user in users:
+            user.args = (layer, 6 * scale, middle, *limits, user.args[5])
+        graph.erase_node(node)
+
+
+def _larger_bias(layer: Any, more: float, program: Any) -> Any:
+    """The bias of a layer and a number; None if 32 bits do not hold the sum."""
+    image, weight, bias = (*layer.args, None)[:3]
+    if not _is(image, _DEQUANTIZE) or weight.target not in _DEQUANTIZERS:
+        return None
+    scales = (weight if bias is None else bias).args[1]
+    if isinstance(scales, torch.fx.Node):
+        scales = get_param_tensor(program, scales)
+    scales = torch.as_tensor(scales, dtype=torch.float64).reshape(-1)
+    if bias is None:
+        scales *= image.args[1]
+        axis = 1 if layer.target is _aten.convolution.default else -1
+        numbers = torch.zeros(_value(layer).shape[axis], dtype=torch.float64)
+    else:
+        numbers = get_param_tensor(program, bias.args[0]).double()
+    numbers += (more / scales).round()
+    if not bool(scales.min() > 0) or float(numbers.abs().max()) > _MOST_BIAS:
+        return None
+    first = next(node for node in layer.graph.nodes if node.op == "placeholder")
+
+    def constant(name: str, data: Any) -> Any:
+        name = f"{layer.name}_{name}"
+        with layer.graph.inserting_before(first):
+            return create_constant_placeholder(
+                program, layer.graph, name, InputKind.PARAMETER, data
+            )
+
+    biases = constant("larger_bias", numbers.to(torch.int32))
+    if bias is not None:
+        return _call(layer, bias.target, (biases, *bias.args[1:]), bias)
+    count = len(numbers)
+    steps = constant("bias_scales", scales.float().expand(count).contiguous())
+    zeros = constant("bias_zero_points", torch.zeros(count, dtype=torch.int64))
+    args = (biases, steps, zeros, 0, -_INT32 - 1, _INT32, torch.int32)
+    new = _call(layer, _DEQUANTIZERS[1], args, weight)
+    new.meta["val"] = biases.meta["val"].to(torch.float32)
+    return new
+
+
 def _limit_what_layers_store(graph: Any) -> None:
     """Limits between a layer and `quantize`, as limits of the int8 numbers."""
     for node in list(graph.nodes):
-        if (
-            node.op != "call_function"
-            or node.target not in _LIMITS
-            or node.args[0].target not in _LAYERS
-            or not _is_marked(node.args[0])
-            or len(node.args[0].users) != 1
-            or not node.users
-            or not all(_is(user, _QUANTIZE) for user in node.users)
-        ):
+        if not _follows_layer(node, _LIMITS, _LAYERS):
             continue
         bounds = get_activation_bounds(node)
         if bounds is None:

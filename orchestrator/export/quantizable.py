@@ -18,6 +18,9 @@ from torch.utils import _pytree
 
 _aten: Final = torch.ops.aten
 _IMAGE: Final = 4
+_OF_PAIRS: Final = frozenset(
+    {_aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor}
+)
 _TENSORS: Final = (ProxyValue, torch.Tensor)
 
 
@@ -25,7 +28,31 @@ def quantizable(model: Any) -> Any:
     """The graph with such layers taken apart; it computes the same."""
     _reshape_constants(model)
     _convolve_instead_of_normalizing(model)
-    return _TakeApart()(model).graph_module
+    model = _TakeApart()(model).graph_module
+    _give_one_rank(model)
+    return model
+
+
+def _give_one_rank(model: Any) -> None:
+    """Let both inputs of an operator have the rank of its result.
+
+    int8 operators take tensors of equal sizes: no `[1, 8]` beside `[1, 1, 8]`.
+    """
+    for node in list(model.graph.nodes):
+        if node.target not in _OF_PAIRS:
+            continue
+        sizes = node.meta["val"].shape
+        for given in node.all_input_nodes:
+            value = given.meta["val"]
+            if value.shape == sizes or value.numel() != node.meta["val"].numel():
+                continue
+            with model.graph.inserting_before(node):
+                view = model.graph.call_function(
+                    _aten.view.default, (given, list(sizes))
+                )
+            view.meta = {**given.meta, "val": value.reshape(sizes)}
+            node.replace_input_with(given, view)
+    model.recompile()
 
 
 def _reshape_constants(model: Any) -> None:

@@ -52,6 +52,20 @@ class Dense(nn.Module):
         return self.two(torch.relu(self.norm(x)))
 
 
+class Gates(nn.Module):
+    """Factors from 0 to 1, as in MobileNetV3: layers with a bias and without."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Conv2d(3, 8, 1)
+        self.two = nn.Conv2d(3, 8, 1, bias=False)
+        self.last = nn.Linear(8, 4, bias=False)
+
+    def forward(self, x):
+        x = functional.hardsigmoid(self.one(x)) * functional.hardsigmoid(self.two(x))
+        return functional.hardsigmoid(self.last(x.permute(0, 2, 3, 1)))
+
+
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()
@@ -95,6 +109,7 @@ NETS = {
     "limits": lambda: (Limits(), (torch.randn(1, 3, 6, 6),)),
     "dense": lambda: (Dense(), (torch.randn(1, 3, 6, 6),)),
     "lines": lambda: (_lines(), (torch.randn(1, 3, 20),)),
+    "gates": lambda: (Gates(), (3 * torch.randn(1, 3, 6, 6),)),
     "attention": lambda: (Attention(), (torch.randn(1, 5, 8),)),
     "gru": lambda: (Last(nn.GRU), (torch.randn(1, 3, 4),)),
     "lstm": lambda: (Last(nn.LSTM), (torch.randn(1, 3, 4),)),
