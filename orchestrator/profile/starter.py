@@ -119,8 +119,8 @@ def _model_lines(model: NewModel, load: str, *, explain: bool) -> Iterator[str]:
         yield _line("source", model.source, "the build exports what it returns")
         yield _line("lowering", model.lowering, 'or "cortex-m": int8 kernels; "xnnpack"')
     other = {
-        "pte": 'the device loads the program; or "prelinked": the build does',
-        "prelinked": 'constant tables in flash; or "pte": the device loads it',
+        "pte": 'by the device; or "prelinked", by the build',
+        "prelinked": 'by the build; or "pte", by the device',
     }
     yield _line("load", load, other[load] if explain else "")
     if model.quantize:

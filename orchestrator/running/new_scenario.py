@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -112,8 +113,10 @@ def scenario_files(
     files: dict[str, bytes] = {}
     several = len({call.model for call in calls}) > 1
     runs = []
-    for call in calls:
+    for number, call in enumerate(calls):
         start = f"{name}/{call.model}.{call.method}"
+        if any((c.model, c.method) == (call.model, call.method) for c in calls[:number]):
+            start += f".run{number}"
         run: dict[str, object] = {"model": call.model} if several else {}
         run |= {
             "method": call.method,
@@ -128,6 +131,9 @@ def scenario_files(
         "runs": runs,
     }
     text = json.dumps(document, indent=1, ensure_ascii=False)
+    # Shapes on one line.
+    text = re.sub(r"\[[\d,\s]+\]", lambda m: " ".join(m[0].split()), text)
+    text = re.sub(r"\[ ([\d, ]+) \]", r"[\1]", text)
     return {f"{name}.json": f"{text}\n".encode(), **files}
 
 
