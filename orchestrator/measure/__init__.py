@@ -35,7 +35,7 @@ from orchestrator.measure.size import (
     SizeTotals,
 )
 from orchestrator.measure.stack import firmware_stack, size_methods
-from orchestrator.measure.table import size_table
+from orchestrator.measure.table import size_summary, size_table
 from orchestrator.measure.users import size_operators, users_of
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ __all__ = [
     "measure",
     "read_report",
     "report_json",
+    "size_summary",
     "size_table",
 ]
 

@@ -20,26 +20,24 @@ if TYPE_CHECKING:
 
     from orchestrator.build import Build
     from orchestrator.cli.console import Console
+    from orchestrator.shell.reporter import Reporter
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
     project = Project(load(args.profile), BuildOptions(out=args.out))
-    reporter = console.reporter(explain=False)
-    try:
+    with console.progress() as reporter:
         build = open_build(project, console.shell(reporter))
-        document, text = examine(project, build, console)
-    finally:
-        reporter.close()
+        document, text = examine(project, build, reporter)
     console.document(document)
     console.data(text)
     return ExitCode.OK
 
 
 def examine(
-    project: Project, build: Build, console: Console
+    project: Project, build: Build, reporter: Reporter
 ) -> tuple[dict[str, object], str]:
-    """What is right about a product, as JSON and as text; warnings go to stderr.
+    """What is right about a product, as JSON and as text; reports its warnings.
 
     Raises:
         OrchestratorError: Every problem of the first stage that has any.
@@ -51,7 +49,7 @@ def examine(
     ram = memory.arena_bytes + memory.state_bytes
     missing = [str(m) for m in resolution.missing]
     for text in build[table.WARNINGS]:
-        console.status(text)
+        reporter.note(text)
     document: dict[str, object] = {
         "profile": project.profile.name,
         "ok": True,

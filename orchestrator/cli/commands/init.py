@@ -66,9 +66,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     checked = _checked(profile, console)
     made = None
     if checked.build is not None:
-        made = new_scenario(
-            new.name, checked.build, console.shell().processes, console.status
-        )
+        with console.progress() as reporter:
+            made = new_scenario(
+                new.name, checked.build, console.shell().processes, reporter
+            )
         for name, data in made.files.items():
             create(scenario.parent / name, data)
     paths = [*map(str, done.created), *([str(scenario)] if made and made.files else [])]
@@ -241,15 +242,13 @@ class _Checked:
 
 def _checked(profile: Path, console: Console) -> _Checked:
     build = None
-    reporter = console.reporter(explain=False)
     try:
-        project = Project(load(profile), BuildOptions())
-        opened = open_build(project, console.shell(reporter))
-        _ = opened[inputs.PROGRAMS]
-        build = opened
-        document, text = examine(project, build, console)
+        with console.progress() as reporter:
+            project = Project(load(profile), BuildOptions())
+            opened = open_build(project, console.shell(reporter))
+            _ = opened[inputs.PROGRAMS]
+            build = opened
+            document, text = examine(project, build, reporter)
     except OrchestratorError as error:
         return _Checked(build=build, error=error)
-    finally:
-        reporter.close()
     return _Checked(build=build, document=document, text=text)

@@ -17,13 +17,14 @@ from orchestrator.running.product import input_ports, output_ports
 from orchestrator.running.values import NPY_DTYPES, fixed_value, sizes_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from orchestrator.build import Build
     from orchestrator.build.exporting import Exported
     from orchestrator.running.product import Port
     from orchestrator.running.values import RunValue
     from orchestrator.shell.process import Processes
+    from orchestrator.shell.reporter import Reporter
 
 _FLOAT = Tolerance(atol=1e-4, rtol=1e-3)
 _QUANTIZED = 0.05
@@ -46,7 +47,7 @@ class MadeScenario:
 
 
 def new_scenario(
-    name: str, build: Build, processes: Processes, status: Callable[[str], None]
+    name: str, build: Build, processes: Processes, reporter: Reporter
 ) -> MadeScenario:
     """One call of every method, with the outputs of PyTorch or ExecuTorch.
 
@@ -54,7 +55,7 @@ def new_scenario(
         name: Of the scenario.
         build: Of the product; its models can be read.
         processes: Runs ExecuTorch.
-        status: Gets a line before something that takes seconds.
+        reporter: Gets the progress.
     """
     import numpy as np  # noqa: PLC0415  # takes a tenth of a second
 
@@ -80,7 +81,7 @@ def new_scenario(
     open_calls = [call for call in calls if call.outputs is None]
     note = ""
     if open_calls:
-        status("running the models in ExecuTorch for expected outputs ...")
+        reporter.working("running the models in ExecuTorch")
         names = {call.model for call in open_calls}
         reference = reference_outputs(
             open_calls,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from orchestrator.build.instrument import instrument
 from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.device_status import explain_device_error
 from orchestrator.cli.commands.firmware import carry_out, need_runnable
-from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
@@ -40,6 +40,7 @@ from orchestrator.shell.files import read_file, read_text_file, write_atomic
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from orchestrator.cli.console import Console
     from orchestrator.running.values import Call
@@ -58,7 +59,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 hint="add --profile, or leave out --passes",
             )
         )
-    project = Project(load(args.profile), build_options(args))
+    options = options_of(build_options(args), args.profile)
+    project = Project(load(args.profile), options)
     if args.no_build:
         need_current(project, console)
     else:
@@ -71,7 +73,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         results, measured = _measure(args, console, project, calls)
     else:
         firmware = (project.folder / product.firmware).resolve()
-        answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
+        with _running(console, product):
+            answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
         results = decode_response(answer.response, calls)
     limit = tolerance or _DEFAULT
     outputs = compare_calls(calls, results, limit)
@@ -94,6 +97,15 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if problems:
         raise MismatchError(problems)
     return ExitCode.OK
+
+
+@contextmanager
+def _running(console: Console, product: Product) -> Iterator[None]:
+    """Show that the firmware runs, and since when."""
+    with console.progress() as reporter:
+        where = f"in QEMU, {product.board}" if product.emulator else "on this machine"
+        reporter.working(f"running {where}")
+        yield
 
 
 def _failure(
@@ -132,11 +144,8 @@ def _measure(
     args: Namespace, console: Console, project: Project, calls: tuple[Call, ...]
 ) -> tuple[tuple[CallResult, ...], _Measured | None]:
     """Results of the calls, and their costs unless one failed on the device."""
-    reporter = console.reporter(explain=False)
-    try:
+    with console.progress() as reporter:
         ready = instrument(project, console.shell(reporter))
-    finally:
-        reporter.close()
     passes = (args.passes or _PASSES) if ready.plan is None else 1
     # Each pass starts like a run: with methods that are not loaded.
     again = (replace(calls[0], fresh=True), *calls[1:])
@@ -145,9 +154,10 @@ def _measure(
         firmware = Path(name) / ready.product.firmware
         firmware.write_bytes(ready.firmware)
         firmware.chmod(0o755)
-        answer = carry_out(
-            ready.product, firmware, every, timeout_s=args.timeout, plan=ready.plan
-        )
+        with _running(console, ready.product):
+            answer = carry_out(
+                ready.product, firmware, every, timeout_s=args.timeout, plan=ready.plan
+            )
     results = decode_response(answer.response, every)
     first = results[: len(calls)]
     if any(result.error is not DeviceError.Ok for result in first):
