@@ -80,7 +80,9 @@ def reference_outputs(
         if isinstance(result, dict):
             return Reference(problem=str(result["error"]))
         return Reference(
-            outputs=tuple(tuple(_value(e, folder) for e in entries) for entries in result)
+            outputs=tuple(
+                tuple(_value(e, folder) for e in entries) for entries in result
+            )
         )
 
 

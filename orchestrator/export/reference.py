@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,8 @@ def _run(requests: list[dict[str, Any]], folder: Path) -> list[list[dict[str, An
     import torch  # noqa: PLC0415
     from executorch.runtime import Runtime  # noqa: PLC0415
 
-    try:
+    with suppress(ImportError, OSError):  # programs without quantized operators run
         import executorch.kernels.quantized  # noqa: F401, PLC0415  # registers kernels
-    except (ImportError, OSError):
-        pass  # programs without quantized operators run
     programs: dict[str, Any] = {}
     methods: dict[tuple[str, str], Any] = {}
     found = []

@@ -65,6 +65,7 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
             hint=f"{pip_install('export')}, or let"
             " ORCHESTRATOR_EXPORT_PYTHON name an interpreter that has them",
         )
+
     def step(text: str) -> None:
         (folder / STEP_FILE).write_text(text, encoding="utf-8")
 

@@ -90,9 +90,8 @@ def _of(report: SizeReport, kind: str) -> str:
     if not regions:
         return ""
     size = sum(r.size_bytes for r in regions)
-    return f", {_percent(sum(r.used_bytes for r in regions), size)} % of" + (
-        f" {' + '.join(r.name for r in regions)}"
-    )
+    percent = _percent(sum(r.used_bytes for r in regions), size)
+    return f", {percent} % of {' + '.join(r.name for r in regions)}"
 
 
 def _missing_lines(report: SizeReport) -> list[str]:

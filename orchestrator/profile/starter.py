@@ -117,7 +117,9 @@ def _model_lines(model: NewModel, load: str, *, explain: bool) -> Iterator[str]:
         yield f"path = {_text(model.path)}"
     else:
         yield _line("source", model.source, "the build exports what it returns")
-        yield _line("lowering", model.lowering, 'or "cortex-m": int8 kernels; "xnnpack"')
+        yield _line(
+            "lowering", model.lowering, 'docs/export.md has all of them'
+        )
     other = {
         "pte": 'by the device; or "prelinked", by the build',
         "prelinked": 'by the build; or "pte", by the device',
@@ -130,7 +132,7 @@ def _model_lines(model: NewModel, load: str, *, explain: bool) -> Iterator[str]:
 
 
 def _budget_lines(new: NewProfile) -> Iterator[str]:
-    yield "# A build that needs more than this fails, and names the largest contributors."
+    yield "# A build that needs more fails, and names the largest contributors."
     off = "" if new.flash or new.ram else "# "
     yield f"{off}[budget]"
     for key, kind, chosen in (("flash", "flash", new.flash), ("ram", "ram", new.ram)):
@@ -142,9 +144,7 @@ def _memory_of(board: str, kind: str) -> str:
     """How much of a kind of memory a board has, as a profile writes it."""
     if not board:
         return "1 MiB"
-    return size_text(
-        sum(r.size_bytes for r in BOARDS[board].regions if r.kind == kind)
-    )
+    return size_text(sum(r.size_bytes for r in BOARDS[board].regions if r.kind == kind))
 
 
 def _line(key: str, value: str, comment: str) -> str:

@@ -47,7 +47,9 @@ class NewCall:
     outputs: tuple[RunValue, ...] | None = None
 
 
-def random_input(port: Port, random: np.random.Generator) -> RunValue | None:
+def random_input(  # noqa: PLR0911  # one per kind
+    port: Port, random: np.random.Generator
+) -> RunValue | None:
     """A value for an input; None if no file can hold it.
 
     Floats are in [-1, 1), bytes anywhere, wider integers 0 or 1: they are often
@@ -115,7 +117,9 @@ def scenario_files(
     runs = []
     for number, call in enumerate(calls):
         start = f"{name}/{call.model}.{call.method}"
-        if any((c.model, c.method) == (call.model, call.method) for c in calls[:number]):
+        if any(
+            (c.model, c.method) == (call.model, call.method) for c in calls[:number]
+        ):
             start += f".run{number}"
         run: dict[str, object] = {"model": call.model} if several else {}
         run |= {
@@ -143,7 +147,9 @@ def _entries(
     return [_entry(v, f"{start}{number}", files) for number, v in enumerate(values)]
 
 
-def _entry(value: RunValue, name: str, files: dict[str, bytes]) -> dict[str, object]:
+def _entry(  # noqa: PLR0911  # one per kind
+    value: RunValue, name: str, files: dict[str, bytes]
+) -> dict[str, object]:
     match value:
         case Array():
             files[f"{name}.npy"] = write_npy(value)
@@ -174,7 +180,7 @@ def reference_input(value: RunValue, port: Port) -> dict[str, object] | None:
     """
     match value:
         case Array():
-            view = PATTERNS[port.dtype][0] if port.dtype in PATTERNS else ""
+            view = "" if port.dtype is None else PATTERNS.get(port.dtype, ("",))[0]
             return {"kind": "tensor", "view": view}
         case bool() | int() | float():
             return {"kind": "number", "value": value}

@@ -63,8 +63,8 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
     try:
         found = path.stat()
     except FileNotFoundError:
-        if number := re.fullmatch(r"-(\d*)", str(path)):
-            descriptor = int(number[1] or 0)
+        if pipe := re.fullmatch(r"-(\d*)", str(path)):
+            descriptor = int(pipe[1] or 0)
             return _piped(descriptor, os.fstat(descriptor).st_ino)
         raise
     for is_kind, number, kind in _UNUSABLE:

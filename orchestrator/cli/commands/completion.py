@@ -34,9 +34,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
-def _complete_files(
-    top: argparse.ArgumentParser, file: object, folder: object
-) -> None:
+def _complete_files(top: argparse.ArgumentParser, file: object, folder: object) -> None:
     """Have arguments that take files or folders complete to them."""
     for action in top._actions:  # noqa: SLF001  # argparse has no public way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import (
@@ -39,6 +38,7 @@ from orchestrator.profile.starter import (
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
+    from pathlib import Path
 
     from orchestrator.build import Build
     from orchestrator.cli.commands.new_models import GivenModel
@@ -72,7 +72,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
             )
         for name, data in made.files.items():
             create(scenario.parent / name, data)
-    paths = [*map(str, done.created), *([str(scenario)] if made and made.files else [])]
+    written = [str(path) for path in done.created]
+    if made and made.files:
+        written.append(str(scenario))
     next_commands = [
         f"orchestrator build {profile}",
         f"orchestrator run {profile}"
@@ -83,7 +85,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.document(
         {
             "profile": str(profile),
-            "written": paths,
+            "written": written,
             "kept": list(map(str, done.kept)),
             "has_expected_outputs": bool(made and made.has_outputs),
             "check": checked.document,
@@ -93,10 +95,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
             "next": next_commands,
         }
     )
-    for path in paths:
-        console.data(f"wrote {path}")
-    for path in done.kept:
-        console.data(f"kept  {path}, which was there")
+    lines = [f"wrote {path}" for path in written]
+    lines += [f"kept  {path}, which was there" for path in done.kept]
+    console.data("\n".join(lines))
     if made and made.note:
         console.status(made.note)
     if error:
@@ -157,7 +158,9 @@ def _size_problem(text: str) -> str:
 
 def _found_models(folder: Path, *, asks: bool) -> list[str]:
     """The programs of a folder, where the command line names no model."""
-    found = [str(p) for p in sorted(folder.glob("*.pte")) + sorted(folder.glob("*.pt2"))]
+    found = [
+        str(p) for p in sorted(folder.glob("*.pte")) + sorted(folder.glob("*.pt2"))
+    ]
     if asks:
         answer = ask("Models, separated by spaces", default=" ".join(found))
         found = answer.split()

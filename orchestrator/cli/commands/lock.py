@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, build_product, load
 from orchestrator.build.checking import check_lock, check_outputs
+from orchestrator.build.project import piped_name
+from orchestrator.cli.commands.options import no_place_for_lock
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
 
 if TYPE_CHECKING:

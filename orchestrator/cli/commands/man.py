@@ -28,7 +28,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
         return ExitCode.OK
     name = f"orchestrator-{args.page}.1" if args.page else "orchestrator.1"
     if name not in pages:
-        known = [page.removeprefix("orchestrator-").removesuffix(".1") for page in pages]
+        known = [
+            page.removeprefix("orchestrator-").removesuffix(".1") for page in pages
+        ]
         raise UsageError(
             Diagnostic(
                 code="usage",

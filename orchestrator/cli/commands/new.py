@@ -155,6 +155,4 @@ def _call(angle: float) -> NewCall:
     given, wanted = (
         Array.of(np.array([[value]], "<f4")) for value in (angle, math.sin(angle))
     )
-    return NewCall(
-        model=_MODEL, method="forward", inputs=(given,), outputs=(wanted,)
-    )
+    return NewCall(model=_MODEL, method="forward", inputs=(given,), outputs=(wanted,))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GITIGNORE: Final = """\
-# What `orchestrator build` makes; the lock beside the profile belongs in the repository.
+# What `orchestrator build` makes. Commit the lock beside the profile.
 build/
 """
 

@@ -43,7 +43,8 @@ def given_models(texts: Sequence[str], *, asks: bool) -> tuple[GivenModel, ...]:
     Raises:
         UsageError: All problems at once.
     """
-    found, problems = [], []
+    found: list[GivenModel] = []
+    problems: list[Diagnostic] = []
     for text in texts:
         try:
             found.append(_given(text, asks=asks))

@@ -41,21 +41,37 @@ def follow(args: Namespace, console: Console, watch: Watch) -> ExitCode:
     A profile or model that is broken does not end it: what is shown is the problem, and
     the next change may repair it.
     """
-    before = _build(args, console, None)
+    profile = os.path.abspath(args.profile)  # noqa: PTH100  # keeps links
+    before, ok = _build(args, console, None)
+    folders: frozenset[Path] = frozenset()
+    events: Iterator[set[str]] = iter(())
     while True:
-        own = {os.path.abspath(args.profile)}  # noqa: PTH100  # keeps links
-        inputs = own | (before.inputs if before else set())
-        for changed in watch(_folders(inputs)):
-            mine = sorted(changed & inputs)
-            # After a failure any file may be what was missing, outputs aside.
-            if before is not None and not mine:
-                continue
-            shown = ", ".join(os.path.relpath(path) for path in mine) or "a file"
-            console.status(f"\n{shown} changed")
-            before = _build(args, console, before)
-            break
+        inputs = {profile} | (before.inputs if before else frozenset())
+        if _folders(inputs) != folders:
+            folders = _folders(inputs)
+            events = watch(folders)
+        # One that goes on also has what changed while the build ran.
+        for changed in events:
+            mine = changed & inputs
+            if not ok:
+                # Any file may be what was missing.
+                mine = {p for p in changed if not _is_output(p, Path(profile).parent)}
+            if mine:
+                shown = ", ".join(os.path.relpath(path) for path in sorted(mine))
+                console.status(f"\n{shown} changed")
+                before, ok = _build(args, console, before)
+                break
         else:
             return ExitCode.OK
+
+
+def _is_output(path: str, folder: Path) -> bool:
+    """Whether a path looks like something that a build writes."""
+    parts = Path(os.path.relpath(path, folder)).parts
+    return not _OUTPUT_FOLDERS.isdisjoint(parts) or path.endswith((".lock", "~"))
+
+
+_OUTPUT_FOLDERS = frozenset({"build", ".work", ".out", "__pycache__"})
 
 
 def _folders(inputs: Iterable[str]) -> frozenset[Path]:
@@ -68,8 +84,10 @@ def _folders(inputs: Iterable[str]) -> frozenset[Path]:
     )
 
 
-def _build(args: Namespace, console: Console, before: _Built | None) -> _Built | None:
-    """Build and show the result; after a failure, what there was before."""
+def _build(
+    args: Namespace, console: Console, before: _Built | None
+) -> tuple[_Built | None, bool]:
+    """Build and show the result; the build that was right last, and if it is this."""
     options = BuildOptions(out=args.out, jobs=args.jobs, write_lock=False)
     try:
         with console.progress() as reporter:
@@ -77,7 +95,7 @@ def _build(args: Namespace, console: Console, before: _Built | None) -> _Built |
             report = build_product(project, console.shell(reporter))
     except OrchestratorError as error:
         console.failure(error)
-        return before
+        return before, False
     totals = report.report.totals
     now = _Built(
         flash_bytes=totals.flash_bytes,
@@ -96,7 +114,7 @@ def _build(args: Namespace, console: Console, before: _Built | None) -> _Built |
         }
     )
     console.data(f"{report.profile}: flash {flash}, RAM {ram}")
-    return now
+    return now, True
 
 
 def _change(now: int, before: int | None) -> str:
