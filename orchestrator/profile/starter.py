@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.profile.fields import MAX_NAME_LENGTH, near_name, size_text
+from orchestrator.profile.tables import taken_by
 from orchestrator.targets.cores import BOARDS, CPUS
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class NewProfile:
 
 def product_name(text: str) -> str:
     """A valid name of a product that is close to a text."""
-    return near_name(text, "-") or "product"
+    name = near_name(text, "-") or "product"
+    return f"my-{name}"[:MAX_NAME_LENGTH] if taken_by(name) else name
 
 
 def model_names(texts: Iterable[str]) -> tuple[str, ...]:
