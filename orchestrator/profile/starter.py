@@ -120,7 +120,7 @@ def _model_lines(model: NewModel, load: str, *, explain: bool) -> Iterator[str]:
     else:
         yield _line("source", model.source, "the build exports what it returns")
         yield _line(
-            "lowering", model.lowering, 'docs/export.md has all of them'
+            "lowering", model.lowering, "docs/export.md has all of them"
         )
     other = {
         "pte": 'by the device; or "prelinked", by the build',

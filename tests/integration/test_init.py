@@ -182,7 +182,8 @@ def _in_terminal(*command: str, answers: tuple[str, ...], cwd: Path) -> tuple[in
     if pid == 0:
         os.chdir(cwd)
         os.environ["PYTHONPATH"] = str(ROOT)
-        os.execv(sys.executable, [sys.executable, "-m", "orchestrator", *command])
+        words = [sys.executable, "-m", "orchestrator", *command]
+        os.execv(sys.executable, words)  # noqa: S606  # no shell, on purpose
     waiting, shown = list(answers), ""
     with suppress(OSError):  # Linux: the other end is closed
         while select.select([terminal], [], [], 60)[0]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 
-import pytest
+from typing import TYPE_CHECKING
+
 from rich.console import Console as RichConsole
 
 from orchestrator.cli.console import Console
 from orchestrator.cli.progress import Bar
 from orchestrator.cli.progress_lines import Lines
 from orchestrator.shell.reporter import Silent
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Clock:
