@@ -50,6 +50,7 @@ class NewProfile:
         models: At least one.
         flash: Budget, as profiles write sizes; "" for none.
         ram: Likewise.
+        libraries: Kernel libraries; empty for the default.
     """
 
     name: str
@@ -60,6 +61,7 @@ class NewProfile:
     models: tuple[NewModel, ...]
     flash: str = ""
     ram: str = ""
+    libraries: tuple[str, ...] = ()
 
 
 def product_name(text: str) -> str:
@@ -95,6 +97,14 @@ def profile_text(new: NewProfile) -> str:
     ]
     for index, model in enumerate(new.models):
         lines += ["", *_model_lines(model, new.load, explain=not index)]
+    if new.libraries:
+        names = ", ".join(map(_text, new.libraries))
+        lines += [
+            "",
+            "[kernels]",
+            "# Each operator has the kernel of the first that can.",
+        ]
+        lines.append(f"libraries = [{names}]")
     return "\n".join([*lines, "", *_budget_lines(new), ""])
 
 
@@ -119,9 +129,7 @@ def _model_lines(model: NewModel, load: str, *, explain: bool) -> Iterator[str]:
         yield f"path = {_text(model.path)}"
     else:
         yield _line("source", model.source, "the build exports what it returns")
-        yield _line(
-            "lowering", model.lowering, "docs/export.md has all of them"
-        )
+        yield _line("lowering", model.lowering, "docs/export.md has all of them")
     other = {
         "pte": 'by the device; or "prelinked", by the build',
         "prelinked": 'by the build; or "pte", by the device',

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STUB = ROOT / "tests" / "data" / "stub_torch"
-CORPUS_MODELS = ("kws_dscnn_fp32", "multi_method", "kv_cache", "bool_logic")
+CORPUS_MODELS = (
+    *("kws_dscnn_fp32", "multi_method", "kv_cache", "bool_logic"),
+    *("kws_dscnn_int8_m55", "quantize_dequantize"),
+)
 NO_PYTORCH = f"{sys.executable}"
 
 

@@ -14,7 +14,11 @@ from orchestrator.build import (
 )
 from orchestrator.cli.commands.check import examine
 from orchestrator.cli.commands.new_files import GITIGNORE, create, write_files
-from orchestrator.cli.commands.new_models import given_models, new_models
+from orchestrator.cli.commands.new_models import (
+    given_models,
+    needed_libraries,
+    new_models,
+)
 from orchestrator.cli.commands.new_scenario import new_scenario
 from orchestrator.cli.commands.new_target import NewTarget, choose_target
 from orchestrator.cli.questions import ask, can_ask
@@ -208,6 +212,7 @@ def _chosen(
         if args.ram is None:
             ram = ask("Most RAM, as 64 KiB (empty: any)", problem_of=_size_problem)
     models, code = new_models(given, args.dir, lowering=lowering, quantize=quantize)
+    uses_cortex_m = any(m.source and m.lowering == CORTEX_M for m in models)
     new = NewProfile(
         name=name,
         cpu=target.cpu,
@@ -217,6 +222,8 @@ def _chosen(
         models=models,
         flash=flash,
         ram=ram,
+        # A model that is lowered for Cortex-M brings them all by default.
+        libraries=() if uses_cortex_m else needed_libraries(given),
     )
     return new, code
 

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.questions import ask
-from orchestrator.errors import Diagnostic, SourceSpan, UsageError, did_you_mean
+from orchestrator.errors import (
+    Diagnostic,
+    ModelError,
+    SourceSpan,
+    UsageError,
+    did_you_mean,
+)
 from orchestrator.profile.starter import NewModel, model_names
-from orchestrator.shell.files import read_text_file
+from orchestrator.program.reader import read_program
+from orchestrator.shell.files import lazy_file, read_text_file
+from orchestrator.shell.sources import library_file, library_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,6 +161,36 @@ def new_models(
             NewModel(name=name, source=source, lowering=lowering, quantize=quantize)
         )
     return tuple(models), files
+
+
+def needed_libraries(given: Sequence[GivenModel]) -> tuple[str, ...]:
+    """Kernel libraries for the operators of programs; empty if `portable` has all.
+
+    A program that cannot be read needs none: `check` says what is wrong with it.
+    """
+    namespaces: set[str] = set()
+    for one in given:
+        if one.file.suffix != PROGRAM:
+            continue
+        with suppress(OSError, ModelError):
+            program = read_program(lazy_file(one.file), file=str(one.file))
+            namespaces |= {
+                str(operator).partition("::")[0]
+                for method in program.methods
+                for operator in method.operators
+            }
+    found = []
+    for name in library_names():
+        text = read_text_file(library_file(name))
+        own = set(re.findall(r"^- (?:func|op): (\w+)::", text, re.MULTILINE))
+        if own & namespaces and name not in _ALWAYS:
+            found.append(name)
+    return (*found, _PORTABLE) if found else ()
+
+
+_PORTABLE = "portable"
+_ALWAYS = frozenset({_PORTABLE, "prim_ops"})
+"""Libraries that every profile has by default."""
 
 
 def _loader(path: str) -> str:
