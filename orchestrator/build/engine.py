@@ -140,6 +140,13 @@ class Unread:
     digest: str = ""
 
 
+class Observer(Protocol):
+    """Hears which stages run."""
+
+    def __call__(self, text: str, number: int = 1, total: int = 1, /) -> None:
+        """A run of a stage begins: number 1 to `total` of the stage's."""
+
+
 class Notes(Protocol):
     """What the last finished build recorded for the next one."""
 
@@ -160,6 +167,7 @@ class Build:
         always: An input that every stage depends on: the program itself.
         known: Values that were made already.
         digests: Digests of inputs that were computed already.
+        observer: Hears which stages run.
     """
 
     def __init__(
@@ -171,11 +179,13 @@ class Build:
         always: Input[Any],
         known: Mapping[Value[Any], object] = MappingProxyType({}),
         digests: Mapping[Value[Any], Mapping[str, str]] = MappingProxyType({}),
+        observer: Observer | None = None,
     ) -> None:
         self._stages = tuple(s for s in stages if isinstance(s, Stage | EachStage))
         self._given = dict(given)
         self._notes = notes
         self._always = always
+        self._observer = observer
         self._known = {**known, **given}
         self._digests = dict(digests)
         self._planned: dict[AnyStage, tuple[PlannedStage, ...]] = {}
@@ -201,6 +211,7 @@ class Build:
             always=self._always,
             known={v: x for v, x in self._known.items() if v not in changed},
             digests={v: x for v, x in self._digests.items() if v not in changed},
+            observer=self._observer,
         )
 
     def plan(self) -> BuildPlan:
@@ -294,7 +305,11 @@ class Build:
         is_remembered = isinstance(stage, EachStage) or stage.is_remembered
         found = self._remembered(planned) if is_remembered else None
         if found is None:
-            found = stage.run(**self._arguments(stage, planned.subject))
+            arguments = self._arguments(stage, planned.subject)
+            if self._observer is not None:
+                runs = self.planned(stage)
+                self._observer(planned.label, runs.index(planned) + 1, len(runs))
+            found = stage.run(**arguments)
         return found
 
     def _remembered(self, planned: PlannedStage) -> object | None:

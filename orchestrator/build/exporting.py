@@ -7,8 +7,10 @@ import json
 import os
 import sys
 import tempfile
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from orchestrator.build.engine import digest
@@ -22,7 +24,7 @@ from orchestrator.errors import (
     ToolchainError,
 )
 from orchestrator.export.offered import changed_answer
-from orchestrator.export.request import Request
+from orchestrator.export.request import STEP_FILE, Request
 from orchestrator.profile.lowering import CORTEX_M
 from orchestrator.shell import sources
 from orchestrator.shell.build_folder import EXPORTED, WORK, claim, refuse_links
@@ -41,7 +43,7 @@ from orchestrator.shell.process import NOT_STARTED
 from orchestrator.shell.publish import publish_exported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.errors import SourceSpan
@@ -55,6 +57,7 @@ PYTHON = "ORCHESTRATOR_EXPORT_PYTHON"
 """Environment variable: the interpreter that has PyTorch and ExecuTorch."""
 _TIMEOUT_S = 24 * 3600.0
 _LOG_LINES = 12
+_LOOK_S = 0.2
 _SAME_EVERYWHERE = {
     # Quantization scales must not depend on the machine's core count or vector unit.
     "PYTHONHASHSEED": "0",
@@ -203,7 +206,11 @@ def _export(
             made = Path(name) / "made"
             made.mkdir()
             request = replace(request, offered=tuple(sorted(what.offered())))
-            result = _run(request, made, log, model.name, where, processes=processes)
+            result = _run(
+                *(request, made, log, model.name, where),
+                processes=processes,
+                reporter=reporter,
+            )
             if isinstance(result, ExportFailure):
                 raise _error(result, model, where, log)
             entry = cache.store(made, result, since_ns=start_ns)
@@ -375,29 +382,31 @@ def _run(
     where: SourceSpan,
     *,
     processes: Processes,
+    reporter: Reporter,
 ) -> ExportResult | ExportFailure:
     """Run the process that exports, and return its result."""
     request_file = made.with_name("request.json")
     request_file.write_text(request.text(), encoding="utf-8")
     python = interpreter()
     paths = [str(PACKAGE_FOLDER.parent), os.environ.get("PYTHONPATH", "")]
-    done = processes.run(
-        [
-            python,
-            "-B",
-            "-m",
-            "orchestrator.export.worker",
-            str(request_file),
-            str(made),
-        ],
-        cwd=Path(request.folder),
-        env={
-            **os.environ,
-            **_SAME_EVERYWHERE,
-            "PYTHONPATH": os.pathsep.join(p for p in paths if p),
-        },
-        timeout_s=_TIMEOUT_S,
-    )
+    with _followed(made / STEP_FILE, f"exporting {name}", reporter):
+        done = processes.run(
+            [
+                python,
+                "-B",
+                "-m",
+                "orchestrator.export.worker",
+                str(request_file),
+                str(made),
+            ],
+            cwd=Path(request.folder),
+            env={
+                **os.environ,
+                **_SAME_EVERYWHERE,
+                "PYTHONPATH": os.pathsep.join(p for p in paths if p),
+            },
+            timeout_s=_TIMEOUT_S,
+        )
     if done.status == NOT_STARTED:
         raise ToolchainError(
             Diagnostic(
@@ -429,6 +438,30 @@ def _run(
     found = read_result(result)
     result.unlink()
     return found
+
+
+@contextmanager
+def _followed(step_file: Path, what: str, reporter: Reporter) -> Iterator[None]:
+    """Report the steps that the process that exports writes into a file."""
+    reporter.working(what)
+    ended = Event()
+
+    def follow() -> None:
+        last = ""
+        while not ended.wait(_LOOK_S):
+            with suppress(OSError):
+                step = step_file.read_text(encoding="utf-8")
+                if step and step != last:
+                    last = step
+                    reporter.working(f"{what}: {step}")
+
+    follower = Thread(target=follow, daemon=True)
+    follower.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        follower.join()
 
 
 def _error(

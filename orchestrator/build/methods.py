@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from orchestrator.scratch import ScratchNeed
     from orchestrator.selection.op_info import OpInfo, Origin, Selection
     from orchestrator.selection.resolution import DelegateCode, Resolution
+    from orchestrator.shell.reporter import Reporter
     from orchestrator.targets.cores import Target
     from orchestrator.targets.regions import Concurrency, Pins
 
@@ -190,6 +191,7 @@ def prelink_models(
     loads: Mapping[str, Load],
     prelink: PrelinkTable,
     model_spans: Mapping[str, SourceSpan],
+    reporter: Reporter,
 ) -> dict[str, Linkage]:
     """Stage prelink: link the models that passes run on, and run the passes.
 
@@ -204,7 +206,8 @@ def prelink_models(
     )
 
     linkages: dict[str, Linkage] = {}
-    for model in pass_models:
+    for number, model in enumerate(pass_models, 1):
+        reporter.working(f"passes {model}", number, len(pass_models))
         program, info = sized_programs[model], op_infos[model]
         is_prelinked = loads[model] is Load.PRELINKED
         if is_prelinked:
@@ -255,6 +258,7 @@ def replan_models(
     model_spans: Mapping[str, SourceSpan],
     origin_span: Callable[[Origin], SourceSpan | None],
     every_library: Callable[[], Catalog],
+    reporter: Reporter,
 ) -> AdaptedModels:
     """Stage replan: lay memory out again, and find kernels for the remaining calls."""
     from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
@@ -265,7 +269,8 @@ def replan_models(
         planner=_block_planner(planner),
     )
     models: dict[str, Adapted] = {}
-    for name, program in sized_programs.items():
+    for number, (name, program) in enumerate(sized_programs.items(), 1):
+        reporter.working(f"memory of {name}", number, len(sized_programs))
         original = programs[name]
         try:
             if loads[name] is Load.PRELINKED:

@@ -104,8 +104,22 @@ class Project:
         return BuildNotes(self.work)
 
 
+def piped_name(path: Path) -> Path | None:
+    """The name under which a profile is read from a pipe; None if it is a file.
+
+    `-` is stdin; `/dev/fd/63`, of a process substitution, becomes `-63`: the paths in
+    such a profile start at the current folder.
+    """
+    if str(path) == "-":
+        return path
+    number = str(path).removeprefix("/dev/fd/").removeprefix("/proc/self/fd/")
+    if number.isdigit() and number != str(path) and path.is_fifo():
+        return Path(f"-{number}")
+    return None
+
+
 def load(path: Path) -> Profile:
-    """Load a profile from a file.
+    """Load a profile from a file, from stdin (`-`) or from a process substitution.
 
     Raises:
         ProfileError: Every problem of the file.
@@ -113,7 +127,7 @@ def load(path: Path) -> Profile:
     from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
 
     return load_profile(
-        path,
+        piped_name(path) or path,
         text_of=lambda p: files.read_text_file(p, most_bytes=files.MOST_PROFILE_BYTES),
         is_file=Path.is_file,
         known_libraries=sources.library_names(),
@@ -156,4 +170,5 @@ def open_build(
         notes=project.notes,
         always=inputs.ORCHESTRATOR,
         digests=digests,
+        observer=shell.reporter.working,
     )

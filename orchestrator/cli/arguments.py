@@ -21,12 +21,17 @@ from orchestrator.cli.argument_types import (
     quantization,
     sample_range,
 )
+from orchestrator.cli.manual import SYNONYMS, epilog
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_NAME = "operator, kernel function, source or symbol"
+_NAME = "operator, kernel function, source or symbol to look for"
+_PROFILE = "profile of the product, a TOML file; - for stdin"
+_OUT = "build folder; default: build/NAME in the current folder"
+_JOBS = "compile steps at a time; default: what ninja chooses"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,6 +39,15 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing and exiting."""
+        if match := re.match(r"argument command: invalid choice: '(.*?)' \(", message):
+            raise UsageError(
+                Diagnostic(
+                    code="usage",
+                    message=f'there is no command "{match[1]}"',
+                    hint=_near(message)
+                    or "run `orchestrator --help` to see all commands",
+                )
+            )
         raise UsageError(
             Diagnostic(
                 code="usage",
@@ -56,6 +70,8 @@ class _CMakeFolder(argparse.Action):
 def _near(message: str) -> str:
     """A hint for a misspelt choice, from argparse's error message."""
     if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+        if message.startswith("argument command") and match[1].lower() in SYNONYMS:
+            return f'did you mean "{SYNONYMS[match[1].lower()]}"?'
         return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
     return ""
 
@@ -81,23 +97,39 @@ def parser() -> argparse.ArgumentParser:
 
     def command(name: str, text: str, *, profile: bool = True) -> _Parser:
         sub: _Parser = commands.add_parser(
-            name, help=text, description=text, allow_abbrev=False
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=epilog(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
-        sub.add_argument("--json", action="store_true", help="print results as JSON")
+        _add_common(sub)
         if profile:
-            sub.add_argument("profile", type=Path, metavar="PROFILE")
-            sub.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+            sub.add_argument("profile", type=Path, metavar="PROFILE", help=_PROFILE)
+            _add_out(sub)
         return sub
 
+    _add_starting(command)
+
     build = command("build", "build firmware, library and lock file", profile=False)
-    build.add_argument("profiles", type=Path, nargs="+", metavar="PROFILE")
-    build.add_argument("--out", type=Path, metavar="DIR", help="build folder")
     build.add_argument(
-        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
+        "profiles",
+        type=Path,
+        nargs="+",
+        metavar="PROFILE",
+        help="profiles to build, one after the other; - for stdin",
     )
+    _add_out(build)
+    build.add_argument("-j", "--jobs", type=job_count, metavar="N", help=_JOBS)
     _add_locking(build)
-    build.add_argument("--explain", action="store_true", help="show why each stage ran")
+    build.add_argument(
+        "--explain", action="store_true", help="show why each stage ran, or did not"
+    )
     _add_depfile(build)
+
+    watch = command("watch", "build whenever a file changes; show flash and RAM")
+    watch.add_argument("-j", "--jobs", type=job_count, metavar="N", help=_JOBS)
 
     command("plan", "show what would be built and why; needs no compiler")
     command("check", "check profile, models, kernels and memory; needs no compiler")
@@ -105,7 +137,7 @@ def parser() -> argparse.ArgumentParser:
     _add_export(command)
 
     inspect = command("inspect", "show what is in a .pte program", profile=False)
-    inspect.add_argument("model", type=Path, metavar="MODEL")
+    inspect.add_argument("model", type=Path, metavar="MODEL", help="a .pte program")
 
     _add_memory_plan(command)
     _add_executorch_tools(command)
@@ -121,7 +153,10 @@ def parser() -> argparse.ArgumentParser:
     why_not = command("why-not", "show why something is not in the product")
     why_not.add_argument("name", metavar="NAME", help=_NAME)
     why_not.add_argument(
-        "dtype", nargs="?", metavar="DTYPE", help="a dtype that is missing"
+        "dtype",
+        nargs="?",
+        metavar="DTYPE",
+        help="a dtype that the kernel lacks, such as Half",
     )
 
     _add_compat(command)
@@ -138,14 +173,118 @@ def parser() -> argparse.ArgumentParser:
     )
     command("doctor", "list compilers and emulators, found and missing", profile=False)
     command("schema", "print the JSON Schema of profiles", profile=False)
+    completion = command(
+        "completion", "print a completion script for a shell", profile=False
+    )
+    completion.add_argument(
+        "shell", choices=("bash", "zsh", "fish"), help="the shell that reads it"
+    )
+    man = command("man", "print or write man pages", profile=False)
+    man.add_argument(
+        "page", nargs="?", metavar="COMMAND", help="default: the page of orchestrator"
+    )
+    man.add_argument(
+        "--output-dir",
+        type=Path,
+        metavar="DIR",
+        help="write the pages of all commands into this folder",
+    )
     return top
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    """Options that every command has."""
+    command.add_argument("--json", action="store_true", help="print results as JSON")
+    much = command.add_mutually_exclusive_group()
+    much.add_argument(
+        "-q", "--quiet", action="store_true", help="print results and errors only"
+    )
+    much.add_argument(
+        "-v", "--verbose", action="store_true", help="print every step as a line"
+    )
+    command.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours on stderr; auto: on a terminal, unless NO_COLOR is set",
+    )
+
+
+def _add_out(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--out", type=Path, metavar="DIR", help=_OUT)
+
+
+def _add_target(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--cpu",
+        choices=tuple(CPUS),
+        metavar="CORE",
+        help="core, as `orchestrator targets` lists them; default: host",
+    )
+    command.add_argument(
+        "--board",
+        choices=tuple(BOARDS),
+        metavar="BOARD",
+        help="board, likewise; default: that of the core",
+    )
+    command.add_argument(
+        "--toolchain",
+        choices=TOOLCHAINS,
+        help="compiler; default: the first that is installed",
+    )
+
+
+def _add_starting(command: Callable[..., _Parser]) -> None:
+    """Commands that write the first files of a project."""
+    init = command("init", "write a profile and a scenario for models", profile=False)
+    init.add_argument(
+        "models",
+        nargs="*",
+        metavar="MODEL",
+        help="model.pte, model.pt2, or FILE.py:function that returns one;"
+        " default: the .pte and .pt2 files of the folder",
+    )
+    init.add_argument(
+        "--name", metavar="NAME", help="name of the product; default: that of the model"
+    )
+    init.add_argument(
+        "--dir",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="folder of the new files; default: the current one",
+    )
+    _add_target(init)
+    init.add_argument(
+        "--load",
+        choices=("pte", "prelinked"),
+        help="the device loads programs (pte, default), or the build does",
+    )
+    init.add_argument(
+        "--lowering",
+        metavar="NAME",
+        help="of .pt2 and .py: what to lower for; default: portable",
+    )
+    init.add_argument(
+        "--quantize", action="store_true", help="of .pt2 and .py: make the model int8"
+    )
+    init.add_argument("--flash", metavar="SIZE", help='most flash, such as "256 KiB"')
+    init.add_argument("--ram", metavar="SIZE", help='most RAM, such as "64 KiB"')
+    init.add_argument(
+        "--yes", action="store_true", help="ask nothing, take the defaults"
+    )
+    new = command("new", "write an example firmware with a small model", profile=False)
+    new.add_argument("folder", type=Path, metavar="DIR", help="new or empty folder")
+    _add_target(new)
 
 
 def _add_locking(command: _Parser) -> None:
     """Lock options of commands that build."""
     _add_lock_file(command)
     lock = command.add_mutually_exclusive_group()
-    lock.add_argument("--no-lock", action="store_true", help="write no lock")
+    lock.add_argument(
+        "--no-lock", action="store_true", help="neither read nor write a lock"
+    )
     lock.add_argument(
         "--locked", action="store_true", help="fail if the lock would change"
     )
@@ -181,8 +320,10 @@ def _add_lock_commands(command: Callable[..., _Parser]) -> None:
         "rebuild elsewhere and compare every byte, or one file with the lock",
         profile=False,
     )
-    verify.add_argument("profile", type=Path, nargs="?", metavar="PROFILE")
-    verify.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    verify.add_argument(
+        "profile", type=Path, nargs="?", metavar="PROFILE", help=_PROFILE
+    )
+    _add_out(verify)
     verify.add_argument(
         "--artefact",
         "--artifact",
@@ -219,16 +360,32 @@ def _add_run(command: Callable[..., _Parser]) -> None:
     """The commands that run firmware and explain its statuses."""
     run = command("run", "run the built firmware on .npy inputs")
     run.add_argument("--model", metavar="NAME", help="model, if there are several")
-    run.add_argument("--method", default="forward", metavar="NAME")
-    run.add_argument("--input", action="append", default=[], metavar="FILE")
-    run.add_argument("--expect", action="append", default=[], metavar="FILE")
+    run.add_argument(
+        "--method", default="forward", metavar="NAME", help="default: forward"
+    )
+    run.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .npy file or a number, once for each input",
+    )
+    run.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .npy file or a number to compare with, once for each output",
+    )
     run.add_argument(
         "--atol", type=finite_number, metavar="X", help="absolute tolerance"
     )
     run.add_argument(
         "--rtol", type=finite_number, metavar="X", help="relative tolerance"
     )
-    run.add_argument("--output-dir", type=Path, metavar="DIR")
+    run.add_argument(
+        "--output-dir", type=Path, metavar="DIR", help="write every output as .npy"
+    )
     run.add_argument(
         "--scenario",
         type=Path,
@@ -239,8 +396,14 @@ def _add_run(command: Callable[..., _Parser]) -> None:
         "--no-build", action="store_true", help="fail if the build is not current"
     )
     _add_locking(run)
-    run.add_argument("-j", "--jobs", type=job_count, metavar="N", help="parallel steps")
-    run.add_argument("--timeout", type=finite_number, default=600.0, metavar="SECONDS")
+    run.add_argument("-j", "--jobs", type=job_count, metavar="N", help=_JOBS)
+    run.add_argument(
+        "--timeout",
+        type=finite_number,
+        default=600.0,
+        metavar="SECONDS",
+        help="stop the run after that time; default: 600",
+    )
     run.add_argument(
         # argparse would name this option `profile`, which the positional argument has.
         "--profile",
@@ -258,7 +421,12 @@ def _add_run(command: Callable[..., _Parser]) -> None:
     decode = command("decode", "explain a status of the device", profile=False)
     decode.add_argument("code", metavar="CODE", help="number or name of an orch_status")
     decode.add_argument(
-        "--profile", type=Path, required=True, metavar="PROFILE", dest="from_profile"
+        "--profile",
+        type=Path,
+        required=True,
+        metavar="PROFILE",
+        dest="from_profile",
+        help="profile that the device was built from",
     )
     decode.add_argument(
         "--instruction",
@@ -357,10 +525,18 @@ def _add_size(command: Callable[..., _Parser]) -> None:
     """The size command and its variants."""
     size = command("size", "show flash and RAM of the last build, or of a variant")
     size.add_argument(
-        "--by", choices=("op", "kernel", "model", "section"), help="what each row is"
+        "--full", action="store_true", help="every contributor, section and method"
     )
     size.add_argument(
-        "--diff", type=Path, metavar="OTHER", help="report.json, or another profile"
+        "--by",
+        choices=("op", "kernel", "model", "section"),
+        help="one table, and what each of its rows is",
+    )
+    size.add_argument(
+        "--diff",
+        type=Path,
+        metavar="OTHER",
+        help="compare with a report.json, or with another profile's build",
     )
     what_if = size.add_argument_group("what if", "build a variant and compare")
     for option, text in (
@@ -370,12 +546,13 @@ def _add_size(command: Callable[..., _Parser]) -> None:
         what_if.add_argument(
             option, action="append", default=[], metavar="NAME", help=text
         )
-    what_if.add_argument("--dtypes", choices=("all", "models"), default="")
-    what_if.add_argument("--optimize", choices=("size", "speed", "debug"), default="")
-    what_if.add_argument("--toolchain", choices=("gnu", "zig"), default="")
-    size.add_argument(
-        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
-    )
+    for option, choices, text in (
+        ("--dtypes", ("all", "models"), "as dtypes.select in the profile"),
+        ("--optimize", ("size", "speed", "debug"), "as target.optimize"),
+        ("--toolchain", TOOLCHAINS, "as target.toolchain"),
+    ):
+        what_if.add_argument(option, choices=choices, default="", help=text)
+    size.add_argument("-j", "--jobs", type=job_count, metavar="N", help=_JOBS)
 
 
 def _add_report(command: Callable[..., _Parser]) -> None:
@@ -439,8 +616,10 @@ def _add_scratch(command: Callable[..., _Parser]) -> None:
     scratch = command(
         "scratch", "show scratch memory of each call, or compare tables", profile=False
     )
-    scratch.add_argument("profile", type=Path, nargs="?", metavar="PROFILE")
-    scratch.add_argument("--out", type=Path, metavar="DIR", help="build folder")
+    scratch.add_argument(
+        "profile", type=Path, nargs="?", metavar="PROFILE", help=_PROFILE
+    )
+    _add_out(scratch)
     scratch.add_argument(
         "--check",
         type=Path,
@@ -456,7 +635,9 @@ def _add_memory_plan(command: Callable[..., _Parser]) -> None:
     plan = command(
         "memory-plan", "give each block of a CSV file an offset", profile=False
     )
-    plan.add_argument("file", type=Path, metavar="FILE", help="id,lower,upper,size")
+    plan.add_argument(
+        "file", type=Path, metavar="FILE", help="CSV with id,lower,upper,size"
+    )
     plan.add_argument(
         "--capacity",
         type=byte_count,
@@ -477,7 +658,9 @@ def _add_compat(command: Callable[..., _Parser]) -> None:
     compat.add_argument(
         "firmware", type=Path, metavar="FIRMWARE", help="lock or build folder"
     )
-    compat.add_argument("programs", type=Path, nargs="+", metavar="PROGRAM")
+    compat.add_argument(
+        "programs", type=Path, nargs="+", metavar="PROGRAM", help="new .pte programs"
+    )
     compat.add_argument("--model", metavar="NAME", help="the model they replace")
 
 
@@ -489,7 +672,12 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
         profile=False,
     )
     oplist.add_argument(
-        "--model", type=Path, action="append", default=[], metavar="FILE"
+        "--model",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .pte program whose operators to list",
     )
     oplist.add_argument(
         "--ops", action="append", default=[], metavar="LIST", help="operator names"
@@ -512,7 +700,9 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
     oplist.add_argument(
         "--all", action="store_true", dest="every", help="list every operator"
     )
-    oplist.add_argument("--output", type=Path, required=True, metavar="FILE")
+    oplist.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="where to write"
+    )
     _add_depfile(oplist)
 
     headers = command(
@@ -521,9 +711,20 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
         profile=False,
     )
     headers.add_argument(
-        "--oplist", type=Path, action="append", required=True, metavar="FILE"
+        "--oplist",
+        type=Path,
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="an operator list; several are merged",
     )
-    headers.add_argument("--output-dir", type=Path, required=True, metavar="DIR")
+    headers.add_argument(
+        "--output-dir",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder of the headers",
+    )
     headers.add_argument(
         "--prim-ops",
         type=prim_op_count,

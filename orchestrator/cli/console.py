@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.terminal import drop_output, put, say
@@ -16,7 +16,7 @@ from orchestrator.errors import (
 from orchestrator.printable import printable_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from orchestrator.build import Shell
     from orchestrator.shell.reporter import Reporter
@@ -33,7 +33,20 @@ class Console:
     def __init__(self, *, json: bool, shell: Shell | None = None) -> None:
         self.json = json
         self._shell = shell
+        self._quiet = self._verbose = False
         self.color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+    def settings(self, *, color: str, quiet: bool, verbose: bool) -> None:
+        """What the command line says about output.
+
+        Args:
+            color: `always`, `never`, or `auto`: on a terminal.
+            quiet: Results and errors only.
+            verbose: Every step as a line.
+        """
+        if color != "auto":
+            self.color = color == "always"
+        self._quiet, self._verbose = quiet, verbose
 
     def data(self, text: str) -> None:
         """Print a result as text; nothing with --json."""
@@ -73,7 +86,9 @@ class Console:
             ) from error
 
     def status(self, text: str) -> None:
-        """Print a line about progress to stderr."""
+        """Print a line about progress to stderr; nothing with --quiet."""
+        if self._quiet:
+            return
         say(f"{printable_lines(text)}\n")
 
     def failure(self, error: OrchestratorError) -> None:
@@ -147,18 +162,25 @@ class Console:
         shell = self._shell or Shell()
         return shell if reporter is None else replace(shell, reporter=reporter)
 
-    def notes(self) -> Reporter:
-        """Progress of long steps, for commands that usually have none."""
-        from orchestrator.cli.progress_lines import Lines  # noqa: PLC0415
+    def reporter(self, *, explain: bool = False) -> Reporter:
+        """Progress: a line with a clock on a terminal, plain lines elsewhere."""
+        if self._quiet:
+            from orchestrator.shell.reporter import Silent  # noqa: PLC0415
 
-        return Lines(explain=False)
-
-    def reporter(self, *, explain: bool) -> Reporter:
-        """Progress: a bar on a terminal, plain lines elsewhere."""
-        if sys.stderr.isatty():
+            return Silent()
+        if sys.stderr.isatty() and not self._verbose:
             from orchestrator.cli.progress import Bar  # noqa: PLC0415  # imports rich
 
-            return Bar(explain=explain)
+            return Bar(explain=explain, color=self.color)
         from orchestrator.cli.progress_lines import Lines  # noqa: PLC0415
 
-        return Lines(explain=explain)
+        return Lines(explain=explain, verbose=self._verbose)
+
+    @contextmanager
+    def progress(self, *, explain: bool = False) -> Iterator[Reporter]:
+        """The same, closed at the end of the block."""
+        reporter = self.reporter(explain=explain)
+        try:
+            yield reporter
+        finally:
+            reporter.close()

@@ -34,6 +34,7 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
     console = Console(json="--json" in arguments, shell=shell)
     try:
         args = _parsed(arguments, console)
+        console.settings(color=args.color, quiet=args.quiet, verbose=args.verbose)
         name = args.command.replace("-", "_")
         module = import_module(f"orchestrator.cli.commands.{name}")
         code: ExitCode = module.run(args, console)
@@ -58,6 +59,8 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
 
 
 def _parsed(arguments: Sequence[str], console: Console) -> Namespace:
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     try:
         return parser().parse_args(arguments)
     except SystemExit:

@@ -1,27 +1,54 @@
-"""Progress as a bar, for terminals."""
+"""Progress as one line with a clock, for terminals."""
 
 from __future__ import annotations
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
 from orchestrator.printable import printable, printable_lines
 
 
-class Bar:
-    """One bar over all compile steps; it disappears when the build ends."""
+class _Counts(ProgressColumn):
+    """`3/30`; nothing for a step that is alone."""
 
-    def __init__(self, *, explain: bool) -> None:
+    def render(self, task: Task) -> Text:
+        """The text of a task."""
+        if task.total is None or task.total <= 1:
+            return Text("")
+        return Text(f"{int(task.completed)}/{int(task.total)}")
+
+
+class Bar:
+    """What runs now, how much of it is done, and since when; gone at the end.
+
+    Args:
+        explain: Show why stages run, and what they do.
+        color: Use colours.
+    """
+
+    def __init__(self, *, explain: bool, color: bool = True) -> None:
         self._explain = explain
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Console(stderr=True, highlight=False, no_color=not color)
         self._progress = Progress(
+            SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
+            BarColumn(bar_width=24),
+            _Counts(),
+            TimeElapsedColumn(),
             console=self._console,
             transient=True,
         )
-        self._task = self._progress.add_task("compiling", total=None)
+        self._task = self._progress.add_task("starting", total=None)
+        self._kind = ""
         self._started = False
 
     def stage(self, label: str, reason: str) -> None:
@@ -41,14 +68,30 @@ class Bar:
         if self._explain:
             self._console.print(printable_lines(text), markup=False)
 
+    def working(self, text: str, number: int = 1, total: int = 1) -> None:
+        """Something that may take seconds begins."""
+        # A stage that is alone has no end in sight, and shows only its clock.
+        self._show(text, number - 1, total if total > 1 else None)
+
     def progress(self, done: int, total: int, text: str) -> None:
         """A compile step ended."""
+        self._show(text, done, total)
+
+    def _show(self, text: str, done: int, total: int | None) -> None:
         if not self._started:
             self._progress.start()
             self._started = True
-        self._progress.update(
-            self._task, completed=done, total=total, description=printable(text)[:48]
-        )
+        kind = text.partition(" ")[0]
+        if kind != self._kind and (total is None or done <= 1):
+            self._progress.reset(self._task)  # the clock begins again
+        self._kind = kind
+        # One line: the end of a long name is out of the window, not of the log.
+        room = max(self._console.width - _REST, _LEAST)
+        shown = printable(text)
+        if len(shown) > room:
+            shown = f"{shown[: room - 1]}…"
+        self._progress.tasks[0].total = total  # `update` keeps it where it is None
+        self._progress.update(self._task, completed=done, description=shown)
 
     def note(self, text: str) -> None:
         """A message for the user."""
@@ -58,3 +101,9 @@ class Bar:
         """Remove the bar."""
         if self._started:
             self._progress.stop()
+            self._started = False
+
+
+_REST = 50
+"""Columns of everything but the text."""
+_LEAST = 20

@@ -8,6 +8,9 @@ from typing import Any
 
 from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela, Weights
 
+STEP_FILE = "step.txt"
+"""In the folder of the result, while the process runs: what it does now."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:

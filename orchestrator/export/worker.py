@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.export.failure import ExportError
 from orchestrator.export.observe import Observer
 from orchestrator.export.readers import Readers
-from orchestrator.export.request import Request, parse_request
+from orchestrator.export.request import STEP_FILE, Request, parse_request
 from orchestrator.shell.distribution import pip_install
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orchestrator.export.source import Source
 
 PACKAGE = Path(__file__).parents[1]
@@ -63,13 +65,19 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
             hint=f"{pip_install('export')}, or let"
             " ORCHESTRATOR_EXPORT_PYTHON name an interpreter that has them",
         )
+
+    def step(text: str) -> None:
+        (folder / STEP_FILE).write_text(text, encoding="utf-8")
+
+    step("importing PyTorch")
     import torch  # noqa: PLC0415
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     readers = Readers()
     observer = Observer(ignored=(str(PACKAGE), str(folder)))
-    result = _verified(request) if request.verify else _once(request)
+    result = _verified(request) if request.verify else _once(request, step)
+    (folder / STEP_FILE).unlink()
     observer.stop()
     (folder / "model.pte").write_bytes(result.pop("program"))
     names = _write_arrays(result.pop("values"), folder)
@@ -97,20 +105,26 @@ def _missing(request: Request) -> list[str]:
     return found
 
 
-def _once(request: Request) -> dict[str, Any]:
+def _once(
+    request: Request, step: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
     """Call the code and lower its model."""
     from orchestrator.export import lower  # noqa: PLC0415
     from orchestrator.lowering import accelerated  # noqa: PLC0415
     from orchestrator.lowering.accelerate import unknown_versions  # noqa: PLC0415
 
     unknown = unknown_versions() if request.accelerate else []
+    step("calling the model's code")
     source = _source(request)
     lower.lowering_module(request.lowering)
     source = lower.arranged(source, request)
     start = time.process_time()
     with accelerated() if request.accelerate else nullcontext() as ledger:
+        step("quantizing" if request.quantize else "capturing")
         module, notes = lower.quantized(source, request)
+        step("running it in PyTorch")
         outputs = lower.reference(module, source)
+        step(f"lowering for {request.lowering}")
         program = lower.lowered(module, source, request)
     return {
         "program": bytes(program.manager.buffer),

@@ -36,7 +36,7 @@ from orchestrator.measure.size import (
     SizeTotals,
 )
 from orchestrator.measure.stack import firmware_stack, size_methods
-from orchestrator.measure.table import size_table
+from orchestrator.measure.table import size_summary, size_table
 from orchestrator.measure.users import size_operators, users_of
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ __all__ = [
     "measure",
     "read_report",
     "report_json",
+    "size_summary",
     "size_table",
 ]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 80
 _NAME: Final = 40
+_LARGEST: Final = 3
 _DIFF_NAME: Final = 32
 _NUMBER: Final = 12
 _PERCENT: Final = 8
@@ -56,6 +57,41 @@ def size_table(report: SizeReport) -> str:
         _missing_lines(report),
     ]
     return "\n".join("".join(f"{x}\n" for x in lines) for lines in blocks if lines)
+
+
+def size_summary(report: SizeReport) -> str:
+    """Five lines: the firmware, its flash and RAM, its stack, its largest parts."""
+    totals, stack = report.totals, report.stack
+    parts = sorted(report.contributors, key=lambda c: (-c.flash_bytes, c.name))
+    largest = [f"{c.name} {c.flash_bytes:,}" for c in parts[:_LARGEST] if c.flash_bytes]
+    used = "not bounded: see --full"
+    if stack is not None and not stack.unknown:
+        used = f"{stack.stack_bytes:,} bytes of {stack.reserve_bytes:,} reserved"
+    elif stack is None:
+        used = "the operating system's"
+    lines = [
+        headline(report),
+        f"flash    {totals.flash_bytes:>11,} bytes{_of(report, 'flash')}:"
+        f" models {totals.model_bytes:,},"
+        f" everything else {totals.flash_bytes_without_models:,}",
+        f"RAM      {totals.ram_bytes:>11,} bytes{_of(report, 'ram')}:"
+        f" arenas {totals.arena_bytes:,}, states {totals.state_bytes:,},"
+        f" stack {totals.stack_bytes:,}",
+        f"stack    {used}",
+        f"largest  {', '.join(largest)}",
+    ]
+    blocks = [lines, list(dtype_lines(report)), _missing_lines(report)]
+    return "\n".join("".join(f"{x}\n" for x in block) for block in blocks if block)
+
+
+def _of(report: SizeReport, kind: str) -> str:
+    """How full the memories of a kind are that hold anything."""
+    regions = [r for r in report.regions if r.kind == kind and r.used_bytes]
+    if not regions:
+        return ""
+    size = sum(r.size_bytes for r in regions)
+    percent = _percent(sum(r.used_bytes for r in regions), size)
+    return f", {percent} % of {' + '.join(r.name for r in regions)}"
 
 
 def _missing_lines(report: SizeReport) -> list[str]:

@@ -188,8 +188,6 @@ def _read_text(
     try:
         return text_of(path)
     except FileNotFoundError as error:
-        if file == "-":
-            raise _no_file("the profile cannot be read from stdin", file) from error
         problem = Diagnostic(
             code="missing-file",
             message=f'there is no profile "{file}"',

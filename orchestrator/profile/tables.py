@@ -79,15 +79,21 @@ def _check_schema(value: int) -> int:
     return value
 
 
+def taken_by(name: str) -> str:
+    """What has the name that a product's header, library and functions would have."""
+    if re.fullmatch(_OF_THE_RUNTIME, name):
+        return "functions and headers of the runtime begin with orch"
+    if name in HEADERS:
+        return f"C libraries and compilers have a header {name}.h"
+    if name in LIBRARIES:
+        return f"toolchains have a library lib{name}.a"
+    return ""
+
+
 def _check_name(value: str) -> str:
-    """Check a product's name, which its header, library and functions have, too."""
-    if re.fullmatch(_OF_THE_RUNTIME, value):
-        taken = "functions and headers of the runtime begin with orch"
-    elif value in HEADERS:
-        taken = f"C libraries and compilers have a header {value}.h"
-    elif value in LIBRARIES:
-        taken = f"toolchains have a library lib{value}.a"
-    else:
+    """Check a product's name."""
+    taken = taken_by(value)
+    if not taken:
         return value
     raise problem(
         "bad-value",

@@ -237,14 +237,24 @@ def product_json(
                 model=model,
                 name=method.name,
                 state_bytes=state_bytes[model, method.name],
-                inputs=tuple(_input(method, i) for i in method.inputs),
-                outputs=tuple(_port(method, method.values[i]) for i in method.outputs),
+                inputs=input_ports(method),
+                outputs=output_ports(method),
             )
             for index, (model, method) in enumerate(methods)
         ),
     )
     document = product.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return json.dumps(document, indent=1) + "\n"
+
+
+def input_ports(method: Method) -> tuple[Port, ...]:
+    """Inputs of a method, in its order."""
+    return tuple(_input(method, index) for index in method.inputs)
+
+
+def output_ports(method: Method) -> tuple[Port, ...]:
+    """Outputs of a method, in its order."""
+    return tuple(_port(method, method.values[index]) for index in method.outputs)
 
 
 def _input(method: Method, index: int) -> Port:

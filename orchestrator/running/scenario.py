@@ -114,7 +114,7 @@ class _Run(_Object):
     method: str
     fresh: bool = False
     inputs: list[_Entry]
-    outputs: list[_Entry]
+    outputs: list[_Entry] | None = None
 
 
 _Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -214,8 +214,12 @@ class _Reader:
         if method is None:
             return None
         inputs = self._values(run.inputs, method.inputs, f"{at}.inputs")
-        outputs = self._values(run.outputs, method.outputs, f"{at}.outputs")
-        if inputs is None or outputs is None:
+        outputs: tuple[RunValue, ...] | None = None
+        if run.outputs is not None:
+            outputs = self._values(run.outputs, method.outputs, f"{at}.outputs")
+            if outputs is None:
+                return None
+        if inputs is None:
             return None
         for i, (value, port) in enumerate(zip(inputs, method.inputs, strict=True)):
             check_input(value, port, f"{at}.inputs[{i}]", self.problems)

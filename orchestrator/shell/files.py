@@ -9,9 +9,11 @@ import errno
 import io
 import json
 import os
+import re
 import shutil
 import stat
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from orchestrator.core.lazy_bytes import (
@@ -52,12 +54,19 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
 
     Args:
         path: Must be a regular file: a device may never end, a pipe may never start.
+            `-`, where no file has that name, is standard input, `-63` descriptor 63.
         most_bytes: A larger file is not read.
 
     Raises:
         OSError: It cannot be read; `strerror` says why.
     """
-    found = path.stat()
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        if pipe := re.fullmatch(r"-(\d*)", str(path)):
+            descriptor = int(pipe[1] or 0)
+            return _piped(descriptor, os.fstat(descriptor).st_ino)
+        raise
     for is_kind, number, kind in _UNUSABLE:
         if is_kind(found.st_mode):
             raise OSError(number, f"it is {kind}, not a file", str(path))
@@ -65,6 +74,26 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
         sizes = f"{found.st_size:,} bytes, more than {most_bytes:,}"
         raise OSError(errno.EFBIG, sizes, str(path))
     return path.read_bytes()
+
+
+@cache
+def _piped(descriptor: int, inode: int) -> bytes:
+    """All that a pipe gives, a profile: only once, so it is remembered by its inode.
+
+    Raises:
+        OSError: It is closed, a terminal, or gives too much.
+    """
+    del inode
+    name = f"-{descriptor or ''}"
+    if os.isatty(descriptor):
+        raise OSError(errno.EINVAL, "it is a terminal, not a pipe or a file", name)
+    chunks, size = [], 0
+    while chunk := os.read(descriptor, CHUNK_BYTES):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MOST_PROFILE_BYTES:
+            raise OSError(errno.EFBIG, f"more than {MOST_PROFILE_BYTES:,} bytes", name)
+    return b"".join(chunks)
 
 
 class FileBytes(LazyBytes):

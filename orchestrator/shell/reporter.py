@@ -17,6 +17,9 @@ class Reporter(Protocol):
     def explained(self, text: str) -> None:
         """What a stage did, for `--explain`."""
 
+    def working(self, text: str, number: int = 1, total: int = 1) -> None:
+        """Something that may take seconds begins: number 1 to `total` of its kind."""
+
     def progress(self, done: int, total: int, text: str) -> None:
         """A compile step ended."""
 
@@ -37,6 +40,7 @@ class StepsOnly:
     def __init__(self, reporter: Reporter) -> None:
         self.stage = reporter.stage
         self.skipped = reporter.skipped
+        self.working = reporter.working
         self.progress = reporter.progress
         self.close = reporter.close
 
@@ -57,6 +61,9 @@ class Silent:
         """Ignore."""
 
     def explained(self, text: str) -> None:
+        """Ignore."""
+
+    def working(self, text: str, number: int = 1, total: int = 1) -> None:
         """Ignore."""
 
     def progress(self, done: int, total: int, text: str) -> None:

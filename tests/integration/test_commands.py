@@ -241,15 +241,22 @@ def test_doctor_names_what_is_missing(
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", "/nowhere/python")
     monkeypatch.setattr(shell_toolchain, "find_spec", lambda _: None)
-    assert run(["doctor"]) == 0
-    out = capsys.readouterr().out
-    found = dict(re.findall(r"^-- +(.+?)  +missing; (.+)$", out, re.MULTILINE))
+    assert run(["doctor", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = {f["for"]: f["install"] for f in document if f["found"] is None}
     assert found["cortex-m55, zig"] == 'pip install -e ".[zig]"'
     assert found["cortex-m55, gnu"] == "apt-get install gcc-arm-none-eabi"
     assert "apt-get install qemu-system-arm" in found.values()
     assert found["models given as Python"] == (
         'pip install -e ".[export]", or set ORCHESTRATOR_EXPORT_PYTHON'
     )
+    assert run(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    shown = " ".join(out.split())
+    for purpose, hint in found.items():
+        assert purpose in shown
+        assert hint in shown
 
 
 @pytest.mark.toolchain

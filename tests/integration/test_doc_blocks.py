@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,8 @@ OUTPUT = {
     "examples/hello/README.md 1": "keyword ",
     f"{GETTING_STARTED} 4": " ok\n",
 }
+PROFILE = blocks("toml")[f"{GETTING_STARTED} 1"].text
+"""What `init` writes there, without its comments."""
 
 
 def test_every_block_is_run_or_there_is_a_reason() -> None:
@@ -117,14 +120,19 @@ def test_a_block_runs(name: str, checkout: Path) -> None:
     if name.startswith(GETTING_STARTED):
         for file in EXPORTED.glob("*.[pn]*"):
             shutil.copy(file, checkout / "empty")
-        profile = blocks("toml")[f"{GETTING_STARTED} 1"].text
-        (checkout / "empty" / "doorbell.toml").write_text(profile)
+        profile = checkout / "empty" / "doorbell.toml"
+        if "orchestrator init" in blocks("sh")[name].text:
+            profile.unlink(missing_ok=True)
+        else:
+            profile.write_text(PROFILE)
     commands = [
         command.removeprefix(".venv/bin/")
         for command in blocks("sh")[name].commands
         if not command.startswith(NOT_HERE)
     ]
     assert OUTPUT.get(name, "") in _run("\n".join(commands), checkout, RUN[name])
+    if "orchestrator init" in blocks("sh")[name].text:
+        assert tomllib.loads(profile.read_text()) == tomllib.loads(PROFILE)
 
 
 def test_the_commands_in_the_readme_run(checkout: Path) -> None:

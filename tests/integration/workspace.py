@@ -104,7 +104,8 @@ class Workspace:
     def run(self, command: str, *arguments: str) -> Build:
         """Carry out a command on the profile."""
         self.capsys.readouterr()
-        words = [command, str(self.profile), "--out", str(self.out), *arguments]
+        # Every step is shown: tests count them.
+        words = [command, str(self.profile), "--out", str(self.out), "-v", *arguments]
         code = run(words)
         said = self.capsys.readouterr()
         return Build(code=code, out=said.out, err=said.err)

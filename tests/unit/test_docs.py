@@ -50,6 +50,14 @@ def test_every_exit_code_is_documented() -> None:
     assert sorted(map(int, documented)) == sorted(code.value for code in ExitCode)
 
 
+COMMON = frozenset(
+    {
+        *("-h", "--help", "--json", "-q", "--quiet", "-v", "--verbose", "--color"),
+    }
+)
+"""Options that every command has."""
+
+
 def _commands() -> dict[str, argparse.ArgumentParser]:
     for action in parser()._actions:  # noqa: SLF001  # argparse has no public way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
@@ -66,11 +74,16 @@ def test_every_command_and_option_is_documented(name: str) -> None:
         option
         for action in _commands()[name]._actions  # noqa: SLF001
         for option in action.option_strings
-        if option not in ("-h", "--help", "--json")
+        if option not in COMMON
     }
     written = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", match[0]))
     assert options - written == set()
-    assert written - options - {"--json"} == set()
+    assert written - options - COMMON == set()
+
+
+def test_the_options_of_all_commands_are_documented() -> None:
+    head = _doc("commands.md").partition("\n## ")[0]
+    assert COMMON - set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", head)) == set()
 
 
 def test_every_target_and_board_is_documented() -> None:

@@ -110,21 +110,32 @@ def test_a_profile_from_a_pipe(
     os.write(write, PROFILE.encode())
     os.close(write)
     name = name.format(read)
-    assert not unchanged_build([name])
-    for command in ("build", "check"):
-        code, (problem,) = problems(capsys, command, name)
-        assert (code, problem["code"]) == (3, "unreadable-file")
-        assert problem["message"] == (
-            "the profile cannot be read from stdin"
-            if name == "-"
-            else f'cannot read the profile "{name}"'
-        )
-        assert problem["hint"] == (
-            "save it as a file: its paths start at the folder of that file, and its"
-            " lock goes beside it"
-        )
-    assert os.read(read, 10) == PROFILE[:10].encode()
+    assert not unchanged_build([name])  # which leaves the pipe as it is
+    stdin = os.dup(0)
+    os.dup2(read, 0)
+    try:
+        assert run(["check", name]) == 0
+        assert capsys.readouterr().out.startswith("p: everything fits: ")
+        code, (problem,) = problems(capsys, "lock", name)
+        assert (code, problem["hint"]) == (2, "name the lock with --lock FILE")
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        os.close(read)
+
+
+def test_a_pipe_without_end(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del folder
+    monkeypatch.setattr("orchestrator.shell.files.MOST_PROFILE_BYTES", 100)
+    read, write = os.pipe()
+    os.write(write, b"#" * 101)
+    code, (problem,) = problems(capsys, "check", f"/dev/fd/{read}")
+    assert (code, problem["code"]) == (3, "unreadable-file")
+    assert "more than 100 bytes" in str(problem["notes"])
     os.close(read)
+    os.close(write)
 
 
 def test_sizes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

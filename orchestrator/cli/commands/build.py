@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildReport, Project, build_product, load
 from orchestrator.cli.commands.dependencies import depfile_problems, write_dependencies
-from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
 from orchestrator.measure import dtype_notice
 
@@ -24,12 +24,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
     options = build_options(args)
     documents = []
     for path in args.profiles:
-        reporter = console.reporter(explain=args.explain)
-        try:
-            project = Project(load(path), options)
+        with console.progress(explain=args.explain) as reporter:
+            project = Project(load(path), options_of(options, path))
             report = build_product(project, console.shell(reporter))
-        finally:
-            reporter.close()
         if args.depfile is not None:
             target = args.depfile_target or report.library
             write_dependencies(args.depfile, target=target, inputs=report.inputs)

@@ -18,13 +18,30 @@ from orchestrator.errors import ExitCode
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from orchestrator.build import Build
     from orchestrator.cli.console import Console
+    from orchestrator.shell.reporter import Reporter
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
     """Check profile, models, selection, kernels, dtypes and memory."""
     project = Project(load(args.profile), BuildOptions(out=args.out))
-    build = open_build(project, console.shell(console.notes()))
+    with console.progress() as reporter:
+        build = open_build(project, console.shell(reporter))
+        document, text = examine(project, build, reporter)
+    console.document(document)
+    console.data(text)
+    return ExitCode.OK
+
+
+def examine(
+    project: Project, build: Build, reporter: Reporter
+) -> tuple[dict[str, object], str]:
+    """What is right about a product, as JSON and as text; reports its warnings.
+
+    Raises:
+        OrchestratorError: Every problem of the first stage that has any.
+    """
     prove(build)
     _ = build[table.GENERATE]
     resolution, memory = build[table.REPLAN].resolution, build[table.MEMORY]
@@ -32,23 +49,21 @@ def run(args: Namespace, console: Console) -> ExitCode:
     ram = memory.arena_bytes + memory.state_bytes
     missing = [str(m) for m in resolution.missing]
     for text in build[table.WARNINGS]:
-        console.status(text)
-    console.document(
-        {
-            "profile": project.profile.name,
-            "ok": True,
-            "missing": missing,
-            "kernels": kernels,
-            "arena_bytes": memory.arena_bytes,
-            "state_bytes": memory.state_bytes,
-            "arenas": arenas_json(memory),
-        }
-    )
-    console.data(
+        reporter.note(text)
+    document: dict[str, object] = {
+        "profile": project.profile.name,
+        "ok": True,
+        "missing": missing,
+        "kernels": kernels,
+        "arena_bytes": memory.arena_bytes,
+        "state_bytes": memory.state_bytes,
+        "arenas": arenas_json(memory),
+    }
+    text = (
         f"{project.profile.name}:"
         f" {'everything but missing operators' if missing else 'everything'} fits:"
         f" {kernels} kernels,"
         f" {ram:,} bytes of RAM for arenas and states"
         + "".join(f"\n  {line}" for line in arena_lines(memory))
     )
-    return ExitCode.OK
+    return document, text

@@ -31,11 +31,8 @@ def make_current(project: Project, console: Console) -> None:
     has_lock = options.lock is None or stamp == _absolute(options.lock)
     if stamp is not None and has_lock and not options.locked:
         return
-    reporter = console.reporter(explain=False)
-    try:
+    with console.progress() as reporter:
         build_product(project, console.shell(reporter))
-    finally:
-        reporter.close()
 
 
 def need_current(project: Project, console: Console) -> None:

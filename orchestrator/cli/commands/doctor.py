@@ -6,6 +6,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from orchestrator.build.exporting import PYTHON, interpreter
@@ -17,8 +18,11 @@ from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.cli.console import Console
+
+_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +44,40 @@ def run(args: Namespace, console: Console) -> ExitCode:
             for f in findings
         ]
     )
-    lines = []
-    width = max(len(finding.purpose) for finding in findings)
-    for finding in findings:
-        state = finding.found or f"missing; {finding.hint}"
-        lines.append(
-            f"{'ok ' if finding.found else '-- '} {finding.purpose:<{width}}  {state}"
-        )
-    console.data("\n".join(lines))
+    console.data("\n".join(_lines(findings)))
     return ExitCode.OK
+
+
+def _lines(findings: Sequence[_Finding]) -> Iterator[str]:
+    """What is fine in a paragraph, what is missing with its remedy."""
+    by_program: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.found:
+            by_program.setdefault(finding.found, []).append(finding.purpose)
+    fine = [
+        f"{program} ({len(purposes)} targets)" if len(purposes) > 1 else program
+        for program, purposes in by_program.items()
+    ]
+    yield from _wrapped("ok       ", ", ".join(fine) or "nothing")
+    by_hint: dict[str, list[str]] = {}
+    for finding in findings:
+        if not finding.found:
+            by_hint.setdefault(finding.hint, []).append(finding.purpose)
+    for hint, purposes in by_hint.items():
+        yield from _wrapped("missing  ", f"for {', '.join(purposes)}")
+        yield from _wrapped("         ", hint)
+
+
+def _wrapped(start: str, text: str) -> list[str]:
+    """Lines of at most 80 columns; a path or a command stays whole."""
+    return wrap(
+        text,
+        _WIDTH,
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _toolchains() -> list[_Finding]:

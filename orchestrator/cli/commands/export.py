@@ -51,14 +51,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     again = args.again or args.verify or not args.accelerate
     choice = ExportChoice(accelerate=args.accelerate, verify=args.verify, again=again)
     project = Project(profile, BuildOptions(out=args.out, export=choice))
-    reporter = console.reporter(explain=False)
-    try:
-        with exclusive(project.folder):
-            build = open_build(project, console.shell(reporter))
-            found = build[inputs.EXPORTED]
-            paths = published(found, project.folder)
-    finally:
-        reporter.close()
+    with console.progress() as reporter, exclusive(project.folder):
+        build = open_build(project, console.shell(reporter))
+        found = build[inputs.EXPORTED]
+        paths = published(found, project.folder)
     for name, exported in found.items():
         for code, text in exported.facts.warnings:
             console.status(f"warning[{code}]: model {name}: {text}")

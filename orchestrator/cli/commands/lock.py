@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, build_product, load
 from orchestrator.build.checking import check_lock, check_outputs
+from orchestrator.build.project import piped_name
+from orchestrator.cli.commands.options import no_place_for_lock
 from orchestrator.errors import Diagnostic, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 hint="`lock PROFILE --check --outputs` compares outputs with the lock",
             )
         )
+    if args.lock_file is None and piped_name(args.profile) is not None:
+        raise no_place_for_lock()
     options = BuildOptions(out=args.out, lock=args.lock_file, locked=args.check)
     project = Project(load(args.profile), options)
     if args.outputs:
@@ -34,15 +38,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
         console.data(f"{project.lock_file}: current, {count} outputs match it")
         return ExitCode.OK
     changed = False
-    reporter = console.reporter(explain=False)
-    shell = console.shell(reporter)
-    try:
+    with console.progress() as reporter:
+        shell = console.shell(reporter)
         if args.check:
             check_lock(project, shell)
         else:
             changed = build_product(project, shell).lock_changed
-    finally:
-        reporter.close()
     console.document({"lock": str(project.lock_file), "changed": changed})
     console.data(f"{project.lock_file}: {'written' if changed else 'current'}")
     return ExitCode.OK

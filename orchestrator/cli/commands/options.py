@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions
+from orchestrator.build.project import piped_name
 from orchestrator.errors import Diagnostic, UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from pathlib import Path
 
 
 def build_options(args: Namespace) -> BuildOptions:
@@ -40,6 +43,30 @@ def build_options(args: Namespace) -> BuildOptions:
         frozen=args.frozen,
         lock=args.lock_file,
         write_lock=not args.no_lock,
+    )
+
+
+def options_of(options: BuildOptions, profile: Path) -> BuildOptions:
+    """The options for a profile: one from a pipe has no lock unless one is named.
+
+    Raises:
+        UsageError: A lock is needed.
+    """
+    if piped_name(profile) is None or options.lock is not None:
+        return options
+    if options.locked:
+        raise no_place_for_lock()
+    return replace(options, write_lock=False)
+
+
+def no_place_for_lock() -> UsageError:
+    """A profile from a pipe has no lock beside it."""
+    return UsageError(
+        Diagnostic(
+            code="usage",
+            message="a profile from a pipe has no lock beside it",
+            hint="name the lock with --lock FILE",
+        )
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from orchestrator.build.instrument import instrument
 from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.device_status import explain_failure
 from orchestrator.cli.commands.firmware import carry_out, need_runnable
-from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.commands.options import build_options, options_of
 from orchestrator.errors import (
     Diagnostic,
     ExitCode,
@@ -33,6 +34,7 @@ from orchestrator.shell.files import read_file, read_text_file, write_atomic
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from orchestrator.cli.console import Console
     from orchestrator.running.values import Call
@@ -51,7 +53,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
                 hint="add --profile, or leave out --passes",
             )
         )
-    project = Project(load(args.profile), build_options(args))
+    options = options_of(build_options(args), args.profile)
+    project = Project(load(args.profile), options)
     if args.no_build:
         need_current(project, console)
     else:
@@ -64,7 +67,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         results, measured = _measure(args, console, project, calls)
     else:
         firmware = (project.folder / product.firmware).resolve()
-        answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
+        with _running(console, product):
+            answer = carry_out(product, firmware, calls, timeout_s=args.timeout)
         results = decode_response(answer.response, calls)
     limit = tolerance or _DEFAULT
     outputs = compare_calls(calls, results, limit)
@@ -89,6 +93,15 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
+@contextmanager
+def _running(console: Console, product: Product) -> Iterator[None]:
+    """Show that the firmware runs, and since when."""
+    with console.progress() as reporter:
+        where = f"in QEMU, {product.board}" if product.emulator else "on this machine"
+        reporter.working(f"running {where}")
+        yield
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
     """Costs of a run, as text and as JSON."""
@@ -101,11 +114,8 @@ def _measure(
     args: Namespace, console: Console, project: Project, calls: tuple[Call, ...]
 ) -> tuple[tuple[CallResult, ...], _Measured | None]:
     """Results of the calls, and their costs unless one failed on the device."""
-    reporter = console.reporter(explain=False)
-    try:
+    with console.progress() as reporter:
         ready = instrument(project, console.shell(reporter))
-    finally:
-        reporter.close()
     passes = (args.passes or _PASSES) if ready.plan is None else 1
     # Each pass starts like a run: with methods that are not loaded.
     again = (replace(calls[0], fresh=True), *calls[1:])
@@ -114,9 +124,10 @@ def _measure(
         firmware = Path(name) / ready.product.firmware
         firmware.write_bytes(ready.firmware)
         firmware.chmod(0o755)
-        answer = carry_out(
-            ready.product, firmware, every, timeout_s=args.timeout, plan=ready.plan
-        )
+        with _running(console, ready.product):
+            answer = carry_out(
+                ready.product, firmware, every, timeout_s=args.timeout, plan=ready.plan
+            )
     results = decode_response(answer.response, every)
     first = results[: len(calls)]
     if any(result.error is not DeviceError.Ok for result in first):

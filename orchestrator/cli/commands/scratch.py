@@ -50,9 +50,10 @@ def _show(args: Namespace, console: Console) -> ExitCode:
     )
 
     project = Project(load(args.profile), BuildOptions(out=args.out))
-    build = open_build(project, console.shell(console.notes()))
-    target, programs = build[inputs.TARGET], build[inputs.PROGRAMS]
-    resolution, isa = build[table.RESOLVE], target.isa.name
+    with console.progress() as reporter:
+        build = open_build(project, console.shell(reporter))
+        target, programs = build[inputs.TARGET], build[inputs.PROGRAMS]
+        resolution, isa = build[table.RESOLVE], target.isa.name
     needs = product_scratch(programs, resolution, isa)
     cmsis_nn = product_scratch(
         programs, resolution, isa, sizes=lambda kernel: cmsis_nn_sizes(kernel.schema)

@@ -17,6 +17,7 @@ from orchestrator.measure import (
     group_document,
     group_table,
     read_report,
+    size_summary,
     size_table,
 )
 from orchestrator.shell.files import read_text_file
@@ -66,7 +67,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         console.data(group_table(report, by))
     else:
         console.document(json.loads(text))
-        console.data(size_table(report))
+        console.data(size_table(report) if args.full else size_summary(report))
     return ExitCode.OK
 
 
@@ -76,11 +77,8 @@ def _operator(name: str) -> str:
 
 
 def _show_what_if(project: Project, variant: Variant, by: By, console: Console) -> None:
-    reporter = console.reporter(explain=False)
-    try:
+    with console.progress() as reporter:
         now, then = what_if(project, variant, console.shell(reporter))
-    finally:
-        reporter.close()
     console.document({"what_if": variant.text, **diff_document(now, then, by)})
     console.data(diff_table(now, then, by, what=f"what if {variant.text}"))
 

@@ -76,8 +76,7 @@ def _build_twice(args: Namespace, console: Console) -> ExitCode:
     with tempfile.TemporaryDirectory(prefix="orchestrator-verify-") as name:
         # A deeper folder, so that a difference in path lengths shows as well.
         elsewhere = Path(name) / "another" / "folder"
-        reporter = console.reporter(explain=False)
-        try:
+        with console.progress() as reporter:
             exact = BuildOptions(write_lock=False, trust_cache=False)
             shell = console.shell(reporter)
             here = build_product(Project(profile, replace(exact, out=args.out)), shell)
@@ -87,8 +86,6 @@ def _build_twice(args: Namespace, console: Console) -> ExitCode:
                 export=ExportChoice(cache=Path(name) / "exports"),
             )
             build_product(Project(profile, options), shell)
-        finally:
-            reporter.close()
         ours, theirs = published_files(here.folder), published_files(elsewhere)
     compared = sorted((ours.keys() | theirs.keys()) - MACHINE_FILES)
     different = [n for n in compared if ours.get(n) != theirs.get(n)]

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Explain why an operator, kernel, source or symbol is in the product."""
     project = Project(load(args.profile), BuildOptions(out=args.out))
-    build = open_build(project, console.shell(console.notes()))
-    facts = selection_facts(project, build)
+    with console.progress() as reporter:
+        build = open_build(project, console.shell(reporter))
+        facts = selection_facts(project, build)
     answer = why(args.name, facts)
     if answer.built:
         note_if_stale(project, console, "costs")

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Explain why an operator, kernel, source or dtype is not in the product."""
     project = Project(load(args.profile), BuildOptions(out=args.out))
-    build = open_build(project, console.shell(console.notes()))
-    answer = why_not(args.name, selection_facts(project, build), dtype=args.dtype)
+    with console.progress() as reporter:
+        build = open_build(project, console.shell(reporter))
+        facts = selection_facts(project, build)
+    answer = why_not(args.name, facts, dtype=args.dtype)
     console.document(why_not_document(answer))
     console.data(why_not_text(answer))
     return ExitCode.OK

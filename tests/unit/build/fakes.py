@@ -145,6 +145,7 @@ class Recorder:
     stages: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    work: list[tuple[str, int, int]] = field(default_factory=list)
 
     def stage(self, label: str, reason: str) -> None:
         self.stages[label] = reason
@@ -154,6 +155,9 @@ class Recorder:
 
     def explained(self, text: str) -> None:
         self.lines.append(text)
+
+    def working(self, text: str, number: int = 1, total: int = 1) -> None:
+        self.work.append((text, number, total))
 
     def progress(self, done: int, total: int, text: str) -> None:
         raise AssertionError((done, total, text))

@@ -1,0 +1,46 @@
+"""`orchestrator completion`: a completion script, made from the arguments."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from orchestrator.cli.arguments import parser
+from orchestrator.errors import ExitCode
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from orchestrator.cli.console import Console
+
+_FILES = frozenset(
+    {
+        *("PROFILE", "FILE", "MODEL", "PROGRAM", "OTHER", "FIRMWARE", "TABLE"),
+        *("F.csv", "F.svg"),
+    }
+)
+
+
+def run(args: Namespace, console: Console) -> ExitCode:
+    """Print the script for a shell."""
+    import shtab  # noqa: PLC0415  # nothing else needs it
+
+    top = parser()
+    _complete_files(top, shtab.FILE, shtab.DIRECTORY)
+    script: str = shtab.complete(top, shell=args.shell)
+    console.document({"shell": args.shell, "script": script})
+    if not console.json:
+        console.put(script)
+    return ExitCode.OK
+
+
+def _complete_files(top: argparse.ArgumentParser, file: object, folder: object) -> None:
+    """Have arguments that take files or folders complete to them."""
+    for action in top._actions:  # noqa: SLF001  # argparse has no public way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for command in action.choices.values():
+                _complete_files(command, file, folder)
+        elif action.metavar in _FILES:
+            action.complete = file  # type: ignore[attr-defined]  # what shtab reads
+        elif action.metavar == "DIR":
+            action.complete = folder  # type: ignore[attr-defined]  # likewise

@@ -1,0 +1,104 @@
+"""Man pages, from the arguments and their manual.
+
+Source of the macros: man(7).
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import orchestrator
+from orchestrator.cli.manual import MANUALS, MEANINGS, command_line, exit_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROGRAM = "orchestrator"
+
+
+def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of all commands by name."""
+    for action in top._actions:  # noqa: SLF001  # argparse has no public way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            return dict(action.choices)
+    return {}
+
+
+def man_pages(top: argparse.ArgumentParser) -> dict[str, str]:
+    """All pages by file name: `orchestrator.1`, `orchestrator-build.1`."""
+    commands = commands_of(top)
+    pages = {f"{_PROGRAM}.1": _top_page(top, commands)}
+    for name, command in commands.items():
+        pages[f"{_PROGRAM}-{name}.1"] = _page(name, command)
+    return pages
+
+
+def _top_page(
+    top: argparse.ArgumentParser, commands: dict[str, argparse.ArgumentParser]
+) -> str:
+    what = (top.description or "").splitlines()[0].rstrip(".")
+    lines = [*_head(_PROGRAM, what), ".SH SYNOPSIS"]
+    lines += [f".B {_PROGRAM}", r"\fICOMMAND\fR [\fIarguments\fR ...]"]
+    lines.append(".SH COMMANDS")
+    for name, command in commands.items():
+        lines += _item(_bold(f"{_PROGRAM}\\-{name}") + "(1)", command.description or "")
+    lines.append(".SH EXIT STATUS")
+    for code, meaning in MEANINGS.items():
+        lines += _item(_bold(str(code.value)), meaning)
+    return "\n".join([*lines, ""])
+
+
+def _page(name: str, command: argparse.ArgumentParser) -> str:
+    description = command.description or ""
+    what = description[:1].lower() + description[1:].rstrip(".")
+    lines = [*_head(f"{_PROGRAM}-{name}", what), ".SH SYNOPSIS"]
+    usage = " ".join(command.format_usage().removeprefix("usage: ").split())
+    program, _, rest = usage.partition(f" {name}")
+    lines += [f".B {_escaped(program)} {_escaped(name)}", _escaped(rest.strip())]
+    lines += [".SH DESCRIPTION", _escaped(description), ".SH OPTIONS"]
+    for action in command._actions:  # noqa: SLF001  # argparse has no public way
+        lines += _item(_term(action), action.help or "")
+    manual = MANUALS.get(name)
+    if manual is not None:
+        lines.append(".SH EXAMPLES")
+        for text, what in manual.examples:
+            lines += _item(_bold(_escaped(command_line(text))), what)
+        lines.append(".SH EXIT STATUS")
+        for code in exit_codes(name):
+            lines += _item(_bold(str(code.value)), MEANINGS[code])
+    lines += [".SH SEE ALSO", f"{_bold(_PROGRAM)}(1)"]
+    return "\n".join([*lines, ""])
+
+
+def _head(page: str, what: str) -> Iterator[str]:
+    version = f"{_PROGRAM} {orchestrator.__version__}"
+    yield f'.TH "{_escaped(page.upper())}" "1" "" "{version}" "Orchestrator Manual"'
+    yield ".SH NAME"
+    yield f"{_escaped(page)} \\- {_escaped(what)}"
+
+
+def _term(action: argparse.Action) -> str:
+    """An argument as the page shows it."""
+    takes = action.metavar or (action.nargs != 0 and action.dest.upper()) or ""
+    if action.choices and not action.metavar:
+        takes = "|".join(map(str, action.choices))
+    value = f"\\fI{_escaped(str(takes))}\\fR" if takes else ""
+    if not action.option_strings:
+        return value
+    names = ", ".join(_bold(_escaped(name)) for name in action.option_strings)
+    return f"{names} {value}".rstrip()
+
+
+def _item(term: str, text: str) -> list[str]:
+    return [".TP", term, _escaped(text)]
+
+
+def _bold(text: str) -> str:
+    return f"\\fB{text}\\fR"
+
+
+def _escaped(text: str) -> str:
+    """Text without what roff reads as markup."""
+    text = text.replace("%%", "%").replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{text}" if text.startswith((".", "'")) else text

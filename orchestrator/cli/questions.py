@@ -1,0 +1,78 @@
+"""Questions on a terminal: asked on stderr, answered on stdin."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.cli.terminal import say
+from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+WIDTH: Final = 80
+
+
+def can_ask() -> bool:
+    """Whether someone is there to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(
+    question: str,
+    *,
+    default: str = "",
+    choices: Sequence[str] = (),
+    problem_of: Callable[[str], str] = lambda _: "",
+) -> str:
+    """Ask until the answer is valid; an empty answer takes the default.
+
+    Args:
+        question: Without a question mark.
+        default: "" if there is none, and an empty answer means none.
+        choices: The valid answers; empty if any text will do.
+        problem_of: Why an answer is not valid; "" if it is.
+
+    Raises:
+        UsageError: Standard input ended.
+    """
+    shown = f" [{default}]" if default else ""
+    if choices and len(", ".join(choices)) + len(question) + len(shown) > WIDTH - 6:
+        say(_in_columns(choices))
+        prompt = f"{question}{shown}: "
+    elif choices:
+        prompt = f"{question} ({', '.join(choices)}){shown}: "
+    else:
+        prompt = f"{question}{shown}: "
+    while True:
+        say(prompt)
+        line = sys.stdin.readline()
+        if not line:
+            say("\n")
+            raise UsageError(
+                Diagnostic(
+                    code="usage",
+                    message="standard input ended before all questions were answered",
+                    hint="answer them by options, or take the defaults with --yes",
+                )
+            )
+        answer = line.strip() or default
+        if choices and answer not in choices:
+            hint = did_you_mean(answer, choices) or "choose one of the list"
+            say(f'  "{printable(answer)}" is not a choice: {hint}\n')
+        elif problem := problem_of(answer):
+            say(f"  {problem}\n")
+        else:
+            return answer
+
+
+def _in_columns(choices: Sequence[str]) -> str:
+    width = max(map(len, choices)) + 2
+    per_line = max(1, (WIDTH - 2) // width)
+    lines = [choices[i : i + per_line] for i in range(0, len(choices), per_line)]
+    return "".join(
+        f"  {''.join(f'{name:{width}}' for name in line)}".rstrip() + "\n"
+        for line in lines
+    )
