@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -11,50 +10,25 @@ from typing import TYPE_CHECKING, NoReturn
 import orchestrator
 from orchestrator.cli.argument_types import (
     byte_count,
-    class_names,
-    count,
-    finite_number,
-    instruction_index,
     job_count,
-    port_number,
     prim_op_count,
-    quantization,
-    sample_range,
 )
-from orchestrator.cli.manual import SYNONYMS, epilog
-from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+from orchestrator.cli.manual import epilog
+from orchestrator.cli.measuring_arguments import add_measuring
+from orchestrator.cli.shared_arguments import (
+    JOBS,
+    PROFILE,
+    CommandParser,
+    add_lock_file,
+    add_locking,
+    add_out,
+)
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _NAME = "operator, kernel function, source or symbol to look for"
-_PROFILE = "profile of the product, a TOML file; - for stdin"
-_OUT = "build folder; default: build/NAME in the current folder"
-_JOBS = "compile steps at a time; default: what ninja chooses"
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports usage errors like all other errors."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise UsageError instead of printing and exiting."""
-        if match := re.match(r"argument command: invalid choice: '(.*?)' \(", message):
-            raise UsageError(
-                Diagnostic(
-                    code="usage",
-                    message=f'there is no command "{match[1]}"',
-                    hint=_near(message)
-                    or "run `orchestrator --help` to see all commands",
-                )
-            )
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message=message,
-                hint=_near(message) or f"run `{self.prog} --help` to see its options",
-            )
-        )
 
 
 class _CMakeFolder(argparse.Action):
@@ -67,19 +41,10 @@ class _CMakeFolder(argparse.Action):
         parser.exit()
 
 
-def _near(message: str) -> str:
-    """A hint for a misspelt choice, from argparse's error message."""
-    if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-        if message.startswith("argument command") and match[1].lower() in SYNONYMS:
-            return f'did you mean "{SYNONYMS[match[1].lower()]}"?'
-        return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
-    return ""
-
-
 def parser() -> argparse.ArgumentParser:
     """All commands and their arguments."""
     # No abbreviated options: a new option could break scripts that use them.
-    top = _Parser(
+    top = CommandParser(
         prog="orchestrator", description=orchestrator.__doc__, allow_abbrev=False
     )
     top.add_argument(
@@ -93,10 +58,12 @@ def parser() -> argparse.ArgumentParser:
         nargs=0,
         help="print the folder of the CMake package and exit",
     )
-    commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    commands = top.add_subparsers(
+        dest="command", required=True, parser_class=CommandParser
+    )
 
-    def command(name: str, text: str, *, profile: bool = True) -> _Parser:
-        sub: _Parser = commands.add_parser(
+    def command(name: str, text: str, *, profile: bool = True) -> CommandParser:
+        sub: CommandParser = commands.add_parser(
             name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",
@@ -106,8 +73,8 @@ def parser() -> argparse.ArgumentParser:
         )
         _add_common(sub)
         if profile:
-            sub.add_argument("profile", type=Path, metavar="PROFILE", help=_PROFILE)
-            _add_out(sub)
+            sub.add_argument("profile", type=Path, metavar="PROFILE", help=PROFILE)
+            add_out(sub)
         return sub
 
     _add_starting(command)
@@ -120,16 +87,16 @@ def parser() -> argparse.ArgumentParser:
         metavar="PROFILE",
         help="profiles to build, one after the other; - for stdin",
     )
-    _add_out(build)
-    build.add_argument("-j", "--jobs", type=job_count, metavar="N", help=_JOBS)
-    _add_locking(build)
+    add_out(build)
+    build.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
+    add_locking(build)
     build.add_argument(
         "--explain", action="store_true", help="show why each stage ran, or did not"
     )
     _add_depfile(build)
 
     watch = command("watch", "build whenever a file changes; show flash and RAM")
-    watch.add_argument("-j", "--jobs", type=job_count, metavar="N", help=_JOBS)
+    watch.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
 
     command("plan", "show what would be built and why; needs no compiler")
     command("check", "check profile, models, kernels and memory; needs no compiler")
@@ -142,11 +109,7 @@ def parser() -> argparse.ArgumentParser:
     _add_memory_plan(command)
     _add_executorch_tools(command)
 
-    _add_run(command)
-    _add_evaluate(command)
-    _add_size(command)
-    _add_report(command)
-    _add_scratch(command)
+    add_measuring(command)
 
     why = command("why", "show why something is in the product, and what it costs")
     why.add_argument("name", metavar="NAME", help=_NAME)
@@ -210,10 +173,6 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_out(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--out", type=Path, metavar="DIR", help=_OUT)
-
-
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--cpu",
@@ -234,7 +193,7 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_starting(command: Callable[..., _Parser]) -> None:
+def _add_starting(command: Callable[..., CommandParser]) -> None:
     """Commands that write the first files of a project."""
     init = command("init", "write a profile and a scenario for models", profile=False)
     init.add_argument(
@@ -278,37 +237,10 @@ def _add_starting(command: Callable[..., _Parser]) -> None:
     _add_target(new)
 
 
-def _add_locking(command: _Parser) -> None:
-    """Lock options of commands that build."""
-    _add_lock_file(command)
-    lock = command.add_mutually_exclusive_group()
-    lock.add_argument(
-        "--no-lock", action="store_true", help="neither read nor write a lock"
-    )
-    lock.add_argument(
-        "--locked", action="store_true", help="fail if the lock would change"
-    )
-    lock.add_argument(
-        "--frozen",
-        action="store_true",
-        help="like --locked, and compare the inputs first",
-    )
-
-
-def _add_lock_file(command: _Parser) -> None:
-    command.add_argument(
-        "--lock",
-        type=Path,
-        metavar="FILE",
-        dest="lock_file",
-        help="the lock; default: beside the profile",
-    )
-
-
-def _add_lock_commands(command: Callable[..., _Parser]) -> None:
+def _add_lock_commands(command: Callable[..., CommandParser]) -> None:
     """Commands for the lock and its outputs."""
     lock = command("lock", "write the lock file")
-    _add_lock_file(lock)
+    add_lock_file(lock)
     lock.add_argument("--check", action="store_true", help="compare, change nothing")
     lock.add_argument(
         "--outputs",
@@ -321,9 +253,9 @@ def _add_lock_commands(command: Callable[..., _Parser]) -> None:
         profile=False,
     )
     verify.add_argument(
-        "profile", type=Path, nargs="?", metavar="PROFILE", help=_PROFILE
+        "profile", type=Path, nargs="?", metavar="PROFILE", help=PROFILE
     )
-    _add_out(verify)
+    add_out(verify)
     verify.add_argument(
         "--artefact",
         "--artifact",
@@ -331,10 +263,10 @@ def _add_lock_commands(command: Callable[..., _Parser]) -> None:
         metavar="FILE",
         help="identify this file as an output of the lock; build nothing",
     )
-    _add_lock_file(verify)
+    add_lock_file(verify)
 
 
-def _add_export(command: Callable[..., _Parser]) -> None:
+def _add_export(command: Callable[..., CommandParser]) -> None:
     """The export command."""
     export = command("export", "export models given as Python to programs")
     export.add_argument(
@@ -356,281 +288,7 @@ def _add_export(command: Callable[..., _Parser]) -> None:
     )
 
 
-def _add_run(command: Callable[..., _Parser]) -> None:
-    """The commands that run firmware and explain its statuses."""
-    run = command("run", "run the built firmware on .npy inputs")
-    run.add_argument("--model", metavar="NAME", help="model, if there are several")
-    run.add_argument(
-        "--method", default="forward", metavar="NAME", help="default: forward"
-    )
-    run.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a .npy file or a number, once for each input",
-    )
-    run.add_argument(
-        "--expect",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a .npy file or a number to compare with, once for each output",
-    )
-    run.add_argument(
-        "--atol", type=finite_number, metavar="X", help="absolute tolerance"
-    )
-    run.add_argument(
-        "--rtol", type=finite_number, metavar="X", help="relative tolerance"
-    )
-    run.add_argument(
-        "--output-dir", type=Path, metavar="DIR", help="write every output as .npy"
-    )
-    run.add_argument(
-        "--scenario",
-        type=Path,
-        metavar="FILE",
-        help="JSON file of calls and expected outputs",
-    )
-    run.add_argument(
-        "--no-build", action="store_true", help="fail if the build is not current"
-    )
-    _add_locking(run)
-    run.add_argument("-j", "--jobs", type=job_count, metavar="N", help=_JOBS)
-    run.add_argument(
-        "--timeout",
-        type=finite_number,
-        default=600.0,
-        metavar="SECONDS",
-        help="stop the run after that time; default: 600",
-    )
-    run.add_argument(
-        # argparse would name this option `profile`, which the positional argument has.
-        "--profile",
-        action="store_true",
-        dest="costs",
-        help="show what each operator costs",
-    )
-    run.add_argument(
-        "--passes",
-        type=job_count,
-        metavar="N",
-        help="with --profile on a host: runs to take the median of",
-    )
-
-    decode = command("decode", "explain a status of the device", profile=False)
-    decode.add_argument("code", metavar="CODE", help="number or name of an orch_status")
-    decode.add_argument(
-        "--profile",
-        type=Path,
-        required=True,
-        metavar="PROFILE",
-        dest="from_profile",
-        help="profile that the device was built from",
-    )
-    decode.add_argument(
-        "--instruction",
-        type=instruction_index,
-        metavar="N",
-        help="the instruction that failed",
-    )
-    decode.add_argument("--model", metavar="NAME", help="model, if there are several")
-    decode.add_argument("--method", metavar="NAME", help="method, if there are several")
-
-
-def _add_evaluate(command: Callable[..., _Parser]) -> None:
-    """The evaluate command."""
-    evaluate = command("evaluate", "measure the accuracy of a model over a data set")
-    evaluate.add_argument(
-        "--data",
-        required=True,
-        metavar="DATA",
-        help="folder, .npz file, or function as package.module:name",
-    )
-    evaluate.add_argument("--model", metavar="NAME", help="model, if there are several")
-    evaluate.add_argument("--method", default="forward", metavar="NAME")
-    evaluate.add_argument(
-        "--metric",
-        metavar="METRIC",
-        help="top1, mae, auc, or package.module:name; default: top1 for classes, mae"
-        " for other numbers",
-    )
-    evaluate.add_argument(
-        "--reference",
-        type=Path,
-        metavar="FILE.pte",
-        help="program of the float model, to compare with",
-    )
-    evaluate.add_argument(
-        "--layers",
-        type=job_count,
-        metavar="N",
-        help="compare every layer with the reference, over the first N samples",
-    )
-    evaluate.add_argument(
-        "--emulator",
-        action="store_true",
-        help="run the board's firmware in its emulator; default: on this machine",
-    )
-    evaluate.add_argument(
-        "--samples",
-        type=sample_range,
-        default=(0, None),
-        metavar="BEGIN:END",
-        help="part of the data; END is exclusive",
-    )
-    evaluate.add_argument(
-        "--classes",
-        type=class_names,
-        default=(),
-        metavar="NAMES",
-        help="names of the classes, separated by commas",
-    )
-    evaluate.add_argument(
-        "--worst", type=count, default=5, metavar="N", help="samples to list; default 5"
-    )
-    for option, what in (("--input-quant", "inputs"), ("--output-quant", "outputs")):
-        evaluate.add_argument(
-            option,
-            type=quantization,
-            metavar="SCALE,ZERO_POINT",
-            help=f"of integer {what} that stand for real numbers",
-        )
-    evaluate.add_argument(
-        "--at-least", type=finite_number, metavar="X", help="fail if the metric is less"
-    )
-    evaluate.add_argument(
-        "--at-most", type=finite_number, metavar="X", help="fail if the metric is more"
-    )
-    evaluate.add_argument(
-        "--resume", action="store_true", help="use the outputs of an ended evaluation"
-    )
-    evaluate.add_argument(
-        "--results", type=Path, metavar="FILE", help="where outputs are kept"
-    )
-    evaluate.add_argument(
-        "--timeout",
-        type=finite_number,
-        default=600.0,
-        metavar="SECONDS",
-        help="longest time for a sample; default 600",
-    )
-    _add_locking(evaluate)
-    evaluate.add_argument(
-        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
-    )
-
-
-def _add_size(command: Callable[..., _Parser]) -> None:
-    """The size command and its variants."""
-    size = command("size", "show flash and RAM of the last build, or of a variant")
-    size.add_argument(
-        "--full", action="store_true", help="every contributor, section and method"
-    )
-    size.add_argument(
-        "--by",
-        choices=("op", "kernel", "model", "section"),
-        help="one table, and what each of its rows is",
-    )
-    size.add_argument(
-        "--diff",
-        type=Path,
-        metavar="OTHER",
-        help="compare with a report.json, or with another profile's build",
-    )
-    what_if = size.add_argument_group("what if", "build a variant and compare")
-    for option, text in (
-        ("--without-model", "leave out a model"),
-        ("--without-op", "leave out an operator that only the profile requests"),
-    ):
-        what_if.add_argument(
-            option, action="append", default=[], metavar="NAME", help=text
-        )
-    for option, choices, text in (
-        ("--dtypes", ("all", "models"), "as dtypes.select in the profile"),
-        ("--optimize", ("size", "speed", "debug"), "as target.optimize"),
-        ("--toolchain", TOOLCHAINS, "as target.toolchain"),
-    ):
-        what_if.add_argument(option, choices=choices, default="", help=text)
-    size.add_argument("-j", "--jobs", type=job_count, metavar="N", help=_JOBS)
-
-
-def _add_report(command: Callable[..., _Parser]) -> None:
-    """The report command."""
-    report = command("report", "show the last build as a page, report.html")
-    report.add_argument("--open", action="store_true", help="open it in the browser")
-    what = report.add_mutually_exclusive_group()
-    what.add_argument(
-        "--serve",
-        action="store_true",
-        help="serve it on localhost; the page reloads when a build ends",
-    )
-    what.add_argument(
-        "--svg",
-        choices=("flash", "memory", "arena"),
-        metavar="KIND",
-        help="write one kind of picture as SVG: flash, memory or arena",
-    )
-    report.add_argument(
-        "--diff",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="OTHER",
-        help="add the changes from another build folder, report.json, profile or lock",
-    )
-    report.add_argument(
-        "--history",
-        action="store_true",
-        help="add the sizes of each commit of the lock, from git",
-    )
-    report.add_argument(
-        "--costs",
-        type=Path,
-        metavar="FILE",
-        help="add what `run --profile --json` measured",
-    )
-    report.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="where to write a page with additions; default: in the build folder",
-    )
-    report.add_argument(
-        "--output-dir", type=Path, metavar="DIR", help="folder of the pictures"
-    )
-    report.add_argument(
-        "--port", type=port_number, metavar="N", help="of --serve; default: a free one"
-    )
-    report.add_argument(
-        "--no-build", action="store_true", help="fail if the build is not current"
-    )
-    _add_locking(report)
-    report.add_argument(
-        "-j", "--jobs", type=job_count, metavar="N", help="parallel steps"
-    )
-
-
-def _add_scratch(command: Callable[..., _Parser]) -> None:
-    """The scratch command."""
-    scratch = command(
-        "scratch", "show scratch memory of each call, or compare tables", profile=False
-    )
-    scratch.add_argument(
-        "profile", type=Path, nargs="?", metavar="PROFILE", help=_PROFILE
-    )
-    _add_out(scratch)
-    scratch.add_argument(
-        "--check",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="TABLE",
-        help="CSV of scratch sizes of your CMSIS-NN",
-    )
-
-
-def _add_memory_plan(command: Callable[..., _Parser]) -> None:
+def _add_memory_plan(command: Callable[..., CommandParser]) -> None:
     """The memory planner as a command of its own."""
     plan = command(
         "memory-plan", "give each block of a CSV file an offset", profile=False
@@ -650,7 +308,7 @@ def _add_memory_plan(command: Callable[..., _Parser]) -> None:
     plan.add_argument("--svg", type=Path, metavar="F.svg", help="draw the plan")
 
 
-def _add_compat(command: Callable[..., _Parser]) -> None:
+def _add_compat(command: Callable[..., CommandParser]) -> None:
     """The compat command."""
     compat = command(
         "compat", "check whether built firmware can run new programs", profile=False
@@ -664,7 +322,7 @@ def _add_compat(command: Callable[..., _Parser]) -> None:
     compat.add_argument("--model", metavar="NAME", help="the model they replace")
 
 
-def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
+def _add_executorch_tools(command: Callable[..., CommandParser]) -> None:
     """Commands for a user who keeps ExecuTorch's own build."""
     oplist = command(
         "oplist",
@@ -734,7 +392,7 @@ def _add_executorch_tools(command: Callable[..., _Parser]) -> None:
     )
 
 
-def _add_depfile(command: _Parser) -> None:
+def _add_depfile(command: CommandParser) -> None:
     command.add_argument(
         "--depfile",
         type=Path,

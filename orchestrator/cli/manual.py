@@ -134,10 +134,27 @@ MANUALS: Final = {
         ),
         (Exit.PROFILE, Exit.MODEL),
     ),
+    "evaluate": Manual(
+        (
+            ("evaluate digits.toml --data digits.npz", "accuracy, on this machine"),
+            (
+                "evaluate digits.toml --data digits.npz --reference float.pte",
+                "and how often it agrees with the float model",
+            ),
+        ),
+        (*_BUILDS, Exit.MISMATCH),
+    ),
     "size": Manual(
         (
             ("size doorbell.toml", "a summary; --full has everything"),
             ("size doorbell.toml --diff main/report.json", "against another build"),
+        ),
+        _BUILDS,
+    ),
+    "report": Manual(
+        (
+            ("report doorbell.toml --open", "build, and open the page in the browser"),
+            ("report doorbell.toml --diff build/main", "and show what changed"),
         ),
         _BUILDS,
     ),

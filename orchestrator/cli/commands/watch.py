@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, build_product, load
-from orchestrator.errors import Diagnostic, ExitCode, OrchestratorError, ToolchainError
-from orchestrator.shell.distribution import pip_install
+from orchestrator.errors import ExitCode, OrchestratorError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -125,17 +124,7 @@ def _change(now: int, before: int | None) -> str:
 
 
 def _watcher() -> Watch:
-    try:
-        from watchfiles import watch  # noqa: PLC0415  # of an extra
-    except ImportError:
-        raise ToolchainError(
-            Diagnostic(
-                code="missing-extra",
-                message="`watch` needs a package that is not installed",
-                notes=(("found", "no watchfiles"),),
-                hint=pip_install("watch"),
-            )
-        ) from None
+    from watchfiles import watch  # noqa: PLC0415  # nothing else needs it
 
     def changes(folders: frozenset[Path]) -> Iterator[set[str]]:
         for found in watch(*folders, watch_filter=None, raise_interrupt=True):

@@ -84,7 +84,6 @@ def test_commands_by_meaning(capsys: pytest.CaptureFixture[str]) -> None:
 def test_completion_knows_every_command(
     shell: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("shtab")
     assert run(["completion", shell]) == 0
     script = capsys.readouterr().out
     for name, command in COMMANDS.items():
@@ -98,7 +97,6 @@ def test_completion_knows_every_command(
 
 
 def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("shtab")
     assert run(["completion", "bash"]) == 0
     script = capsys.readouterr().out
 
