@@ -268,6 +268,14 @@ def _add_report(command: Callable[..., CommandParser]) -> None:
         help="add what `run --profile --json` measured",
     )
     report.add_argument(
+        "--accuracy",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="add what `evaluate --json` found",
+    )
+    report.add_argument(
         "--output",
         type=Path,
         metavar="FILE",

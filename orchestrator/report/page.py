@@ -20,6 +20,7 @@ from orchestrator.report.memory_map import memories, memory_map
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from orchestrator.report.accuracy import Accuracy
     from orchestrator.report.change import Change
     from orchestrator.report.facts import MethodFacts, ReportFacts
     from orchestrator.report.history import History
@@ -151,6 +152,7 @@ def page(
     *,
     changes: Sequence[Change] = (),
     history: History | None = None,
+    accuracies: Sequence[Accuracy] = (),
 ) -> str:
     """The page as text; the same facts always give the same text.
 
@@ -158,6 +160,7 @@ def page(
         facts: What it shows.
         changes: From other builds or locks to this one.
         history: Of the lock.
+        accuracies: Evaluations of its methods.
     """
     size = facts.size
     operators = operator_rows(facts)
@@ -187,6 +190,7 @@ def page(
         others=_others(facts),
         changes=changes,
         history=history,
+        accuracies=accuracies,
         Kind=Kind,
     )
 
@@ -218,6 +222,13 @@ def _compact(count: int | None) -> str:
     return f"{count}"
 
 
+def _digits(value: float | str | None) -> str:
+    """A number with four digits, or what stands for one that is not finite."""
+    if value is None:
+        return _NOTHING
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
 def _sources(method: MethodFacts) -> bool:
     return any(step.source for step in method.steps)
 
@@ -247,6 +258,7 @@ def _template() -> jinja2.Template:
         "compact": _compact,
         "calls": _calls,
         "hex": lambda v: f"0x{v:08x}",
+        "digits": _digits,
         "signed": lambda v: f"{v:+,}" if v else "0",
     }
     environment.tests["with_sources"] = _sources

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from orchestrator.build import Project, load, open_build, table
 from orchestrator.build.lockfile import differences, parse_lock
 from orchestrator.build.locking import needed_lock, sizes_of
@@ -17,6 +19,7 @@ from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.text_file import read_text
 from orchestrator.errors import Diagnostic, ExitCode, LockError, UsageError
 from orchestrator.measure import read_report
+from orchestrator.report.accuracy import Accuracy
 from orchestrator.report.change import Change, change_of_locks, change_of_reports
 from orchestrator.report.history import History, Point
 from orchestrator.report.page import page
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 _PAGE = "report.html"
 _MOST_REVISIONS = 500
+_ADDITIONS = "--diff, --history, --costs or --accuracy"
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -49,12 +53,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
         _write_pictures(args, project, console)
         return ExitCode.OK
     file = project.folder / _PAGE
-    if args.diff or args.history or args.costs:
+    if _adds(args):
         file = args.output or project.work / _PAGE
         facts = _facts(args, project, console)
         changes = [_change(path, project, facts) for path in args.diff]
         history = _history(project) if args.history else None
-        text = page(facts, changes=changes, history=history)
+        accuracies = [_accuracy(path, project, facts) for path in args.accuracy]
+        text = page(facts, changes=changes, history=history, accuracies=accuracies)
         write_if_changed(file, text.encode())
     if args.serve:
         _serve(args, file, console)
@@ -66,11 +71,16 @@ def run(args: Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
+def _adds(args: Namespace) -> bool:
+    """Whether the page shows more than the build."""
+    return bool(args.diff or args.history or args.costs or args.accuracy)
+
+
 def _check(args: Namespace) -> None:
     """Reject options that would do nothing."""
-    adds = args.diff or args.history or args.costs
+    adds = _adds(args)
     for given, option, allowed, needs in (
-        (args.output, "--output", adds, "--diff, --history or --costs"),
+        (args.output, "--output", adds, _ADDITIONS),
         (args.output_dir, "--output-dir", args.svg, "--svg"),
         (args.port is not None, "--port", args.serve, "--serve"),
     ):
@@ -80,7 +90,7 @@ def _check(args: Namespace) -> None:
         other = "--svg" if args.svg else "--serve"
         raise _usage(
             f"{other} shows the build alone",
-            f"leave out {other}, or --diff, --history and --costs",
+            f"leave out {other}, or the options that add to the page",
         )
 
 
@@ -134,6 +144,33 @@ def _bad_costs(path: Path, found: str) -> UsageError:
             message=f"{path} is no profile run of this product",
             notes=(("found", found),),
             hint="write it with `orchestrator run PROFILE --profile --json`",
+        )
+    )
+
+
+def _accuracy(path: Path, project: Project, facts: ReportFacts) -> Accuracy:
+    """What an evaluation of this product found."""
+    text = read_text(path, wanted="what `orchestrator evaluate --json` prints")
+    try:
+        found = Accuracy.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise _bad_accuracy(path, f"{place}: {first['msg']}") from error
+    if found.profile != project.profile.name:
+        raise _bad_accuracy(path, f'profile "{found.profile}"')
+    if (found.model, found.method) not in {(m.model, m.name) for m in facts.methods}:
+        raise _bad_accuracy(path, f"method {found.model}.{found.method}")
+    return found
+
+
+def _bad_accuracy(path: Path, found: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="bad-accuracy",
+            message=f"{path} is no evaluation of this product",
+            notes=(("found", found),),
+            hint="write it with `orchestrator evaluate PROFILE --json`",
         )
     )
 

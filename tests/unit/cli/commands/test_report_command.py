@@ -139,6 +139,53 @@ def test_costs(report: Report, tmp_path: Path) -> None:
     assert _code(report("--costs", "costs.json", code=2)) == "bad-costs"
 
 
+EVALUATION: dict[str, Any] = {
+    "profile": "demo",
+    "model": "net",
+    "method": "forward",
+    "on": "host",
+    "data": "data.npz",
+    "samples": 4,
+    "metric": {"name": "top1", "value": 0.75, "values": {"top1": 0.75}, "right": 3},
+    "classes": ["cat", "<dog>"],
+    "confusion": [[2, 1], [0, 1]],
+    "reference": None,
+    "worst": [{"sample": "1", "label": "cat", "answer": "<dog>", "error": "inf"}],
+    "layers": None,
+}
+
+
+def test_accuracy(report: Report, tmp_path: Path) -> None:
+    (tmp_path / "accuracy.json").write_text(json.dumps(EVALUATION))
+    report("--accuracy", "accuracy.json")
+    page = (tmp_path / "build/demo/.work/report.html").read_text()
+    _, _, section = page.partition('id="accuracy"')
+    section, _, _ = section.partition("</section>")
+    assert "4 samples of data.npz, run on host" in section
+    assert "0.75 <small>3 right" in section
+    assert '<td class="num miss" style="--share:33%">1</td>' in section
+    assert "&lt;dog&gt;" in section
+    assert "<dog>" not in section
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [
+        ("profile", "other", 'profile "other"'),
+        ("method", "train", "method net.train"),
+        ("confusion", [["many"]], "confusion.0.0: Input should be a valid integer"),
+        ("samples", -1, "samples: Input should be greater than or equal to 0"),
+    ],
+)
+def test_an_evaluation_of_something_else(
+    report: Report, tmp_path: Path, key: str, value: object, found: str
+) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(EVALUATION | {key: value}))
+    text = report("--accuracy", "a.json", code=2)
+    assert _code(text) == "bad-accuracy"
+    assert found in text.replace('\\"', '"')
+
+
 def test_pictures(report: Report, tmp_path: Path) -> None:
     assert report("--svg", "flash") == "demo-flash.svg\n"
     found = json.loads(report("--svg", "arena", "--output-dir", "p", "--json"))
@@ -150,7 +197,10 @@ def test_pictures(report: Report, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--port", "80"], "--port requires --serve"),
-        (["--output", "x"], "--output requires --diff, --history or --costs"),
+        (
+            ["--output", "x"],
+            "--output requires --diff, --history, --costs or --accuracy",
+        ),
         (["--output-dir", "x"], "--output-dir requires --svg"),
         (["--svg", "flash", "--history"], "--svg shows the build alone"),
         (["--serve", "--diff", "x"], "--serve shows the build alone"),
