@@ -17,7 +17,15 @@ from orchestrator.cli.arguments import parser
 from orchestrator.profile import load_profile
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.sources import library_names
-from tests.doc_blocks import PAGES, ROOT, blocks, inline_commands
+from tests.doc_blocks import (
+    HOWTO,
+    PAGES,
+    ROOT,
+    Command,
+    blocks,
+    inline_commands,
+    steps,
+)
 
 TARGET = '[target]\ncpu = "cortex-m4"\n'
 MODEL = '[[models]]\npath = "m.pte"\n'
@@ -101,6 +109,20 @@ def test_commands_that_are_shown_are_understood(name: str) -> None:
                 _understood(words)
             case "pip":
                 _installs(words)
+
+
+@pytest.mark.parametrize("page", HOWTO)
+def test_commands_of_a_how_to_are_understood(page: str) -> None:
+    commands = [step.line for step in steps(page) if isinstance(step, Command)]
+    assert commands
+    for words in map(shlex.split, commands):
+        if words[0] == "orchestrator":
+            _understood(words)
+
+
+def test_only_how_to_pages_have_console_blocks() -> None:
+    pages = {name.rpartition(" ")[0] for name in blocks("console")}
+    assert pages == set(HOWTO)
 
 
 def test_hints_in_running_text_name_the_distribution() -> None:
