@@ -8,12 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.doc_blocks import HOWTO, ROOT, Command, SavedFile, steps
 from tests.tools import need_tool, need_toolchain
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
