@@ -105,6 +105,7 @@ def steps(page: str) -> list[Command | SavedFile]:
     return found
 
 
-HOWTO = tuple(
-    str(page.relative_to(ROOT)) for page in PAGES if page.name.startswith("howto-")
+WALKED = tuple(
+    sorted({name.rpartition(" ")[0] for name in blocks("console")}),
 )
+"""Pages with console blocks: each is typed from its beginning to its end."""

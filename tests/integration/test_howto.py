@@ -1,4 +1,4 @@
-"""The how-to pages work by the letter: files, commands, and the output they show."""
+"""Pages with console blocks work by the letter: files, commands, and their output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doc_blocks import HOWTO, ROOT, Command, SavedFile, steps
+from tests.doc_blocks import ROOT, WALKED, Command, SavedFile, steps
 from tests.tools import need_tool, need_toolchain
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ def _run(command: Command, folder: Path, path: str) -> None:
     assert line is None, f"not printed: {line}\n{said}"
 
 
-@pytest.mark.parametrize("page", HOWTO)
+@pytest.mark.parametrize("page", WALKED)
 def test_a_page_works_by_the_letter(page: str, tmp_path: Path) -> None:
     need_tool("qemu-system-arm")
-    for cpu in ("host", "cortex-m4"):
+    for cpu in ("host", "cortex-m4", "cortex-m55"):
         need_toolchain(cpu, "zig")
     for name in ("profiles", "examples"):
         shutil.copytree(ROOT / name, tmp_path / name)

@@ -18,9 +18,9 @@ from orchestrator.profile import load_profile
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.sources import library_names
 from tests.doc_blocks import (
-    HOWTO,
     PAGES,
     ROOT,
+    WALKED,
     Command,
     blocks,
     inline_commands,
@@ -111,18 +111,13 @@ def test_commands_that_are_shown_are_understood(name: str) -> None:
                 _installs(words)
 
 
-@pytest.mark.parametrize("page", HOWTO)
-def test_commands_of_a_how_to_are_understood(page: str) -> None:
+@pytest.mark.parametrize("page", WALKED)
+def test_commands_of_a_console_are_understood(page: str) -> None:
     commands = [step.line for step in steps(page) if isinstance(step, Command)]
     assert commands
     for words in map(shlex.split, commands):
         if words[0] == "orchestrator":
             _understood(words)
-
-
-def test_only_how_to_pages_have_console_blocks() -> None:
-    pages = {name.rpartition(" ")[0] for name in blocks("console")}
-    assert pages == set(HOWTO)
 
 
 def test_hints_in_running_text_name_the_distribution() -> None:
