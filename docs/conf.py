@@ -28,7 +28,7 @@ html_copy_source = False
 html_show_copyright = False
 html_theme_options = {"source_repository": _REPOSITORY, "source_branch": "main"}
 html_theme_options["source_directory"] = "docs/"
-copybutton_exclude = ".linenos, .gp"
+copybutton_exclude = ".linenos, .gp, .go"
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 

@@ -60,3 +60,52 @@ def inline_commands(page: str) -> list[list[str]]:
         for code in codes
         if code.startswith("orchestrator ") and " profiles/" in code
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of a console block, and the lines that the page shows of its output."""
+
+    line: str
+    shown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFile:
+    """A block that the page says to save as a file, or to add to one."""
+
+    path: str
+    text: str
+    added: bool
+
+
+_STEP = re.compile(
+    r"(?:\b(?P<how>as|to) `(?P<path>[\w./-]+)`:\n\n)?"
+    r"^```(?P<tag>\w+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _session(text: str) -> list[Command]:
+    found = []
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, shown = re.sub(r"\\\n\s*", "", part).partition("\n")
+        found.append(Command(line, tuple(shown.splitlines())))
+    return found
+
+
+def steps(page: str) -> list[Command | SavedFile]:
+    """What a reader of a page does, in order: files to save, commands to type."""
+    found: list[Command | SavedFile] = []
+    for step in _STEP.finditer((ROOT / page).read_text(encoding="utf-8")):
+        if step["tag"] == "console":
+            found += _session(step["text"])
+        elif step["path"]:
+            found.append(SavedFile(step["path"], step["text"], step["how"] == "to"))
+    return found
+
+
+WALKED = tuple(
+    sorted({name.rpartition(" ")[0] for name in blocks("console")}),
+)
+"""Pages with console blocks: each is typed from its beginning to its end."""

@@ -17,7 +17,15 @@ from orchestrator.cli.arguments import parser
 from orchestrator.profile import load_profile
 from orchestrator.shell.distribution import DISTRIBUTION
 from orchestrator.shell.sources import library_names
-from tests.doc_blocks import PAGES, ROOT, blocks, inline_commands
+from tests.doc_blocks import (
+    PAGES,
+    ROOT,
+    WALKED,
+    Command,
+    blocks,
+    inline_commands,
+    steps,
+)
 
 TARGET = '[target]\ncpu = "cortex-m4"\n'
 MODEL = '[[models]]\npath = "m.pte"\n'
@@ -101,6 +109,15 @@ def test_commands_that_are_shown_are_understood(name: str) -> None:
                 _understood(words)
             case "pip":
                 _installs(words)
+
+
+@pytest.mark.parametrize("page", WALKED)
+def test_commands_of_a_console_are_understood(page: str) -> None:
+    commands = [step.line for step in steps(page) if isinstance(step, Command)]
+    assert commands
+    for words in map(shlex.split, commands):
+        if words[0] == "orchestrator":
+            _understood(words)
 
 
 def test_hints_in_running_text_name_the_distribution() -> None:
