@@ -41,7 +41,10 @@ CORTEX_M = (
     *("torchvision/shufflenet_v2_x0_5", "torchvision/efficientnet_b0"),
     *("torchvision/convnext_small", "torchvision/densenet_small"),
     *("torchvision/regnet_x_400mf", "torchvision/vit_small"),
-    *("timm/mobilenetv3_small_050",),
+    *("torchvision/googlenet", "torchvision/regnet_y_400mf"),
+    *("timm/mobilenetv3_small_050", "timm/mobilenetv4_conv_small_050", "timm/lcnet_050"),
+    *("timm/efficientnet_lite0", "timm/mnasnet_050", "timm/tinynet_e", "timm/resnet10t"),
+    *("transformers/mobilenet_v1", "transformers/mobilenet_v2", "transformers/resnet"),
 )
 """Networks that become int8 for the kernels of Cortex-M."""
 

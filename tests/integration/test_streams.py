@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 MODEL = str(ROOT / "tests" / "data" / "corpus" / "add_mul" / "model.pte")
 ORCHESTRATOR = f"'{sys.executable}' -m orchestrator"
 NO_SPACE = """\
