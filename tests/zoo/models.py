@@ -42,8 +42,9 @@ CORTEX_M = (
     *("torchvision/convnext_small", "torchvision/densenet_small"),
     *("torchvision/regnet_x_400mf", "torchvision/vit_small"),
     *("torchvision/googlenet", "torchvision/regnet_y_400mf"),
-    *("timm/mobilenetv3_small_050", "timm/mobilenetv4_conv_small_050", "timm/lcnet_050"),
-    *("timm/efficientnet_lite0", "timm/mnasnet_050", "timm/tinynet_e", "timm/resnet10t"),
+    *("timm/mobilenetv3_small_050", "timm/mobilenetv4_conv_small_050"),
+    *("timm/lcnet_050", "timm/efficientnet_lite0", "timm/mnasnet_050"),
+    *("timm/tinynet_e", "timm/resnet10t"),
     *("transformers/mobilenet_v1", "transformers/mobilenet_v2", "transformers/resnet"),
 )
 """Networks that become int8 for the kernels of Cortex-M."""

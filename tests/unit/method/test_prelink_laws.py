@@ -240,7 +240,7 @@ def test_a_random_method_computes_the_same(jumps: bool) -> None:  # noqa: FBT001
     dropped: Counter[str] = Counter()
 
     # Few methods have something for every pass.
-    @settings(max_examples=2 * settings().max_examples)
+    @settings(max_examples=4 * settings().max_examples)
     @given(method=methods(jumps=jumps), contents=contents)
     def check(method: LinkedMethod, contents: bytes) -> None:
         for name, passes in (*((name, [name]) for name in PASSES), ("all", PASSES)):
