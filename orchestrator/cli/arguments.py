@@ -59,7 +59,11 @@ def parser() -> argparse.ArgumentParser:
         help="print the folder of the CMake package and exit",
     )
     commands = top.add_subparsers(
-        dest="command", required=True, parser_class=CommandParser
+        dest="command",
+        metavar="COMMAND",
+        title="commands",
+        required=True,
+        parser_class=CommandParser,
     )
 
     def command(name: str, text: str, *, profile: bool = True) -> CommandParser:

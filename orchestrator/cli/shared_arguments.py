@@ -20,7 +20,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing and exiting."""
-        if match := re.match(r"argument command: invalid choice: '(.*?)' \(", message):
+        if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(", message):
             raise UsageError(
                 Diagnostic(
                     code="usage",
@@ -41,7 +41,7 @@ class CommandParser(argparse.ArgumentParser):
 def _near(message: str) -> str:
     """A hint for a misspelt choice, from argparse's error message."""
     if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-        if message.startswith("argument command") and match[1].lower() in SYNONYMS:
+        if message.startswith("argument COMMAND") and match[1].lower() in SYNONYMS:
             return f'did you mean "{SYNONYMS[match[1].lower()]}"?'
         return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
     return ""
