@@ -126,9 +126,16 @@ def load(path: Path) -> Profile:
     """
     from orchestrator.profile import load_profile  # noqa: PLC0415  # imports pydantic
 
+    pipe = piped_name(path)
+
+    def text_of(file: Path) -> str:
+        if file == pipe:
+            files.remember_pipe(file, int(str(file).removeprefix("-") or 0))
+        return files.read_text_file(file, most_bytes=files.MOST_PROFILE_BYTES)
+
     return load_profile(
-        piped_name(path) or path,
-        text_of=lambda p: files.read_text_file(p, most_bytes=files.MOST_PROFILE_BYTES),
+        pipe or path,
+        text_of=text_of,
         is_file=Path.is_file,
         known_libraries=sources.library_names(),
     )

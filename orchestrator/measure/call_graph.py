@@ -24,7 +24,7 @@ EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
 _STARTER: Final = "_ZN4orch12MethodLoader15start_delegatesE"
 """What the symbol of the function that makes delegates ready begins with."""
-_LANES: Final = "_ZN4orch9lane_rowsE"
+_LANES: Final = "_ZN4orch9lane_rowsI"
 """What the symbol of the function that calls a LaneFn begins with: no stack below."""
 _TABLES: Final = frozenset(
     f"obj/gen/src/registered_{what}.cpp.o" for what in ("kernels", "delegates")

@@ -9,11 +9,9 @@ import errno
 import io
 import json
 import os
-import re
 import shutil
 import stat
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from orchestrator.core.lazy_bytes import (
@@ -54,7 +52,7 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
 
     Args:
         path: Must be a regular file: a device may never end, a pipe may never start.
-            `-`, where no file has that name, is standard input, `-63` descriptor 63.
+            Or the name of what `remember_pipe` has read, where no file has it.
         most_bytes: A larger file is not read.
 
     Raises:
@@ -63,9 +61,8 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
     try:
         found = path.stat()
     except FileNotFoundError:
-        if pipe := re.fullmatch(r"-(\d*)", str(path)):
-            descriptor = int(pipe[1] or 0)
-            return _piped(descriptor, os.fstat(descriptor).st_ino)
+        if path in _pipes:
+            return _pipes[path][1]
         raise
     for is_kind, number, kind in _UNUSABLE:
         if is_kind(found.st_mode):
@@ -76,24 +73,33 @@ def read_file(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
     return path.read_bytes()
 
 
-@cache
-def _piped(descriptor: int, inode: int) -> bytes:
-    """All that a pipe gives, a profile: only once, so it is remembered by its inode.
+_pipes: dict[Path, tuple[int, bytes]] = {}
+"""What pipes gave, with their inodes."""
+
+
+def remember_pipe(path: Path, descriptor: int) -> None:
+    """Read all that a pipe gives, a profile: only once, as it gives nothing twice.
+
+    Args:
+        path: A name under which `read_file` finds it from now on.
+        descriptor: Of the pipe.
 
     Raises:
         OSError: It is closed, a terminal, or gives too much.
     """
-    del inode
-    name = f"-{descriptor or ''}"
+    inode = os.fstat(descriptor).st_ino
+    if path in _pipes and _pipes[path][0] == inode:
+        return
     if os.isatty(descriptor):
-        raise OSError(errno.EINVAL, "it is a terminal, not a pipe or a file", name)
+        raise OSError(errno.EINVAL, "it is a terminal, not a pipe or a file", str(path))
     chunks, size = [], 0
     while chunk := os.read(descriptor, CHUNK_BYTES):
         chunks.append(chunk)
         size += len(chunk)
         if size > MOST_PROFILE_BYTES:
-            raise OSError(errno.EFBIG, f"more than {MOST_PROFILE_BYTES:,} bytes", name)
-    return b"".join(chunks)
+            what = f"more than {MOST_PROFILE_BYTES:,} bytes"
+            raise OSError(errno.EFBIG, what, str(path))
+    _pipes[path] = inode, b"".join(chunks)
 
 
 class FileBytes(LazyBytes):

@@ -46,5 +46,4 @@ def native_files() -> tuple[str, ...]:
 def package_files() -> tuple[Path, ...]:
     """Every file of the package that decides what outputs are like."""
     pages = (PACKAGE_FOLDER / "report" / "page").rglob("*.*")
-    templates = (PACKAGE_FOLDER / "firmware_template").glob("*.*")
-    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *templates)))
+    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages)))

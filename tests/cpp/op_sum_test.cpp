@@ -63,7 +63,8 @@ TEST_CASE("sum of nothing is zero, its mean is NaN") {
             {ScalarType::Float, {0}}) == Error::Ok);
 }
 
-TEST_CASE("sum is computed as wide as the output, in the order of indices") {
+TEST_CASE(
+    "sum is computed as wide as the output, in four parts that take turns") {
   const auto ints = TestTensor::of<int32_t>({2}, {INT32_MAX, INT32_MAX});
   const TestTensor wide(ScalarType::Long, {});
   CHECK(sum(ints, {}, false, wide) == Error::Ok);
@@ -88,12 +89,16 @@ TEST_CASE("sum is computed as wide as the output, in the order of indices") {
   const TestTensor half(ScalarType::Half, {});
   CHECK(sum(halves, {}, false, half) == Error::Ok);
   CHECK(static_cast<float>(half.items<Half>()[0]) == 2050);
-  // 1e8 + 1 is lost, and 1e8 then taken away: 1, the other way round 2.
-  const auto ordered =
-      TestTensor::of<float>({2, 2}, {1e8F, -1e8F, 1, 1}, {1, 0});
+  // Indices 0 and 4 share a part, 1 and 5 another: nothing is lost in them.
+  // Added one after the other, 1e8 + 1 would lose the 1.
+  const auto ordered = TestTensor::of<float>({6}, {1e8F, 1, 0, 0, -1e8F, 1});
   const TestTensor out(ScalarType::Float, {});
   CHECK(sum(ordered, {}, false, out) == Error::Ok);
-  CHECK(out.items<float>()[0] == 1);
+  CHECK(out.items<float>()[0] == 2);
+  // (1e8 + 1) + (-1e8 + 1): the parts are added in pairs.
+  const auto pairs = TestTensor::of<float>({2, 2}, {1e8F, -1e8F, 1, 1}, {1, 0});
+  CHECK(sum(pairs, {}, false, out) == Error::Ok);
+  CHECK(out.items<float>()[0] == 0);
 }
 
 TEST_CASE("mean is rounded once") {

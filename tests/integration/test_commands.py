@@ -230,7 +230,7 @@ def test_plan_tells_why_each_stage_would_run(w: Workspace) -> None:
     stages = json.loads(w.run("plan", "--json").out)["stages"]
     assert {s["stage"]: s["reason"] for s in stages if s["runs"]} == {
         "measure": "profile [budget] changed",
-        "lock": "stage measure changed",
+        "lock": "profile [budget] changed, stage measure changed",
     }
     assert "  measure                  runs: profile [budget]" in w.run("plan").out
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from tests.integration.workspace import Workspace
 
 PACKAGE = Path(orchestrator.__file__).parent
-PROGRAM = {str(path) for path in PACKAGE.rglob("*.py")}
+PROGRAM = {
+    *(str(path) for path in PACKAGE.rglob("*.py")),
+    *(str(path) for path in (PACKAGE / "report" / "page").rglob("*.*")),
+}
 
 
 def rule(path: Path) -> tuple[str, set[str]]:

@@ -33,6 +33,7 @@ RUN = {
     "docs/executorch-compatibility.md 1": "examples/models",
     **{f"{GETTING_STARTED} {number}": "empty" for number in range(1, 6)},
     "docs/report.md 1": ".",
+    "docs/report.md 2": ".",
     "examples/cmake/README.md 1": "examples/cmake",
     "examples/custom_ops/README.md 1": ".",
     "examples/delegate/README.md 1": ".",
