@@ -16,7 +16,7 @@ WIDTH: Final = 960
 CHARACTER: Final = 6.9
 """Width of a character of a label, about."""
 COLOURS: Final = 9
-"""Colours that tell things apart; the one after them is for the rest."""
+"""Colours of different things; the one after them is for the rest."""
 
 _TICKS: Final = 6
 _NICE: Final = (1, 2, 5, 10)

@@ -315,7 +315,7 @@ def test_exceptions_of_functions_are_named_as_the_users(
         "    yield np.full((8, 8), len(calls)), 0\n"
     )
     done = digits.evaluate("--reference", str(FLOAT), data="digit_loaders:shuffled")
-    message = "the data were others when they were read again"
+    message = "the data changed between two reads"
     assert done.problem("bad-data")["message"] == message
     found = digits.evaluate(data="digit_loaders:raising").problem("user-code")
     assert found["message"] == "digit_loaders:raising failed"

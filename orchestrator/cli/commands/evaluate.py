@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import ge, le
 from typing import TYPE_CHECKING, Any
@@ -62,11 +60,11 @@ from orchestrator.program.write import write_program
 from orchestrator.running.inputs import Problems, find_method
 from orchestrator.running.product import read_product
 from orchestrator.shell.build_folder import EVALUATIONS, exclusive
-from orchestrator.shell.files import lazy_file, read_text_file, reason_of, write_atomic
+from orchestrator.shell.files import lazy_file, read_text_file, reason_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -80,7 +78,6 @@ if TYPE_CHECKING:
     from orchestrator.program.program import Program
     from orchestrator.running.product import Product, ProductMethod
     from orchestrator.running.values import RunValue
-    from orchestrator.shell.reporter import Reporter
 
     Floats = npt.NDArray[np.float64]
 
@@ -95,7 +92,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     if args.reference is not None:
         _reference_program(args.reference)  # a wrong path shows before a build
     data = data_set(args.data).part(*args.samples)
-    with _reporter(console) as reporter:
+    with console.progress() as reporter:
         session = Session(
             project=project,
             reporter=reporter,
@@ -105,9 +102,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         )
         found = _evaluated(args, session, metric)
     missed = _missed_bounds(args, found)
-    document = evaluation_data(found)
-    _keep(project, found, document)
-    console.document(document)
+    console.document(evaluation_data(found))
     console.data(evaluation_text(found))
     if missed and console.json:
         console.problems(missed)
@@ -152,7 +147,7 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
         if (wanted.names, wanted.digests) != (done.names, done.digests):
             raise bad_data(
                 data.name,
-                "the data were others when they were read again",
+                "the data changed between two reads",
                 hint="give the same samples in the same order: use a fixed seed",
             )
         floats = [_real(other.method, one, {}) for one in wanted.outputs]
@@ -178,13 +173,6 @@ def _evaluated(args: Namespace, session: Session, metric: str | None) -> Evaluat
         classes=args.classes or data.classes,
         worst=args.worst,
     )
-
-
-def _keep(project: Project, found: Evaluation, document: object) -> None:
-    """Keep the last evaluation of a method in the work folder, for reports."""
-    name = f"{found.model}.{found.method}.{found.place}.json"
-    text = json.dumps(document, indent=1) + "\n"
-    write_atomic(project.work / EVALUATIONS / name, text.encode())
 
 
 def _check_options(args: Namespace) -> None:
@@ -286,15 +274,6 @@ def _target(args: Namespace, session: Session) -> _Target:
             ) from error
         product, firmware, place = found.product, found.firmware, HOST
     return _Target(product=product, firmware=firmware, place=place, programs=programs)
-
-
-@contextmanager
-def _reporter(console: Console) -> Iterator[Reporter]:
-    reporter = console.reporter(explain=False)
-    try:
-        yield reporter
-    finally:
-        reporter.close()
 
 
 def _real(

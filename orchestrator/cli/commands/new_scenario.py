@@ -1,4 +1,4 @@
-"""The scenario of a new product: inputs, and outputs where something can tell them."""
+"""The scenario of a new product: inputs, and outputs that a runtime computes."""
 
 from __future__ import annotations
 

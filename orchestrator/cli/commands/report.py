@@ -141,7 +141,7 @@ def _bad_costs(path: Path, found: str) -> UsageError:
     return UsageError(
         Diagnostic(
             code="bad-costs",
-            message=f"{path} is no profile run of this product",
+            message=f"{path} is not a profile run of this product",
             notes=(("found", found),),
             hint="write it with `orchestrator run PROFILE --profile --json`",
         )
@@ -168,7 +168,7 @@ def _bad_accuracy(path: Path, found: str) -> UsageError:
     return UsageError(
         Diagnostic(
             code="bad-accuracy",
-            message=f"{path} is no evaluation of this product",
+            message=f"{path} is not an evaluation of this product",
             notes=(("found", found),),
             hint="write it with `orchestrator evaluate PROFILE --json`",
         )

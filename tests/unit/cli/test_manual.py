@@ -22,6 +22,7 @@ from orchestrator.cli.manual import (
     epilog,
 )
 from orchestrator.errors import ExitCode
+from tests.tools import need_tool
 
 COMMANDS = commands_of(parser())
 WIDTH = 80
@@ -139,12 +140,10 @@ def test_man_pages(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_groff_has_no_complaints() -> None:
-    groff = shutil.which("groff")
-    if groff is None:
-        pytest.skip("groff is not installed")
+    need_tool("groff")
     for text in man_pages(parser()).values():
         done = subprocess.run(
-            [groff, "-man", "-ww", "-Tutf8", "-z"],
+            [shutil.which("groff") or "groff", "-man", "-ww", "-Tutf8", "-z"],
             input=text,
             capture_output=True,
             text=True,
