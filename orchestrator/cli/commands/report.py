@@ -137,17 +137,6 @@ def _costs(
     return costs, unit
 
 
-def _bad_costs(path: Path, found: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="bad-costs",
-            message=f"{path} is not a profile run of this product",
-            notes=(("found", found),),
-            hint="write it with `orchestrator run PROFILE --profile --json`",
-        )
-    )
-
-
 def _accuracy(path: Path, project: Project, facts: ReportFacts) -> Accuracy:
     """What an evaluation of this product found."""
     text = read_text(path, wanted="what `orchestrator evaluate --json` prints")
@@ -164,14 +153,28 @@ def _accuracy(path: Path, project: Project, facts: ReportFacts) -> Accuracy:
     return found
 
 
-def _bad_accuracy(path: Path, found: str) -> UsageError:
+def _not_of_this(
+    path: Path, code: str, what: str, found: str, command: str
+) -> UsageError:
     return UsageError(
         Diagnostic(
-            code="bad-accuracy",
-            message=f"{path} is not an evaluation of this product",
+            code=code,
+            message=f"{path} is not {what} of this product",
             notes=(("found", found),),
-            hint="write it with `orchestrator evaluate PROFILE --json`",
+            hint=f"write it with `orchestrator {command} --json`",
         )
+    )
+
+
+def _bad_costs(path: Path, found: str) -> UsageError:
+    return _not_of_this(
+        path, "bad-costs", "a profile run", found, "run PROFILE --profile"
+    )
+
+
+def _bad_accuracy(path: Path, found: str) -> UsageError:
+    return _not_of_this(
+        path, "bad-accuracy", "an evaluation", found, "evaluate PROFILE"
     )
 
 
