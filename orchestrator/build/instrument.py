@@ -16,14 +16,18 @@ from orchestrator.build.project import open_build
 from orchestrator.build.side import built
 from orchestrator.build.variant import without_bounds
 from orchestrator.errors import CompileError, Diagnostic
+from orchestrator.measure.elf import ElfFile
+from orchestrator.measure.thumb_events import events
 from orchestrator.memory.plan import method_symbol
 from orchestrator.memory.product import instruction_bytes, instructions_offset
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.program.program import DelegateCall, KernelCall
-from orchestrator.running.counting import CountPlan, Table
+from orchestrator.running.costs import CycleEstimate
+from orchestrator.running.counting import Code, CountPlan, Table
 from orchestrator.running.product import Product, read_product
 from orchestrator.shell.files import read_text_file
+from orchestrator.targets.timing import TIMINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,12 +48,14 @@ class Instrument:
         firmware: The program.
         operators: By index of the method in the product's method table.
         plan: For boards: what the emulator counts.
+        estimate: For cores whose cycles are known.
     """
 
     product: Product
     firmware: bytes
     operators: Mapping[int, Operators]
     plan: CountPlan | None
+    estimate: CycleEstimate | None
 
 
 def instrument(project: Project, shell: Shell) -> Instrument:
@@ -60,7 +66,9 @@ def instrument(project: Project, shell: Shell) -> Instrument:
             `stale-build`), or its variant cannot be built.
     """
     build = open_build(project, shell)
-    is_host = build[inputs.TARGET].board is None
+    target = build[inputs.TARGET]
+    is_host = target.board is None
+    timing = TIMINGS.get(target.cpu.name)
     with built(project, shell) as now:
         folder, report = project.folder, now
         if project.profile.trace.enable != is_host:
@@ -74,11 +82,19 @@ def instrument(project: Project, shell: Shell) -> Instrument:
         product = read_product(read_text_file(folder / "product.json"))
         firmware = (folder / product.firmware).read_bytes()
     methods = _methods(build)
+    code = _code(firmware) if timing else ()
     return Instrument(
         product=product,
         firmware=firmware,
         operators={index: _operators(method) for index, method in enumerate(methods)},
-        plan=None if is_host else _plan(build, report, product, methods),
+        plan=None if is_host else _plan(build, report, product, methods, code),
+        estimate=CycleEstimate(
+            cpu=target.cpu.name,
+            timing=timing,
+            wait_states=project.profile.target.flash_wait_states,
+        )
+        if timing
+        else None,
     )
 
 
@@ -112,6 +128,16 @@ def _called(instruction: Instruction, method: Method) -> str:
     return ""
 
 
+def _code(firmware: bytes) -> tuple[Code, ...]:
+    """What the instructions of a firmware are, where they run."""
+    file = ElfFile(firmware)
+    return tuple(
+        Code(address=section.address, events=events(file.contents(section)))
+        for section in file.sections
+        if section.is_code
+    )
+
+
 _LOADERS = ("orch::load_linked", "orch::start_prelinked")
 
 
@@ -120,6 +146,7 @@ def _plan(
     report: SizeReport,
     product: Product,
     methods: list[Method | LinkedMethod],
+    code: tuple[Code, ...],
 ) -> CountPlan:
     """The addresses in the firmware at which the emulator counts."""
     symbols = {s.name: s for s in report.symbols}
@@ -159,4 +186,5 @@ def _plan(
         executor=(executor.address, executor.size_bytes),
         tables=tuple(tables),
         functions=tuple(symbols[n].address for n in _LOADERS if n in symbols),
+        code=code,
     )

@@ -31,7 +31,8 @@ LOCAL: Final = 0
 """Binding of a symbol that other files do not know."""
 _SYMBOLS, _RELA, _NO_CONTENTS, _REL = 2, 4, 8, 9
 _LOAD: Final = 1
-_WRITE, _ALLOCATE = 1, 2
+_WRITE, _ALLOCATE, _EXECUTE = 1, 2, 4
+_PROGRAM: Final = 1
 
 
 class Section(NamedTuple):
@@ -46,6 +47,11 @@ class Section(NamedTuple):
     link: int
     info: int
     align_bytes: int
+
+    @property
+    def is_code(self) -> bool:
+        """It holds instructions."""
+        return self.kind == _PROGRAM and bool(self.flags & _EXECUTE)
 
 
 class Symbol(NamedTuple):

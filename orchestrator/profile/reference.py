@@ -25,6 +25,7 @@ isa = "mve"
 board = "mps3-an547"
 toolchain = "zig"
 optimize = "size"
+flash_wait_states = 0
 unaligned = true
 
 [[models]]

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from pydantic import ConfigDict, Field, StrictBool, StrictStr
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.choices import Optimize
-from orchestrator.profile.fields import choice, shown
+from orchestrator.profile.fields import bad_value, choice, shown
 from orchestrator.profile.table import BrokenValueError, Table
 from orchestrator.targets.boards import boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, TOOLCHAINS
@@ -37,6 +44,26 @@ def _choices_by_cpu(schema: dict[str, Any]) -> None:
         for name, cpu in CPUS.items()
         for boards in [list(boards_of(name, BOARDS))]
     ]
+
+
+_MOST_WAIT_STATES: Final = 15
+
+
+def _check_wait_states(value: int) -> int:
+    if 0 <= value <= _MOST_WAIT_STATES:
+        return value
+    raise bad_value(
+        value,
+        expected=f"a number from 0 to {_MOST_WAIT_STATES}",
+        hint="write the latency that firmware sets for the flash of the chip",
+    )
+
+
+_WaitStates = Annotated[
+    StrictInt,
+    AfterValidator(_check_wait_states),
+    Field(json_schema_extra={"minimum": 0, "maximum": _MOST_WAIT_STATES}),
+]
 
 
 class TargetTable(Table):
@@ -76,6 +103,13 @@ class TargetTable(Table):
         "products that make that a fault (`CCR.UNALIGN_TRP`). "
         "Default: `true` where the cpu can do it.",
         examples=[True],
+    )
+    flash_wait_states: _WaitStates = Field(
+        default=0,
+        description="Cycles that the flash lets the core wait after a taken branch, "
+        "for the estimate of cycles of `run --profile`; the firmware does not depend "
+        "on it.",
+        examples=[0],
     )
     optimize: Annotated[Optimize, *choice(Optimize)] = Field(
         default=Optimize.SIZE,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from statistics import median_low
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import Diagnostic, MismatchError
 from orchestrator.plain_table import table_lines
+from orchestrator.targets.timing import Event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from orchestrator.running.protocol import CallResult
     from orchestrator.running.values import Call
+    from orchestrator.targets.timing import Timing
 
 NANOSECONDS: Final = "ns"
 INSTRUCTIONS: Final = "instructions"
@@ -31,12 +34,14 @@ class InstructionCost:
         index: In the method.
         calls: How often it ran.
         total: Of all calls.
+        events: Of all calls, by `Event`; empty if they were not counted.
     """
 
     method: int
     index: int
     calls: int
     total: int
+    events: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,9 @@ class RunCosts:
         executor: What the runs took apart from kernels.
         loads: How often a method was loaded.
         load: What that took; no part of the runs.
+        executor_events: What `executor` consists of, by `Event`; empty if that was not
+            counted.
+        load_events: What `load` consists of, likewise.
     """
 
     unit: str
@@ -60,11 +68,21 @@ class RunCosts:
     executor: int
     loads: int
     load: int
+    executor_events: tuple[int, ...] = ()
+    load_events: tuple[int, ...] = ()
 
     @property
     def total(self) -> int:
         """What the runs took, without loading."""
         return self.executor + sum(i.total for i in self.instructions)
+
+    @property
+    def total_events(self) -> tuple[int, ...]:
+        """What `total` consists of."""
+        found = self.executor_events
+        for instruction in self.instructions:
+            found = sums(found, instruction.events)
+        return found
 
 
 def timed(
@@ -140,36 +158,93 @@ class OperatorCost:
     operator: str
     calls: int
     total: int
+    events: tuple[int, ...] = ()
 
 
 def by_operator(
     costs: RunCosts, operators: Mapping[int, Operators]
 ) -> tuple[OperatorCost, ...]:
     """Costs per operator, the dearest first."""
-    found: dict[str, tuple[int, int]] = {}
+    found: dict[str, OperatorCost] = {}
     for cost in costs.instructions:
         name = operators[cost.method][cost.index]
-        calls, total = found.get(name, (0, 0))
-        found[name] = (calls + cost.calls, total + cost.total)
-    rows = [
-        OperatorCost(operator=name, calls=calls, total=total)
-        for name, (calls, total) in found.items()
-    ]
-    return tuple(sorted(rows, key=lambda row: (-row.total, row.operator)))
+        row = found.get(name, OperatorCost(operator=name, calls=0, total=0))
+        found[name] = OperatorCost(
+            operator=name,
+            calls=row.calls + cost.calls,
+            total=row.total + cost.total,
+            events=sums(row.events, cost.events),
+        )
+    return tuple(sorted(found.values(), key=lambda row: (-row.total, row.operator)))
+
+
+def sums(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """Events of two parts of a run; one of them may be empty."""
+    return tuple(map(sum, zip_longest(one, other, fillvalue=0)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleEstimate:
+    """How cycles are estimated from the events of a run.
+
+    Args:
+        cpu: The core.
+        timing: Its cycles.
+        wait_states: Of the flash.
+    """
+
+    cpu: str
+    timing: Timing
+    wait_states: int = 0
+
+    def cycles(self, events: Sequence[int]) -> int:
+        """Of a part of the run; nothing without events."""
+        if not events:
+            return 0
+        return self.timing.estimated(events, wait_states=self.wait_states)
+
+    @property
+    def assumption(self) -> str:
+        """What the numbers are, and what they leave out."""
+        flash = (
+            f"{self.wait_states} wait states of the flash after each taken branch"
+            if self.wait_states
+            else "memory without wait states"
+        )
+        return f"cycles are an estimate for {self.cpu}: {flash}" + (
+            ", averages where instructions pair" if self.timing.is_coarse else ""
+        )
 
 
 _SCALE: Final = {NANOSECONDS: (1000, 1, "us"), INSTRUCTIONS: (1, 0, "instructions")}
 """By unit: what a table divides by, decimals, name."""
 
 
-def cost_table(costs: RunCosts, operators: Mapping[int, Operators]) -> str:
-    """A table with a row per operator, one for the rest, the sum, and loading."""
+def cost_table(
+    costs: RunCosts,
+    operators: Mapping[int, Operators],
+    estimate: CycleEstimate | None = None,
+) -> str:
+    """A table with a row per operator, one for the rest, the sum, and loading.
+
+    Args:
+        costs: Of a run.
+        operators: By index of the method.
+        estimate: Adds a column of cycles, and a line that says what they are.
+    """
     scale, decimals, unit = _SCALE[costs.unit]
 
     def number(value: float) -> str:
         return f"{value / scale:,.{decimals}f}"
 
-    def row(name: str, calls: int | None, total: int, *, percent: bool = True) -> Row:
+    def row(
+        name: str,
+        calls: int | None,
+        total: int,
+        events: Sequence[int],
+        *,
+        percent: bool = True,
+    ) -> Row:
         share = f"{_percent(total, costs.total):.1f}" if percent else ""
         per_call = number(total / calls) if calls else ""
         return (
@@ -178,21 +253,28 @@ def cost_table(costs: RunCosts, operators: Mapping[int, Operators]) -> str:
             number(total),
             share,
             per_call,
+            *([f"{estimate.cycles(events):,}"] if estimate else []),
         )
 
     rest = "executor, tracing" if costs.unit == NANOSECONDS else "executor"
-    rows: list[Row] = [("operator", "calls", unit, "%", "per call")]
-    rows += [row(c.operator, c.calls, c.total) for c in by_operator(costs, operators)]
+    last = ["est. cycles"] if estimate else []
+    rows: list[Row] = [("operator", "calls", unit, "%", "per call", *last)]
     rows += [
-        row(rest, None, costs.executor),
-        row("total", costs.runs, costs.total),
-        row("load", costs.loads, costs.load, percent=False),
+        row(c.operator, c.calls, c.total, c.events)
+        for c in by_operator(costs, operators)
+    ]
+    rows += [
+        row(rest, None, costs.executor, costs.executor_events),
+        row("total", costs.runs, costs.total, costs.total_events),
+        row("load", costs.loads, costs.load, costs.load_events, percent=False),
     ]
     lines = table_lines(rows, right=range(1, len(rows[0])))
+    if estimate:
+        lines = [*lines, estimate.assumption]
     return "\n".join(lines) + "\n"
 
 
-Row = tuple[str, str, str, str, str]
+Row = tuple[str, ...]
 
 
 def _percent(part: int, whole: int) -> float:
@@ -203,6 +285,7 @@ def cost_data(
     costs: RunCosts,
     operators: Mapping[int, Operators],
     methods: Mapping[int, tuple[str, str]],
+    estimate: CycleEstimate | None = None,
 ) -> dict[str, object]:
     """The same and more as JSON data; the keys are stable.
 
@@ -210,7 +293,25 @@ def cost_data(
         costs: Of a run.
         operators: By index of the method.
         methods: Names of model and method, likewise.
+        estimate: Adds `cycles` to each part, and what they are.
     """
+
+    def cycles(events: Sequence[int]) -> dict[str, int]:
+        return {"cycles": estimate.cycles(events)} if estimate else {}
+
+    about: dict[str, object] = {}
+    if estimate:
+        about["cycle_estimate"] = {
+            "cpu": estimate.cpu,
+            "wait_states": estimate.wait_states,
+            "is_coarse": estimate.timing.is_coarse,
+            "source": estimate.timing.source,
+            "total": estimate.cycles(costs.total_events),
+            "events": {
+                event.name.lower(): count
+                for event, count in zip(Event, costs.total_events, strict=False)
+            },
+        }
     return {
         "unit": costs.unit,
         "passes": costs.passes,
@@ -222,15 +323,22 @@ def cost_data(
                 "total": cost.total,
                 "percent": _percent(cost.total, costs.total),
                 "per_call": cost.total / cost.calls,
+                **cycles(cost.events),
             }
             for cost in by_operator(costs, operators)
         ],
         "executor": {
             "total": costs.executor,
             "percent": _percent(costs.executor, costs.total),
+            **cycles(costs.executor_events),
         },
         "total": costs.total,
-        "load": {"calls": costs.loads, "total": costs.load},
+        **about,
+        "load": {
+            "calls": costs.loads,
+            "total": costs.load,
+            **cycles(costs.load_events),
+        },
         "instructions": [
             {
                 "model": methods[cost.method][0],
@@ -239,6 +347,7 @@ def cost_data(
                 "operator": operators[cost.method][cost.index],
                 "calls": cost.calls,
                 "total": cost.total,
+                **cycles(cost.events),
             }
             for cost in costs.instructions
         ],

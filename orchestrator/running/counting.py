@@ -1,10 +1,13 @@
 """Exact counts of executed instructions: input and output of the QEMU plugin.
 
+The kinds of the instructions are counted too where code says them (`Event`).
+
 `runtime/tools/count_instructions.c` is the plugin; it documents both.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +16,9 @@ from orchestrator.running.costs import (
     INSTRUCTIONS,
     InstructionCost,
     RunCosts,
+    sums,
 )
+from orchestrator.targets.timing import Event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +27,9 @@ if TYPE_CHECKING:
 
 COUNTS_FILE: Final = "counts.txt"
 """Where the plugin writes to, in the folder the emulator runs in."""
+EVENTS_FILE: Final = "events.bin"
+"""Where it reads the kinds of instructions from, likewise."""
+_KINDS: Final = int(Event.MORE_REGISTERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +48,20 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """Instructions in the memory of the device.
+
+    Args:
+        address: Of the first halfword.
+        events: Two bytes for each halfword: its kind and flags, as the plugin reads
+            them.
+    """
+
+    address: int
+    events: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountPlan:
     """What is to be counted.
 
@@ -47,11 +69,22 @@ class CountPlan:
         executor: Address and size in bytes of `orch::execute`.
         tables: Per method.
         functions: Addresses of functions whose calls are counted too.
+        code: All code; empty: only instructions are counted, not their kinds.
     """
 
     executor: tuple[int, int]
     tables: tuple[Table, ...]
     functions: tuple[int, ...] = ()
+    code: tuple[Code, ...] = ()
+
+    @property
+    def events(self) -> bytes:
+        """Contents of `EVENTS_FILE`."""
+        parts = [struct.pack("<3I", _KINDS, Event.LOAD, Event.LOOP_END)]
+        for code in self.code:
+            parts.append(struct.pack("<2I", code.address, len(code.events) // 2))
+            parts.append(code.events)
+        return b"".join(parts)
 
     @property
     def arguments(self) -> str:
@@ -63,6 +96,7 @@ class CountPlan:
             f"table={table.address:#x},stride={table.stride},count={table.count}"
             for table in self.tables
         ]
+        words += [f"events={EVENTS_FILE}"] if self.code else []
         return ",".join((*words, f"out={COUNTS_FILE}"))
 
 
@@ -74,6 +108,9 @@ class Counts:
         runs: Instructions of each call of the executor.
         calls: (function, instructions) of each call of a function, in the order they
             returned in.
+        run_events: Of all calls of the executor together, by `Event`; empty without
+            code in the plan. So are the next.
+        call_events: Of all calls of functions.
         instructions: Per instruction of a method that ran; `method` is the table.
         total: Everything that was executed, start-up code included.
     """
@@ -82,6 +119,8 @@ class Counts:
     calls: tuple[tuple[int, int], ...]
     instructions: tuple[InstructionCost, ...]
     total: int
+    run_events: tuple[int, ...] = ()
+    call_events: tuple[int, ...] = ()
 
     def calls_of(self, function: int) -> tuple[int, ...]:
         """Instructions of each call of a function, by its position."""
@@ -95,24 +134,29 @@ def read_counts(text: str) -> Counts:
         MismatchError: It is cut off or damaged (`bad-counts`).
     """
     runs, calls, instructions = [], [], []
+    run_events: tuple[int, ...] = ()
+    call_events: tuple[int, ...] = ()
     total = None
     try:
         for line in text.splitlines():
             match line.split():
-                case ["run", count]:
+                case ["run", count, *events]:
                     runs.append(int(count))
-                case ["call", function, count]:
+                    run_events = sums(run_events, _events(events))
+                case ["call", function, count, *events]:
                     calls.append((int(function), int(count)))
-                case ["instruction", table, index, times, count]:
+                    call_events = sums(call_events, _events(events))
+                case ["instruction", table, index, times, count, *events]:
                     instructions.append(
                         InstructionCost(
                             method=int(table),
                             index=int(index),
                             calls=int(times),
                             total=int(count),
+                            events=_events(events),
                         )
                     )
-                case ["total", count]:
+                case ["total", count, *_]:
                     total = int(count)
                 case _:
                     raise _damaged(f"the line {line!r:.80}")
@@ -125,7 +169,15 @@ def read_counts(text: str) -> Counts:
         calls=tuple(calls),
         instructions=tuple(instructions),
         total=total,
+        run_events=run_events,
+        call_events=call_events,
     )
+
+
+def _events(words: Sequence[str]) -> tuple[int, ...]:
+    if words and len(words) != len(Event):
+        raise _damaged(f"{len(words)} events, expected {len(Event)}")
+    return tuple(map(int, words))
 
 
 def _damaged(found: str) -> MismatchError:
@@ -159,6 +211,9 @@ def counted(
     if not _all_called(kernels, executor):
         raise _damaged("instructions that took nothing")
     loads = [count for _, count in counts.calls]
+    of_kernels: tuple[int, ...] = ()
+    for kernel in kernels:
+        of_kernels = sums(of_kernels, kernel.events)
     return RunCosts(
         unit=INSTRUCTIONS,
         passes=1,
@@ -167,6 +222,8 @@ def counted(
         executor=executor,
         loads=len(loads),
         load=sum(loads),
+        executor_events=sums(counts.run_events, tuple(-e for e in of_kernels)),
+        load_events=counts.call_events,
     )
 
 

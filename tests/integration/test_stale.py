@@ -165,6 +165,7 @@ ELSEWHERE = {
     "extends": "tests/unit/profile/test_load.py",
     # Never in outputs.
     "description": "for people",
+    "target.flash_wait_states": "for estimates: tests/unit/running/test_costs.py",
     # Of models given as Python, whose program counts: tests/integration/test_export.py.
     "models.source": "export",
     "models.lowering": "export",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError
-from orchestrator.running.counting import COUNTS_FILE
+from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE
 from orchestrator.running.protocol import ResponseReader, encode_request
 from orchestrator.shell import process
 from orchestrator.shell.qemu_plugin import PLUGIN, counting_plugin
@@ -73,6 +73,7 @@ def carry_out(
         if plan is not None:
             # A relative path: QEMU splits the option at commas, which paths may have.
             (work / PLUGIN).symlink_to(counting_plugin())
+            (work / EVENTS_FILE).write_bytes(plan.events)
             command = (*command, "-plugin", f"./{PLUGIN},{plan.arguments}")
         done = process.run(command, cwd=work, env=os.environ, timeout_s=timeout_s)
         if plan is not None and done.status == 1 and "plugin" in done.stderr.lower():

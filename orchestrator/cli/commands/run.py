@@ -142,8 +142,8 @@ def _measure(
         costs = counted(found, runs=len(calls), operators=ready.operators)
     methods = {m.index: (m.model, m.name) for m in ready.product.methods}
     return first, _Measured(
-        table=cost_table(costs, ready.operators),
-        data=cost_data(costs, ready.operators, methods),
+        table=cost_table(costs, ready.operators, ready.estimate),
+        data=cost_data(costs, ready.operators, methods, ready.estimate),
     )
 
 

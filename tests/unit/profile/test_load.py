@@ -102,6 +102,7 @@ def test_every_key() -> None:
         "board": "mps3-an547",
         "toolchain": "zig",
         "optimize": Optimize.SIZE,
+        "flash_wait_states": 0,
         "unaligned": True,
     }
     (model,) = profile.models

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from orchestrator.errors import MismatchError
 from orchestrator.running.costs import (
     INSTRUCTIONS,
+    CycleEstimate,
     InstructionCost,
     OperatorCost,
     RunCosts,
@@ -18,6 +22,7 @@ from orchestrator.running.costs import (
 from orchestrator.running.product import ProductMethod
 from orchestrator.running.protocol import CallResult, CallTrace, DeviceError
 from orchestrator.running.values import Call
+from orchestrator.targets.timing import TIMINGS, Event
 
 OPERATORS = {0: ("aten::add.out", "", "aten::mul.out", "aten::add.out")}
 METHOD = ProductMethod(
@@ -117,6 +122,42 @@ def test_the_table() -> None:
         "total              2         2,000  100.0     1,000\n"
         "load               1        12,345           12,345\n"
     )
+
+
+def _events(**counts: int) -> tuple[int, ...]:
+    return tuple(counts.get(event.name.lower(), 0) for event in Event)
+
+
+def test_the_table_with_cycles() -> None:
+    costs = replace(
+        COSTS,
+        instructions=(
+            replace(COSTS.instructions[0], events=_events(data=60, load=40, taken=9)),
+            replace(COSTS.instructions[1], events=_events(data=1600)),
+            replace(COSTS.instructions[2], events=_events(divide=200)),
+        ),
+        executor_events=_events(data=100),
+        load_events=_events(store=12345),
+    )
+    estimate = CycleEstimate(cpu="cortex-m4", timing=TIMINGS["cortex-m4"])
+    assert cost_table(costs, OPERATORS, estimate) == (
+        "operator       calls  instructions      %  per call  est. cycles\n"
+        "aten::mul.out      2         1,600   80.0       800        1,600\n"
+        "aten::add.out      4           300   15.0        75        1,558\n"
+        "executor                       100    5.0                    100\n"
+        "total              2         2,000  100.0     1,000        3,258\n"
+        "load               1        12,345           12,345       12,345\n"
+        "cycles are an estimate for cortex-m4: memory without wait states\n"
+    )
+    waiting = replace(estimate, wait_states=4)
+    data: dict[str, Any] = cost_data(costs, OPERATORS, {0: ("m", "forward")}, waiting)
+    assert [o["cycles"] for o in data["operators"]] == [1600, 1558 + 4 * 9]
+    assert [i["cycles"] for i in data["instructions"]] == [158 + 4 * 9, 1600, 1400]
+    assert (data["executor"]["cycles"], data["load"]["cycles"]) == (100, 12345)
+    about = data["cycle_estimate"]
+    assert (about["cpu"], about["wait_states"]) == ("cortex-m4", 4)
+    assert about["total"] == 3258 + 4 * 9
+    assert about["events"]["divide"] == 200
 
 
 def test_the_table_of_times_is_in_microseconds() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from orchestrator.errors import MismatchError
 from orchestrator.running.costs import InstructionCost
 from orchestrator.running.counting import (
+    Code,
     CountPlan,
     Counts,
     Table,
     counted,
     read_counts,
 )
+from orchestrator.targets.timing import Event
 
 TEXT = """\
 call 1 900
@@ -42,6 +46,26 @@ def test_arguments_of_the_plugin() -> None:
         "table=0x20000100,stride=12,count=21,table=0x20000400,stride=12,count=0,"
         "out=counts.txt"
     )
+
+
+def test_code_adds_its_events() -> None:
+    code = Code(address=0x100, events=bytes((Event.LOAD, 0x80, Event.DATA, 0)))
+    plan = CountPlan(executor=(0, 0), tables=(), code=(code,))
+    assert plan.arguments == "executor=0x0,bytes=0,events=events.bin,out=counts.txt"
+    head = struct.pack("<3I", Event.MORE_REGISTERS, Event.LOAD, Event.LOOP_END)
+    assert plan.events == head + struct.pack("<2I", 0x100, 2) + code.events
+
+
+def test_events_are_read_and_summed() -> None:
+    row = " ".join(map(str, range(len(Event))))
+    text = f"call 0 5 {row}\nrun 7 {row}\ncall 0 5 {row}\nrun 7 {row}\ntotal 9 {row}\n"
+    counts = read_counts(text)
+    assert counts.run_events == tuple(2 * n for n in range(len(Event)))
+    assert counts.call_events == counts.run_events
+    with pytest.raises(MismatchError) as caught:
+        read_counts("run 5 1 2 3\ntotal 9\n")
+    (problem,) = caught.value.diagnostics
+    assert problem.notes == (("found", f"3 events, expected {len(Event)}"),)
 
 
 def test_counts_are_read() -> None:

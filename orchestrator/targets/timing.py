@@ -1,0 +1,224 @@
+"""Cycles of instructions by core, as data: for estimates, where no device is at hand.
+
+An emulator counts what is executed; it has no clock. A core that executes in order
+needs a number of cycles for each instruction that mostly depends on the instruction
+alone. Those numbers are here, by kind of instruction, with their sources. Memory is
+taken to answer at once, so an estimate is what a device needs at best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, auto
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Event(IntEnum):
+    """What the emulator counts: kinds of instructions, then what adds to them.
+
+    Every instruction is of one kind. The last four are counted beside it.
+    """
+
+    DATA = 0
+    """Works on registers alone: moves, sums, shifts."""
+    LOAD = auto()
+    STORE = auto()
+    MULTIPLY = auto()
+    MULTIPLY_ADD = auto()
+    """Also of two pairs of halfwords, as SMLAD."""
+    LONG_MULTIPLY = auto()
+    """Into 64 bits."""
+    LONG_MULTIPLY_ADD = auto()
+    DIVIDE = auto()
+    BRANCH = auto()
+    LOOP_END = auto()
+    """LE and LETP, whose branch is free once the loop runs."""
+    FLOAT = auto()
+    """Half and single precision."""
+    FLOAT_MULTIPLY_ADD = auto()
+    FLOAT_DIVIDE = auto()
+    """And square roots."""
+    DOUBLE = auto()
+    """Arithmetic of double precision."""
+    VECTOR_MEMORY = auto()
+    """MVE: loads and stores of what lies together."""
+    VECTOR_GATHER = auto()
+    """MVE: loads and stores by a vector of offsets or addresses."""
+    VECTOR_INTEGER = auto()
+    """MVE: all but multiplications, floats, loads and stores."""
+    VECTOR_MULTIPLY = auto()
+    """MVE: multiplications, and floats."""
+    MORE_REGISTERS = auto()
+    """Registers that a load or store of several moves after the first."""
+    NEIGHBOUR = auto()
+    """Loads right after another load or store, which pipeline."""
+    OVERLAP = auto()
+    """MVE: instructions right after one for another unit, which overlap."""
+    TAKEN = auto()
+    """Branches that are taken, calls and returns; not LOOP_END."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Cycles of a core.
+
+    Args:
+        cycles: By event; those left out do not occur on the core.
+        source: Where the numbers are from.
+        is_coarse: The core executes two instructions at once where it can, or its
+            maker publishes no numbers: they are averages.
+    """
+
+    cycles: Mapping[Event, float]
+    source: str
+    is_coarse: bool = False
+
+    def estimated(self, events: Sequence[int], *, wait_states: int = 0) -> int:
+        """Cycles for what was counted.
+
+        Args:
+            events: Counts by `Event`.
+            wait_states: Of the flash: cycles that the first instruction after a taken
+                branch waits. What follows is taken to be fetched ahead.
+        """
+        cycles = sum(
+            count * self.cycles.get(Event(event), 0.0)
+            for event, count in enumerate(events)
+        )
+        return round(cycles + wait_states * events[Event.TAKEN])
+
+
+_M0_PLUS: Final = Timing(
+    cycles=MappingProxyType(
+        {
+            Event.DATA: 1,
+            Event.LOAD: 2,
+            Event.STORE: 2,
+            Event.MULTIPLY: 1,
+            Event.BRANCH: 1,
+            Event.MORE_REGISTERS: 1,
+            Event.TAKEN: 1,
+        }
+    ),
+    source="Cortex-M0+ Technical Reference Manual (DDI 0484), instruction set summary; "
+    "the multiplier of one cycle",
+)
+_M3: Final = Timing(
+    cycles=MappingProxyType(
+        {
+            Event.DATA: 1,
+            Event.LOAD: 2,
+            Event.STORE: 1,
+            Event.MULTIPLY: 1,
+            Event.MULTIPLY_ADD: 2,
+            Event.LONG_MULTIPLY: 4,
+            Event.LONG_MULTIPLY_ADD: 5.5,
+            Event.DIVIDE: 7,
+            Event.BRANCH: 1,
+            Event.MORE_REGISTERS: 1,
+            Event.NEIGHBOUR: -1,
+            Event.TAKEN: 2,
+        }
+    ),
+    source="Cortex-M3 Technical Reference Manual (DDI 0337), instruction timings; the "
+    "middle where it gives a range",
+)
+_M4_CYCLES: Final = MappingProxyType(
+    {
+        Event.DATA: 1,
+        Event.LOAD: 2,
+        Event.STORE: 1,
+        Event.MULTIPLY: 1,
+        Event.MULTIPLY_ADD: 1,
+        Event.LONG_MULTIPLY: 1,
+        Event.LONG_MULTIPLY_ADD: 1,
+        Event.DIVIDE: 7,
+        Event.BRANCH: 1,
+        Event.FLOAT: 1,
+        Event.FLOAT_MULTIPLY_ADD: 3,
+        Event.FLOAT_DIVIDE: 14,
+        Event.MORE_REGISTERS: 1,
+        Event.NEIGHBOUR: -1,
+        Event.TAKEN: 2,
+    }
+)
+_M4: Final = Timing(
+    cycles=_M4_CYCLES,
+    source="Cortex-M4 Technical Reference Manual (DDI 0439), instruction set and FPU "
+    "summaries; the middle where it gives a range",
+)
+_M33: Final = Timing(
+    cycles=_M4_CYCLES,
+    source="no numbers of its own are published; those of Cortex-M4, whose scheduling "
+    "model LLVM uses for both",
+    is_coarse=True,
+)
+_M7: Final = Timing(
+    cycles=MappingProxyType(
+        {
+            Event.DATA: 0.65,
+            Event.LOAD: 0.65,
+            Event.STORE: 0.65,
+            Event.MULTIPLY: 1,
+            Event.MULTIPLY_ADD: 1,
+            Event.LONG_MULTIPLY: 1,
+            Event.LONG_MULTIPLY_ADD: 1,
+            Event.DIVIDE: 7,
+            Event.BRANCH: 0.65,
+            Event.FLOAT: 1,
+            Event.FLOAT_MULTIPLY_ADD: 1,
+            Event.FLOAT_DIVIDE: 16,
+            Event.DOUBLE: 2,
+            Event.MORE_REGISTERS: 0.5,
+            Event.TAKEN: 1,
+        }
+    ),
+    source="LLVM's scheduling model of Cortex-M7 (ARMScheduleM7.td); two instructions "
+    "a cycle at best, three in two cycles assumed",
+    is_coarse=True,
+)
+_M55: Final = Timing(
+    cycles=MappingProxyType(
+        {
+            Event.DATA: 1,
+            Event.LOAD: 1,
+            Event.STORE: 1,
+            Event.MULTIPLY: 1,
+            Event.MULTIPLY_ADD: 1,
+            Event.LONG_MULTIPLY: 1,
+            Event.LONG_MULTIPLY_ADD: 1,
+            Event.DIVIDE: 7,
+            Event.BRANCH: 1,
+            Event.FLOAT: 1,
+            Event.FLOAT_MULTIPLY_ADD: 1,
+            Event.FLOAT_DIVIDE: 15,
+            Event.DOUBLE: 20,
+            Event.VECTOR_MEMORY: 2,
+            Event.VECTOR_GATHER: 2,
+            Event.VECTOR_INTEGER: 2,
+            Event.VECTOR_MULTIPLY: 2,
+            Event.MORE_REGISTERS: 1,
+            Event.OVERLAP: -1,
+            Event.TAKEN: 2,
+        }
+    ),
+    source="LLVM's scheduling model of Cortex-M55 (ARMScheduleM55.td): two beats a "
+    "cycle, units overlap; a gather moves two items a cycle (assumed)",
+    is_coarse=True,
+)
+
+TIMINGS: Mapping[str, Timing] = MappingProxyType(
+    {
+        "cortex-m0plus": _M0_PLUS,
+        "cortex-m3": _M3,
+        "cortex-m4": _M4,
+        "cortex-m7": _M7,
+        "cortex-m33": _M33,
+        "cortex-m55": _M55,
+    }
+)
+"""By core; the others have no numbers that are public."""
