@@ -152,7 +152,9 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         """Call the function."""
         del types
         name = getattr(func, "__name__", "").partition(".")[0]
-        if name in _IMAGE_OPERATORS and args and _is_image(args[0]):
+        if (name in _IMAGE_OPERATORS or _is_mean_of_pixels(name, args, kwargs)) and (
+            args and _is_image(args[0])
+        ):
             if not _is_channels_last(args[0]):
                 self.copied[name] += 1
                 args = (_to_channels_last(args[0]), *args[1:])
@@ -162,6 +164,16 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
             args = _pytree.tree_map(_to_contiguous, args)
         result = func(*args, **(kwargs or {}))
         return _pytree.tree_map(_dense, result) if name in _VIEWS else result
+
+
+def _is_mean_of_pixels(name: str, args: Any, kwargs: Any) -> bool:
+    """Whether it is a mean over height and width, which is lowered as a pooling."""
+    if name != "mean" or not args:
+        return False
+    dims = args[1] if len(args) > 1 else (kwargs or {}).get("dim")
+    if not isinstance(dims, list | tuple) or len(dims) != _RANK - 2:
+        return False
+    return {dim % _RANK for dim in dims} == {2, 3}
 
 
 def _convolve_image(  # noqa: PLR0917  # PyTorch's

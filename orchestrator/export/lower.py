@@ -20,6 +20,7 @@ from orchestrator.export.failure import ExportError
 from orchestrator.export.layout import channels_last, is_quantized, with_one_layout
 from orchestrator.export.offered import Offered
 from orchestrator.export.views import with_contiguous_views
+from orchestrator.export.weights import with_constant_weights
 from orchestrator.profile.lowering import CORTEX_M, ETHOS_U, PORTABLE
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def quantized(source: Source, request: Request) -> tuple[Any, list[str]]:
     quantizer = lowering_module(request.lowering).quantizer(request)
     graph, notes = _captured(source, request)
     with ExportError.around("cannot-quantize", "PyTorch cannot quantize the model"):
-        prepared = prepare_pt2e(graph, quantizer)
+        prepared = prepare_pt2e(with_constant_weights(graph), quantizer)
     with ExportError.around(
         "bad-callable", "the model cannot run a calibration sample"
     ):

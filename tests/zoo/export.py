@@ -191,6 +191,8 @@ class InDouble(torch.fx.Interpreter):
     def run_node(self, node: Any) -> Any:
         """What a node gives, its floats in Double."""
         name = str(node.target)
+        if "_assert_tensor_metadata" in name:
+            return None  # it expects Float
         if "quantize_per" not in name:
             return _in_double(super().run_node(node))
         value, scale, zero_point, *more = self.map_nodes_to_values(node.args, node)
