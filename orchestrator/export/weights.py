@@ -39,7 +39,11 @@ def with_constant_weights(graph: GraphModule) -> GraphModule:
             continue
         for at in (1, 2):
             weight = layer.args[at] if at < len(layer.args) else None
-            if weight in values and weight.op == "call_function":
+            if (
+                isinstance(weight, Node)
+                and weight in values
+                and weight.op != "get_attr"
+            ):
                 _replace(graph, layer, at, values[weight])
     graph.graph.eliminate_dead_code()
     graph.recompile()
@@ -117,5 +121,5 @@ def _replace(graph: GraphModule, layer: Node, at: int, value: torch.Tensor) -> N
     graph.register_buffer(name, value.detach().clone())
     with graph.graph.inserting_before(layer):
         constant = graph.graph.get_attr(name)
-    constant.meta = dict(layer.args[at].meta)  # type: ignore[union-attr]  # a node
+    constant.meta = dict(layer.args[at].meta)
     layer.update_arg(at, constant)
