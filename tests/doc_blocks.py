@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +16,6 @@ PAGES = tuple(
     )
 )
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +49,22 @@ def blocks(language: str) -> dict[str, Block]:
     return found
 
 
-def inline_commands(page: str) -> list[list[str]]:
-    """Words of the commands that running text shows with a file of `profiles/`."""
-    text = _FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
-    codes = (" ".join(code.split()) for code in _INLINE.findall(text))
-    return [
-        shlex.split(code)
-        for code in codes
-        if code.startswith("orchestrator ") and " profiles/" in code
-    ]
+NOT_RUN = {
+    "README.md 1": "these tests",
+    "docs/cmake.md 1": "runs in examples/cmake/README.md",
+    "docs/executorch-compatibility.md 1": "ExecuTorch's; tests/interop gives it a list",
+    "docs/export.md 1": "needs PyTorch; tests/interop exports this example",
+    "docs/runtime.md 1": "stands for a line of the user's own build",
+    "docs/testing.md 1": "these tests",
+    "docs/testing.md 2": "these tests, many times",
+    "docs/testing.md 3": "needs PyTorch; a run of hours",
+    "docs/testing.md 4": "a run of days",
+    "docs/testing.md 5": "needs a finding of the fuzzer",
+    "examples/cmsis_nn/README.md 1": "needs CMSIS-NN, see test_cmsis_nn.py",
+    "examples/digits/README.md 1": "needs PyTorch and scikit-learn",
+    "examples/python_model/README.md 1": "needs PyTorch; tests/interop exports it",
+}
+"""Blocks of commands (`sh`) that tests do not run, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ class SavedFile:
 
 
 _STEP = re.compile(
-    r"(?:\b(?P<how>as|to) `(?P<path>[\w./-]+)`:\n\n)?"
+    r"(?:\b(?P<how>as|to)\s`(?P<path>[\w./-]+)`:\n\n)?"
     r"^```(?P<tag>\w+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -95,17 +100,32 @@ def _session(text: str) -> list[Command]:
 
 
 def steps(page: str) -> list[Command | SavedFile]:
-    """What a reader of a page does, in order: files to save, commands to type."""
+    """What a reader of a page does, in order: files to save, commands to type.
+
+    Commands are those of `console` blocks, with their output, and those of `sh` blocks
+    that tests can run.
+    """
     found: list[Command | SavedFile] = []
+    scripts = 0
     for step in _STEP.finditer((ROOT / page).read_text(encoding="utf-8")):
         if step["tag"] == "console":
             found += _session(step["text"])
+        elif step["tag"] == "sh":
+            scripts += 1
+            block = blocks("sh")[f"{page} {scripts}"]
+            if block.name not in NOT_RUN:
+                found += [Command(line, ()) for line in block.commands]
         elif step["path"]:
             found.append(SavedFile(step["path"], step["text"], step["how"] == "to"))
     return found
 
 
 WALKED = tuple(
-    sorted({name.rpartition(" ")[0] for name in blocks("console")}),
+    sorted(
+        {
+            name.rpartition(" ")[0]
+            for name in [*blocks("console"), *(blocks("sh").keys() - NOT_RUN.keys())]
+        }
+    )
 )
-"""Pages with console blocks: each is typed from its beginning to its end."""
+"""Pages with commands that can run: each is typed from its beginning to its end."""

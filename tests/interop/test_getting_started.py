@@ -1,18 +1,20 @@
-"""docs/getting-started.md: its `export.py` writes what the other tests take from it."""
+"""docs/getting-started.md from its first line to its last, training and export too."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from tests.doc_blocks import blocks
+from tests.tools import need_toolchain
+from tests.tutorial import EXPORTED, follow, make_distributions
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
-WRITTEN = Path(__file__).parents[1] / "data" / "getting_started"
 
 pytestmark = [
     pytest.mark.executorch,
@@ -22,14 +24,16 @@ pytestmark = [
 ]
 
 
-def test_the_script_writes_what_is_checked_in(tmp_path: Path) -> None:
-    script = tmp_path / "export.py"
-    script.write_text(blocks("python")["docs/getting-started.md 1"].text)
-    subprocess.run([PYTHON, str(script)], cwd=tmp_path, check=True, capture_output=True)
-    for name in ("image.npy", "scores.npy"):
+def test_the_page_works_and_writes_what_is_checked_in(tmp_path: Path) -> None:
+    need_toolchain("cortex-m55", "zig")
+    (tmp_path / "dist").mkdir()
+    folder = follow(tmp_path, make_distributions(tmp_path / "dist"), PYTHON)
+    for name in ("in0.npy", "out0.npy"):
         np.testing.assert_allclose(
-            np.load(tmp_path / name), np.load(WRITTEN / name), rtol=1e-5, atol=1e-6
+            np.load(folder / name), np.load(EXPORTED / name), rtol=1e-5
         )
-    assert (tmp_path / "model.pte").stat().st_size == (
-        WRITTEN / "model.pte"
-    ).stat().st_size
+    with np.load(folder / "test.npz") as new, np.load(EXPORTED / "test.npz") as old:
+        for name in ("inputs", "labels"):
+            np.testing.assert_array_equal(new[name], old[name])
+    size = (folder / "motion.pte").stat().st_size
+    assert size == (EXPORTED / "motion.pte").stat().st_size

@@ -10,7 +10,6 @@ import pytest
 
 import orchestrator
 from orchestrator.cli.arguments import parser
-from orchestrator.cli.main import run
 from orchestrator.errors import ExitCode
 from orchestrator.targets.cores import BOARDS, CPUS
 from tests.unit.source_codes import codes_in_source
@@ -130,25 +129,6 @@ def test_files_that_the_readme_names_exist() -> None:
     named = set(re.findall(r"\b(?:profiles|examples|tests)/[\w./-]+\w", text))
     assert named
     assert sorted(name for name in named if not (ROOT / name).exists()) == []
-
-
-def _answer(command: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    assert run([command, str(ROOT / "profiles" / "kws-m55.toml")]) == 0
-    return capsys.readouterr().out.splitlines()
-
-
-def test_the_readme_shows_what_plan_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = re.search(r"^```\n(profile .*?)\n```$", text, re.MULTILINE | re.DOTALL)
-    assert block
-    printed = _answer("plan", capsys)
-    # The toolchain may be missing here; dots stand for the rest of a list.
-    shown = [
-        line
-        for line in block[1].splitlines()
-        if line.strip() != "..." and not line.startswith("toolchain")
-    ]
-    assert [line for line in shown if line not in printed] == []
 
 
 def test_every_promise_has_tests_that_exist() -> None:

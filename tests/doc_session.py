@@ -1,0 +1,89 @@
+"""Pages of the documentation, followed by the letter: files, commands, their output."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.doc_blocks import Command, SavedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def _values(numbers: list[str]) -> list[float]:
+    return [float(number.replace(",", "")) for number in numbers]
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Whether the page shows this line: `...` stands for any text, figures may drift.
+
+    Kernels change by some bytes; a tenth is where a page has to be corrected.
+    """
+    pattern = _NUMBER.sub("\0", shown)
+    pattern = r"\s+".join(map(re.escape, pattern.split()))
+    pattern = pattern.replace(re.escape("..."), ".*")
+    found = re.fullmatch(pattern.replace("\0", f"({_NUMBER.pattern})"), printed.strip())
+    if not found:
+        return False
+    pairs = zip(
+        _values(_NUMBER.findall(shown)), _values(list(found.groups())), strict=True
+    )
+    return all(math.isclose(a, b, rel_tol=0.1) for a, b in pairs)
+
+
+def missing(shown: tuple[str, ...], printed: str) -> str | None:
+    """The first line of the page that is not in the output, in this order."""
+    lines = iter(printed.splitlines())
+    for line in shown:
+        text = line.strip()
+        if text in ("", "..."):
+            continue
+        if not any(matches(text, candidate) for candidate in lines):
+            return line
+    return None
+
+
+class Session:
+    """A shell in a folder: variables and the folder go from command to command."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._environment = {**environment, "NO_COLOR": "1"}
+
+    def follow(self, step: Command | SavedFile) -> None:
+        """Do what the page says, and compare what it shows."""
+        if isinstance(step, Command):
+            self._type(step)
+        elif step.added:
+            with (self.folder / step.path).open("a") as file:
+                file.write(f"\n{step.text}")
+        else:
+            (self.folder / step.path).write_text(step.text)
+
+    def _type(self, command: Command) -> None:
+        state = self.folder / ".session"
+        done = subprocess.run(
+            # What `cd` and `activate` change outlives the command.
+            ["/bin/bash", "-c", f"trap 'env -0 >\"$0\"' EXIT\n{command.line}", state],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        variables = state.read_text().rstrip("\0").split("\0")
+        state.unlink()
+        self._environment = dict(text.split("=", 1) for text in variables)
+        self.folder = Path(self._environment["PWD"])
+        said = f"$ {command.line}\n{done.stdout}"
+        fails = any("error[" in line for line in command.shown)
+        assert (done.returncode != 0) == fails, said
+        line = missing(command.shown, done.stdout)
+        assert line is None, f"not printed: {line}\n{said}"
