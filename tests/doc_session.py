@@ -83,7 +83,7 @@ class Session:
         self._environment = dict(text.split("=", 1) for text in variables)
         self.folder = Path(self._environment["PWD"])
         said = f"$ {command.line}\n{done.stdout}"
-        fails = any("error[" in line for line in command.shown)
+        fails = any(re.search(r"error[\[:]", line) for line in command.shown)
         assert (done.returncode != 0) == fails, said
         line = missing(command.shown, done.stdout)
         assert line is None, f"not printed: {line}\n{said}"

@@ -52,8 +52,8 @@ def plan_blocks(
         rounds: Nodes per strategy of the search, see `ROUNDS`.
 
     Returns:
-        The smallest plan found. It may be greater than the capacity: then
-        `least_bytes` shows whether the capacity is proven to be too small.
+        The smallest plan found. If it is greater than the capacity, `least_bytes`
+        shows whether the capacity is proven to be too small.
     """
     order = sorted(
         (i for i, block in enumerate(blocks) if block.size_bytes),

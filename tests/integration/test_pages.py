@@ -54,17 +54,18 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("documented")
     for name in ("profiles", "examples"):
         shutil.copytree(ROOT / name, folder / name)
-    program = folder / ".venv" / "bin" / "orchestrator"
-    program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m orchestrator "$@"\n')
-    program.chmod(0o755)
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for name, arguments in (("python", ""), ("orchestrator", "-m orchestrator ")):
+        program = folder / ".venv" / "bin" / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments}"$@"\n')
+        program.chmod(0o755)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize("page", [page for page in WALKED if page != GETTING_STARTED])
 def test_a_page_works_by_the_letter(page: str, checkout: Path) -> None:
-    for tool in ("qemu-system-arm", "cc"):
+    for tool in ("qemu-system-arm", "arm-none-eabi-gcc", "cc"):
         need_tool(tool)
     programs = (checkout / ".venv" / "bin", Path(need_cmake()).parent)
     path = os.pathsep.join((*map(str, programs), os.environ["PATH"]))

@@ -11,7 +11,7 @@ import pytest
 import orchestrator
 from orchestrator.cli.arguments import parser
 from orchestrator.errors import ExitCode
-from orchestrator.targets.cores import BOARDS, CPUS
+from orchestrator.targets.cores import CPUS
 from tests.unit.source_codes import codes_in_source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,17 +85,13 @@ def test_the_options_of_all_commands_are_documented() -> None:
     assert COMMON - set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", head)) == set()
 
 
-def test_every_target_and_board_is_documented() -> None:
+def test_every_target_is_documented() -> None:
     text = _doc("targets.md")
     for cpu in CPUS.values():
         row = re.search(rf"^\| `{cpu.name}` \|.*$", text, re.MULTILINE)
         assert row, f"docs/targets.md has no row for {cpu.name}"
         for name in (*cpu.isas, *cpu.toolchains):
             assert f"`{name}`" in row[0]
-    for board in BOARDS.values():
-        assert f"`{board.name}`" in text
-        for region in board.regions:
-            assert f"`{region.name}` {region.size_bytes // 1024:,} KiB" in text
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
