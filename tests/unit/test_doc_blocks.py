@@ -114,8 +114,9 @@ def test_commands_that_are_shown_are_understood(name: str) -> None:
 def test_commands_of_a_console_are_understood(page: str) -> None:
     commands = [step.line for step in steps(page) if isinstance(step, Command)]
     assert commands
-    for words in map(shlex.split, commands):
-        if Path(words[0]).name == "orchestrator":
+    for command in commands:
+        words = shlex.split(command.partition(" > ")[0])
+        if Path(words[0]).name == "orchestrator" and words[1] != "--version":
             _understood(words)
 
 
