@@ -116,8 +116,11 @@ def test_commands_of_a_console_are_understood(page: str) -> None:
     assert commands
     for command in commands:
         words = shlex.split(command.partition(" > ")[0])
-        if Path(words[0]).name == "orchestrator" and words[1] != "--version":
-            _understood(words)
+        match Path(words[0]).name:
+            case "orchestrator" if words[1] != "--version":
+                _understood(words)
+            case "pip":
+                _installs(words)
 
 
 def test_hints_in_running_text_name_the_distribution() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -103,6 +104,23 @@ def test_links_in_the_documentation_lead_somewhere() -> None:
         and not path.parent.joinpath(target.partition("#")[0]).exists()
     ]
     assert broken == []
+
+
+def test_links_to_other_sites_are_well_formed() -> None:
+    """Without a network, no more can be said of them."""
+    found = [
+        (path.relative_to(ROOT), target)
+        for path in PAGES
+        for target in re.findall(r"\]\((\w+:[^)]*)\)", path.read_text(encoding="utf-8"))
+    ]
+    assert len(found) > 100
+    wrong = []
+    for path, target in found:
+        url = urlsplit(target)
+        host = re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", url.netloc)
+        if url.scheme != "https" or not host or re.search(r"[\s\"<>]|[.,;]$", target):
+            wrong.append((path, target))
+    assert wrong == []
 
 
 def test_every_page_is_reached_from_the_index() -> None:
