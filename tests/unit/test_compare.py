@@ -7,6 +7,7 @@ import re
 import pytest
 
 from benchmarks.reference import EXECUTORCH_INT8, TFLITE_MICRO_INT8
+from orchestrator.targets.boards import BOARDS
 from tests.doc_blocks import ROOT
 
 PAGE = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
@@ -55,6 +56,22 @@ def test_figures_are_those_of_the_benchmarks(row: str) -> None:
     measured = [cell.split(" / ")[0] for cell in _cells(ours[0])]
     assert f"{_bytes(measured[1]) / 1e6:.3f} M" == instructions[0]
     assert (measured[3], measured[5]) == (flash[0], ram[0])
+
+
+def test_the_size_of_the_runtime_is_that_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = readme.partition("| model (float32) |")[2].partition("\n\n")[0]
+    prelinked = re.findall(
+        r"^\|[^|]*\|[^|]*\|[^|]*\| ([\d.]+) KiB \|", rows, re.MULTILINE
+    )
+    smallest, largest = min(prelinked, key=float), max(prelinked, key=float)
+    assert f"{smallest} to {largest} KiB prelinked" in PAGE
+
+
+def test_boards_are_counted() -> None:
+    emulated = sum(bool(board.emulator) for board in BOARDS.values())
+    assert (len(BOARDS), emulated) == (9, 6)
+    assert "[Nine memory maps](boards.md), six of them emulated" in PAGE
 
 
 def test_claims_about_other_tools_have_sources() -> None:

@@ -110,6 +110,17 @@ def test_commands_that_are_shown_are_understood(name: str) -> None:
                 _installs(words)
 
 
+@pytest.mark.parametrize("name", blocks("console"))
+def test_a_console_begins_with_a_command(name: str) -> None:
+    """Lines before it would be output that nothing compares."""
+    assert blocks("console")[name].text.startswith("$ ")
+
+
+def test_sessions_are_marked_as_such() -> None:
+    sessions = [name for name, b in blocks("").items() if b.text.startswith("$ ")]
+    assert [name for name in sessions if "commands.md" not in name] == []
+
+
 @pytest.mark.parametrize("page", WALKED)
 def test_commands_of_a_console_are_understood(page: str) -> None:
     commands = [step.line for step in steps(page) if isinstance(step, Command)]
