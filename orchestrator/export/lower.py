@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import executorch.kernels.quantized  # noqa: F401  # forms of operators that programs have
 import torch
+from executorch.exir import ExecutorchBackendConfig
+from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 from torch.export import export
 from torch.utils import _pytree
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -147,10 +149,26 @@ def lowered(module: Any, source: Source, request: Request) -> Lowered:
         offered = Offered(request.offered or ())
         if request.offered is not None:
             program, decomposed = without_leftovers(program, offered)
-        edge._edge_programs["forward"] = with_contiguous_views(program)  # noqa: SLF001
+        program = with_contiguous_views(program)
+        edge._edge_programs["forward"] = program  # noqa: SLF001
         return Lowered(
-            manager=edge.to_executorch(), decomposed=decomposed, asked=offered.asked
+            manager=edge.to_executorch(_with_initial_state(program)),
+            decomposed=decomposed,
+            asked=offered.asked,
         )
+
+
+def _with_initial_state(program: Any) -> ExecutorchBackendConfig:
+    """Keep the initial values of buffers that the model changes.
+
+    Otherwise ExecuTorch writes their sizes only, and the first call reads whatever the
+    memory holds.
+    """
+    signature = program.graph_signature
+    changed = set(signature.buffers_to_mutate.values())
+    names = [n for n, name in signature.inputs_to_buffers.items() if name in changed]
+    passes = [InitializedMutableBufferPass(names)] if names else []
+    return ExecutorchBackendConfig(passes=passes)
 
 
 def reference(module: Any, source: Source) -> list[Any]:

@@ -158,7 +158,7 @@ class Branch(nn.Module):
 class Count(nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("calls", torch.zeros(1))
+        self.register_buffer("calls", torch.full((1,), 5.0))
 
     def forward(self, x):
         self.calls.add_(1)
