@@ -1,7 +1,10 @@
+#include <string.h>
+
 #include "image.h"
 #include "orch/kernel.h"
 #include "pool.h"
 #include "util/check.h"
+#include "util/round.h"
 #include "util/scratch.h"
 #if ORCH_ISA == ORCH_ISA_MVE
 #include "mve.h"
@@ -10,46 +13,96 @@
 namespace orch::cortex_m {
 namespace {
 
-/// sum / count, rounded to nearest, ties away from zero.
-int8_t average(int32_t sum, int32_t count) {
-  const int32_t half = count / 2;
-  return static_cast<int8_t>((sum > 0 ? sum + half : sum - half) / count);
-}
+/// Averages as PyTorch's quantized graphs have them: what items stand for is
+/// added and divided as floats, and rounded to the nearest step. Integers give
+/// the same, except in the middle of two steps: there floats decide, which may
+/// lie a bit beside it, and are else rounded to even.
+struct Averages {
+  /// The scale is multiplier * 2^(shift - 31), as CMSIS-NN has scales. Of
+  /// numbers beyond 32 bits, which are no scales, the upper bits are dropped.
+  Averages(const Args& args, const Pool& of)
+      : pool(of), zero_point(static_cast<int32_t>(args.integer(5))) {
+    const uint32_t exponent = static_cast<uint32_t>(args.integer(7)) + 127 - 31;
+    const uint32_t bits = exponent << 23;
+    memcpy(&scale, &bits, sizeof scale);
+    scale *= static_cast<float>(static_cast<int32_t>(args.integer(6)));
+  }
+
+  /// Of a window whose first item is `x`.
+  int8_t of(int32_t sum, const PoolWindow& window, const int8_t* x) const {
+    const int32_t count = window.rows * window.columns;
+    const int32_t size = (sum < 0 ? -sum : sum) + count / 2;
+    const int32_t nearest = size / count;
+    // Half an odd count is cut: such sums lie beside the middle.
+    const bool middle = nearest * count == size && count % 2 == 0;
+    const int32_t toward = middle && is_toward_zero(sum, window, x) ? 1 : 0;
+    const int32_t steps = nearest - toward;
+    return static_cast<int8_t>(sum < 0 ? -steps : steps);
+  }
+
+  /// Of the two steps around an average, whether the one nearer to 0 is chosen.
+  /// False for scales that are none, as CMSIS-NN rounds all averages.
+  __attribute__((noinline)) bool is_toward_zero(int32_t sum,
+                                                const PoolWindow& window,
+                                                const int8_t* x) const {
+    const int32_t count = window.rows * window.columns;
+    float total = 0;
+    for (int32_t i = 0; i < window.rows; ++i) {
+      for (int32_t j = 0; j < window.columns; ++j) {
+        total += of_item(x[j * pool.column_step]);
+      }
+      x += pool.row_step;
+    }
+    const float steps = total / static_cast<float>(count) * (1.0F / scale);
+    return round_even(steps) * scale == of_item(sum / count);
+  }
+
+  float of_item(int32_t item) const {
+    const uint32_t steps =
+        static_cast<uint32_t>(item) - static_cast<uint32_t>(zero_point);
+    return static_cast<float>(static_cast<int32_t>(steps)) * scale;
+  }
+
+  const Pool& pool;
+  int32_t zero_point;
+  float scale;
+};
 
 #if ORCH_ISA == ORCH_ISA_MVE
-/// Four channels of a window, the first of which is at `row`.
-ORCH_HOT void average_four(const Pool& pool, const PoolWindow& window,
-                           const int8_t* row, int8_t* y) {
+/// Four channels of a window, the first of which is at `x`.
+ORCH_HOT void average_four(const Averages& averages, const PoolWindow& window,
+                           const int8_t* x, int8_t* y) {
   int32x4_t sums = vdupq_n_s32(0);
+  const int8_t* row = x;
   for (int32_t i = window.rows; i > 0; --i) {
     const int8_t* from = row;
     for (int32_t j = window.columns; j > 0; --j) {
       sums = vaddq_s32(sums, vldrbq_s32(from));
-      from += pool.column_step;
+      from += averages.pool.column_step;
     }
-    row += pool.row_step;
+    row += averages.pool.row_step;
   }
   int32_t items[4];
   vstrwq_s32(items, sums);
-  for (const int32_t item : items) {
-    *y++ = average(item, window.rows * window.columns);
-  }
+  for (const int32_t item : items) *y++ = averages.of(item, window, x++);
 }
 #endif
 
-void average_windows(const Pool& pool, const int8_t* x, int8_t* y) {
+void average_windows(const Averages& averages, const int8_t* x, int8_t* y) {
+  const Pool& pool = averages.pool;
   const int32_t channels = pool.in.channels;
   for_each_window(pool, [&](const PoolWindow& window) {
     int32_t c = 0;
 #if ORCH_ISA == ORCH_ISA_MVE
     for (; c + 4 <= channels; c += 4) {
-      average_four(pool, window, x + window.first + c, y);
+      average_four(averages, window, x + window.first + c, y);
       y += 4;
     }
 #endif
     for (; c < channels; ++c) {
       int32_t sum = 0;
-      const int8_t* row = x + window.first + c;
+      const int8_t* const first = x + window.first + c;
+      const int8_t* row = first;
       for (int32_t i = 0; i < window.rows; ++i) {
         const int8_t* from = row;
         for (int32_t j = 0; j < window.columns; ++j) {
@@ -58,7 +111,7 @@ void average_windows(const Pool& pool, const int8_t* x, int8_t* y) {
         }
         row += pool.row_step;
       }
-      *y++ = average(sum, window.rows * window.columns);
+      *y++ = averages.of(sum, window, first);
     }
   });
 }
@@ -71,7 +124,8 @@ Error run(const Args& args, Layout layout) {
   Pool pool;
   ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), pool, out));
   ORCH_TRY(check_scratch(scratch, 0));
-  average_windows(pool, input.data<int8_t>(), out.mutable_data<int8_t>());
+  average_windows(Averages(args, pool), input.data<int8_t>(),
+                  out.mutable_data<int8_t>());
   return Error::Ok;
 }
 
@@ -81,8 +135,7 @@ Error run(const Args& args, Layout layout) {
 //   int[] stride, int[] padding, bool ceil_mode, int zero_point,
 //   int multiplier, int shift, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
 //
-// Padding does not count. Input and output have one scale, so zero_point,
-// multiplier and shift do not matter.
+// Padding does not count. Input and output have one scale and zero point.
 Error quantized_avg_pool2d_out(const Args& args) {
   return run(args, Layout::kChannelsLast);
 }
