@@ -149,14 +149,16 @@ def pools(m: Maker, count: int) -> None:
         made += 1
         if average:
             # 24 bits are a float; a few scales are powers of two, without rounding.
+            # Scratch of Char asks for them.
             zero, shift = any_zero(), -int(rng.integers(0, 8))
             multiplier = int(rng.integers(1 << 23, 1 << 24)) << 7
             multiplier = pick(1 << 30, multiplier, multiplier)
-            scale = multiplier * 2.0 ** (shift - 31)
+            scratch = pick(NONE, NONE.astype(np.int8))
+            scale = multiplier * 2.0 ** (shift - 31) * (scratch is not NONE)
             want = s.pool2d(
                 x, kernel, stride, padding, dilation, ceil=ceil, zero=zero, scale=scale
             )
-            args = [x, kernel, stride, padding, ceil, zero, multiplier, shift, NONE]
+            args = [x, kernel, stride, padding, ceil, zero, multiplier, shift, scratch]
             m.image("quantized_avg_pool2d", args, want, same=False)
         else:
             (low, high), zero = any_limits(), any_zero()

@@ -245,12 +245,11 @@ def pool2d(
     *,
     ceil: bool,
     zero: int | None = None,
-    scale: float = 1.0,
+    scale: float = 0.0,
 ) -> Any:
     """The largest items, or averages of numbers with a zero point.
 
-    Averages are rounded as floats, but decided in integers outside of ties. Padding
-    does not count.
+    Ties go away from zero, or with a scale where floats are. Padding does not count.
     """
     batch, height, width, channels = x.shape
     out_h = _pooled(height, kernel[0], stride[0], pad[0], dil[0], ceil)
@@ -264,6 +263,8 @@ def pool2d(
             total, count = window.sum(axis=(1, 2)), len(rows) * len(columns)
             size = (np.abs(total) + count // 2) // count
             out[:, h, v] = np.sign(total) * size
+            if not scale:
+                continue
             is_tie = 2 * np.abs(total) % (2 * count) == count
             floats = quantize(_mean(window, scale, zero), scale, zero, -128, 127, "i1")
             out[:, h, v][is_tie] = floats[is_tie]
