@@ -1,7 +1,13 @@
+#include "orch_selected/op_quantized_avg_pool2d.h"
+
+#include <string.h>
+
 #include "image.h"
 #include "orch/kernel.h"
 #include "pool.h"
 #include "util/check.h"
+#include "util/dtype.h"
+#include "util/round.h"
 #include "util/scratch.h"
 #if ORCH_ISA == ORCH_ISA_MVE
 #include "mve.h"
@@ -10,46 +16,111 @@
 namespace orch::cortex_m {
 namespace {
 
-/// sum / count, rounded to nearest, ties away from zero.
-int8_t average(int32_t sum, int32_t count) {
-  const int32_t half = count / 2;
-  return static_cast<int8_t>((sum > 0 ? sum + half : sum - half) / count);
-}
+/// Averages, rounded to the nearest step; ties go away from zero, as those of
+/// CMSIS-NN.
+///
+/// With kFloats ties are rounded as in PyTorch's quantized graphs: what items
+/// stand for is added and divided as floats, which may lie a bit beside the
+/// middle of two steps, and is else rounded to even.
+template <bool kFloats>
+struct Averages {
+  /// The scale is multiplier * 2^(shift - 31), as CMSIS-NN has scales. Of
+  /// numbers beyond 32 bits, which are no scales, the upper bits are dropped.
+  Averages(const Args& args, const Pool& of) : pool(of) {
+    if constexpr (kFloats) {
+      zero_point = static_cast<int32_t>(args.integer(5));
+      const uint32_t exponent =
+          static_cast<uint32_t>(args.integer(7)) + 127 - 31;
+      const uint32_t bits = exponent << 23;
+      memcpy(&scale, &bits, sizeof scale);
+      scale *= static_cast<float>(static_cast<int32_t>(args.integer(6)));
+    }
+  }
+
+  /// Of a window whose first item is `x`.
+  int8_t of(int32_t sum, const PoolWindow& window, const int8_t* x) const {
+    const int32_t count = window.rows * window.columns;
+    if constexpr (!kFloats) {
+      const int32_t half = count / 2;
+      return static_cast<int8_t>((sum > 0 ? sum + half : sum - half) / count);
+    } else {
+      const int32_t size = (sum < 0 ? -sum : sum) + count / 2;
+      const int32_t nearest = size / count;
+      // Half an odd count is cut: such sums lie beside the middle.
+      const bool middle = nearest * count == size && count % 2 == 0;
+      const int32_t toward = middle && is_toward_zero(sum, window, x) ? 1 : 0;
+      const int32_t steps = nearest - toward;
+      return static_cast<int8_t>(sum < 0 ? -steps : steps);
+    }
+  }
+
+  /// Of the two steps around an average, whether floats choose the one nearer
+  /// to 0.
+  __attribute__((noinline)) bool is_toward_zero(int32_t sum,
+                                                const PoolWindow& window,
+                                                const int8_t* x) const {
+    const int32_t count = window.rows * window.columns;
+    float total = 0;
+    for (int32_t i = 0; i < window.rows; ++i) {
+      for (int32_t j = 0; j < window.columns; ++j) {
+        total += of_item(x[j * pool.column_step]);
+      }
+      x += pool.row_step;
+    }
+    const float steps = total / static_cast<float>(count) * (1.0F / scale);
+    return round_even(steps) * scale == of_item(sum / count);
+  }
+
+  float of_item(int32_t item) const {
+    const uint32_t steps =
+        static_cast<uint32_t>(item) - static_cast<uint32_t>(zero_point);
+    return static_cast<float>(static_cast<int32_t>(steps)) * scale;
+  }
+
+  const Pool& pool;
+  int32_t zero_point = 0;
+  float scale = 0;
+};
 
 #if ORCH_ISA == ORCH_ISA_MVE
-/// Four channels of a window, the first of which is at `row`.
-ORCH_HOT void average_four(const Pool& pool, const PoolWindow& window,
-                           const int8_t* row, int8_t* y) {
+/// Four channels of a window, the first of which is at `x`.
+template <bool kFloats>
+ORCH_HOT void average_four(const Averages<kFloats>& averages,
+                           const PoolWindow& window, const int8_t* x,
+                           int8_t* y) {
   int32x4_t sums = vdupq_n_s32(0);
+  const int8_t* row = x;
   for (int32_t i = window.rows; i > 0; --i) {
     const int8_t* from = row;
     for (int32_t j = window.columns; j > 0; --j) {
       sums = vaddq_s32(sums, vldrbq_s32(from));
-      from += pool.column_step;
+      from += averages.pool.column_step;
     }
-    row += pool.row_step;
+    row += averages.pool.row_step;
   }
   int32_t items[4];
   vstrwq_s32(items, sums);
-  for (const int32_t item : items) {
-    *y++ = average(item, window.rows * window.columns);
-  }
+  for (const int32_t item : items) *y++ = averages.of(item, window, x++);
 }
 #endif
 
-void average_windows(const Pool& pool, const int8_t* x, int8_t* y) {
+template <bool kFloats>
+void average_windows(const Averages<kFloats>& averages, const int8_t* x,
+                     int8_t* y) {
+  const Pool& pool = averages.pool;
   const int32_t channels = pool.in.channels;
   for_each_window(pool, [&](const PoolWindow& window) {
     int32_t c = 0;
 #if ORCH_ISA == ORCH_ISA_MVE
     for (; c + 4 <= channels; c += 4) {
-      average_four(pool, window, x + window.first + c, y);
+      average_four(averages, window, x + window.first + c, y);
       y += 4;
     }
 #endif
     for (; c < channels; ++c) {
       int32_t sum = 0;
-      const int8_t* row = x + window.first + c;
+      const int8_t* const first = x + window.first + c;
+      const int8_t* row = first;
       for (int32_t i = 0; i < window.rows; ++i) {
         const int8_t* from = row;
         for (int32_t j = 0; j < window.columns; ++j) {
@@ -58,7 +129,7 @@ void average_windows(const Pool& pool, const int8_t* x, int8_t* y) {
         }
         row += pool.row_step;
       }
-      *y++ = average(sum, window.rows * window.columns);
+      *y++ = averages.of(sum, window, first);
     }
   });
 }
@@ -71,8 +142,16 @@ Error run(const Args& args, Layout layout) {
   Pool pool;
   ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), pool, out));
   ORCH_TRY(check_scratch(scratch, 0));
-  average_windows(pool, input.data<int8_t>(), out.mutable_data<int8_t>());
-  return Error::Ok;
+  constexpr DtypeSet kSelected =
+      selected::cortex_m_quantized_avg_pool2d_out |
+      selected::cortex_m_quantized_avg_pool2d_nhwc_out;
+  constexpr DtypeSet kTaken = dtype_set(ScalarType::Byte, ScalarType::Char);
+  return switch_dtype<(kSelected & kTaken).bits>(scratch.dtype, [&](auto type) {
+    constexpr bool kFloats = kIsSame<typename decltype(type)::type, int8_t>;
+    average_windows(Averages<kFloats>(args, pool), input.data<int8_t>(),
+                    out.mutable_data<int8_t>());
+    return Error::Ok;
+  });
 }
 
 }  // namespace
@@ -81,8 +160,8 @@ Error run(const Args& args, Layout layout) {
 //   int[] stride, int[] padding, bool ceil_mode, int zero_point,
 //   int multiplier, int shift, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
 //
-// Padding does not count. Input and output have one scale, so zero_point,
-// multiplier and shift do not matter.
+// Padding does not count. Input and output have one scale and zero point. They
+// matter if the scratch tensor, which is not used, is Char: floats decide ties.
 Error quantized_avg_pool2d_out(const Args& args) {
   return run(args, Layout::kChannelsLast);
 }

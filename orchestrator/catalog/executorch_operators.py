@@ -102,6 +102,13 @@ CUSTOM: Final = names(
 )
 """`kernels/portable/custom_ops.yaml`."""
 
+NEVER_CALLED: Final = {"aten::allclose.Tensor": "aten::allclose.out"}
+"""Operators that no program calls, and what programs call instead.
+
+They give a new tensor. `to_executorch` writes out variants only; ExecuTorch's own
+kernel of such an operator does nothing but abort.
+"""
+
 CORTEX_M: Final = names(
     "cortex_m",
     """

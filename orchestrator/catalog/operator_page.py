@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.catalog.executorch_operators import (
     CORTEX_M,
     CUSTOM,
+    NEVER_CALLED,
     PORTABLE,
     QUANTIZED,
 )
@@ -166,9 +167,11 @@ def operators_page(kernels: Iterable[Kernel]) -> str:
         f"| {name} | {of} | {have} |" for name, (have, of) in counts(rows).items()
     ]
     for name, left in missing(rows).items():
-        if left:
-            names = ", ".join(f"`{operator}`" for operator in left)
-            lines += ["", f"Of `{name}` there is no kernel for {names}."]
+        names = [f"`{o}`" for o in left if o not in NEVER_CALLED]
+        if names:
+            lines += ["", f"Of `{name}` there is no kernel for {', '.join(names)}."]
+    for operator, instead in NEVER_CALLED.items():
+        lines += ["", _NEVER_CALLED.format(operator, instead)]
     for library in sorted({row.library for row in rows}):
         own = [row for row in rows if row.library == library]
         lines += ["", f"## {library}", "", _TABLE_HEAD, "|---|---|---|---|---|---|---|"]
@@ -181,6 +184,10 @@ def operators_page(kernels: Iterable[Kernel]) -> str:
     return "\n".join(lines) + "\n"
 
 
+_NEVER_CALLED: Final = (
+    "No program calls `{}`: programs have out variants only,\n"
+    "here `{}`. ExecuTorch's kernel for it aborts."
+)
 _TABLE_HEAD: Final = (
     "| operator | dtypes | dim orders | code for | error | limits | ExecuTorch |"
 )

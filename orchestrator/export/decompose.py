@@ -113,6 +113,28 @@ def _converted(x: Any, dtype: Any) -> Any:
     return x.to(dtype)
 
 
+_REFUSALS = (
+    *(RuntimeError, AssertionError),
+    *(AttributeError, IndexError, TypeError, ValueError),
+)
+"""What PyTorch raises for a call that a decomposition does not take.
+
+RuntimeError is that of its checks and of its dispatcher. Others derive from it: results
+that depend on data, what is not implemented, and operators that are decomposed to
+themselves (RecursionError). Decompositions in Python assert as well, and have the
+errors of Python's own calls. AttributeError: an operator of `prims` has no form that
+copies, for which ExecuTorch's passes look.
+"""
+
+
+def _unless_refused(step: Callable[[], GraphModule]) -> GraphModule | None:
+    """What a step of PyTorch or ExecuTorch gives; None if it refuses the call."""
+    try:
+        return step()
+    except _REFUSALS:
+        return None
+
+
 class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
     """Replaces calls of operators without a kernel."""
 
@@ -125,10 +147,8 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
         """Replace a call, or keep it."""
         if isinstance(op, EdgeOpOverload) and not _has_kernel(op, self._offered):
             function = _decomposition(op._op)  # noqa: SLF001
-            parts = None
             fixed = self._fixed_sizes()
-            with suppress(Exception):  # it may refuse its arguments
-                parts = function and self._parts(function, args, kwargs)
+            parts = function and self._parts(function, args, kwargs)
             if self._fixed_sizes() != fixed:
                 raise ValueError(
                     f"{_name(op)} has no kernel, and its decomposition needs sizes"
@@ -167,17 +187,25 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             return tuple(found) if isinstance(found, tuple) else found
 
         table: dict[Any, Callable[..., Any]] = {}
-        while True:
-            graph = make_fx(
+
+        def traced() -> GraphModule:
+            return make_fx(
                 functionalize(flat, remove="mutations_and_views"),
                 decomposition_table=table,
                 _allow_non_fake_inputs=True,
             )(*(value.data for value in values))
+
+        while True:
+            graph = _unless_refused(traced)
+            if graph is None:
+                return None
             more = {op: self._inner(op) for op in _operators(graph) if op not in table}
             table |= (found := {op: f for op, f in more.items() if f})
             if not found:
                 break
-        edge = _as_edge(graph)
+        edge = _unless_refused(lambda: _as_edge(graph))
+        if edge is None:
+            return None
         served = all(self._is_served(node.target) for node in edge.graph.nodes)
         return edge if served else None
 

@@ -14,6 +14,7 @@ Every change keeps all bits of the outputs.
 
 from __future__ import annotations
 
+import math
 import operator
 from hashlib import sha256
 from typing import Any, Final
@@ -132,6 +133,7 @@ def finished(program: Any) -> Any:
             graph.erase_node(node)
     for node in graph.nodes:
         _round_once(node, program)
+        _round_averages(node)
     program.graph_module.recompile()
     return program
 
@@ -592,3 +594,20 @@ def _once(multiplier: int, shift: int) -> tuple[int, int]:
         return multiplier, shift
     half = 1 << (-shift - 1)
     return (multiplier + half) >> -shift, 0
+
+
+_POOLS: Final = frozenset({exir_ops.edge.cortex_m.quantized_avg_pool2d.default})
+
+
+def _round_averages(node: Any) -> None:
+    """Let floats decide ties of averages, which are else rounded away from zero.
+
+    A scratch tensor of int8 asks this project's kernel for it. ExecuTorch's uses none.
+    """
+    if node.target not in _POOLS:
+        return
+    _, kernel, _, padding, ceil_mode, *_, scratch = node.args
+    if math.prod(kernel) % 2 == 0 or any(padding) or ceil_mode:
+        ((sizes, _),) = scratch.args
+        scratch.args = ((sizes, torch.int8),)
+        scratch.meta["val"] = scratch.meta["val"].to(torch.int8)

@@ -74,6 +74,15 @@ def test_boards_are_counted() -> None:
     assert "[Nine memory maps](boards.md), six of them emulated" in PAGE
 
 
+def test_the_readme_has_the_flash_of_one_of_them() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    row = re.search(r"^\| DS-CNN int8, M55, gcc: .*$", readme, re.MULTILINE)
+    assert row
+    shown = [cell.strip("[").partition("]")[0] for cell in _cells(row[0])[1:4]]
+    flash = [_bytes(cell) / 1024 for cell in ROWS["DS-CNN, M55"][0]]
+    assert shown == [f"{kib:.1f} KiB" for kib in flash]
+
+
 def test_claims_about_other_tools_have_sources() -> None:
     features = PAGE.partition("## ExecuTorch")[2].partition("## Measured")[0]
     rows = [_cells(line) for line in features.splitlines() if line.startswith("| ")]

@@ -146,15 +146,23 @@ def pools(m: Maker, count: int) -> None:
         padding = (min(padding[0], kernel[0] // 2), min(padding[1], kernel[1] // 2))
         size = _image_size(kernel, padding, dilation)
         x = any_int8(int(pick(1, 2)), *size, DEPTHS[made % len(DEPTHS)])
-        want = s.pool2d(
-            x, kernel, stride, padding, dilation, ceil=ceil, average=average
-        )
         made += 1
         if average:
-            args = [x, kernel, stride, padding, ceil, any_zero(), 1 << 30, -3, NONE]
+            # 24 bits are a float; a few scales are powers of two, without rounding.
+            # Scratch of Char asks for them.
+            zero, shift = any_zero(), -int(rng.integers(0, 8))
+            multiplier = int(rng.integers(1 << 23, 1 << 24)) << 7
+            multiplier = pick(1 << 30, multiplier, multiplier)
+            scratch = pick(NONE, NONE.astype(np.int8))
+            scale = multiplier * 2.0 ** (shift - 31) * (scratch is not NONE)
+            want = s.pool2d(
+                x, kernel, stride, padding, dilation, ceil=ceil, zero=zero, scale=scale
+            )
+            args = [x, kernel, stride, padding, ceil, zero, multiplier, shift, scratch]
             m.image("quantized_avg_pool2d", args, want, same=False)
         else:
             (low, high), zero = any_limits(), any_zero()
+            want = s.pool2d(x, kernel, stride, padding, dilation, ceil=ceil)
             want = np.clip(want, low, high)
             args = [x, kernel, stride, padding, dilation, ceil, zero, zero, low, high]
             same = dilation == (1, 1) and not ceil

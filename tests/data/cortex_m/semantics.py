@@ -244,9 +244,13 @@ def pool2d(
     dil: Pair,
     *,
     ceil: bool,
-    average: bool,
+    zero: int | None = None,
+    scale: float = 0.0,
 ) -> Any:
-    """Averages, ties away from zero, or the largest; padding does not count."""
+    """The largest items, or averages of numbers with a zero point.
+
+    Ties go away from zero, or with a scale where floats are. Padding does not count.
+    """
     batch, height, width, channels = x.shape
     out_h = _pooled(height, kernel[0], stride[0], pad[0], dil[0], ceil)
     out_w = _pooled(width, kernel[1], stride[1], pad[1], dil[1], ceil)
@@ -255,13 +259,27 @@ def pool2d(
         rows = [i for _, i in _taps(height, kernel[0], h, stride[0], pad[0], dil[0])]
         columns = [j for _, j in _taps(width, kernel[1], v, stride[1], pad[1], dil[1])]
         window = np.int64(x)[:, rows][:, :, columns]
-        if average:
+        if zero is not None:
             total, count = window.sum(axis=(1, 2)), len(rows) * len(columns)
             size = (np.abs(total) + count // 2) // count
             out[:, h, v] = np.sign(total) * size
+            if not scale:
+                continue
+            is_tie = 2 * np.abs(total) % (2 * count) == count
+            floats = quantize(_mean(window, scale, zero), scale, zero, -128, 127, "i1")
+            out[:, h, v][is_tie] = floats[is_tie]
         else:
             out[:, h, v] = window.max(axis=(1, 2))
     return out
+
+
+def _mean(window: Any, scale: float, zero: int) -> Any:
+    """Of what integers stand for, added one after the other."""
+    floats = dequantize(window, scale, zero)
+    total = np.zeros_like(floats[:, 0, 0])
+    for i, j in np.ndindex(*floats.shape[1:3]):
+        total += floats[:, i, j]
+    return total / np.float32(floats.shape[1] * floats.shape[2])
 
 
 def linear(x: Any, w: Any, added: Any, x_offset: int, w_offset: int) -> Ints:

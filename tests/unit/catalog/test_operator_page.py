@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.catalog import read_library
+from orchestrator.catalog.executorch_operators import NEVER_CALLED
 from orchestrator.catalog.operator_page import (
     counts,
     dtypes_of,
@@ -79,3 +80,11 @@ def test_what_is_missing_is_told() -> None:
     assert "aten::mm.out" in missing(few)["portable"]
     page = operators_page(k for k in kernels() if k.library == "quantized")
     assert "Of `portable` there is no kernel for" in page
+
+
+def test_what_no_program_calls_is_not_missing() -> None:
+    page = operators_page(kernels())
+    assert "there is no kernel for" not in page
+    for operator, instead in NEVER_CALLED.items():
+        assert f"No program calls `{operator}`" in page
+        assert instead in {row.operator for row in operator_rows(kernels())}
