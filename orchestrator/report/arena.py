@@ -60,9 +60,6 @@ class _Picture:
         self.end = len(method.steps) + 1
         lives = arena.lives
         self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
-        self.end = len(method.steps) + 1
-        lives = arena.lives
-        self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
         self.writers = {
             index: step
             for index, step in method.writers.items()

@@ -17,13 +17,20 @@ from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import Diagnostic, ExitCode, LockError, UsageError
+from orchestrator.errors import (
+    Diagnostic,
+    ExitCode,
+    LockError,
+    ToolchainError,
+    UsageError,
+)
 from orchestrator.measure import read_report
 from orchestrator.report.accuracy import Accuracy
 from orchestrator.report.change import Change, change_of_locks, change_of_reports
+from orchestrator.report.graph import MOST_DRAWN
 from orchestrator.report.history import History, Point
 from orchestrator.report.page import page
-from orchestrator.report.pictures import Picture, pictures
+from orchestrator.report.pictures import NoFontsError, pictures, png
 from orchestrator.shell.files import write_if_changed
 from orchestrator.shell.git import revisions
 from orchestrator.shell.page_server import PageServer
@@ -49,7 +56,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         need_current(project, console)
     else:
         make_current(project, console)
-    if args.svg:
+    if args.svg or args.png:
         _write_pictures(args, project, console)
         return ExitCode.OK
     file = project.folder / _PAGE
@@ -81,13 +88,13 @@ def _check(args: Namespace) -> None:
     adds = _adds(args)
     for given, option, allowed, needs in (
         (args.output, "--output", adds, _ADDITIONS),
-        (args.output_dir, "--output-dir", args.svg, "--svg"),
+        (args.output_dir, "--output-dir", args.svg or args.png, "--svg or --png"),
         (args.port is not None, "--port", args.serve, "--serve"),
     ):
         if given and not allowed:
             raise _usage(f"{option} requires {needs}", f"add it, or leave out {option}")
-    if adds and (args.svg or args.serve):
-        other = "--svg" if args.svg else "--serve"
+    if adds and (args.svg or args.png or args.serve):
+        other = "--svg" if args.svg else "--png" if args.png else "--serve"
         raise _usage(
             f"{other} shows the build alone",
             f"leave out {other}, or the options that add to the page",
@@ -234,13 +241,40 @@ def _history(project: Project) -> History:
 
 
 def _write_pictures(args: Namespace, project: Project, console: Console) -> None:
-    found: list[Picture] = [*pictures(_facts(args, project, console), args.svg)]
+    facts = _facts(args, project, console)
     folder = args.output_dir or Path()
+    suffix = "svg" if args.svg else "png"
     files = []
-    for picture in found:
-        file = folder / f"{project.profile.name}-{picture.name}.svg"
-        write_if_changed(file, picture.text.encode())
-        files.append(str(file))
+    try:
+        for picture in pictures(facts, args.svg or args.png):
+            data = picture.text.encode() if args.svg else png(picture)
+            file = folder / f"{project.profile.name}-{picture.name}.{suffix}"
+            write_if_changed(file, data)
+            files.append(str(file))
+    except ImportError as error:
+        raise ToolchainError(
+            Diagnostic(
+                code="missing-package",
+                message=f"the package {error.name} is not installed",
+                notes=(("needed", "for PNG, and for pictures of the graph"),),
+                hint='pip install "pte-orchestrator[pictures]"',
+            )
+        ) from error
+    except NoFontsError as error:
+        raise ToolchainError(
+            Diagnostic(
+                code="no-fonts",
+                message="no font to draw text with is installed",
+                hint="install one, such as fonts-dejavu-core, or use --svg",
+            )
+        ) from error
+    if "graph" in (args.svg, args.png):
+        for method in facts.methods:
+            if len(method.steps) > MOST_DRAWN:
+                console.status(
+                    f"{method.title} is not drawn: {len(method.steps):,} instructions,"
+                    f" more than {MOST_DRAWN:,}"
+                )
     console.document({"pictures": files})
     console.data("\n".join(files))
 

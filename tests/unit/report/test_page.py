@@ -13,14 +13,16 @@ import pytest
 import orchestrator.report
 from orchestrator.measure.size import FirmwareStack, SizeTotals
 from orchestrator.memory.plan import MemoryPlan
+from orchestrator.report import svg
 from orchestrator.report.assets import asset
 from orchestrator.report.change import change_of_locks, change_of_reports
 from orchestrator.report.facts import ReportFacts
 from orchestrator.report.flash import Cell, flash_tree
+from orchestrator.report.graph import MOST_DRAWN
 from orchestrator.report.history import History, Point
 from orchestrator.report.memory_map import memories
 from orchestrator.report.page import gauges, operator_rows, page
-from orchestrator.report.pictures import pictures
+from orchestrator.report.pictures import KINDS, NoFontsError, Picture, pictures, png
 from tests.conftest import CASES
 from tests.unit.measure.measure_cases import CASES as LINKED
 from tests.unit.measure.measure_cases import case as linked_case
@@ -67,7 +69,7 @@ def _read(facts: ReportFacts) -> _Reader:
     reader = _Reader(page(facts))
     assert reader.open == []
     tags = [tag for tag, _ in reader.found]
-    assert (tags.count("script"), tags.count("style")) == (2, 1)
+    assert (tags.count("script"), tags.count("style")) == (2, 2)
     for tag, attributes in reader.found:
         assert tag not in ("img", "iframe", "object", "base"), attributes
         assert not any(name.startswith("on") for name in attributes)
@@ -177,9 +179,50 @@ def test_names_of_strangers_stay_text() -> None:
     assert "\x00" not in page(hostile)
     assert "\u202e" not in page(hostile)
     assert "onerror=alert(1)" in reader.text
-    for kind in ("flash", "memory", "arena"):
+    pytest.importorskip("quickjs")
+    for kind in KINDS:
         for picture in pictures(hostile, kind):
             ET.fromstring(picture.text)  # noqa: S314  # our own
+
+
+def test_pictures_need_no_browser() -> None:
+    pytest.importorskip("quickjs")
+    facts = facts_of("kws_dscnn_fp32")
+    for kind in KINDS:
+        (picture,) = pictures(facts, kind)
+        _, _, styles = picture.text.partition("<style>")
+        styles, _, _ = styles.partition("</style>")
+        assert "var(" not in styles
+        assert "root" not in styles
+        light, _, dark = styles.partition("@media (prefers-color-scheme: dark)")
+        assert ".c0 { fill: #8fbaf3; }" in light
+        assert ".c0 { fill: #2c5c99; }" in dark
+
+
+def test_a_long_graph_is_drawn() -> None:
+    pytest.importorskip("quickjs")
+    facts = facts_of("mlp")
+    (method,) = facts.methods
+    step = method.steps[0]
+    steps = [
+        replace(step, index=n, origin=n, after=(n - 1,)) for n in range(MOST_DRAWN)
+    ]
+    long = replace(facts, methods=(replace(method, steps=tuple(steps)),))
+    (picture,) = pictures(long, "graph")
+    assert picture.text.count('class="node"') == MOST_DRAWN + 1  # the input
+    steps.append(step)
+    longer = replace(facts, methods=(replace(method, steps=tuple(steps)),))
+    assert not list(pictures(longer, "graph"))
+
+
+def test_text_without_fonts_is_not_left_out() -> None:
+    pytest.importorskip("resvg_py")
+    (picture,) = pictures(facts_of("mlp"), "flash")
+    with pytest.raises(NoFontsError):
+        png(picture, system_fonts=False)
+    large = svg.picture([], width=10**5, height=10**5, label="large", kind="graph")
+    data = png(Picture(name="large", text=large))
+    assert int.from_bytes(data[16:20], "big") < 10**4
 
 
 def test_changes_and_history_are_text_as_well() -> None:
@@ -285,7 +328,7 @@ def test_copied_scripts_are_as_they_came() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["page.js", "vendor/dagre.min.js", "page.css", "charts.css"]
+    "name", ["page.js", "graph.js", "vendor/dagre.min.js", "page.css", "charts.css"]
 )
 def test_inline_files_cannot_end_their_element(name: str) -> None:
     text = asset(name)

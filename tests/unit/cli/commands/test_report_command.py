@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.report.svg import WIDTH
 from orchestrator.shell.page_server import PageServer
 from tests.tools import need_tool
 from tests.unit.build.fake_project import write_project
@@ -129,7 +131,7 @@ def test_costs(report: Report, tmp_path: Path) -> None:
     (tmp_path / "costs.json").write_text(json.dumps(document))
     report("--costs", "costs.json")
     page = (tmp_path / "build/demo/.work/report.html").read_text()
-    assert 'data-c="4321"' in page
+    assert 'data-w="4.32 k instructions"' in page
     costs["model"] = "other"
     (tmp_path / "costs.json").write_text(json.dumps(document))
     found = report("--costs", "costs.json", code=2)
@@ -193,6 +195,38 @@ def test_pictures(report: Report, tmp_path: Path) -> None:
     assert "<style>" in (tmp_path / "p/demo-net-forward-arena1.svg").read_text()
 
 
+def test_pictures_of_the_graph_and_in_pixels(report: Report, tmp_path: Path) -> None:
+    pytest.importorskip("quickjs")
+    pytest.importorskip("resvg_py")
+    assert report("--svg", "graph") == "demo-net-forward-graph.svg\n"
+    text = (tmp_path / "demo-net-forward-graph.svg").read_text()
+    assert text.count('class="node"') == 7
+    assert report("--png", "memory") == "demo-memory.png\n"
+    data = (tmp_path / "demo-memory.png").read_bytes()
+    assert data.startswith(b"\x89PNG")
+    assert int.from_bytes(data[16:20], "big") == 2 * WIDTH
+
+
+@pytest.mark.parametrize(
+    ("option", "kind", "package"),
+    [("--png", "flash", "resvg_py"), ("--svg", "graph", "quickjs")],
+)
+def test_pictures_without_their_extra(
+    report: Report,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    kind: str,
+    package: str,
+) -> None:
+    report()
+    monkeypatch.setitem(sys.modules, package, None)
+    assert report(option, kind, code=7).splitlines() == [
+        f"error[missing-package]: the package {package} is not installed",
+        "   = needed: for PNG, and for pictures of the graph",
+        '   hint: pip install "pte-orchestrator[pictures]"',
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -201,10 +235,11 @@ def test_pictures(report: Report, tmp_path: Path) -> None:
             ["--output", "x"],
             "--output requires --diff, --history, --costs or --accuracy",
         ),
-        (["--output-dir", "x"], "--output-dir requires --svg"),
+        (["--output-dir", "x"], "--output-dir requires --svg or --png"),
         (["--svg", "flash", "--history"], "--svg shows the build alone"),
         (["--serve", "--diff", "x"], "--serve shows the build alone"),
-        (["--svg", "graph"], "argument --svg: invalid choice: 'graph'"),
+        (["--png", "flash", "--history"], "--png shows the build alone"),
+        (["--svg", "tree"], "argument --svg: invalid choice: 'tree'"),
         (["--port", "0", "--serve"], "argument --port: 0 is not a port"),
     ],
 )
