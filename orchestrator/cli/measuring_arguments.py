@@ -263,6 +263,14 @@ def _add_report(command: Callable[..., CommandParser]) -> None:
         help="add the sizes of each commit of the lock, from git",
     )
     report.add_argument(
+        "--history-of",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="OTHER",
+        help="the same with a line for other products: a lock, profile, or folder",
+    )
+    report.add_argument(
         "--costs",
         type=Path,
         metavar="FILE",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import webbrowser
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from orchestrator.report.graph import MOST_DRAWN
 from orchestrator.report.history import History, Point
 from orchestrator.report.page import page
 from orchestrator.report.pictures import NoFontsError, pictures, png
+from orchestrator.report.svg import NOTHING
 from orchestrator.shell.files import write_if_changed
 from orchestrator.shell.git import revisions
 from orchestrator.shell.page_server import PageServer
@@ -38,6 +40,7 @@ from orchestrator.shell.signals import Ended
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.build.lockfile import Lock
     from orchestrator.cli.console import Console
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
 
 _PAGE = "report.html"
 _MOST_REVISIONS = 500
+_MOST_ROWS = 20
+"""Rows of the history on the terminal; the page has all."""
 _ADDITIONS = "--diff, --history, --costs or --accuracy"
 
 
@@ -60,18 +65,24 @@ def run(args: Namespace, console: Console) -> ExitCode:
         _write_pictures(args, project, console)
         return ExitCode.OK
     file = project.folder / _PAGE
+    history = None
     if _adds(args):
         file = args.output or project.work / _PAGE
         facts = _facts(args, project, console)
         changes = [_change(path, project, facts) for path in args.diff]
-        history = _history(project) if args.history else None
+        if args.history or args.history_of:
+            history = _history(args, project)
         accuracies = [_accuracy(path, project, facts) for path in args.accuracy]
         text = page(facts, changes=changes, history=history, accuracies=accuracies)
         write_if_changed(file, text.encode())
     if args.serve:
         _serve(args, file, console)
         return ExitCode.OK
-    console.document({"report": str(file)})
+    document: dict[str, object] = {"report": str(file)}
+    if history:
+        document["history"] = asdict(history)
+        console.data(_history_table(history))
+    console.document(document)
     console.data(str(file))
     if args.open:
         webbrowser.open(file.absolute().as_uri())
@@ -80,7 +91,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 def _adds(args: Namespace) -> bool:
     """Whether the page shows more than the build."""
-    return bool(args.diff or args.history or args.costs or args.accuracy)
+    return bool(
+        args.diff or args.history or args.history_of or args.costs or args.accuracy
+    )
 
 
 def _check(args: Namespace) -> None:
@@ -213,31 +226,94 @@ def lock_sizes(lock: Lock) -> dict[str, int]:
     return found
 
 
-def _history(project: Project) -> History:
-    """Sizes of every commit of the lock that can be read."""
-    file = project.lock_file
-    sizes = []
-    for revision in revisions(file, most=_MOST_REVISIONS):
-        try:
-            lock = parse_lock(revision.text, file=f"{file} at {revision.commit}")
-        except LockError:
-            continue  # of another version, or something else had its name
-        sizes.append((revision, lock_sizes(lock)))
-    names = tuple(dict.fromkeys(name for _, found in sizes for name in found))
+def _history(args: Namespace, project: Project) -> History:
+    """Sizes of every commit of the locks that can be read."""
+    files = list(dict.fromkeys([project.lock_file, *_locks(args.history_of)]))
+    sizes: dict[Path, dict[str, int]] = {}
+    found = []
+    left_out = 0
+    all_revisions = revisions(files, most=_MOST_REVISIONS + 1)
+    for revision in all_revisions[-_MOST_REVISIONS:]:
+        changed = []
+        for file, text in revision.texts.items():
+            sizes.pop(file, None)
+            if not text:
+                continue  # the commit removed it
+            try:
+                lock = parse_lock(text, file=f"{file} at {revision.commit}")
+                now = lock_sizes(lock)
+            except LockError:
+                now = {}  # of another version, or something else had its name
+            if now:
+                sizes[file] = now
+                changed.append(files.index(file))
+            else:
+                left_out += 1
+        if changed:
+            found.append((revision, dict(sizes), tuple(changed)))
+    names = tuple(
+        dict.fromkeys(n for _, now, _ in found for s in now.values() for n in s)
+    )
+    labels = [os.path.relpath(file, files[0].parent) for file in files]
     return History(
-        file=file.name,
+        products=tuple(labels),
         names=names,
         points=tuple(
             Point(
                 commit=revision.commit,
                 date=revision.date,
                 subject=revision.subject,
-                values=tuple(found.get(name) for name in names),
+                values=tuple(
+                    tuple(now[file].get(name) for name in names) if file in now else ()
+                    for file in files
+                ),
+                changed=changed,
             )
-            for revision, found in sizes
-            if found
+            for revision, now, changed in found
         ),
+        left_out=left_out,
+        is_cut=len(all_revisions) > _MOST_REVISIONS,
     )
+
+
+def _locks(given: Sequence[Path]) -> Iterator[Path]:
+    """Locks of profiles; locks, and those of folders, as they are."""
+    for path in given:
+        if path.is_dir():
+            inside = sorted(path.glob("*.lock"))
+            if not inside:
+                raise _usage(f"{path} has no locks", "name a folder with *.lock files")
+            yield from inside
+        elif path.suffix == ".toml":
+            yield Project(load(path)).lock_file
+        else:
+            yield path
+
+
+def _history_table(history: History) -> str:
+    """The last commits, the newest first, as aligned columns."""
+    rows = [
+        (point.commit, point.date, history.products[product], point, product)
+        for point in reversed(history.points)
+        for product in point.changed
+    ]
+    shown = [n for n in ("flash", "ram") if n in history.names]
+    lines = [["commit", "date", "lock", *shown, "subject"]]
+    for commit, date, lock, point, product in rows[:_MOST_ROWS]:
+        values = (point.values[product][history.names.index(n)] for n in shown)
+        cells = (NOTHING if v is None else f"{v:,}" for v in values)
+        lines.append([commit, date, lock, *cells, point.subject])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    numbers = range(3, 3 + len(shown))
+    text = "\n".join(
+        "  ".join(
+            cell.rjust(widths[n]) if n in numbers else cell.ljust(widths[n])
+            for n, cell in enumerate(line)
+        ).rstrip()
+        for line in lines
+    )
+    more = len(rows) - _MOST_ROWS
+    return f"{text}\nand {more:,} more on the page\n" if more > 0 else f"{text}\n"
 
 
 def _write_pictures(args: Namespace, project: Project, console: Console) -> None:

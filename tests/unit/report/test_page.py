@@ -228,13 +228,27 @@ def test_text_without_fonts_is_not_left_out() -> None:
 def test_changes_and_history_are_text_as_well() -> None:
     facts = facts_of("mlp")
     change = change_of_locks(HOSTILE, {"flash": 7}, {"flash": 9, "ram": 1}, [HOSTILE])
-    point = Point(commit="ab", date="2026-01-02", subject=HOSTILE, values=(5, None))
-    history = History(file="x.lock", names=("flash", "ram"), points=(point, point))
+    point = Point(
+        commit="ab",
+        date="2026-01-02",
+        subject=HOSTILE,
+        values=((5, None), ()),
+        changed=(0,),
+    )
+    later = replace(point, values=((5, None), (7, 8)), changed=(1,))
+    history = History(
+        products=("x.lock", HOSTILE), names=("flash", "ram"), points=(point, later)
+    )
     text = page(facts, changes=[change], history=history)
     reader = _Reader(text)
     assert [tag for tag, _ in reader.found].count("script") == 2
     assert "+2" in reader.text
-    ET.fromstring(history.picture)  # noqa: S314  # our own
+    picture = ET.fromstring(history.picture)  # noqa: S314  # our own
+    lines = [e.get("class") for e in picture.iter() if "d" in e.attrib]
+    assert [c for c in lines if c and c.startswith("series")] == [
+        *("series s0", "series s1"),
+        *("series s0", "series s1"),
+    ]
 
 
 # Numbers ------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -88,39 +89,91 @@ def test_changes(report: Report, tmp_path: Path) -> None:
     assert _code(report("--diff", "bad.json", code=2)) == "bad-report"
 
 
-def test_the_history_of_a_lock(report: Report, tmp_path: Path) -> None:
-    git = need_tool("git")
+def _git(folder: Path, *arguments: str) -> None:
+    settings = ("user.name=a", "user.email=a@b", "init.defaultBranch=x")
+    options = [part for setting in settings for part in ("-c", setting)]
+    subprocess.run(
+        [need_tool("git"), *options, *arguments],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
 
-    def do(*arguments: str) -> None:
-        settings = (
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "-c",
-            "init.defaultBranch=x",
-        )
-        command = [git, *settings, *arguments]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
-    assert _code(report("--history", code=2)) == "no-history"
-    do("init")
-    do("add", "demo.lock")
-    do("commit", "-m", "first <b>product</b>")
-    text = (tmp_path / "demo.lock").read_text()
-    (tmp_path / "demo.lock").write_text(text.replace('"22837 bytes"', '"30000 bytes"'))
-    do("commit", "-am", "larger")
-    (tmp_path / "demo.lock").write_text("damaged")
-    do("commit", "-am", "damaged")
-    (tmp_path / "demo.lock").write_text(text)
-    do("commit", "-am", "as before")
-    report("--history")
+def _history_rows(tmp_path: Path) -> list[list[str]]:
+    """Cells of the table on the page."""
     page = (tmp_path / "build/demo/.work/report.html").read_text()
     _, _, table = page[page.index('id="history"') :].partition("<tbody>")
     table, _, _ = table.partition("</table>")
-    assert table.count("<tr><td") == 3
-    assert "first &lt;b&gt;product&lt;/b&gt;" in table
-    assert table.index("as before") < table.index("30,000") < table.index("first")
+    return [re.findall(r"<t[dh][^>]*>([^<]*)", row) for row in table.split("<tr>")[1:]]
+
+
+def test_the_history_of_a_lock(report: Report, tmp_path: Path) -> None:
+    assert _code(report("--history", code=2)) == "no-history"
+    _git(tmp_path, "init")
+    _git(tmp_path, "add", "demo.lock")
+    _git(tmp_path, "commit", "-m", "first <b>product</b>")
+    text = (tmp_path / "demo.lock").read_text()
+    (tmp_path / "demo.lock").write_text(text.replace('"22837 bytes"', '"30000 bytes"'))
+    _git(tmp_path, "commit", "-am", "larger")
+    (tmp_path / "demo.lock").write_text("damaged")
+    _git(tmp_path, "commit", "-am", "damaged")
+    (tmp_path / "demo.lock").write_text(text)
+    _git(tmp_path, "commit", "-am", "as before")
+    table = report("--history").splitlines()
+    assert re.sub(r"^\S+  \S+", "", table[2]) == "  demo.lock  30,000  2,512  larger"
+    assert [line.split()[0] for line in table] == [
+        "commit",
+        *(row[0] for row in _history_rows(tmp_path)),
+        "build/demo/.work/report.html",
+    ]
+    assert [row[2:4] for row in _history_rows(tmp_path)] == [
+        ["as before", "22,837"],
+        ["larger", "30,000"],
+        ["first &lt;b&gt;product&lt;/b&gt;", "22,837"],
+    ]
+    page = (tmp_path / "build/demo/.work/report.html").read_text()
+    assert "1 version of a lock left out, which cannot be read or names no" in page
+
+
+def test_the_history_of_several_locks(report: Report, tmp_path: Path) -> None:
+    report()
+    text = (tmp_path / "demo.lock").read_text()
+    other = tmp_path / "more" / "other.lock"
+    other.parent.mkdir()
+    _git(tmp_path, "init")
+    _git(tmp_path, "add", "demo.lock")
+    _git(tmp_path, "commit", "-m", "one")
+    other.write_text(text.replace('"22837 bytes"', '"40000 bytes"'))
+    _git(tmp_path, "add", "more")
+    _git(tmp_path, "commit", "-m", "two")
+    other.unlink()
+    _git(tmp_path, "commit", "-am", "removed")
+    (tmp_path / "demo.lock").write_text(text.replace("22837", "23000"))
+    other.write_text(text)
+    _git(tmp_path, "add", "more")
+    _git(tmp_path, "commit", "-am", "both")
+    (tmp_path / "demo.lock").write_text(text)
+    for given in ("more", "more/other.lock"):
+        found = json.loads(report("--history-of", given, "--json"))["history"]
+        assert found["products"] == ["demo.lock", "more/other.lock"]
+        flash = found["names"].index("flash")
+        assert [
+            [p["subject"], p["changed"], *(v and v[flash] for v in p["values"])]
+            for p in found["points"]
+        ] == [
+            ["one", [0], 22837, []],
+            ["two", [1], 22837, 40000],
+            ["both", [0, 1], 23000, 22837],
+        ]
+        assert [row[2:5] for row in _history_rows(tmp_path)] == [
+            ["both", "demo.lock", "23,000"],
+            ["both", "more/other.lock", "22,837"],
+            ["two", "more/other.lock", "40,000"],
+            ["one", "demo.lock", "22,837"],
+        ]
+    (tmp_path / "empty").mkdir()
+    assert "empty has no locks" in report("--history-of", "empty", code=2)
 
 
 def test_costs(report: Report, tmp_path: Path) -> None:
