@@ -99,8 +99,9 @@ class _Picture:
 
     def _legend_rows(self) -> list[list[tuple[str, int]]]:
         named = [(n, c) for n, c in self.owners.items() if c < svg.COLOURS]
-        if len(named) < len(self.owners):
-            named.append(("other operators", svg.COLOURS))
+        if others := len(self.owners) - len(named):
+            plural = "s" if others > 1 else ""
+            named.append((f"{others} other{plural}", svg.COLOURS))
         rows: list[list[tuple[str, int]]] = [[]]
         used = 0.0
         for name, colour in named:
@@ -135,6 +136,12 @@ class _Picture:
         lives = sorted(self.arena.lives, key=lambda v: (v.begin - v.end, v.first))
         for number, life in enumerate(sorted(lives[:_MOST])):
             yield from self._block(life, is_first=number == 0)
+        if (left_out := len(lives) - _MOST) > 0:
+            yield (
+                f'<text class="small end" x="{svg.WIDTH - _RIGHT}"'
+                f' y="{self.strip_floor + 26}">the {left_out:,} smallest of'
+                f" {len(lives):,} lifetimes are not drawn</text>"
+            )
         yield from self._live()
         yield from self._peak()
 

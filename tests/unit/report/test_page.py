@@ -225,6 +225,23 @@ def test_text_without_fonts_is_not_left_out() -> None:
     assert int.from_bytes(data[16:20], "big") < 10**4
 
 
+def test_a_picture_says_what_it_leaves_out() -> None:
+    facts = facts_of("mlp")
+    (method,) = facts.methods
+    (arena,) = method.arenas
+    many = [
+        replace(v, begin=v.begin + n, end=v.end + n)
+        for v in arena.lives
+        for n in range(500)
+    ]
+    assert "not drawn" not in page(facts)
+    cut = replace(method, arenas=(replace(arena, lives=tuple(many)),))
+    text = page(replace(facts, methods=(cut,)))
+    left_out = len(many) - 800
+    assert f"the {left_out:,} smallest of {len(many):,} lifetimes are not drawn" in text
+    assert text.count('class="block ') == 800
+
+
 def test_changes_and_history_are_text_as_well() -> None:
     facts = facts_of("mlp")
     change = change_of_locks(HOSTILE, {"flash": 7}, {"flash": 9, "ram": 1}, [HOSTILE])

@@ -223,6 +223,17 @@ def test_accuracy(report: Report, tmp_path: Path) -> None:
     assert "<dog>" not in section
 
 
+def test_confusions_of_many_classes(report: Report, tmp_path: Path) -> None:
+    classes = [f"class {n}" for n in range(30)]
+    confusion = [[int(n == m + 1) for n in range(30)] for m in range(30)]
+    many = EVALUATION | {"classes": classes, "confusion": confusion}
+    (tmp_path / "a.json").write_text(json.dumps(many))
+    report("--accuracy", "a.json")
+    page = (tmp_path / "build/demo/.work/report.html").read_text()
+    assert "<caption>Confused most: 20 of 29 pairs</caption>" in page
+    assert "<summary>The 1 worst of 4 samples</summary>" in page
+
+
 @pytest.mark.parametrize(
     ("key", "value", "found"),
     [
