@@ -99,7 +99,13 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_depfile(build)
 
-    watch = command("watch", "build whenever a file changes; show flash and RAM")
+    watch = command("watch", "build whenever a file changes; show what it costs")
+    watch.add_argument(
+        "--scenario",
+        type=Path,
+        metavar="FILE",
+        help="run it after each build, and show the instructions that it executes",
+    )
     watch.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
 
     command("plan", "show what would be built and why; needs no compiler")

@@ -290,7 +290,7 @@ def test_watch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         profile.write_text(good)
         yield {str(folder / "new.pte")}  # after a failure it may be what was missing
 
-    args = Namespace(profile=Path("n.toml"), out=None, jobs=None)
+    args = Namespace(profile=Path("n.toml"), out=None, jobs=None, scenario=None)
     assert follow(args, Console(json=False), changes) == 0
     said = capsys.readouterr()
     first, second, third = said.out.splitlines()
@@ -303,3 +303,42 @@ def test_watch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said.err.count(" changed\n") == 3
     assert any(folder in found for found in watched)
     assert not Path("n.lock").exists()
+
+
+def test_watch_shows_what_a_scenario_executes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("cortex-m4", "zig")
+    need_tool("qemu-system-arm")
+    model = str(_copy("kws_dscnn_int8_m55", "n"))
+    _init(capsys, model, "--cpu", "cortex-m4", "--toolchain", "zig")
+    profile, scenario = folder / "n.toml", folder / "scenarios" / "n.json"
+    good, calls = profile.read_text(), scenario.read_text()
+
+    def changes(_: frozenset[Path]) -> Iterator[set[str]]:
+        profile.write_text(good.replace('optimize = "size"', 'optimize = "speed"'))
+        yield {str(profile)}
+        scenario.write_text("{}")
+        yield {str(scenario)}
+        scenario.write_text(calls)
+        yield {str(scenario)}
+
+    path = Path("scenarios/n.json")
+    args = Namespace(profile=Path("n.toml"), out=None, jobs=None, scenario=path)
+    assert follow(args, Console(json=True), changes) == 0
+    said = capsys.readouterr()
+    decoder, text, found = json.JSONDecoder(), said.out, []
+    while text.strip():
+        document, end = decoder.raw_decode(text.lstrip())
+        found.append(document)
+        text = text.lstrip()[end:]
+    first, second, broken, third = found
+    assert (first["cost_unit"], first["cost_change"]) == ("instructions", None)
+    assert second["cost"] - first["cost"] == second["cost_change"] < 0
+    cycles = "estimated_cycles"
+    assert second[cycles] - first[cycles] == second[f"{cycles}_change"] < 0
+    assert second["cost"] < second[cycles]
+    assert "cost" not in broken
+    assert cycles not in broken
+    assert (third["cost"], third["cost_change"]) == (second["cost"], None)
+    assert "scenario" in said.err
