@@ -71,7 +71,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
         facts = _facts(args, project, console)
         changes = [_change(path, project, facts) for path in args.diff]
         if args.history or args.history_of:
-            history = _history(args, project)
+            with console.progress() as reporter:
+                reporter.working("reading the history of locks")
+                history = _history(args, project)
         accuracies = [_accuracy(path, project, facts) for path in args.accuracy]
         text = page(facts, changes=changes, history=history, accuracies=accuracies)
         write_if_changed(file, text.encode())
@@ -322,11 +324,14 @@ def _write_pictures(args: Namespace, project: Project, console: Console) -> None
     suffix = "svg" if args.svg else "png"
     files = []
     try:
-        for picture in pictures(facts, args.svg or args.png):
-            data = picture.text.encode() if args.svg else png(picture)
-            file = folder / f"{project.profile.name}-{picture.name}.{suffix}"
-            write_if_changed(file, data)
-            files.append(str(file))
+        with console.progress() as reporter:
+            reporter.working("drawing")
+            for picture in pictures(facts, args.svg or args.png):
+                reporter.working(f"drawing {picture.name}")
+                data = picture.text.encode() if args.svg else png(picture)
+                file = folder / f"{project.profile.name}-{picture.name}.{suffix}"
+                write_if_changed(file, data)
+                files.append(str(file))
     except ImportError as error:
         raise ToolchainError(
             Diagnostic(
