@@ -179,12 +179,14 @@ def test_models_given_as_python(
     assert "'net.pt2'" in text
 
 
-def _in_terminal(*command: str, answers: tuple[str, ...], cwd: Path) -> tuple[int, str]:
+def _in_terminal(
+    *command: str, answers: tuple[str, ...], cwd: Path, paths: tuple[Path, ...] = ()
+) -> tuple[int, str]:
     """Exit code and screen of a command that is asked questions."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(cwd)
-        os.environ["PYTHONPATH"] = str(ROOT)
+        os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, *paths)))
         words = [sys.executable, "-m", "orchestrator", *command]
         os.execv(sys.executable, words)  # noqa: S606  # no shell, on purpose
     waiting, shown = list(answers), ""
@@ -218,6 +220,74 @@ def test_questions_on_a_terminal(folder: Path) -> None:
     assert profile["target"]["board"] == "mps3-an547"
     assert profile["budget"] == {"flash": "9 KiB"}
     assert "orchestrator build b.toml" in shown
+
+
+PYTHON_MODEL = """\
+from pathlib import Path
+
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        self.program = Path(__file__).with_name("weights.bin").read_bytes()
+
+    def forward(self, x):
+        return x
+
+
+def build():
+    return Net(), (torch.zeros(1, 12),)
+
+
+def untrained():
+    return build()
+"""
+
+
+@pytest.fixture
+def stub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """PyTorch is a stub whose modules are programs; this is one of a [1, 12] input."""
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(folder / "cache"))
+    return (CORPUS / "mlp" / "model.pte").read_bytes()
+
+
+def test_questions_about_python_code(folder: Path, stub: bytes) -> None:
+    (folder / "net.py").write_text(PYTHON_MODEL)
+    (folder / "weights.bin").write_bytes(stub)
+    code, shown = _in_terminal(
+        *("init", "net.py"),
+        answers=("", "biuld", "build", "host", "zig", "", "", "", "", "9 KiB", ""),
+        cwd=folder,
+        paths=(STUB,),
+    )
+    assert code == 0, shown
+    asked = "Which function of net.py returns the model (build, untrained): "
+    assert shown.count(asked) == 3
+    assert "an answer is needed: build or untrained" in shown
+    assert '"biuld" is not a choice: did you mean "build"?' in shown
+    assert "Quantize to int8 (yes, no) [no]: " in shown
+    assert "Lower the model for [portable]: " in shown
+    (model,) = tomllib.loads((folder / "net.toml").read_text())["models"]
+    assert model["source"] == "net.py:build"
+    assert "wrote scenarios/net.json" in shown
+
+
+def test_questions_about_an_exported_program(folder: Path, stub: bytes) -> None:
+    (folder / "net.pt2").write_bytes(b"[1, 12]\n" + stub)
+    code, shown = _in_terminal(
+        "init",
+        answers=("", "mps3-an547", "zig", "", "prelinked", "", "portable", "", ""),
+        cwd=folder,
+        paths=(STUB,),
+    )
+    assert code == 0, shown
+    assert "Models, separated by spaces [net.pt2]: " in shown
+    assert "wrote net_pt2.py" in shown
+    profile = tomllib.loads((folder / "net.toml").read_text())
+    (model,) = profile["models"]
+    assert (model["source"], model["load"]) == ("net_pt2.py:build", "prelinked")
+    assert profile["target"]["board"] == "mps3-an547"
 
 
 def test_the_end_of_input_is_an_answer_too(folder: Path) -> None:
