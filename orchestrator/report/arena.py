@@ -20,6 +20,8 @@ _LEGEND_ROW: Final = 18
 _MOST: Final = 800
 """Most tensors that are drawn: the largest."""
 _LABEL_HEIGHT: Final = 14
+_THIN: Final = 1.5
+"""Height of the smallest block; its edge would hide a thinner one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,7 @@ class _Picture:
         lives = sorted(self.arena.lives, key=lambda v: (v.begin - v.end, v.first))
         for number, life in enumerate(sorted(lives[:_MOST])):
             yield from self._block(life, is_first=number == 0)
+        yield from self._axis()
         if (left_out := len(lives) - _MOST) > 0:
             yield (
                 f'<text class="small end" x="{svg.WIDTH - _RIGHT}"'
@@ -177,6 +180,10 @@ class _Picture:
             yield (
                 f'<text class="small mid" x="{x}" y="{self.floor + 15}">{step}</text>'
             )
+
+    def _axis(self) -> Iterator[str]:
+        """Over the blocks, whose edges would hide it."""
+        right = svg.WIDTH - _RIGHT
         yield (
             f'<path class="axis" d="M{_LEFT} {self.top}V{self.floor}H{right}"/>'
             f'<text class="small mid" x="{(_LEFT + right) // 2}"'
@@ -207,7 +214,7 @@ class _Picture:
             f"<title>{svg.text(says)}</title>"
             f'<rect class="block c{self.owners[operator]}" x="{svg.number(x)}"'
             f' y="{svg.number(y)}" width="{svg.number(right - x)}"'
-            f' height="{svg.number(max(bottom - y, 0.5))}"/>'
+            f' height="{svg.number(max(bottom - y, _THIN))}"/>'
         )
         shape = "\u00d7".join(map(str, tensor.sizes))
         if bottom - y >= _LABEL_HEIGHT and (shown := svg.fitted(shape, right - x)):

@@ -87,7 +87,7 @@ def _legend(lines: list[str], products: Sequence[str]) -> float:
             x, y = float(_LEFT), y + 18
         colour = min(number, svg.COLOURS)
         lines.append(
-            f'<rect class="swatch c{colour}" x="{svg.number(x)}" y="{svg.number(y)}"'
+            f'<rect class="swatch s{colour}" x="{svg.number(x)}" y="{svg.number(y)}"'
             f' width="10" height="10" rx="2"/><text class="small"'
             f' x="{svg.number(x + 14)}" y="{svg.number(y + 9)}">{svg.text(name)}</text>'
         )
