@@ -12,6 +12,7 @@ CMake files call them for one model and the portable kernel library.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import io
@@ -173,10 +174,18 @@ def time_lists(
 
 def main() -> None:
     """Print what was asked for."""
-    mode, model, folder, *rest = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("mode", choices=("commands", "time", "lists"))
+    parser.add_argument("model", help="a program; of `lists` a folder of them")
+    parser.add_argument("folder", help="where the tools write")
+    parser.add_argument("repetitions", type=int, nargs="?", default=1)
+    options = parser.parse_args()
+    mode, model, folder = options.mode, options.model, options.folder
     if mode == "lists":
         models = sorted(Path(model).resolve().glob("*.pte"))
-        times = time_lists(models, Path(folder).resolve(), repetitions=int(rest[0]))
+        times = time_lists(
+            models, Path(folder).resolve(), repetitions=options.repetitions
+        )
         json.dump(times, sys.stdout)
         return
     tools = arguments(Path(model).resolve(), Path(folder).resolve())
@@ -190,8 +199,12 @@ def main() -> None:
     else:
         for module in TOOLS.values():
             importlib.import_module(module)
-        document["fresh"] = time_tools(tools, repetitions=int(rest[0]), fresh=True)
-        document["kept"] = time_tools(tools, repetitions=int(rest[0]), fresh=False)
+        document["fresh"] = time_tools(
+            tools, repetitions=options.repetitions, fresh=True
+        )
+        document["kept"] = time_tools(
+            tools, repetitions=options.repetitions, fresh=False
+        )
     json.dump(document, sys.stdout)
 
 

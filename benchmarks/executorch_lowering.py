@@ -16,6 +16,7 @@ digest of the program.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import logging
@@ -78,12 +79,16 @@ class Parts:
 
 def main() -> None:
     """Time the variants of one network."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("network", metavar="NETWORK")
+    parser.add_argument("variants", nargs="+", metavar="VARIANT")
+    options = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     # Threads do not outlive a fork.
     torch.set_num_threads(1)
-    lower = lowering(sys.argv[1])
-    found = [_forked(lower, variant) for variant in sys.argv[2:]]
+    lower = lowering(options.network)
+    found = [_forked(lower, variant) for variant in options.variants]
     sys.stdout.write("\n" + json.dumps(found))
 
 

@@ -13,9 +13,9 @@ Prints JSON: of each model, nanoseconds of processor time of `load_method` and o
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import time
 
 CALLS = 200
@@ -24,14 +24,17 @@ CALLS = 200
 
 def main() -> None:
     """Time programs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    models = parser.parse_args().models
     # Its kernels would start threads, which costs more than it saves here.
     os.environ["OMP_NUM_THREADS"] = "1"
     import torch  # noqa: PLC0415
 
     torch.set_num_threads(1)
     # The first warms the caches.
-    _times(sys.argv[1])
-    print(json.dumps([_times(model) for model in sys.argv[1:]]))
+    _times(models[0])
+    print(json.dumps([_times(model) for model in models]))
 
 
 def _times(model: str) -> dict[str, float]:

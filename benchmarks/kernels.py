@@ -7,6 +7,7 @@ prints the tables of docs/kernel-sizes.md.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -275,6 +276,7 @@ def _markdown(table: Table) -> str:
 
 def main() -> int:
     """Print the tables as Markdown; the result is the exit code."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     findings = measure(1)
     for table in findings.tables:
         sys.stdout.write(f"{table.title}:\n\n{_markdown(table)}\n\n")

@@ -45,7 +45,11 @@ def parser() -> argparse.ArgumentParser:
     """All commands and their arguments."""
     # No abbreviated options: a new option could break scripts that use them.
     top = CommandParser(
-        prog="orchestrator", description=orchestrator.__doc__, allow_abbrev=False
+        prog="orchestrator",
+        description=orchestrator.__doc__,
+        epilog="`orchestrator help COMMAND` lists the arguments of a command, with"
+        " examples and exit codes.",
+        allow_abbrev=False,
     )
     top.add_argument(
         "--version",
@@ -58,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
         nargs=0,
         help="print the folder of the CMake package and exit",
     )
+    _add_common(top, is_top=True)
     commands = top.add_subparsers(
         dest="command",
         metavar="COMMAND",
@@ -99,7 +104,13 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_depfile(build)
 
-    watch = command("watch", "build whenever a file changes; show flash and RAM")
+    watch = command("watch", "build whenever a file changes; show what it costs")
+    watch.add_argument(
+        "--scenario",
+        type=Path,
+        metavar="FILE",
+        help="run it after each build, and show the instructions that it executes",
+    )
     watch.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
 
     command("plan", "show what would be built and why; needs no compiler")
@@ -159,20 +170,26 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add_common(command: argparse.ArgumentParser) -> None:
-    """Options that every command has."""
-    command.add_argument("--json", action="store_true", help="print results as JSON")
+def _add_common(command: argparse.ArgumentParser, *, is_top: bool = False) -> None:
+    """Options that every command has, and that may stand before it too."""
+    # A default of the command would overwrite what stands before it.
+    off, auto = (False, "auto") if is_top else (argparse.SUPPRESS, argparse.SUPPRESS)
     much = command.add_mutually_exclusive_group()
-    much.add_argument(
-        "-q", "--quiet", action="store_true", help="print results and errors only"
-    )
-    much.add_argument(
-        "-v", "--verbose", action="store_true", help="print every step as a line"
+    for flags, text in (
+        (("-q", "--quiet"), "print results and errors only"),
+        (("-v", "--verbose"), "print every step as a line"),
+    ):
+        much.add_argument(*flags, action="store_true", default=off, help=text)
+    command.add_argument(
+        "--json",
+        action="store_true",
+        default=off,
+        help="print results as JSON",
     )
     command.add_argument(
         "--color",
         choices=("auto", "always", "never"),
-        default="auto",
+        default=auto,
         help="colours on stderr; auto: on a terminal, unless NO_COLOR is set",
     )
 

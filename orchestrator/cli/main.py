@@ -60,7 +60,8 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
 
 def _parsed(arguments: Sequence[str], console: Console) -> Namespace:
     if arguments[:1] == ["help"]:
-        arguments = [*arguments[1:], "--help"]
+        wanted = arguments[1:]
+        arguments = [*([] if wanted == ["help"] else wanted), "--help"]
     try:
         return parser().parse_args(arguments)
     except SystemExit:

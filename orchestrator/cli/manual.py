@@ -67,7 +67,10 @@ MANUALS: Final = {
     "watch": Manual(
         (
             ("watch doorbell.toml", "build again whenever a file changes"),
-            ("watch doorbell.toml --out /tmp/doorbell", "in another build folder"),
+            (
+                "watch doorbell.toml --scenario scenarios/doorbell.json",
+                "and show the change of instructions",
+            ),
         ),
         (Exit.PROFILE, Exit.TOOLCHAIN),
     ),

@@ -242,12 +242,13 @@ def _add_report(command: Callable[..., CommandParser]) -> None:
         action="store_true",
         help="serve it on localhost; the page reloads when a build ends",
     )
-    what.add_argument(
-        "--svg",
-        choices=("flash", "memory", "arena"),
-        metavar="KIND",
-        help="write one kind of picture as SVG: flash, memory or arena",
-    )
+    for option in ("svg", "png"):
+        what.add_argument(
+            f"--{option}",
+            choices=("flash", "memory", "arena", "graph"),
+            metavar="KIND",
+            help=f"write pictures as {option.upper()}: flash, memory, arena or graph",
+        )
     report.add_argument(
         "--diff",
         type=Path,
@@ -260,6 +261,14 @@ def _add_report(command: Callable[..., CommandParser]) -> None:
         "--history",
         action="store_true",
         help="add the sizes of each commit of the lock, from git",
+    )
+    report.add_argument(
+        "--history-of",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="OTHER",
+        help="the same with a line for other products: a lock, profile, or folder",
     )
     report.add_argument(
         "--costs",

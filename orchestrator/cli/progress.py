@@ -81,17 +81,18 @@ class Bar:
         if not self._started:
             self._progress.start()
             self._started = True
-        kind = text.partition(" ")[0]
-        if kind != self._kind and (total is None or done <= 1):
-            self._progress.reset(self._task)  # the clock begins again
-        self._kind = kind
         # One line: the end of a long name is out of the window, not of the log.
         room = max(self._console.width - _REST, _LEAST)
         shown = printable(text)
         if len(shown) > room:
             shown = f"{shown[: room - 1]}…"
-        self._progress.tasks[0].total = total  # `update` keeps it where it is None
-        self._progress.update(self._task, completed=done, description=shown)
+        kind = text.partition(" ")[0]
+        is_new = kind != self._kind and (total is None or done <= 1)
+        self._kind = kind
+        self._progress.tasks[0].total = total  # the calls keep it where it is None
+        # The clock begins again with each kind of step.
+        change = self._progress.reset if is_new else self._progress.update
+        change(self._task, completed=done, description=shown)
 
     def note(self, text: str) -> None:
         """A message for the user."""

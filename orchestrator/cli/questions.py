@@ -59,7 +59,9 @@ def ask(
                 )
             )
         answer = line.strip() or default
-        if choices and answer not in choices:
+        if choices and not answer:
+            say(f"  an answer is needed: {' or '.join(choices)}\n")
+        elif choices and answer not in choices:
             hint = did_you_mean(answer, choices) or "choose one of the list"
             say(f'  "{printable(answer)}" is not a choice: {hint}\n')
         elif problem := problem_of(answer):

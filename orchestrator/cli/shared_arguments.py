@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from orchestrator.cli.manual import SYNONYMS
 from orchestrator.errors import Diagnostic, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 PROFILE: Final = "profile of the product, a TOML file; - for stdin"
 OUT: Final = "build folder; default: build/NAME in the current folder"
@@ -18,31 +21,79 @@ JOBS: Final = "compile steps at a time; default: what ninja chooses"
 class CommandParser(argparse.ArgumentParser):
     """Reports usage errors like all other errors."""
 
-    def error(self, message: str) -> NoReturn:
-        """Raise UsageError instead of printing and exiting."""
-        if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(", message):
+    _given: Sequence[str] = ()
+
+    def parse_args(  # type: ignore[override]  # argparse has overloads for namespaces
+        self, args: Sequence[str], namespace: None = None
+    ) -> argparse.Namespace:
+        """All arguments; what is left over is an error with its remedy."""
+        self._given = args
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
             raise UsageError(
                 Diagnostic(
                     code="usage",
-                    message=f'there is no command "{match[1]}"',
-                    hint=_near(message)
-                    or "run `orchestrator --help` to see all commands",
+                    message=f"unrecognized arguments: {' '.join(rest)}",
+                    hint=self._place(found.command, rest[0]),
                 )
             )
-        raise UsageError(
-            Diagnostic(
-                code="usage",
-                message=message,
-                hint=_near(message) or f"run `{self.prog} --help` to see its options",
-            )
-        )
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError instead of printing and exiting."""
+        if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(", message):
+            message = f'there is no command "{match[1]}"'
+            hint = _command_near(match[1], self._commands())
+            first = next(iter(self._given), "")
+            if first.startswith("-") and first not in self._option_string_actions:
+                message = f"{first} stands before the command"
+                hint = _AFTER
+        else:
+            hint = _near(message) or f"run `{self.prog} --help` to see its options"
+        raise UsageError(Diagnostic(code="usage", message=message, hint=hint))
+
+    def _commands(self) -> dict[str, CommandParser]:
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001  # no other way
+                return dict(action.choices)
+        return {}
+
+    def _place(self, name: str, unknown: str) -> str:
+        """Where an argument that is left over belongs, or what it is meant to be."""
+        commands = self._commands()
+        options = {
+            name: command._option_string_actions  # noqa: SLF001  # no other way
+            for name, command in commands.items()
+        }
+        option = unknown.partition("=")[0]
+        if option in options[name]:
+            return _AFTER
+        having = [command for command, known in options.items() if option in known]
+        if option.startswith("--") and having:
+            return f"{option} is an option of {', '.join(having)}"
+        if near := did_you_mean(option, options[name]):
+            return near
+        return f"run `{commands[name].prog} --help` to see its arguments"
+
+
+_AFTER: Final = (
+    "options of a command follow it: `orchestrator COMMAND --option`; only -q, -v,"
+    " --json and --color may come first"
+)
+
+
+def _command_near(word: str, commands: Iterable[str]) -> str:
+    if word.lower() in SYNONYMS:
+        return f'did you mean "{SYNONYMS[word.lower()]}"?'
+    known = (*commands, "help")
+    return did_you_mean(word, known) or (
+        "run `orchestrator --help` to see all commands"
+    )
 
 
 def _near(message: str) -> str:
     """A hint for a misspelt choice, from argparse's error message."""
     if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-        if message.startswith("argument COMMAND") and match[1].lower() in SYNONYMS:
-            return f'did you mean "{SYNONYMS[match[1].lower()]}"?'
         return did_you_mean(match[1], re.findall(r"[\w-]+", match[2]))
     return ""
 

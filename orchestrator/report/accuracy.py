@@ -99,12 +99,23 @@ class Accuracy(_Record):
         return len(self.classes) <= _MOST_CLASSES
 
     @property
+    def _confusions(self) -> list[tuple[int, str, str]]:
+        return sorted(
+            (
+                (count, label, answer)
+                for label, row in zip(self.classes, self.confusion, strict=False)
+                for answer, count in zip(self.classes, row, strict=False)
+                if count and label != answer
+            ),
+            key=lambda found: (-found[0], found[1], found[2]),
+        )
+
+    @property
+    def confusions(self) -> int:
+        """Pairs of classes that are confused."""
+        return len(self._confusions)
+
+    @property
     def confused(self) -> list[tuple[int, str, str]]:
-        """(samples, label, answer) of the classes that are confused most."""
-        found = [
-            (count, label, answer)
-            for label, row in zip(self.classes, self.confusion, strict=False)
-            for answer, count in zip(self.classes, row, strict=False)
-            if count and label != answer
-        ]
-        return sorted(found, key=lambda f: (-f[0], f[1], f[2]))[:_MOST_CLASSES]
+        """(samples, label, answer) of those that are confused most."""
+        return self._confusions[:_MOST_CLASSES]

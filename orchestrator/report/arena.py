@@ -20,6 +20,8 @@ _LEGEND_ROW: Final = 18
 _MOST: Final = 800
 """Most tensors that are drawn: the largest."""
 _LABEL_HEIGHT: Final = 14
+_THIN: Final = 1.5
+"""Height of the smallest block; its edge would hide a thinner one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +59,6 @@ class _Picture:
     def __init__(self, method: MethodFacts, arena: ArenaFacts) -> None:
         self.method, self.arena = method, arena
         self.peak = peak_of(arena)
-        self.end = len(method.steps) + 1
-        lives = arena.lives
-        self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
         self.end = len(method.steps) + 1
         lives = arena.lives
         self.size = max(arena.plan.size_bytes, max((v.end for v in lives), default=1))
@@ -102,8 +101,9 @@ class _Picture:
 
     def _legend_rows(self) -> list[list[tuple[str, int]]]:
         named = [(n, c) for n, c in self.owners.items() if c < svg.COLOURS]
-        if len(named) < len(self.owners):
-            named.append(("other operators", svg.COLOURS))
+        if others := len(self.owners) - len(named):
+            plural = "s" if others > 1 else ""
+            named.append((f"{others} other{plural}", svg.COLOURS))
         rows: list[list[tuple[str, int]]] = [[]]
         used = 0.0
         for name, colour in named:
@@ -138,6 +138,13 @@ class _Picture:
         lives = sorted(self.arena.lives, key=lambda v: (v.begin - v.end, v.first))
         for number, life in enumerate(sorted(lives[:_MOST])):
             yield from self._block(life, is_first=number == 0)
+        yield from self._axis()
+        if (left_out := len(lives) - _MOST) > 0:
+            yield (
+                f'<text class="small end" x="{svg.WIDTH - _RIGHT}"'
+                f' y="{self.strip_floor + 26}">the {left_out:,} smallest of'
+                f" {len(lives):,} lifetimes are not drawn</text>"
+            )
         yield from self._live()
         yield from self._peak()
 
@@ -173,6 +180,10 @@ class _Picture:
             yield (
                 f'<text class="small mid" x="{x}" y="{self.floor + 15}">{step}</text>'
             )
+
+    def _axis(self) -> Iterator[str]:
+        """Over the blocks, whose edges would hide it."""
+        right = svg.WIDTH - _RIGHT
         yield (
             f'<path class="axis" d="M{_LEFT} {self.top}V{self.floor}H{right}"/>'
             f'<text class="small mid" x="{(_LEFT + right) // 2}"'
@@ -203,7 +214,7 @@ class _Picture:
             f"<title>{svg.text(says)}</title>"
             f'<rect class="block c{self.owners[operator]}" x="{svg.number(x)}"'
             f' y="{svg.number(y)}" width="{svg.number(right - x)}"'
-            f' height="{svg.number(max(bottom - y, 0.5))}"/>'
+            f' height="{svg.number(max(bottom - y, _THIN))}"/>'
         )
         shape = "\u00d7".join(map(str, tensor.sizes))
         if bottom - y >= _LABEL_HEIGHT and (shown := svg.fitted(shape, right - x)):

@@ -1,4 +1,4 @@
-"""Sizes over the history of a lock: one point for each commit."""
+"""Sizes over the history of locks: one point for each commit, a line for each lock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.report import svg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _LEFT, _RIGHT, _TOP, _PLOT, _FOOT = 84, 16, 34, 150, 26
 _SHOWN: Final = ("flash", "ram")
@@ -16,45 +16,59 @@ _SHOWN: Final = ("flash", "ram")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A commit of the lock.
+    """A commit of the locks.
 
     Args:
         commit: Its abbreviated name.
         date: `2026-03-04`.
         subject: First line of its message.
-        values: In the order of `History.names`; None where the lock has none.
+        values: By product: sizes in the order of `History.names`, None where the lock
+            names none. Empty while the product has no lock.
+        changed: Indices of products whose lock it changed.
     """
 
     commit: str
     date: str
     subject: str
-    values: tuple[int | None, ...]
+    values: tuple[tuple[int | None, ...], ...]
+    changed: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All commits of a lock.
+    """All commits of the locks of products.
 
     Args:
-        file: The lock.
+        products: Their locks.
         names: Of the sizes.
         points: The oldest first.
+        left_out: Versions of locks that cannot be read, or name no sizes.
+        is_cut: There are older commits.
     """
 
-    file: str
+    products: tuple[str, ...]
     names: tuple[str, ...]
     points: tuple[Point, ...]
+    left_out: int = 0
+    is_cut: bool = False
 
     @property
     def picture(self) -> str:
-        """Flash and RAM, one above the other, as SVG."""
+        """Flash and RAM, one above the other, as SVG: a line for each product."""
         lines: list[str] = []
         y = 0.0
+        if len(self.products) > 1:
+            y = _legend(lines, self.products)
+        first = True
         for number, name in enumerate(self.names):
             if name not in _SHOWN:
                 continue
-            values = [p.values[number] for p in self.points]
-            lines += _chart(name, values, self.points, y, is_first=not y)
+            values = [
+                [p.values[n][number] if p.values[n] else None for p in self.points]
+                for n in range(len(self.products))
+            ]
+            lines += _chart(name, values, self, y, is_first=first)
+            first = False
             y += _TOP + _PLOT + _FOOT
         return svg.picture(
             lines,
@@ -64,21 +78,38 @@ class History:
         )
 
 
+def _legend(lines: list[str], products: Sequence[str]) -> float:
+    """Names with the colours of their lines; returns the height."""
+    x, y = float(_LEFT), 4.0
+    for number, name in enumerate(products):
+        width = len(name) * svg.CHARACTER + 28
+        if x > _LEFT and x + width > svg.WIDTH - _RIGHT:
+            x, y = float(_LEFT), y + 18
+        colour = min(number, svg.COLOURS)
+        lines.append(
+            f'<rect class="swatch s{colour}" x="{svg.number(x)}" y="{svg.number(y)}"'
+            f' width="10" height="10" rx="2"/><text class="small"'
+            f' x="{svg.number(x + 14)}" y="{svg.number(y + 9)}">{svg.text(name)}</text>'
+        )
+        x += width
+    return y + 18
+
+
 def _chart(
     name: str,
-    values: Sequence[int | None],
-    points: Sequence[Point],
+    every: Sequence[Sequence[int | None]],
+    history: History,
     top: float,
     *,
     is_first: bool,
 ) -> Iterator[str]:
-    known = [v for v in values if v is not None]
-    most = max(known, default=0) or 1
+    points = history.points
+    most = max((v for values in every for v in values if v is not None), default=0) or 1
     floor = top + _TOP + _PLOT
     right = svg.WIDTH - _RIGHT
 
     def place(index: int, value: int) -> tuple[float, float]:
-        share = index / max(len(values) - 1, 1)
+        share = index / max(len(points) - 1, 1)
         return (
             _LEFT + 8 + (right - _LEFT - 16) * share,
             floor - _PLOT * value / (most * 1.08),
@@ -93,28 +124,26 @@ def _chart(
             f' x="{_LEFT - 6}" y="{svg.number(float(y) + 4)}">'
             f"{svg.bytes_text(tick)}</text>"
         )
-    path = ""
-    for index, value in enumerate(values):
-        if value is None:
-            path += " "
-            continue
-        x, y_at = place(index, value)
-        command = "L" if path and not path.endswith(" ") else "M"
-        path += f"{command}{svg.number(x)} {svg.number(y_at)}"
-    yield f'<path class="series" d="{path}"/>'
-    first = True
-    for index, (value, point) in enumerate(zip(values, points, strict=True)):
-        if value is None:
-            continue
-        x, y_at = place(index, value)
-        says = f"{point.commit}, {point.date}: {value:,} bytes, {point.subject}"
-        stop = 0 if is_first and first else -1
-        first = False
-        yield (
-            f'<g class="item dot" role="img" tabindex="{stop}"><title>'
-            f'{svg.text(says)}</title><rect x="{svg.number(x - 4)}"'
-            f' y="{svg.number(y_at - 4)}" width="8" height="8" rx="4"/></g>'
-        )
+    for number, values in enumerate(every):
+        colour = f" s{min(number, svg.COLOURS)}" if len(every) > 1 else ""
+        path = _path(values, place)
+        yield f'<path class="series{colour}" d="{path}"/>'
+    stop = 0 if is_first else -1
+    for number, values in enumerate(every):
+        product = f"{history.products[number]}, " if len(every) > 1 else ""
+        colour = f" s{min(number, svg.COLOURS)}" if len(every) > 1 else ""
+        for index, (value, point) in enumerate(zip(values, points, strict=True)):
+            if value is None or number not in point.changed:
+                continue
+            x, y_at = place(index, value)
+            says = f"{product}{point.commit}, {point.date}: {value:,} bytes"
+            yield (
+                f'<g class="item dot{colour}" role="img" tabindex="{stop}"><title>'
+                f"{svg.text(f'{says}, {point.subject}')}</title>"
+                f'<rect x="{svg.number(x - 4)}"'
+                f' y="{svg.number(y_at - 4)}" width="8" height="8" rx="4"/></g>'
+            )
+            stop = -1
     if points:
         for point, anchor, at in (
             (points[0], "", _LEFT),
@@ -124,3 +153,18 @@ def _chart(
                 f'<text class="small{anchor}" x="{at}" y="{svg.number(floor + 16)}">'
                 f"{svg.text(point.date)}</text>"
             )
+
+
+def _path(
+    values: Sequence[int | None], place: Callable[[int, int], tuple[float, float]]
+) -> str:
+    """A line through values, with gaps where there is none."""
+    path = ""
+    for index, value in enumerate(values):
+        if value is None:
+            path += " "
+            continue
+        x, y = place(index, value)
+        command = "L" if path and not path.endswith(" ") else "M"
+        path += f"{command}{svg.number(x)} {svg.number(y)}"
+    return path.strip()

@@ -15,6 +15,7 @@ from orchestrator.report import svg
 from orchestrator.report.arena import arena_picture, peak_of, step_name
 from orchestrator.report.assets import asset
 from orchestrator.report.flash import flash_tree, treemap
+from orchestrator.report.graph import MOST_DRAWN, table_of
 from orchestrator.report.memory_map import memories, memory_map
 
 if TYPE_CHECKING:
@@ -22,13 +23,9 @@ if TYPE_CHECKING:
 
     from orchestrator.report.accuracy import Accuracy
     from orchestrator.report.change import Change
-    from orchestrator.report.facts import MethodFacts, ReportFacts
+    from orchestrator.report.facts import ReportFacts
     from orchestrator.report.history import History
 
-_MOST_DRAWN: Final = 1500
-"""Most instructions of a method whose graph the page lays out."""
-_NOTHING: Final = "\u2013"
-"""In the place of a number that does not apply."""
 _NEAR: Final = 90
 """A gauge above this percentage warns."""
 
@@ -183,7 +180,8 @@ def page(
             for a in m.arenas
         },
         arena_picture=arena_picture,
-        most_drawn=_MOST_DRAWN,
+        tables=[table_of(facts, method) for method in facts.methods],
+        most_drawn=MOST_DRAWN,
         code_bytes=sum(
             c.flash_bytes for c in size.contributors if c.kind is Kind.KERNEL
         ),
@@ -212,25 +210,11 @@ def _calls(instructions: Sequence[int]) -> str:
     return f"instruction{'s' if len(instructions) > 1 else ''} {shown}{more}"
 
 
-def _compact(count: int | None) -> str:
-    """`2.7 M`."""
-    if count is None:
-        return _NOTHING
-    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if count >= size:
-            return f"{count / size:.2f}".rstrip("0").rstrip(".") + f" {unit}"
-    return f"{count}"
-
-
 def _digits(value: float | str | None) -> str:
     """A number with four digits, or what stands for one that is not finite."""
     if value is None:
-        return _NOTHING
+        return svg.NOTHING
     return value if isinstance(value, str) else f"{value:.4g}"
-
-
-def _sources(method: MethodFacts) -> bool:
-    return any(step.source for step in method.steps)
 
 
 def _inline(name: str) -> str:
@@ -252,16 +236,15 @@ def _template() -> jinja2.Template:
         finalize=lambda v: printable(v) if type(v) is str else v,
     )
     environment.filters |= {
-        "n": lambda v: _NOTHING if v is None else f"{v:,}",
+        "n": lambda v: svg.NOTHING if v is None else f"{v:,}",
         "size": svg.bytes_text,
         "short": svg.short,
-        "compact": _compact,
+        "compact": svg.compact,
         "calls": _calls,
         "hex": lambda v: f"0x{v:08x}",
         "digits": _digits,
         "signed": lambda v: f"{v:+,}" if v else "0",
     }
-    environment.tests["with_sources"] = _sources
     # Files of this package are trusted; they hold no `</script>`.
     environment.globals |= {"style": _inline, "script": _inline}
     return environment.get_template("report.html.jinja")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 WIDTH: Final = 960
-"""Of every picture, in its own units."""
+"""Of pictures, in their own units; a graph is as wide as it needs."""
+NOTHING: Final = "\u2013"
+"""In the place of a number that does not apply."""
 CHARACTER: Final = 6.9
 """Width of a character of a label, about."""
 COLOURS: Final = 9
@@ -32,27 +35,66 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def picture(lines: Iterable[str], *, height: float, label: str, kind: str) -> str:
+def picture(
+    lines: Iterable[str],
+    *,
+    width: float = WIDTH,
+    height: float,
+    label: str,
+    kind: str,
+) -> str:
     """An SVG element.
 
     Args:
         lines: What it holds.
-        height: In units of `WIDTH`.
+        width: In its own units.
+        height: Likewise.
         label: What it shows, for those who do not see it.
         kind: Its class.
     """
     body = "\n".join(lines)
     return (
         f'<svg class="chart {kind}" xmlns="http://www.w3.org/2000/svg"'
-        f' viewBox="0 0 {WIDTH} {number(height)}" role="group"'
+        f' viewBox="0 0 {number(width)} {number(height)}" role="group"'
         f' aria-label="{text(label)}">\n{body}\n</svg>'
     )
 
 
-def standalone(svg: str) -> str:
+def standalone(picture: str) -> str:
     """A picture as a file of its own, with its styles."""
-    head, separator, rest = svg.partition(">")
-    return f"{head}{separator}\n<style>\n{asset('charts.css')}</style>\n{rest}\n"
+    head, separator, rest = picture.partition(">")
+    return f"{head}{separator}\n<style>\n{_styles()}</style>\n{rest}\n"
+
+
+def size_of(picture: str) -> tuple[float, float]:
+    """Width and height of a picture, in its own units."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', picture)
+    if found is None:
+        raise ValueError(picture[:80])
+    return float(found[1]), float(found[2])
+
+
+def _styles() -> str:
+    """Styles without variables, which only browsers know: light, then dark ones."""
+    blocks = re.findall(r":root[^{]*{([^}]*)}", asset("charts.css"))
+    rules = re.sub(
+        r"@media[^{]*{\s*:root[^{]*{[^}]*}\s*}|:root[^{]*{[^}]*}",
+        "",
+        asset("charts.css"),
+    ).strip()
+    light, dark = (
+        dict(re.findall(r"--([\w-]+):\s*([^;]+);", block))
+        for block in (blocks[0], blocks[-1])
+    )
+    coloured = "\n".join(line for line in rules.splitlines() if "var(" in line)
+    return (
+        f"{_filled(rules, light)}\n@media (prefers-color-scheme: dark) {{\n"
+        f"{_filled(coloured, dark)}\n}}\n"
+    )
+
+
+def _filled(rules: str, values: dict[str, str]) -> str:
+    return re.sub(r"var\(--([\w-]+)\)", lambda found: values[found[1]], rules)
 
 
 def fitted(label: str, width: float) -> str:
@@ -84,6 +126,14 @@ def bytes_text(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f}".removesuffix(".0") + f" {unit}"
     return f"{count} B"
+
+
+def compact(count: int) -> str:
+    """`2.7 M`."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= size:
+            return f"{count / size:.2f}".rstrip("0").rstrip(".") + f" {unit}"
+    return f"{count}"
 
 
 def short(operator: str) -> str:

@@ -1,4 +1,4 @@
-"""The history of a file, from git."""
+"""The history of files, from git."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from orchestrator.errors import Diagnostic, UsageError
 from orchestrator.shell.process import run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 _TIMEOUT_S = 60.0
@@ -17,39 +18,48 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """A commit that changed a file.
+    """A commit that changed files.
 
     Args:
         commit: Its abbreviated name.
         date: `2026-03-04`, of the author.
         subject: First line of its message.
-        text: The file as it was then.
+        texts: By file that it changed, what it has been since; "" if it removed it.
     """
 
     commit: str
     date: str
     subject: str
-    text: str
+    texts: Mapping[Path, str]
 
 
-def revisions(file: Path, *, most: int) -> tuple[Revision, ...]:
-    """The last commits that changed a file, the oldest first.
+def revisions(files: Sequence[Path], *, most: int) -> tuple[Revision, ...]:
+    """The last commits that changed any of some files, the oldest first.
 
     Args:
-        file: It; names in its history do not count.
-        most: How many of them.
+        files: They; names in their history do not count.
+        most: How many commits.
 
     Raises:
-        UsageError: git is missing, or the file is in no repository (`no-history`).
+        UsageError: git is missing, or a file is in no repository, or not in that of the
+            first (`no-history`).
     """
+    home = files[0]
+    names = {file: os.path.relpath(file, home.parent) for file in files}
+    changed = {
+        file: set(_git(home, "log", "--format=%h", "--", f"./{name}").split())
+        for file, name in names.items()
+    }
+    wanted = ["log", f"-{most}", "--format=%h%x09%as%x09%s", "--"]
     found = []
-    name = f"./{file.name}"
-    wanted = ["log", f"-{most}", "--format=%h%x09%as%x09%s", "--", name]
-    for line in _git(file, *wanted).splitlines():
+    for line in _git(home, *wanted, *(f"./{n}" for n in names.values())).splitlines():
         commit, date, subject = line.split("\t", 2)
-        text = _git(file, "show", f"{commit}:{name}", missing="")
-        if text:  # the commit may have removed it
-            found.append(Revision(commit=commit, date=date, subject=subject, text=text))
+        texts = {
+            file: _git(home, "show", f"{commit}:./{name}", missing="")
+            for file, name in names.items()
+            if commit in changed[file]
+        }
+        found.append(Revision(commit=commit, date=date, subject=subject, texts=texts))
     return tuple(reversed(found))
 
 

@@ -8,7 +8,7 @@ can run are written once more with every other dtype, and with sizes that may ch
 
 from __future__ import annotations
 
-import sys
+import argparse
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
@@ -104,4 +104,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="where to write them")
+    main(parser.parse_args().folder)

@@ -10,7 +10,7 @@ programs, most get as far as the kernels.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -299,5 +299,9 @@ def write(folder: Path, first: int, count: int) -> list[Path]:
 
 
 if __name__ == "__main__":
-    first_seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    write(Path(sys.argv[1]), first_seed, int(sys.argv[2]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="where to write them")
+    parser.add_argument("count", type=int)
+    parser.add_argument("first_seed", type=int, nargs="?", default=1)
+    options = parser.parse_args()
+    write(options.folder, options.first_seed, options.count)

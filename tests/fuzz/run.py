@@ -97,7 +97,9 @@ def _version() -> str:
 
 def main(arguments: list[str]) -> int:
     """Run both; 0 if neither found anything."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz.run", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--loader", type=int, default=1_000_000, metavar="COUNT")
     parser.add_argument("--reader", type=int, default=100_000, metavar="COUNT")
     parser.add_argument("--first", type=int, default=1, metavar="SEED")

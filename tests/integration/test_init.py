@@ -179,12 +179,14 @@ def test_models_given_as_python(
     assert "'net.pt2'" in text
 
 
-def _in_terminal(*command: str, answers: tuple[str, ...], cwd: Path) -> tuple[int, str]:
+def _in_terminal(
+    *command: str, answers: tuple[str, ...], cwd: Path, paths: tuple[Path, ...] = ()
+) -> tuple[int, str]:
     """Exit code and screen of a command that is asked questions."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(cwd)
-        os.environ["PYTHONPATH"] = str(ROOT)
+        os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, *paths)))
         words = [sys.executable, "-m", "orchestrator", *command]
         os.execv(sys.executable, words)  # noqa: S606  # no shell, on purpose
     waiting, shown = list(answers), ""
@@ -218,6 +220,74 @@ def test_questions_on_a_terminal(folder: Path) -> None:
     assert profile["target"]["board"] == "mps3-an547"
     assert profile["budget"] == {"flash": "9 KiB"}
     assert "orchestrator build b.toml" in shown
+
+
+PYTHON_MODEL = """\
+from pathlib import Path
+
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        self.program = Path(__file__).with_name("weights.bin").read_bytes()
+
+    def forward(self, x):
+        return x
+
+
+def build():
+    return Net(), (torch.zeros(1, 12),)
+
+
+def untrained():
+    return build()
+"""
+
+
+@pytest.fixture
+def stub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """PyTorch is a stub whose modules are programs; this is one of a [1, 12] input."""
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(folder / "cache"))
+    return (CORPUS / "mlp" / "model.pte").read_bytes()
+
+
+def test_questions_about_python_code(folder: Path, stub: bytes) -> None:
+    (folder / "net.py").write_text(PYTHON_MODEL)
+    (folder / "weights.bin").write_bytes(stub)
+    code, shown = _in_terminal(
+        *("init", "net.py"),
+        answers=("", "biuld", "build", "host", "zig", "", "", "", "", "9 KiB", ""),
+        cwd=folder,
+        paths=(STUB,),
+    )
+    assert code == 0, shown
+    asked = "Which function of net.py returns the model (build, untrained): "
+    assert shown.count(asked) == 3
+    assert "an answer is needed: build or untrained" in shown
+    assert '"biuld" is not a choice: did you mean "build"?' in shown
+    assert "Quantize to int8 (yes, no) [no]: " in shown
+    assert "Lower the model for [portable]: " in shown
+    (model,) = tomllib.loads((folder / "net.toml").read_text())["models"]
+    assert model["source"] == "net.py:build"
+    assert "wrote scenarios/net.json" in shown
+
+
+def test_questions_about_an_exported_program(folder: Path, stub: bytes) -> None:
+    (folder / "net.pt2").write_bytes(b"[1, 12]\n" + stub)
+    code, shown = _in_terminal(
+        "init",
+        answers=("", "mps3-an547", "zig", "", "prelinked", "", "portable", "", ""),
+        cwd=folder,
+        paths=(STUB,),
+    )
+    assert code == 0, shown
+    assert "Models, separated by spaces [net.pt2]: " in shown
+    assert "wrote net_pt2.py" in shown
+    profile = tomllib.loads((folder / "net.toml").read_text())
+    (model,) = profile["models"]
+    assert (model["source"], model["load"]) == ("net_pt2.py:build", "prelinked")
+    assert profile["target"]["board"] == "mps3-an547"
 
 
 def test_the_end_of_input_is_an_answer_too(folder: Path) -> None:
@@ -290,7 +360,7 @@ def test_watch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         profile.write_text(good)
         yield {str(folder / "new.pte")}  # after a failure it may be what was missing
 
-    args = Namespace(profile=Path("n.toml"), out=None, jobs=None)
+    args = Namespace(profile=Path("n.toml"), out=None, jobs=None, scenario=None)
     assert follow(args, Console(json=False), changes) == 0
     said = capsys.readouterr()
     first, second, third = said.out.splitlines()
@@ -303,3 +373,42 @@ def test_watch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said.err.count(" changed\n") == 3
     assert any(folder in found for found in watched)
     assert not Path("n.lock").exists()
+
+
+def test_watch_shows_what_a_scenario_executes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("cortex-m4", "zig")
+    need_tool("qemu-system-arm")
+    model = str(_copy("kws_dscnn_int8_m55", "n"))
+    _init(capsys, model, "--cpu", "cortex-m4", "--toolchain", "zig")
+    profile, scenario = folder / "n.toml", folder / "scenarios" / "n.json"
+    good, calls = profile.read_text(), scenario.read_text()
+
+    def changes(_: frozenset[Path]) -> Iterator[set[str]]:
+        profile.write_text(good.replace('optimize = "size"', 'optimize = "speed"'))
+        yield {str(profile)}
+        scenario.write_text("{}")
+        yield {str(scenario)}
+        scenario.write_text(calls)
+        yield {str(scenario)}
+
+    path = Path("scenarios/n.json")
+    args = Namespace(profile=Path("n.toml"), out=None, jobs=None, scenario=path)
+    assert follow(args, Console(json=True), changes) == 0
+    said = capsys.readouterr()
+    decoder, text, found = json.JSONDecoder(), said.out, []
+    while text.strip():
+        document, end = decoder.raw_decode(text.lstrip())
+        found.append(document)
+        text = text.lstrip()[end:]
+    first, second, broken, third = found
+    assert (first["cost_unit"], first["cost_change"]) == ("instructions", None)
+    assert second["cost"] - first["cost"] == second["cost_change"] < 0
+    cycles = "estimated_cycles"
+    assert second[cycles] - first[cycles] == second[f"{cycles}_change"] < 0
+    assert second["cost"] < second[cycles]
+    assert "cost" not in broken
+    assert cycles not in broken
+    assert (third["cost"], third["cost_change"]) == (second["cost"], None)
+    assert "scenario" in said.err

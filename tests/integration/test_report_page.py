@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Literal
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from orchestrator.report.page import page
+from orchestrator.report.pictures import pictures
 from tests.tools import need_tool
 from tests.unit.report.report_cases import facts_of
 
@@ -210,7 +212,23 @@ def test_the_graph_zooms_and_moves(browser: Browser, folder: Path) -> None:
         with tab.expect_download() as download:
             tab.get_by_role("button", name="Save the graph as SVG").click()
         assert download.value.suggested_filename == "kws_dscnn_fp32.forward.svg"
+        saved = download.value.path().read_text()
+        assert "var(" not in saved
+        # `--svg graph` draws the same, without a browser.
+        pytest.importorskip("quickjs")
+        (picture,) = pictures(PRODUCTS["host"](), "graph")
+        assert _drawn(saved) == _drawn(picture.text)
         opened.check(file)
+
+
+def _drawn(text: str) -> list[str]:
+    """Elements of an SVG with their attributes, but for its styles."""
+    root = ET.fromstring(text)  # noqa: S314  # our own
+    return [
+        ET.canonicalize(ET.tostring(child, encoding="unicode"), strip_text=True)
+        for child in root
+        if not child.tag.endswith("style")
+    ]
 
 
 def test_light_and_dark_by_hand_and_sorted_tables(

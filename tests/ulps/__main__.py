@@ -17,7 +17,9 @@ _ROOT = Path(__file__).parents[2]
 
 def main() -> None:
     """Compile the program, and run it."""
-    parser = argparse.ArgumentParser(prog="python -m tests.ulps")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.ulps", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--step", type=int, default=97)
     parser.add_argument("functions", nargs="*")
     args = parser.parse_args()

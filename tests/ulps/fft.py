@@ -9,6 +9,7 @@ relative to that of the items.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -81,6 +82,7 @@ def _errors(
 
 def main() -> None:
     """Build, run and print."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     program = native.build(
         "load_file", folder=native.ROOT / "build" / "opinfo-run", operators=OPERATORS
     )

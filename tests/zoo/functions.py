@@ -13,6 +13,7 @@ it does not change. A parameter gets the values that its name suggests.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import copy
 import inspect
@@ -373,6 +374,7 @@ for _name, _what in names().items():
     _add(_name, _what)
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     warnings.filterwarnings("ignore")
     for _name, _what in names().items():
         _net = _make(_what)

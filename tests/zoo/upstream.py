@@ -10,6 +10,7 @@ took. Writes outputs into STEM.upstream.npz. Needs nothing of ours.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import sys
@@ -44,6 +45,7 @@ def answer(stem: str) -> dict[str, object]:
 
 def main() -> None:
     """Answer line by line."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     torch.set_num_threads(1)
     answers = sys.stdout
     for name in ("executorch.kernels.quantized",):

@@ -31,8 +31,12 @@ def run(args: Namespace, console: Console) -> ExitCode:
         read_text(args.file, wanted="a CSV file of blocks: id,lower,upper,size"),
         file=str(args.file),
     )
-    plan = plan_blocks(blocks, capacity_bytes=args.capacity)
-    if problems := check_plan(blocks, plan):
+    with console.progress() as reporter:
+        count = f"{len(blocks):,} block{'s' if len(blocks) != 1 else ''}"
+        reporter.working(f"planning {count}")
+        plan = plan_blocks(blocks, capacity_bytes=args.capacity)
+        problems = check_plan(blocks, plan)
+    if problems:
         raise OrchestratorError(
             Diagnostic(
                 code="internal-error",

@@ -32,22 +32,24 @@ if TYPE_CHECKING:
 def run(args: Namespace, console: Console) -> ExitCode:
     """Print target, models, kernels, memory and stages."""
     project = Project(load(args.profile), BuildOptions(out=args.out))
-    build = open_build(project, console.shell())
-    pending = pending_exports(
-        profile=project.profile,
-        files=build[inputs.FILES],
-        export_choice=project.options.export,
-        offered=build[inputs.OFFERED],
-    )
+    with console.progress() as reporter:
+        build = open_build(project, console.shell(reporter))
+        pending = pending_exports(
+            profile=project.profile,
+            files=build[inputs.FILES],
+            export_choice=project.options.export,
+            offered=build[inputs.OFFERED],
+        )
+        if not pending:
+            prove(build)
+            _ = build[table.GENERATE]
+            if _toolchain(build) is None:
+                plan = build.replace({inputs.TOOLCHAIN: Unread()}).plan()
+            else:
+                plan = build.plan()
     if pending:
         _show_pending(project, build, pending, console)
         return ExitCode.OK
-    prove(build)
-    _ = build[table.GENERATE]
-    if _toolchain(build) is None:
-        plan = build.replace({inputs.TOOLCHAIN: Unread()}).plan()
-    else:
-        plan = build.plan()
     for text in build[table.WARNINGS]:
         console.status(text)
     adapted, memory = build[table.REPLAN], build[table.MEMORY]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import webbrowser
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,21 @@ from orchestrator.build.locking import needed_lock, sizes_of
 from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.options import build_options
 from orchestrator.cli.commands.text_file import read_text
-from orchestrator.errors import Diagnostic, ExitCode, LockError, UsageError
+from orchestrator.errors import (
+    Diagnostic,
+    ExitCode,
+    LockError,
+    ToolchainError,
+    UsageError,
+)
 from orchestrator.measure import read_report
 from orchestrator.report.accuracy import Accuracy
 from orchestrator.report.change import Change, change_of_locks, change_of_reports
+from orchestrator.report.graph import MOST_DRAWN
 from orchestrator.report.history import History, Point
 from orchestrator.report.page import page
-from orchestrator.report.pictures import Picture, pictures
+from orchestrator.report.pictures import NoFontsError, pictures, png
+from orchestrator.report.svg import NOTHING
 from orchestrator.shell.files import write_if_changed
 from orchestrator.shell.git import revisions
 from orchestrator.shell.page_server import PageServer
@@ -31,6 +40,7 @@ from orchestrator.shell.signals import Ended
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.build.lockfile import Lock
     from orchestrator.cli.console import Console
@@ -38,6 +48,8 @@ if TYPE_CHECKING:
 
 _PAGE = "report.html"
 _MOST_REVISIONS = 500
+_MOST_ROWS = 20
+"""Rows of the history on the terminal; the page has all."""
 _ADDITIONS = "--diff, --history, --costs or --accuracy"
 
 
@@ -49,22 +61,30 @@ def run(args: Namespace, console: Console) -> ExitCode:
         need_current(project, console)
     else:
         make_current(project, console)
-    if args.svg:
+    if args.svg or args.png:
         _write_pictures(args, project, console)
         return ExitCode.OK
     file = project.folder / _PAGE
+    history = None
     if _adds(args):
         file = args.output or project.work / _PAGE
         facts = _facts(args, project, console)
         changes = [_change(path, project, facts) for path in args.diff]
-        history = _history(project) if args.history else None
+        if args.history or args.history_of:
+            with console.progress() as reporter:
+                reporter.working("reading the history of locks")
+                history = _history(args, project)
         accuracies = [_accuracy(path, project, facts) for path in args.accuracy]
         text = page(facts, changes=changes, history=history, accuracies=accuracies)
         write_if_changed(file, text.encode())
     if args.serve:
         _serve(args, file, console)
         return ExitCode.OK
-    console.document({"report": str(file)})
+    document: dict[str, object] = {"report": str(file)}
+    if history:
+        document["history"] = asdict(history)
+        console.data(_history_table(history))
+    console.document(document)
     console.data(str(file))
     if args.open:
         webbrowser.open(file.absolute().as_uri())
@@ -73,7 +93,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
 
 def _adds(args: Namespace) -> bool:
     """Whether the page shows more than the build."""
-    return bool(args.diff or args.history or args.costs or args.accuracy)
+    return bool(
+        args.diff or args.history or args.history_of or args.costs or args.accuracy
+    )
 
 
 def _check(args: Namespace) -> None:
@@ -81,13 +103,13 @@ def _check(args: Namespace) -> None:
     adds = _adds(args)
     for given, option, allowed, needs in (
         (args.output, "--output", adds, _ADDITIONS),
-        (args.output_dir, "--output-dir", args.svg, "--svg"),
+        (args.output_dir, "--output-dir", args.svg or args.png, "--svg or --png"),
         (args.port is not None, "--port", args.serve, "--serve"),
     ):
         if given and not allowed:
             raise _usage(f"{option} requires {needs}", f"add it, or leave out {option}")
-    if adds and (args.svg or args.serve):
-        other = "--svg" if args.svg else "--serve"
+    if adds and (args.svg or args.png or args.serve):
+        other = "--svg" if args.svg else "--png" if args.png else "--serve"
         raise _usage(
             f"{other} shows the build alone",
             f"leave out {other}, or the options that add to the page",
@@ -206,41 +228,134 @@ def lock_sizes(lock: Lock) -> dict[str, int]:
     return found
 
 
-def _history(project: Project) -> History:
-    """Sizes of every commit of the lock that can be read."""
-    file = project.lock_file
-    sizes = []
-    for revision in revisions(file, most=_MOST_REVISIONS):
-        try:
-            lock = parse_lock(revision.text, file=f"{file} at {revision.commit}")
-        except LockError:
-            continue  # of another version, or something else had its name
-        sizes.append((revision, lock_sizes(lock)))
-    names = tuple(dict.fromkeys(name for _, found in sizes for name in found))
+def _history(args: Namespace, project: Project) -> History:
+    """Sizes of every commit of the locks that can be read."""
+    files = list(dict.fromkeys([project.lock_file, *_locks(args.history_of)]))
+    sizes: dict[Path, dict[str, int]] = {}
+    found = []
+    left_out = 0
+    all_revisions = revisions(files, most=_MOST_REVISIONS + 1)
+    for revision in all_revisions[-_MOST_REVISIONS:]:
+        changed = []
+        for file, text in revision.texts.items():
+            sizes.pop(file, None)
+            if not text:
+                continue  # the commit removed it
+            try:
+                lock = parse_lock(text, file=f"{file} at {revision.commit}")
+                now = lock_sizes(lock)
+            except LockError:
+                now = {}  # of another version, or something else had its name
+            if now:
+                sizes[file] = now
+                changed.append(files.index(file))
+            else:
+                left_out += 1
+        if changed:
+            found.append((revision, dict(sizes), tuple(changed)))
+    names = tuple(
+        dict.fromkeys(n for _, now, _ in found for s in now.values() for n in s)
+    )
+    labels = [os.path.relpath(file, files[0].parent) for file in files]
     return History(
-        file=file.name,
+        products=tuple(labels),
         names=names,
         points=tuple(
             Point(
                 commit=revision.commit,
                 date=revision.date,
                 subject=revision.subject,
-                values=tuple(found.get(name) for name in names),
+                values=tuple(
+                    tuple(now[file].get(name) for name in names) if file in now else ()
+                    for file in files
+                ),
+                changed=changed,
             )
-            for revision, found in sizes
-            if found
+            for revision, now, changed in found
         ),
+        left_out=left_out,
+        is_cut=len(all_revisions) > _MOST_REVISIONS,
     )
 
 
+def _locks(given: Sequence[Path]) -> Iterator[Path]:
+    """Locks of profiles; locks, and those of folders, as they are."""
+    for path in given:
+        if path.is_dir():
+            inside = sorted(path.glob("*.lock"))
+            if not inside:
+                raise _usage(f"{path} has no locks", "name a folder with *.lock files")
+            yield from inside
+        elif path.suffix == ".toml":
+            yield Project(load(path)).lock_file
+        else:
+            yield path
+
+
+def _history_table(history: History) -> str:
+    """The last commits, the newest first, as aligned columns."""
+    rows = [
+        (point.commit, point.date, history.products[product], point, product)
+        for point in reversed(history.points)
+        for product in point.changed
+    ]
+    shown = [n for n in ("flash", "ram") if n in history.names]
+    lines = [["commit", "date", "lock", *shown, "subject"]]
+    for commit, date, lock, point, product in rows[:_MOST_ROWS]:
+        values = (point.values[product][history.names.index(n)] for n in shown)
+        cells = (NOTHING if v is None else f"{v:,}" for v in values)
+        lines.append([commit, date, lock, *cells, point.subject])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    numbers = range(3, 3 + len(shown))
+    text = "\n".join(
+        "  ".join(
+            cell.rjust(widths[n]) if n in numbers else cell.ljust(widths[n])
+            for n, cell in enumerate(line)
+        ).rstrip()
+        for line in lines
+    )
+    more = len(rows) - _MOST_ROWS
+    return f"{text}\nand {more:,} more on the page\n" if more > 0 else f"{text}\n"
+
+
 def _write_pictures(args: Namespace, project: Project, console: Console) -> None:
-    found: list[Picture] = [*pictures(_facts(args, project, console), args.svg)]
+    facts = _facts(args, project, console)
     folder = args.output_dir or Path()
+    suffix = "svg" if args.svg else "png"
     files = []
-    for picture in found:
-        file = folder / f"{project.profile.name}-{picture.name}.svg"
-        write_if_changed(file, picture.text.encode())
-        files.append(str(file))
+    try:
+        with console.progress() as reporter:
+            reporter.working("drawing")
+            for picture in pictures(facts, args.svg or args.png):
+                reporter.working(f"drawing {picture.name}")
+                data = picture.text.encode() if args.svg else png(picture)
+                file = folder / f"{project.profile.name}-{picture.name}.{suffix}"
+                write_if_changed(file, data)
+                files.append(str(file))
+    except ImportError as error:
+        raise ToolchainError(
+            Diagnostic(
+                code="missing-package",
+                message=f"the package {error.name} is not installed",
+                notes=(("needed", "for PNG, and for pictures of the graph"),),
+                hint='pip install "pte-orchestrator[pictures]"',
+            )
+        ) from error
+    except NoFontsError as error:
+        raise ToolchainError(
+            Diagnostic(
+                code="no-fonts",
+                message="no font to draw text with is installed",
+                hint="install one, such as fonts-dejavu-core, or use --svg",
+            )
+        ) from error
+    if "graph" in (args.svg, args.png):
+        for method in facts.methods:
+            if len(method.steps) > MOST_DRAWN:
+                console.status(
+                    f"{method.title} is not drawn: {len(method.steps):,} instructions,"
+                    f" more than {MOST_DRAWN:,}"
+                )
     console.document({"pictures": files})
     console.data("\n".join(files))
 

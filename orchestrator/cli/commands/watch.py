@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.build import BuildOptions, Project, build_product, load
+from orchestrator.cli.commands.firmware import need_runnable
+from orchestrator.cli.commands.measuring import measure, product_of, scenario_of
 from orchestrator.errors import ExitCode, OrchestratorError
+from orchestrator.running.costs import NANOSECONDS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -27,6 +30,11 @@ class _Built:
     flash_bytes: int
     ram_bytes: int
     inputs: frozenset[str]
+    cost: int | None = None
+    """What the scenario took, if it ran through."""
+    unit: str = ""
+    cycles: int | None = None
+    """Estimated, of the same."""
 
 
 def run(args: Namespace, console: Console) -> ExitCode:
@@ -70,6 +78,8 @@ def _is_output(path: str, folder: Path) -> bool:
     return not _OUTPUT_FOLDERS.isdisjoint(parts) or path.endswith((".lock", "~"))
 
 
+_TIMEOUT_S = 600.0
+"""Of a run of the scenario."""
 _OUTPUT_FOLDERS = frozenset({"build", ".work", ".out", "__pycache__"})
 
 
@@ -101,26 +111,64 @@ def _build(
         ram_bytes=totals.ram_bytes,
         inputs=frozenset(report.inputs),
     )
-    flash = _change(now.flash_bytes, before.flash_bytes if before else None)
-    ram = _change(now.ram_bytes, before.ram_bytes if before else None)
-    console.document(
-        {
-            "profile": report.profile,
-            "flash_bytes": now.flash_bytes,
-            "ram_bytes": now.ram_bytes,
-            "flash_change": now.flash_bytes - before.flash_bytes if before else None,
-            "ram_change": now.ram_bytes - before.ram_bytes if before else None,
-        }
-    )
-    console.data(f"{report.profile}: flash {flash}, RAM {ram}")
+    if args.scenario is not None:
+        now = _measured(args.scenario, project, console, now)
+    flash = _change(now.flash_bytes, before.flash_bytes if before else None, " bytes")
+    ram = _change(now.ram_bytes, before.ram_bytes if before else None, " bytes")
+    document: dict[str, object] = {
+        "profile": report.profile,
+        "flash_bytes": now.flash_bytes,
+        "ram_bytes": now.ram_bytes,
+        "flash_change": now.flash_bytes - before.flash_bytes if before else None,
+        "ram_change": now.ram_bytes - before.ram_bytes if before else None,
+    }
+    text = f"{report.profile}: flash {flash}, RAM {ram}"
+    if now.cost is not None:
+        earlier = before.cost if before and before.unit == now.unit else None
+        is_time = now.unit == NANOSECONDS
+        cost = _change(now.cost, earlier, " ns" if is_time else "")
+        text += f", {'time' if is_time else now.unit} {cost}"
+        document["cost"] = now.cost
+        document["cost_unit"] = now.unit
+        document["cost_change"] = None if earlier is None else now.cost - earlier
+    if now.cycles is not None:
+        earlier = before.cycles if before else None
+        text += f", est. cycles {_change(now.cycles, earlier)}"
+        document["estimated_cycles"] = now.cycles
+        document["estimated_cycles_change"] = (
+            None if earlier is None else now.cycles - earlier
+        )
+    console.document(document)
+    console.data(text)
     return now, True
 
 
-def _change(now: int, before: int | None) -> str:
+def _measured(
+    scenario: Path, project: Project, console: Console, built: _Built
+) -> _Built:
+    """The same with what the scenario takes, whose file is watched too."""
+    files = {os.path.abspath(scenario)}  # noqa: PTH100  # keeps links
+    cost, unit, cycles = None, "", None
+    try:
+        product = product_of(project)
+        need_runnable(product)
+        calls = scenario_of(scenario, product).calls
+        _, found = measure(project, calls, console, passes=None, timeout_s=_TIMEOUT_S)
+        if found is None:
+            console.status(f"{scenario} fails; `orchestrator run` shows where")
+        else:
+            cost, unit, cycles = found.total, found.unit, found.cycles
+    except OrchestratorError as error:
+        console.problems(error.diagnostics)
+    inputs = built.inputs | files
+    return replace(built, inputs=inputs, cost=cost, unit=unit, cycles=cycles)
+
+
+def _change(now: int, before: int | None, unit: str = "") -> str:
     """`12,345 bytes (+32)`."""
     if before is None:
-        return f"{now:,} bytes"
-    return f"{now:,} bytes ({now - before:+,})" if now != before else f"{now:,} (same)"
+        return f"{now:,}{unit}"
+    return f"{now:,}{unit} ({now - before:+,})" if now != before else f"{now:,} (same)"
 
 
 def _watcher() -> Watch:

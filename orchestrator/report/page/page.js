@@ -144,56 +144,16 @@
   }
 
   // Graphs, laid out by dagre when they come into view.
-  const shades = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
-  const short = (name) => name.replace(/^.*::/, "").replace(/\..*$/, "");
-  const compact = (text) => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 }).format(Number(text));
   const layOut = (place) => {
-    const rows = all(`#steps${place.dataset.method} tbody tr`);
-    const heads = all(`#steps${place.dataset.method} thead th`).map((th) => th.textContent);
-    const graph = new dagre.graphlib.Graph({ multigraph: false });
-    graph.setGraph({ nodesep: 18, ranksep: 26, marginx: 12, marginy: 12, ranker: rows.length > 400 ? "longest-path" : "network-simplex" });
-    graph.setDefaultEdgeLabel(() => ({}));
-    const named = [...new Set(rows.map((row) => short(row.querySelector("th").textContent)))];
-    const node = (id, lines, says, kind) =>
-      graph.setNode(id, { width: Math.max(lines[0].length * 7.2, ...lines.slice(1).map((line) => line.length * 6.4), 60) + 20, height: 12 + 14 * lines.length, lines, says, kind });
-    if (rows.some((row) => row.dataset.a.split(" ").includes("-1"))) node("-1", ["input"], "inputs of the method, and what it keeps", "c9");
-    let hasOutput = false;
-    rows.forEach((row, index) => {
-      const cells = [...row.children].map((cell) => cell.textContent.trim());
-      const name = short(cells[1]);
-      const says = `#${cells[0]} ${cells[1]} → ${cells[2]}; `
-        + cells.slice(3).map((text, n) => [heads[n + 3], text]).filter(([, text]) => text && text !== "–" && text !== "0")
-          .map(([head, text]) => `${head} ${text}`).join(", ");
-      const shape = cells[2].replace(/^\w+ /, "");
-      const cost = row.dataset.c ? `${compact(row.dataset.c)} ${heads[4]}` : row.dataset.m ? `${compact(row.dataset.m)} MACs` : "";
-      node(`${index}`, [name, shape.length > 30 ? "" : shape, cost].filter(Boolean), says, shades[named.indexOf(name)] ?? "c9");
-      for (const from of row.dataset.a.split(" ").filter(Boolean)) graph.setEdge(from, `${index}`);
-      if ("out" in row.dataset) { hasOutput = true; graph.setEdge(`${index}`, "out"); }
-    });
-    if (hasOutput) node("out", ["output"], "outputs of the method", "c9");
-    dagre.layout(graph);
-    const size = graph.graph();
-    const svg = make("svg", { role: "group", class: "chart", "aria-label": `Graph of ${place.dataset.title}: ${rows.length} instructions; a table of the same follows` }, place);
-    const marker = make("marker", { id: `arrow${place.dataset.method}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, make("defs", {}, svg));
-    make("path", { d: "M0 1 7 4 0 7Z", class: "arrow" }, marker);
-    const body = make("g", {}, svg);
-    for (const id of graph.edges()) {
-      const points = graph.edge(id).points;
-      const curve = points.slice(1).map((p, n) => {
-        const before = points[n];
-        const middle = (before.y + p.y) / 2;
-        return `C${before.x.toFixed(1)} ${middle.toFixed(1)} ${p.x.toFixed(1)} ${middle.toFixed(1)} ${p.x.toFixed(1)} ${p.y.toFixed(1)}`;
-      }).join("");
-      make("path", { class: "edge", d: `M${points[0].x.toFixed(1)} ${points[0].y.toFixed(1)}${curve}`, "marker-end": `url(#arrow${place.dataset.method})` }, body);
-    }
-    graph.nodes().forEach((id, n) => {
-      const at = graph.node(id);
-      const group = make("g", { class: "node", role: "img", tabindex: n ? -1 : 0, "aria-label": at.says, transform: `translate(${(at.x - at.width / 2).toFixed(1)} ${(at.y - at.height / 2).toFixed(1)})` }, body);
-      make("rect", { width: at.width.toFixed(1), height: at.height, rx: 6, class: at.kind }, group);
-      at.lines.forEach((line, k) => {
-        make("text", { x: (at.width / 2).toFixed(1), y: 17 + 14 * k, class: k ? "mid small" : "mid" }, group).textContent = line;
-      });
-    });
+    const table = document.getElementById(`steps${place.dataset.method}`);
+    const heads = all("thead th", table).map((th) => th.textContent);
+    const rows = all("tbody tr", table).map((row) => ({
+      cells: [...row.children].map((cell) => cell.textContent), after: row.dataset.a.split(" ").filter(Boolean),
+      work: row.dataset.w || "", isOutput: "out" in row.dataset,
+    }));
+    const size = methodGraph(heads, rows, place.dataset.method);
+    const svg = make("svg", { role: "group", class: "chart", "aria-label": place.dataset.title }, place);
+    svg.innerHTML = size.body;
     // Move and zoom.
     const room = place.getBoundingClientRect();
     let view;
@@ -202,7 +162,7 @@
     const start = () => {
       const scale = Math.max(Math.min(1, room.width / size.width), .55);
       const wide = room.width / scale;
-      const first = graph.node(graph.nodes()[0]);
+      const [first] = size.nodes;
       set([size.width <= wide ? (size.width - wide) / 2 : Math.max(0, first.x - wide / 2), 0, wide, room.height / scale]);
     };
     const zoom = (factor, cx = .5, cy = .5) => {
@@ -227,7 +187,7 @@
     });
     for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => { from = null; });
     svg.addEventListener("focusin", (event) => {
-      const at = graph.node(graph.nodes()[all(".node", svg).indexOf(event.target.closest(".node"))]);
+      const at = size.nodes[all(".node", svg).indexOf(event.target.closest(".node"))];
       if (!at || !event.target.matches(":focus-visible")) return;
       set([at.x - view[2] / 2, at.y - view[3] / 2, view[2], view[3]]);
     });
@@ -247,14 +207,16 @@
     tool("Show the whole graph", "⤢", whole);
     tool("Save the graph as SVG", "SVG", () => {
       const copy = svg.cloneNode(true);
-      copy.setAttribute("xmlns", SVG);
       copy.setAttribute("viewBox", `0 0 ${size.width} ${size.height}`);
-      const style = document.createElementNS(SVG, "style");
-      style.textContent = document.querySelector("style").textContent;
+      const style = make("style", {});
+      // Not every program that shows SVG knows variables: the colours are those seen.
+      const seen = getComputedStyle(root);
+      style.textContent = document.getElementById("charts").textContent
+        .replace(/var\((--[\w-]+)\)/g, (_, name) => seen.getPropertyValue(name).trim());
       copy.prepend(style);
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
-      link.download = `${place.dataset.title}.svg`;
+      link.download = `${place.dataset.name}.svg`;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });

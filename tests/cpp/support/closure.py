@@ -13,6 +13,7 @@ builds by hand, in `build/closure-tests`, and prints the programs.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import shlex
 import subprocess
@@ -295,5 +296,6 @@ def _write_if_changed(path: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     for program in build(libraries()).values():
         sys.stdout.write(f"{program}\n")

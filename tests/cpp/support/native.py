@@ -12,6 +12,7 @@ builds by hand and prints the paths.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from functools import cache
@@ -238,5 +239,7 @@ def _is_kernel(source: Path) -> bool:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or PROGRAMS:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("programs", nargs="*", help="; ".join(PROGRAMS))
+    for name in parser.parse_args().programs or PROGRAMS:
         sys.stdout.write(f"{build(name)}\n")

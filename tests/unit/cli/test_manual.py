@@ -81,6 +81,78 @@ def test_commands_by_meaning(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.endswith(f"   hint: {hint}\n")
 
 
+AFTER = (
+    "options of a command follow it: `orchestrator COMMAND --option`; only -q, -v,"
+    " --json and --color may come first"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "hint"),
+    [
+        ("--no-lock build x.toml", "unrecognized arguments: --no-lock", AFTER),
+        ("--out d build x.toml", "--out stands before the command", AFTER),
+        (
+            "check x.toml --frozen",
+            "unrecognized arguments: --frozen",
+            "--frozen is an option of build, run, evaluate, report",
+        ),
+        (
+            "check x.toml --colour never",
+            "unrecognized arguments: --colour never",
+            'did you mean "--color"?',
+        ),
+        (
+            "check x.toml y.toml",
+            "unrecognized arguments: y.toml",
+            "run `orchestrator check --help` to see its arguments",
+        ),
+        ("hlep", 'there is no command "hlep"', 'did you mean "help"?'),
+        ("watsh", 'there is no command "watsh"', 'did you mean "watch"?'),
+        (
+            "completoin",
+            'there is no command "completoin"',
+            'did you mean "completion"?',
+        ),
+        ("help buidl", 'there is no command "buidl"', 'did you mean "build"?'),
+    ],
+)
+def test_arguments_in_the_wrong_place(
+    line: str, message: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line.split()) == 2
+    assert capsys.readouterr().err == f"error[usage]: {message}\n   hint: {hint}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "quiet", "verbose", "json", "color"),
+    [
+        ("-q plan x.toml", True, False, False, "auto"),
+        ("plan x.toml -q", True, False, False, "auto"),
+        ("--color never -v plan x.toml", False, True, False, "never"),
+        ("--color never plan x.toml --color always", False, False, False, "always"),
+        ("--json plan x.toml", False, False, True, "auto"),
+        ("plan x.toml", False, False, False, "auto"),
+    ],
+)
+def test_options_of_all_commands_before_and_after(
+    line: str, *, quiet: bool, verbose: bool, json: bool, color: str
+) -> None:
+    found = parser().parse_args(line.split())
+    assert (found.quiet, found.verbose, found.json, found.color) == (
+        *(quiet, verbose, json, color),
+    )
+
+
+def test_help_of_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in (["--help"], ["help"], ["help", "help"]):
+        with pytest.raises(SystemExit):
+            run(line)
+        text = capsys.readouterr().out
+        assert "COMMAND ..." in text
+        assert "orchestrator help COMMAND" in text
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_every_command(
     shell: str, capsys: pytest.CaptureFixture[str]

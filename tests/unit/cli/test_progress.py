@@ -70,6 +70,7 @@ def test_the_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     last = shown.rpartition("measure")[2]
     assert "0:00:00" in last
     assert "/4" not in last
+    assert " 0/4" not in shown  # nor for a moment, as the kind of step changes
 
 
 def test_settings(

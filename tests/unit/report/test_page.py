@@ -13,14 +13,16 @@ import pytest
 import orchestrator.report
 from orchestrator.measure.size import FirmwareStack, SizeTotals
 from orchestrator.memory.plan import MemoryPlan
+from orchestrator.report import svg
 from orchestrator.report.assets import asset
 from orchestrator.report.change import change_of_locks, change_of_reports
 from orchestrator.report.facts import ReportFacts
 from orchestrator.report.flash import Cell, flash_tree
+from orchestrator.report.graph import MOST_DRAWN
 from orchestrator.report.history import History, Point
 from orchestrator.report.memory_map import memories
 from orchestrator.report.page import gauges, operator_rows, page
-from orchestrator.report.pictures import pictures
+from orchestrator.report.pictures import KINDS, NoFontsError, Picture, pictures, png
 from tests.conftest import CASES
 from tests.unit.measure.measure_cases import CASES as LINKED
 from tests.unit.measure.measure_cases import case as linked_case
@@ -67,7 +69,7 @@ def _read(facts: ReportFacts) -> _Reader:
     reader = _Reader(page(facts))
     assert reader.open == []
     tags = [tag for tag, _ in reader.found]
-    assert (tags.count("script"), tags.count("style")) == (2, 1)
+    assert (tags.count("script"), tags.count("style")) == (2, 2)
     for tag, attributes in reader.found:
         assert tag not in ("img", "iframe", "object", "base"), attributes
         assert not any(name.startswith("on") for name in attributes)
@@ -177,21 +179,93 @@ def test_names_of_strangers_stay_text() -> None:
     assert "\x00" not in page(hostile)
     assert "\u202e" not in page(hostile)
     assert "onerror=alert(1)" in reader.text
-    for kind in ("flash", "memory", "arena"):
+    pytest.importorskip("quickjs")
+    for kind in KINDS:
         for picture in pictures(hostile, kind):
             ET.fromstring(picture.text)  # noqa: S314  # our own
+
+
+def test_pictures_need_no_browser() -> None:
+    pytest.importorskip("quickjs")
+    facts = facts_of("kws_dscnn_fp32")
+    for kind in KINDS:
+        (picture,) = pictures(facts, kind)
+        _, _, styles = picture.text.partition("<style>")
+        styles, _, _ = styles.partition("</style>")
+        assert "var(" not in styles
+        assert "root" not in styles
+        light, _, dark = styles.partition("@media (prefers-color-scheme: dark)")
+        assert ".c0 { fill: #8fbaf3; }" in light
+        assert ".c0 { fill: #2c5c99; }" in dark
+
+
+def test_a_long_graph_is_drawn() -> None:
+    pytest.importorskip("quickjs")
+    facts = facts_of("mlp")
+    (method,) = facts.methods
+    step = method.steps[0]
+    steps = [
+        replace(step, index=n, origin=n, after=(n - 1,)) for n in range(MOST_DRAWN)
+    ]
+    long = replace(facts, methods=(replace(method, steps=tuple(steps)),))
+    (picture,) = pictures(long, "graph")
+    assert picture.text.count('class="node"') == MOST_DRAWN + 1  # the input
+    steps.append(step)
+    longer = replace(facts, methods=(replace(method, steps=tuple(steps)),))
+    assert not list(pictures(longer, "graph"))
+
+
+def test_text_without_fonts_is_not_left_out() -> None:
+    pytest.importorskip("resvg_py")
+    (picture,) = pictures(facts_of("mlp"), "flash")
+    with pytest.raises(NoFontsError):
+        png(picture, system_fonts=False)
+    large = svg.picture([], width=10**5, height=10**5, label="large", kind="graph")
+    data = png(Picture(name="large", text=large))
+    assert int.from_bytes(data[16:20], "big") < 10**4
+
+
+def test_a_picture_says_what_it_leaves_out() -> None:
+    facts = facts_of("mlp")
+    (method,) = facts.methods
+    (arena,) = method.arenas
+    many = [
+        replace(v, begin=v.begin + n, end=v.end + n)
+        for v in arena.lives
+        for n in range(500)
+    ]
+    assert "not drawn" not in page(facts)
+    cut = replace(method, arenas=(replace(arena, lives=tuple(many)),))
+    text = page(replace(facts, methods=(cut,)))
+    left_out = len(many) - 800
+    assert f"the {left_out:,} smallest of {len(many):,} lifetimes are not drawn" in text
+    assert text.count('class="block ') == 800
 
 
 def test_changes_and_history_are_text_as_well() -> None:
     facts = facts_of("mlp")
     change = change_of_locks(HOSTILE, {"flash": 7}, {"flash": 9, "ram": 1}, [HOSTILE])
-    point = Point(commit="ab", date="2026-01-02", subject=HOSTILE, values=(5, None))
-    history = History(file="x.lock", names=("flash", "ram"), points=(point, point))
+    point = Point(
+        commit="ab",
+        date="2026-01-02",
+        subject=HOSTILE,
+        values=((5, None), ()),
+        changed=(0,),
+    )
+    later = replace(point, values=((5, None), (7, 8)), changed=(1,))
+    history = History(
+        products=("x.lock", HOSTILE), names=("flash", "ram"), points=(point, later)
+    )
     text = page(facts, changes=[change], history=history)
     reader = _Reader(text)
     assert [tag for tag, _ in reader.found].count("script") == 2
     assert "+2" in reader.text
-    ET.fromstring(history.picture)  # noqa: S314  # our own
+    picture = ET.fromstring(history.picture)  # noqa: S314  # our own
+    lines = [e.get("class") for e in picture.iter() if "d" in e.attrib]
+    assert [c for c in lines if c and c.startswith("series")] == [
+        *("series s0", "series s1"),
+        *("series s0", "series s1"),
+    ]
 
 
 # Numbers ------------------------------------------------------------------------
@@ -285,7 +359,7 @@ def test_copied_scripts_are_as_they_came() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["page.js", "vendor/dagre.min.js", "page.css", "charts.css"]
+    "name", ["page.js", "graph.js", "vendor/dagre.min.js", "page.css", "charts.css"]
 )
 def test_inline_files_cannot_end_their_element(name: str) -> None:
     text = asset(name)

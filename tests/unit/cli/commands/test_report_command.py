@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.report.svg import WIDTH
 from orchestrator.shell.page_server import PageServer
 from tests.tools import need_tool
 from tests.unit.build.fake_project import write_project
@@ -86,39 +89,91 @@ def test_changes(report: Report, tmp_path: Path) -> None:
     assert _code(report("--diff", "bad.json", code=2)) == "bad-report"
 
 
-def test_the_history_of_a_lock(report: Report, tmp_path: Path) -> None:
-    git = need_tool("git")
+def _git(folder: Path, *arguments: str) -> None:
+    settings = ("user.name=a", "user.email=a@b", "init.defaultBranch=x")
+    options = [part for setting in settings for part in ("-c", setting)]
+    subprocess.run(
+        [need_tool("git"), *options, *arguments],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
 
-    def do(*arguments: str) -> None:
-        settings = (
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "-c",
-            "init.defaultBranch=x",
-        )
-        command = [git, *settings, *arguments]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
-    assert _code(report("--history", code=2)) == "no-history"
-    do("init")
-    do("add", "demo.lock")
-    do("commit", "-m", "first <b>product</b>")
-    text = (tmp_path / "demo.lock").read_text()
-    (tmp_path / "demo.lock").write_text(text.replace('"22837 bytes"', '"30000 bytes"'))
-    do("commit", "-am", "larger")
-    (tmp_path / "demo.lock").write_text("damaged")
-    do("commit", "-am", "damaged")
-    (tmp_path / "demo.lock").write_text(text)
-    do("commit", "-am", "as before")
-    report("--history")
+def _history_rows(tmp_path: Path) -> list[list[str]]:
+    """Cells of the table on the page."""
     page = (tmp_path / "build/demo/.work/report.html").read_text()
     _, _, table = page[page.index('id="history"') :].partition("<tbody>")
     table, _, _ = table.partition("</table>")
-    assert table.count("<tr><td") == 3
-    assert "first &lt;b&gt;product&lt;/b&gt;" in table
-    assert table.index("as before") < table.index("30,000") < table.index("first")
+    return [re.findall(r"<t[dh][^>]*>([^<]*)", row) for row in table.split("<tr>")[1:]]
+
+
+def test_the_history_of_a_lock(report: Report, tmp_path: Path) -> None:
+    assert _code(report("--history", code=2)) == "no-history"
+    _git(tmp_path, "init")
+    _git(tmp_path, "add", "demo.lock")
+    _git(tmp_path, "commit", "-m", "first <b>product</b>")
+    text = (tmp_path / "demo.lock").read_text()
+    (tmp_path / "demo.lock").write_text(text.replace('"22837 bytes"', '"30000 bytes"'))
+    _git(tmp_path, "commit", "-am", "larger")
+    (tmp_path / "demo.lock").write_text("damaged")
+    _git(tmp_path, "commit", "-am", "damaged")
+    (tmp_path / "demo.lock").write_text(text)
+    _git(tmp_path, "commit", "-am", "as before")
+    table = report("--history").splitlines()
+    assert re.sub(r"^\S+  \S+", "", table[2]) == "  demo.lock  30,000  2,512  larger"
+    assert [line.split()[0] for line in table] == [
+        "commit",
+        *(row[0] for row in _history_rows(tmp_path)),
+        "build/demo/.work/report.html",
+    ]
+    assert [row[2:4] for row in _history_rows(tmp_path)] == [
+        ["as before", "22,837"],
+        ["larger", "30,000"],
+        ["first &lt;b&gt;product&lt;/b&gt;", "22,837"],
+    ]
+    page = (tmp_path / "build/demo/.work/report.html").read_text()
+    assert "1 version of a lock left out, which cannot be read or names no" in page
+
+
+def test_the_history_of_several_locks(report: Report, tmp_path: Path) -> None:
+    report()
+    text = (tmp_path / "demo.lock").read_text()
+    other = tmp_path / "more" / "other.lock"
+    other.parent.mkdir()
+    _git(tmp_path, "init")
+    _git(tmp_path, "add", "demo.lock")
+    _git(tmp_path, "commit", "-m", "one")
+    other.write_text(text.replace('"22837 bytes"', '"40000 bytes"'))
+    _git(tmp_path, "add", "more")
+    _git(tmp_path, "commit", "-m", "two")
+    other.unlink()
+    _git(tmp_path, "commit", "-am", "removed")
+    (tmp_path / "demo.lock").write_text(text.replace("22837", "23000"))
+    other.write_text(text)
+    _git(tmp_path, "add", "more")
+    _git(tmp_path, "commit", "-am", "both")
+    (tmp_path / "demo.lock").write_text(text)
+    for given in ("more", "more/other.lock"):
+        found = json.loads(report("--history-of", given, "--json"))["history"]
+        assert found["products"] == ["demo.lock", "more/other.lock"]
+        flash = found["names"].index("flash")
+        assert [
+            [p["subject"], p["changed"], *(v and v[flash] for v in p["values"])]
+            for p in found["points"]
+        ] == [
+            ["one", [0], 22837, []],
+            ["two", [1], 22837, 40000],
+            ["both", [0, 1], 23000, 22837],
+        ]
+        assert [row[2:5] for row in _history_rows(tmp_path)] == [
+            ["both", "demo.lock", "23,000"],
+            ["both", "more/other.lock", "22,837"],
+            ["two", "more/other.lock", "40,000"],
+            ["one", "demo.lock", "22,837"],
+        ]
+    (tmp_path / "empty").mkdir()
+    assert "empty has no locks" in report("--history-of", "empty", code=2)
 
 
 def test_costs(report: Report, tmp_path: Path) -> None:
@@ -129,7 +184,7 @@ def test_costs(report: Report, tmp_path: Path) -> None:
     (tmp_path / "costs.json").write_text(json.dumps(document))
     report("--costs", "costs.json")
     page = (tmp_path / "build/demo/.work/report.html").read_text()
-    assert 'data-c="4321"' in page
+    assert 'data-w="4.32 k instructions"' in page
     costs["model"] = "other"
     (tmp_path / "costs.json").write_text(json.dumps(document))
     found = report("--costs", "costs.json", code=2)
@@ -168,6 +223,17 @@ def test_accuracy(report: Report, tmp_path: Path) -> None:
     assert "<dog>" not in section
 
 
+def test_confusions_of_many_classes(report: Report, tmp_path: Path) -> None:
+    classes = [f"class {n}" for n in range(30)]
+    confusion = [[int(n == m + 1) for n in range(30)] for m in range(30)]
+    many = EVALUATION | {"classes": classes, "confusion": confusion}
+    (tmp_path / "a.json").write_text(json.dumps(many))
+    report("--accuracy", "a.json")
+    page = (tmp_path / "build/demo/.work/report.html").read_text()
+    assert "<caption>Confused most: 20 of 29 pairs</caption>" in page
+    assert "<summary>The 1 worst of 4 samples</summary>" in page
+
+
 @pytest.mark.parametrize(
     ("key", "value", "found"),
     [
@@ -193,6 +259,38 @@ def test_pictures(report: Report, tmp_path: Path) -> None:
     assert "<style>" in (tmp_path / "p/demo-net-forward-arena1.svg").read_text()
 
 
+def test_pictures_of_the_graph_and_in_pixels(report: Report, tmp_path: Path) -> None:
+    pytest.importorskip("quickjs")
+    pytest.importorskip("resvg_py")
+    assert report("--svg", "graph") == "demo-net-forward-graph.svg\n"
+    text = (tmp_path / "demo-net-forward-graph.svg").read_text()
+    assert text.count('class="node"') == 7
+    assert report("--png", "memory") == "demo-memory.png\n"
+    data = (tmp_path / "demo-memory.png").read_bytes()
+    assert data.startswith(b"\x89PNG")
+    assert int.from_bytes(data[16:20], "big") == 2 * WIDTH
+
+
+@pytest.mark.parametrize(
+    ("option", "kind", "package"),
+    [("--png", "flash", "resvg_py"), ("--svg", "graph", "quickjs")],
+)
+def test_pictures_without_their_extra(
+    report: Report,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    kind: str,
+    package: str,
+) -> None:
+    report()
+    monkeypatch.setitem(sys.modules, package, None)
+    assert report(option, kind, code=7).splitlines() == [
+        f"error[missing-package]: the package {package} is not installed",
+        "   = needed: for PNG, and for pictures of the graph",
+        '   hint: pip install "pte-orchestrator[pictures]"',
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -201,10 +299,11 @@ def test_pictures(report: Report, tmp_path: Path) -> None:
             ["--output", "x"],
             "--output requires --diff, --history, --costs or --accuracy",
         ),
-        (["--output-dir", "x"], "--output-dir requires --svg"),
+        (["--output-dir", "x"], "--output-dir requires --svg or --png"),
         (["--svg", "flash", "--history"], "--svg shows the build alone"),
         (["--serve", "--diff", "x"], "--serve shows the build alone"),
-        (["--svg", "graph"], "argument --svg: invalid choice: 'graph'"),
+        (["--png", "flash", "--history"], "--png shows the build alone"),
+        (["--svg", "tree"], "argument --svg: invalid choice: 'tree'"),
         (["--port", "0", "--serve"], "argument --port: 0 is not a port"),
     ],
 )

@@ -1,0 +1,158 @@
+"""Run the calls of a scenario on a built product, and measure what they cost."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.build.instrument import instrument
+from orchestrator.cli.commands.firmware import carry_out
+from orchestrator.errors import Diagnostic, SourceSpan, UsageError
+from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
+from orchestrator.running.counting import counted, read_counts
+from orchestrator.running.product import Product, read_product
+from orchestrator.running.protocol import CallResult, DeviceError, decode_response
+from orchestrator.running.scenario import read_scenario
+from orchestrator.shell.files import read_file, read_text_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.build import Project
+    from orchestrator.cli.console import Console
+    from orchestrator.running.scenario import Scenario
+    from orchestrator.running.values import Call
+
+_PASSES = 11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Costs of a run.
+
+    Args:
+        unit: `instructions` or `ns`.
+        total: Of all calls, in that unit.
+        cycles: Estimated; None where nothing estimates them.
+        table: The costs as text.
+        data: As JSON.
+    """
+
+    unit: str
+    total: int
+    cycles: int | None
+    table: str
+    data: dict[str, object]
+
+
+@contextmanager
+def running(console: Console, product: Product) -> Iterator[None]:
+    """Show that the firmware runs, and since when."""
+    with console.progress() as reporter:
+        where = f"in QEMU, {product.board}" if product.emulator else "on this machine"
+        reporter.working(f"running {where}")
+        yield
+
+
+def measure(
+    project: Project,
+    calls: tuple[Call, ...],
+    console: Console,
+    *,
+    passes: int | None,
+    timeout_s: float,
+) -> tuple[tuple[CallResult, ...], Measured | None]:
+    """Results of the calls, and their costs unless one failed on the device.
+
+    Args:
+        project: It is built as it is now, with a firmware that measures.
+        calls: In order.
+        console: Shows progress.
+        passes: On hosts: runs to take the median of; None for some.
+        timeout_s: Of the run.
+    """
+    with console.progress() as reporter:
+        ready = instrument(project, console.shell(reporter))
+    passes = (passes or _PASSES) if ready.plan is None else 1
+    # Each pass starts like a run: with methods that are not loaded.
+    again = (replace(calls[0], fresh=True), *calls[1:])
+    every = (*calls, *(again * (passes - 1)))
+    with tempfile.TemporaryDirectory(prefix="orchestrator-profile-") as name:
+        firmware = Path(name) / ready.product.firmware
+        firmware.write_bytes(ready.firmware)
+        firmware.chmod(0o755)
+        with running(console, ready.product):
+            answer = carry_out(
+                ready.product, firmware, every, timeout_s=timeout_s, plan=ready.plan
+            )
+    results = decode_response(answer.response, every)
+    first = results[: len(calls)]
+    if any(result.error is not DeviceError.Ok for result in first):
+        return first, None
+    costs: RunCosts
+    if ready.plan is None:
+        starts = range(0, len(every), len(calls))
+        groups = [results[start : start + len(calls)] for start in starts]
+        costs = timed(calls, groups, ready.operators)
+    else:
+        found = read_counts(answer.counts)
+        costs = counted(found, runs=len(calls), operators=ready.operators)
+    methods = {m.index: (m.model, m.name) for m in ready.product.methods}
+    return first, Measured(
+        unit=costs.unit,
+        total=costs.total,
+        cycles=ready.estimate.cycles(costs.total_events) if ready.estimate else None,
+        table=cost_table(costs, ready.operators, ready.estimate),
+        data=cost_data(costs, ready.operators, methods, ready.estimate),
+    )
+
+
+def product_of(project: Project) -> Product:
+    """What a build says about its firmware.
+
+    Raises:
+        UsageError: There is no build (`not-built`).
+    """
+    path = project.folder / "product.json"
+    try:
+        text = read_text_file(path)
+    except (OSError, UnicodeDecodeError) as error:
+        profile = project.profile.file
+        raise UsageError(
+            Diagnostic(
+                code="not-built",
+                message=f"{profile} is not built",
+                notes=(("expected", str(path)),),
+                hint=f"run `orchestrator build {profile}` first",
+            )
+        ) from error
+    return read_product(text)
+
+
+def scenario_of(path: Path, product: Product) -> Scenario:
+    """The calls of a file.
+
+    Raises:
+        UsageError: It cannot be read, or is not for this product (`bad-scenario`).
+    """
+    try:
+        text = read_text_file(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            Diagnostic(
+                code="bad-scenario",
+                message="cannot read the scenario",
+                where=SourceSpan(file=str(path)),
+                notes=(("found", getattr(error, "strerror", None) or str(error)),),
+                hint="name a JSON file with runs and tolerance",
+            )
+        ) from error
+    return read_scenario(text, file=str(path), product=product, read_bytes=read_bytes)
+
+
+def read_bytes(path: str) -> bytes:
+    """A file of a scenario or of the command line."""
+    return read_file(Path(path))
