@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "util/check.h"
 #include "util/isa.h"
@@ -44,12 +45,57 @@ auto with_indices(const Tensor& indices, Fn fn) {
                                           : fn(indices.data<int64_t>());
 }
 
+/// An index of `size` items that may be negative, counted from the first one.
+template <typename I>
+ORCH_ALWAYS_INLINE I counted_up(I value, int32_t size) {
+  return value < 0 ? static_cast<I>(value + size) : value;
+}
+
 template <typename I>
 ORCH_HOT bool are_below(const I* items, int32_t count, int32_t size) {
   for (; count > 0; --count) {
     if (!is_index(*items++, size)) return false;
   }
   return true;
+}
+
+/// Rows of `bytes` bytes that lie side by side, and how far it is to the next:
+/// of a tensor that an index selects rows of, and of another one.
+struct IndexedRows {
+  uint8_t* indexed;
+  ptrdiff_t indexed_step;
+  uint8_t* other;
+  ptrdiff_t other_step;
+  size_t bytes;
+};
+
+/// Copies row number items[i] of the indexed tensor, which has `size`, to row i
+/// of the other one, or with kInto from there. kNegative: indices may be
+/// negative. Errors: InvalidArgument, where an index that was checked before
+/// has changed, since memories overlap.
+template <bool kInto, bool kNegative, typename I>
+ORCH_HOT Error move_indexed(const I* items, int32_t step, int32_t count,
+                            int32_t size, const IndexedRows& rows) {
+  uint8_t* const indexed = rows.indexed;
+  const ptrdiff_t indexed_step = rows.indexed_step;
+  uint8_t* other = rows.other;
+  const ptrdiff_t other_step = rows.other_step;
+  const size_t bytes = rows.bytes;
+  for (; count > 0; --count) {
+    const I index = kNegative ? counted_up(*items, size) : *items;
+    ORCH_CHECK(is_index(index, size), Error::InvalidArgument);
+    uint8_t* const row = indexed + static_cast<ptrdiff_t>(index) * indexed_step;
+    uint8_t* const to = kInto ? row : other;
+    const uint8_t* const from = kInto ? other : row;
+    if (bytes == 4) {
+      memcpy(to, from, 4);
+    } else {
+      memmove(to, from, bytes);
+    }
+    items += step;
+    other += other_step;
+  }
+  return Error::Ok;
 }
 
 /// Whether all items of an index tensor are indices of `size` items.
@@ -108,15 +154,32 @@ class Indexing {
   /// masks are searched for them. Errors: InvalidArgument.
   Error find(int32_t position, const int32_t* indexed_strides,
              const int32_t* result_strides, int32_t& indexed, int32_t& result) {
-    if (kFavourSpeed && shared_rank_ == 1 && list_->size() == 1 &&
-        !is_mask(*(*list_)[0])) {
-      const int32_t index = read_index(*(*list_)[0], position, self_->size(0));
+    if (kFavourSpeed && only() != nullptr) {
+      const int32_t index = read_index(*only(), position, self_->size(0));
       ORCH_CHECK(index >= 0, Error::InvalidArgument);
       indexed = index * indexed_strides[0];
       result = position * result_strides[0];
       return Error::Ok;
     }
     return find_any(position, indexed_strides, result_strides, indexed, result);
+  }
+
+  /// The index, if it is the only one and has one dimension, else null. Its
+  /// items follow each other: item n is that of position n.
+  const Tensor* only() const {
+    return shared_rank_ == 1 && list_->size() == 1 && !is_mask(*(*list_)[0])
+               ? (*list_)[0]
+               : nullptr;
+  }
+
+  /// find() and the copy of the row there, of `bytes` bytes, for all positions,
+  /// if only() is not null; kInto: into `self`. Errors: InvalidArgument.
+  template <bool kInto>
+  Error move_all(const IndexedRows& rows) const {
+    return with_indices(*only(), [&](auto* items) {
+      return move_indexed<kInto, true>(items, 1, positions_, self_->size(0),
+                                       rows);
+    });
   }
 
   /// Calls fn(stride in self, stride in the result, size) for the dimensions of
@@ -301,9 +364,20 @@ __attribute__((noinline)) inline Error Indexing::check() {
       d += index->dim - 1;
       continue;
     }
-    for (int32_t i = 0, count = index->numel(); i < count; ++i) {
-      ORCH_CHECK(read_index(*index, i, self_->size(d)) >= 0,
-                 Error::InvalidArgument);
+    const int32_t count = index->numel();
+    const int32_t size = self_->size(d);
+    if (kFavourSpeed) {
+      ORCH_TRY(with_indices(*index, [&](auto* items) {
+        for (int32_t i = 0; i < count; ++i) {
+          ORCH_CHECK(is_index(counted_up(items[i], size), size),
+                     Error::InvalidArgument);
+        }
+        return Error::Ok;
+      }));
+      continue;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+      ORCH_CHECK(read_index(*index, i, size) >= 0, Error::InvalidArgument);
     }
   }
   return Error::Ok;
