@@ -19,7 +19,7 @@ Error embedding_out(const Args& args) {
              Error::InvalidArgument);
   ORCH_CHECK(weight.dim == 2 && indices.dim < kMaxDim, Error::InvalidArgument);
   const int32_t rows = weight.size(0);
-  ORCH_CHECK(are_below(indices, rows), Error::InvalidArgument);
+  ORCH_CHECK(are_within(indices, 0, rows), Error::InvalidArgument);
   int32_t sizes[kMaxDim];
   for (int i = 0; i < indices.dim; ++i) sizes[i] = indices.size(i);
   sizes[indices.dim] = weight.size(1);

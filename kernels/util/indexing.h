@@ -32,6 +32,9 @@ inline int32_t read_index(const Tensor& indices, int32_t offset, int32_t size) {
 /// Whether `value` is an index of `size` items; size is not negative.
 template <typename I>
 ORCH_ALWAYS_INLINE bool is_index(I value, int32_t size) {
+  if (sizeof(void*) == 8) {
+    return static_cast<uint64_t>(int64_t{value}) < static_cast<uint64_t>(size);
+  }
   // Without arithmetic of 64 bits.
   if (sizeof(I) == 8 && static_cast<int64_t>(value) >> 32 != 0) return false;
   return static_cast<uint32_t>(value) < static_cast<uint32_t>(size);
@@ -51,10 +54,25 @@ ORCH_ALWAYS_INLINE I counted_up(I value, int32_t size) {
   return value < 0 ? static_cast<I>(value + size) : value;
 }
 
+/// Whether all items are at least `low`, which is not above 0, and below
+/// `size`.
 template <typename I>
-ORCH_HOT bool are_below(const I* items, int32_t count, int32_t size) {
+ORCH_HOT bool are_within(const I* items, int32_t count, int32_t low,
+                         int32_t size) {
+  if (kFavourSpeed) {
+    // The sign shows it, of all of them together.
+    uint64_t outside = 0;
+    const uint64_t last = static_cast<uint64_t>(int64_t{size} - 1 - low);
+    for (int32_t i = 0; i < count; ++i) {
+      const uint64_t above =
+          static_cast<uint64_t>(items[i]) - static_cast<uint64_t>(int64_t{low});
+      outside |= above | (last - above);
+    }
+    return outside >> 63 == 0;
+  }
   for (; count > 0; --count) {
-    if (!is_index(*items++, size)) return false;
+    const I item = *items++;
+    if (item < 0 ? item < low : !is_index(item, size)) return false;
   }
   return true;
 }
@@ -98,11 +116,11 @@ ORCH_HOT Error move_indexed(const I* items, int32_t step, int32_t count,
   return Error::Ok;
 }
 
-/// Whether all items of an index tensor are indices of `size` items.
-__attribute__((noinline)) inline bool are_below(const Tensor& indices,
-                                                int32_t size) {
+/// are_within() for an index tensor.
+__attribute__((noinline)) inline bool are_within(const Tensor& indices,
+                                                 int32_t low, int32_t size) {
   return with_indices(indices, [&](auto* items) {
-    return are_below(items, indices.numel(), size);
+    return are_within(items, indices.numel(), low, size);
   });
 }
 
@@ -364,21 +382,8 @@ __attribute__((noinline)) inline Error Indexing::check() {
       d += index->dim - 1;
       continue;
     }
-    const int32_t count = index->numel();
     const int32_t size = self_->size(d);
-    if (kFavourSpeed) {
-      ORCH_TRY(with_indices(*index, [&](auto* items) {
-        for (int32_t i = 0; i < count; ++i) {
-          ORCH_CHECK(is_index(counted_up(items[i], size), size),
-                     Error::InvalidArgument);
-        }
-        return Error::Ok;
-      }));
-      continue;
-    }
-    for (int32_t i = 0; i < count; ++i) {
-      ORCH_CHECK(read_index(*index, i, size) >= 0, Error::InvalidArgument);
-    }
+    ORCH_CHECK(are_within(*index, -size, size), Error::InvalidArgument);
   }
   return Error::Ok;
 }
