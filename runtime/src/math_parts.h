@@ -92,13 +92,15 @@ Parts<F> product_of(F a, F b) {
   return {high, low};
 }
 
-/// a / b; the second part is rounded.
+/// a / b; the second part is rounded, and has what the first one, by the
+/// inverse of b, is off.
 template <typename F>
 Parts<F> quotient_of(Parts<F> a, Parts<F> b) {
-  const F high = a.high / b.high;
+  const F inverse = 1 / b.high;
+  const F high = a.high * inverse;
   const Parts<F> back = product_of(high, b.high);
   const F rest = (a.high - back.high) - back.low + a.low - high * b.low;
-  return {high, rest / b.high};
+  return {high, rest * inverse};
 }
 
 /// A whole number, or vectors of them, in the format F.
