@@ -59,7 +59,7 @@ ORCH_ALWAYS_INLINE I counted_up(I value, int32_t size) {
 template <typename I>
 ORCH_HOT bool are_within(const I* items, int32_t count, int32_t low,
                          int32_t size) {
-  if (kFavourSpeed) {
+  if (kFavourSpeed && sizeof(void*) == 8) {
     // The sign shows it, of all of them together.
     uint64_t outside = 0;
     const uint64_t last = static_cast<uint64_t>(int64_t{size} - 1 - low);
@@ -72,7 +72,8 @@ ORCH_HOT bool are_within(const I* items, int32_t count, int32_t low,
   }
   for (; count > 0; --count) {
     const I item = *items++;
-    if (item < 0 ? item < low : !is_index(item, size)) return false;
+    if (is_index(item, size)) continue;
+    if (item >= 0 || item < low) return false;
   }
   return true;
 }
