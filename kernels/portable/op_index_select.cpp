@@ -19,7 +19,7 @@ Error index_select_out(const Args& args) {
   const int32_t count = index.numel();
   const int32_t size = self.dim == 0 ? 1 : self.size(dim);
   ORCH_CHECK(self.dim > 0 || count == 1, Error::InvalidArgument);
-  ORCH_CHECK(are_within(index, 0, size), Error::InvalidArgument);
+  ORCH_CHECK(are_below(index, size), Error::InvalidArgument);
   int32_t sizes[kMaxDim];
   for (int d = 0; d < self.dim; ++d) sizes[d] = d == dim ? count : self.size(d);
   ORCH_TRY(resize_output(out, {sizes, self.dim}, self, index));

@@ -90,7 +90,7 @@ __attribute__((noinline)) inline Error AlongDim::check(const Tensor& indexed,
   const int32_t size = indexed.dim == 0 ? 1 : indexed.size(along);
   // With an index of rank 0 nothing compared the sizes so far.
   ORCH_CHECK(other == nullptr || other->numel() > 0, Error::InvalidArgument);
-  return are_within(index, 0, size) ? Error::Ok : Error::InvalidArgument;
+  return are_below(index, size) ? Error::Ok : Error::InvalidArgument;
 }
 
 __attribute__((noinline)) inline AlongDim::AlongDim(const Tensor& indexed,

@@ -78,6 +78,15 @@ ORCH_HOT bool are_within(const I* items, int32_t count, int32_t low,
   return true;
 }
 
+/// Whether all items are indices of `size` items.
+template <typename I>
+ORCH_HOT bool are_below(const I* items, int32_t count, int32_t size) {
+  for (; count > 0; --count) {
+    if (!is_index(*items++, size)) return false;
+  }
+  return true;
+}
+
 /// Rows of `bytes` bytes that lie side by side, and how far it is to the next:
 /// of a tensor that an index selects rows of, and of another one.
 struct IndexedRows {
@@ -117,12 +126,29 @@ ORCH_HOT Error move_indexed(const I* items, int32_t step, int32_t count,
   return Error::Ok;
 }
 
-/// are_within() for an index tensor.
-__attribute__((noinline)) inline bool are_within(const Tensor& indices,
-                                                 int32_t low, int32_t size) {
+/// are_below() for an index tensor.
+__attribute__((noinline)) inline bool are_below(const Tensor& indices,
+                                                int32_t size) {
   return with_indices(indices, [&](auto* items) {
-    return are_within(items, indices.numel(), low, size);
+    return kFavourSpeed && sizeof(void*) == 8
+               ? are_within(items, indices.numel(), 0, size)
+               : are_below(items, indices.numel(), size);
   });
+}
+
+/// are_within() for an index tensor; with fewer bytes where these count more.
+inline bool are_within(const Tensor& indices, int32_t low, int32_t size) {
+  const int32_t count = indices.numel();
+  if (kFavourSpeed) {
+    return with_indices(indices, [&](auto* items) {
+      return are_within(items, count, low, size);
+    });
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    const int64_t value = load_index(indices, i);
+    if (value < low || value >= size) return false;
+  }
+  return true;
 }
 
 /// Dtypes of masks: an index for each dimension of theirs, which together are
