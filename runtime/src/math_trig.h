@@ -211,12 +211,11 @@ inline void set_rest(Parts<float> parts, Parts<float>& rest) {
 /// The same for float, whose significand is one word.
 template <typename R>
 unsigned reduce(uint32_t bits, R& rest) {
-  const float a = from_bits<float>(bits);
-  if (a <= Trig<float>::kFew) {
+  if (bits <= to_bits(Trig<float>::kFew)) {
+    const float a = from_bits<float>(bits);
     const int whole = static_cast<int>(a * Trig<float>::kPerHalfPi + 0.5F);
     const Parts<float> parts = rest_of(a, static_cast<float>(whole));
-    if (parts.high >= Trig<float>::kLeast ||
-        -parts.high >= Trig<float>::kLeast) {
+    if (to_bits(parts.high) << 1 >= to_bits(Trig<float>::kLeast) << 1) {
       set_rest(parts, rest);
       return static_cast<unsigned>(whole);
     }
