@@ -21,7 +21,7 @@ struct Range {
     float lowest = 0;
     float highest = 0;
     float rest = 0;
-#if ORCH_VECTORS && !ORCH_VECTORS_FLUSH
+#if ORCH_HOST_VECTORS
     if (step == 1) {
       Lanes least = 0.0F;
       Lanes most = 0.0F;
@@ -61,7 +61,7 @@ ORCH_HOT inline bool all_finite(const Tensor& floats) {
   const float* items = floats.data<float>();
   const float* const end = items + floats.numel();
   float rest = 0;
-#if ORCH_VECTORS && !ORCH_VECTORS_FLUSH
+#if ORCH_HOST_VECTORS
   Lanes odd[2] = {0.0F, 0.0F};
   for (; end - items >= 8; items += 8) {
     const Lanes x = load_lanes(items);

@@ -18,6 +18,8 @@
 #define ORCH_VECTORS 0
 #define ORCH_VECTORS_FLUSH 0
 #endif
+/// Vectors that know subnormal numbers, as those of hosts do.
+#define ORCH_HOST_VECTORS (ORCH_VECTORS && !ORCH_VECTORS_FLUSH)
 
 #if ORCH_VECTORS
 
