@@ -61,6 +61,7 @@ Error _cdist_forward_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten__cdist_forward_out;
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
+    const Compute<T> power = static_cast<Compute<T>>(p);
     const int d1 = x1.dim - 1;
     const int d2 = x2.dim - 1;
     for (; batches.valid(); batches.next()) {
@@ -74,9 +75,19 @@ Error _cdist_forward_out(const Args& args) {
           Row<T> b = {
               x2.data<T>() + batches.offset(2) + n * batches.row_stride(2),
               from2[d2]};
-          for (int32_t j = 0; j < out.size(last); ++j) {
-            row[j * to[last]] = static_cast<T>(
-                distance(a, b, x1.size(d1), static_cast<Compute<T>>(p), false));
+          int32_t j = 0;
+          for (; kFavourSpeed && power == 2 && out.size(last) - j >= 4;
+               j += 4) {
+            Compute<T> found[4];
+            four_distances(a, b, from2[d2 - 1], x1.size(d1), found);
+            for (int k = 0; k < 4; ++k) {
+              row[(j + k) * to[last]] = static_cast<T>(found[k]);
+            }
+            b.items += 4 * from2[d2 - 1];
+          }
+          for (; j < out.size(last); ++j) {
+            row[j * to[last]] =
+                static_cast<T>(distance(a, b, x1.size(d1), power, false));
             b.items += from2[d2 - 1];
           }
           a.items += from1[d1 - 1];

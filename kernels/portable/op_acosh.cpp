@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error acosh_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_acosh_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::acosh(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::acosh(x); }));
 }
 
 }  // namespace orch::portable

@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error asinh_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_asinh_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::asinh(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::asinh(x); }));
 }
 
 }  // namespace orch::portable

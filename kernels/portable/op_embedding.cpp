@@ -19,10 +19,7 @@ Error embedding_out(const Args& args) {
              Error::InvalidArgument);
   ORCH_CHECK(weight.dim == 2 && indices.dim < kMaxDim, Error::InvalidArgument);
   const int32_t rows = weight.size(0);
-  for (int32_t i = 0, count = indices.numel(); i < count; ++i) {
-    const int64_t row = load_index(indices, i);
-    ORCH_CHECK(row >= 0 && row < rows, Error::InvalidArgument);
-  }
+  ORCH_CHECK(are_within(indices, 0, rows), Error::InvalidArgument);
   int32_t sizes[kMaxDim];
   for (int i = 0; i < indices.dim; ++i) sizes[i] = indices.size(i);
   sizes[indices.dim] = weight.size(1);
@@ -37,7 +34,21 @@ Error embedding_out(const Args& args) {
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
   const uint8_t* const table = weight.data<uint8_t>();
   uint8_t* const results = out.mutable_data<uint8_t>();
+  const bool side_by_side =
+      kFavourSpeed && from[1] == 1 && to[indices.dim] == 1;
   for (; loop.valid(); loop.next()) {
+    if (side_by_side) {
+      const IndexedRows moved = {
+          weight.mutable_data<uint8_t>(), from[0] * bytes,
+          results + loop.offset(0) * bytes, loop.row_stride(0) * bytes,
+          static_cast<size_t>(sizes[indices.dim] * bytes)};
+      ORCH_TRY(with_indices(indices, [&](auto* items) {
+        return move_indexed<false, false>(items + loop.offset(1),
+                                          loop.row_stride(1), loop.row_size(),
+                                          rows, moved);
+      }));
+      continue;
+    }
     for (int32_t i = 0, count = loop.row_size(); i < count; ++i) {
       const int64_t index =
           load_index(indices, loop.offset(1) + i * loop.row_stride(1));

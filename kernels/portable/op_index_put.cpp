@@ -52,6 +52,13 @@ Error put(Indexing& indexing, const int32_t* from, const Tensor& values,
                          });
   if (!loop.valid()) return Error::Ok;
   const ptrdiff_t bytes = static_cast<ptrdiff_t>(item_bytes(out.dtype));
+  if (kFavourSpeed && !accumulate && is_side_by_side(loop) &&
+      indexing.only() != nullptr) {
+    return indexing.move_all<true>(
+        {out.mutable_data<uint8_t>(), to.at[0] * bytes,
+         values.mutable_data<uint8_t>(), from[0] * bytes,
+         static_cast<size_t>(loop.row_size() * bytes)});
+  }
   for (int32_t i = 0; i < indexing.positions(); ++i) {
     int32_t source = 0;
     int32_t target = 0;

@@ -5,6 +5,19 @@
 #include "util/unary.h"
 
 namespace orch::portable {
+namespace {
+
+template <typename C>
+C limited(C x, C low, C high) {
+  return x < low ? low : x > high ? high : x;
+}
+#if ORCH_VECTORS
+inline Lanes limited(Lanes x, float low, float high) {
+  return if_above(Lanes(low), x, low, if_above(x, high, high, x));
+}
+#endif
+
+}  // namespace
 
 // aten::logit.out(Tensor self, float? eps=None, *, Tensor(a!) out)
 //   -> Tensor(a!)
@@ -26,14 +39,14 @@ Error logit_out(const Args& args) {
         const T eps = has_eps ? scalar_to<T>(args.scalar(1)) : T(0);
         const C low = static_cast<C>(eps);
         const C high = static_cast<C>(static_cast<T>(1 - low));
-        return [=](T value) {
-          C x = static_cast<C>(value);
-          if (has_eps) x = x < low ? low : x > high ? high : x;
+        return of_lanes(type, [=](auto value) {
+          using V = decltype(value);
+          auto x = number_of(value);
+          if (has_eps) x = limited(x, low, high);
           // PyTorch rounds difference and quotient to the dtype.
-          const C rest = static_cast<C>(static_cast<T>(1 - x));
-          const C odds = static_cast<C>(static_cast<T>(x / rest));
-          return static_cast<T>(math::log(odds));
-        };
+          const auto rest = number_of(static_cast<V>(1 - x));
+          return static_cast<V>(math::log(number_of(static_cast<V>(x / rest))));
+        });
       });
 }
 

@@ -5,46 +5,87 @@
 #include "orch/kernel.h"
 #include "util/check.h"
 #include "util/dtype.h"
+#include "util/indexing.h"
+#include "util/isa.h"
 #include "util/pool.h"
 
 namespace orch::portable {
 namespace {
 
-/// Adds the items of `grad_output` to where the largest items were.
+/// Adds gradients to the items of a plane at the indices; kDense: all of them
+/// lie side by side. Errors: InvalidArgument.
+template <bool kDense, typename T>
+ORCH_ALWAYS_INLINE Error add_items(const T* gradients, int32_t step,
+                                   const int64_t* indices, int32_t index_step,
+                                   int32_t count, T* plane, const Planes& x) {
+  const int32_t columns = x.size[3];
+  const int32_t items = x.size[2] * columns;
+  const int32_t row_step = x.stride[2];
+  const int32_t item_step = x.stride[3];
+  // Whether a plane is one row of items at even steps.
+  const bool flat = row_step == item_step * columns;
+  for (; count > 0; --count) {
+    const int64_t at = *indices;
+    if (is_index(at, items)) {
+      const int32_t place = static_cast<int32_t>(at);
+      int32_t offset = kDense ? place : place * item_step;
+      if (!kDense && !flat) {
+        offset = place / columns * row_step + place % columns * item_step;
+      }
+      T& item = plane[offset];
+      item = static_cast<T>(static_cast<Compute<T>>(item) +
+                            static_cast<Compute<T>>(*gradients));
+    } else {
+      // Again: where memories overlap, what was written may be an index.
+      ORCH_CHECK(at == -1, Error::InvalidArgument);
+    }
+    gradients += kDense ? 1 : step;
+    indices += kDense ? 1 : index_step;
+  }
+  return Error::Ok;
+}
+
+/// Adds the items of `grad_output` to where the largest items were; the others
+/// are 0. Errors: InvalidArgument.
 template <typename T>
 Error add_gradients(const Tensor& grad_output, const Tensor& indices,
                     Tensor& grad_input) {
   const Planes y(grad_output, 0);
   const Planes z(indices, 0);
   const Planes x(grad_input, 0);
-  const int64_t items = int64_t{x.size[2]} * x.size[3];
-  // Whether a plane is one row of items at even steps.
-  const bool flat = x.stride[2] == x.stride[3] * x.size[3];
+  // Planes of one piece are cleared one by one: they are still in the cache.
+  const bool pieces =
+      kFavourSpeed && x.stride[3] == 1 && x.stride[2] == x.size[3];
+  const bool dense = pieces && y.stride[3] == 1 && z.stride[3] == 1;
+  if (!pieces) memset(grad_input.memory, 0, grad_input.nbytes());
+  int32_t height = y.size[2];
+  int32_t width = y.size[3];
+  if (y.stride[2] == y.stride[3] * width &&
+      z.stride[2] == z.stride[3] * width) {
+    width *= height;
+    height = 1;
+  }
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t c = 0; c < y.size[1]; ++c) {
+      const T* gradients =
+          grad_output.data<T>() + n * y.stride[0] + c * y.stride[1];
+      const int64_t* places =
+          indices.data<int64_t>() + n * z.stride[0] + c * z.stride[1];
       T* const plane =
           grad_input.mutable_data<T>() + n * x.stride[0] + c * x.stride[1];
-      for (int32_t h = 0; h < y.size[2]; ++h) {
-        for (int32_t w = 0; w < y.size[3]; ++w) {
-          const int64_t at =
-              indices.data<int64_t>()[n * z.stride[0] + c * z.stride[1] +
-                                      h * z.stride[2] + w * z.stride[3]];
-          if (at == -1) continue;
-          // Again: where memories overlap, what was written may be an index.
-          ORCH_CHECK(at >= 0 && at < items, Error::InvalidArgument);
-          const int32_t place = static_cast<int32_t>(at);
-          int32_t offset = place * x.stride[3];
-          if (!flat) {
-            offset = place / x.size[3] * x.stride[2] +
-                     place % x.size[3] * x.stride[3];
-          }
-          T& item = plane[offset];
-          const T gradient =
-              grad_output.data<T>()[n * y.stride[0] + c * y.stride[1] +
-                                    h * y.stride[2] + w * y.stride[3]];
-          item = static_cast<T>(static_cast<Compute<T>>(item) +
-                                static_cast<Compute<T>>(gradient));
+      if (pieces) {
+        memset(plane, 0,
+               static_cast<size_t>(x.size[2] * x.size[3]) * sizeof(T));
+      }
+      for (int32_t h = 0; h < height; ++h) {
+        if (kFavourSpeed && dense) {
+          ORCH_TRY(add_items<true>(gradients, 1, places, 1, width, plane, x));
+        } else {
+          ORCH_TRY(add_items<false>(gradients, y.stride[3], places, z.stride[3],
+                                    width, plane, x));
         }
+        gradients += y.stride[2];
+        places += z.stride[2];
       }
     }
   }
@@ -84,13 +125,10 @@ Error max_pool2d_with_indices_backward_grad_input(const Args& args) {
     ORCH_CHECK(grad_output.size(d) == sizes[d] && indices.size(d) == sizes[d],
                Error::InvalidArgument);
   }
-  const int64_t items = int64_t{pool.axes[0].in} * pool.axes[1].in;
-  for (int32_t i = 0, count = indices.numel(); i < count; ++i) {
-    const int64_t at = indices.data<int64_t>()[i];
-    ORCH_CHECK(at >= -1 && at < items, Error::InvalidArgument);
-  }
+  const int32_t items = pool.axes[0].in * pool.axes[1].in;
+  ORCH_CHECK(are_within(indices.data<int64_t>(), indices.numel(), -1, items),
+             Error::InvalidArgument);
   ORCH_TRY(resize_output(grad_input, self.sizes(), self, grad_output, indices));
-  memset(grad_input.memory, 0, grad_input.nbytes());
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return add_gradients<T>(grad_output, indices, grad_input);

@@ -39,7 +39,26 @@ T power(T base, T exponent) {
 inline Lanes power(Lanes base, Lanes exponent) {
   return math::pow(base, exponent);
 }
+
+/// Powers of a number, whose logarithm vectors take once.
+struct PowersOf {
+  float base;
+  math::LogLanes log;
+
+  float operator()(float y) const { return power(base, y); }
+  Lanes operator()(Lanes y) const { return math::pow(log, y); }
+};
+
+inline OfLanes<PowersOf> powers_of(float base) {
+  const FlushFlags flags;
+  return {{base, math::log_in_parts(base)}};
+}
 #endif
+
+template <typename T>
+auto powers_of(T base) {
+  return [base](T y) { return power(base, y); };
+}
 
 /// Exponents for which PyTorch does not compute a power of floats.
 enum class Form : uint8_t {
@@ -112,11 +131,7 @@ Error pow_Scalar_out(const Args& args) {
   return unary_in<kDtypes.bits, kReal.bits>(
       result_type(exponent.dtype, self), exponent, args.tensor(2),
       [&self](auto type) {
-        using T = typename decltype(type)::type;
-        const T base = scalar_to<T>(self);
-        return of_lanes(type, [base](auto y) {
-          return power(static_cast<decltype(y)>(base), y);
-        });
+        return powers_of(scalar_to<typename decltype(type)::type>(self));
       });
 }
 

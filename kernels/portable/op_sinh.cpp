@@ -10,8 +10,9 @@ namespace orch::portable {
 // aten::sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
 Error sinh_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_sinh_out;
-  return unary_floating<kDtypes.bits>(args.tensor(0), args.tensor(1),
-                                      [](auto x) { return math::sinh(x); });
+  return unary_floating<kDtypes.bits>(
+      args.tensor(0), args.tensor(1),
+      of_lanes(Type<float>{}, [](auto x) { return math::sinh(x); }));
 }
 
 }  // namespace orch::portable

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "orch/lanes.h"
 #include "orch/tensor.h"
 #include "util/isa.h"
 #include "util/round.h"
@@ -20,6 +21,25 @@ struct Range {
     float lowest = 0;
     float highest = 0;
     float rest = 0;
+#if ORCH_HOST_VECTORS
+    if (step == 1) {
+      Lanes least = 0.0F;
+      Lanes most = 0.0F;
+      Lanes odd = 0.0F;
+      for (; count >= 4; count -= 4) {
+        const Lanes x = load_lanes(items);
+        least = if_above(least, x, x, least);
+        most = if_above(x, most, x, most);
+        odd = odd + (x - x);
+        items += 4;
+      }
+      for (int i = 0; i < 4; ++i) {
+        lowest = least.v[i] < lowest ? least.v[i] : lowest;
+        highest = most.v[i] > highest ? most.v[i] : highest;
+      }
+      rest = sum_in_order(rest, odd);
+    }
+#endif
     for (; count > 0; --count) {
       const float item = *items;
       lowest = item < lowest ? item : lowest;
@@ -39,10 +59,19 @@ struct Range {
 /// Whether no item is NaN or infinite.
 ORCH_HOT inline bool all_finite(const Tensor& floats) {
   const float* items = floats.data<float>();
+  const float* const end = items + floats.numel();
   float rest = 0;
-  for (const float* const end = items + floats.numel(); items != end; ++items) {
-    rest += *items - *items;
+#if ORCH_HOST_VECTORS
+  Lanes odd[2] = {0.0F, 0.0F};
+  for (; end - items >= 8; items += 8) {
+    const Lanes x = load_lanes(items);
+    const Lanes y = load_lanes(items + 4);
+    odd[0] = odd[0] + (x - x);
+    odd[1] = odd[1] + (y - y);
   }
+  rest = sum_in_order(rest, odd[0] + odd[1]);
+#endif
+  for (; items != end; ++items) rest += *items - *items;
   return !is_nan(rest);
 }
 

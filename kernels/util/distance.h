@@ -3,7 +3,9 @@
 
 #include "orch/kernel.h"
 #include "orch/math.h"
+#include "util/check.h"
 #include "util/dtype.h"
+#include "util/isa.h"
 
 namespace orch {
 
@@ -59,6 +61,28 @@ __attribute__((noinline)) Compute<T> distance(const Row<T>& a, const Row<T>& b,
   const C sum =
       sum_terms(a, b, count, [p](C x) { return math::pow(magnitude(x), p); });
   return math::pow(sum, 1 / p);
+}
+
+/// distance() with the power 2 of a row to four others, each as far from the
+/// one before as the second is from `b`: sums do not wait for each other.
+template <typename T>
+ORCH_HOT void four_distances(Row<T> a, Row<T> b, int32_t next, int32_t count,
+                             Compute<T> (&found)[4]) {
+  using C = Compute<T>;
+  C sums[4] = {};
+  const T* const rows[4] = {b.items, b.items + next, b.items + 2 * next,
+                            b.items + 3 * next};
+  int32_t at = 0;
+  for (; count > 0; --count) {
+    const C x = static_cast<C>(*a.items);
+    for (int i = 0; i < 4; ++i) {
+      const C difference = x - static_cast<C>(rows[i][at]);
+      sums[i] += difference * difference;
+    }
+    a.items += a.step;
+    at += b.step;
+  }
+  for (int i = 0; i < 4; ++i) found[i] = math::sqrt(sums[i]);
 }
 
 /// The power of a norm, `float p`. Errors: InvalidArgument (below 0, NaN).

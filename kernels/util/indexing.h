@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "util/check.h"
 #include "util/isa.h"
@@ -31,6 +32,9 @@ inline int32_t read_index(const Tensor& indices, int32_t offset, int32_t size) {
 /// Whether `value` is an index of `size` items; size is not negative.
 template <typename I>
 ORCH_ALWAYS_INLINE bool is_index(I value, int32_t size) {
+  if (sizeof(void*) == 8) {
+    return static_cast<uint64_t>(int64_t{value}) < static_cast<uint64_t>(size);
+  }
   // Without arithmetic of 64 bits.
   if (sizeof(I) == 8 && static_cast<int64_t>(value) >> 32 != 0) return false;
   return static_cast<uint32_t>(value) < static_cast<uint32_t>(size);
@@ -44,6 +48,37 @@ auto with_indices(const Tensor& indices, Fn fn) {
                                           : fn(indices.data<int64_t>());
 }
 
+/// An index of `size` items that may be negative, counted from the first one.
+template <typename I>
+ORCH_ALWAYS_INLINE I counted_up(I value, int32_t size) {
+  return value < 0 ? static_cast<I>(value + size) : value;
+}
+
+/// Whether all items are at least `low`, which is not above 0, and below
+/// `size`.
+template <typename I>
+ORCH_HOT bool are_within(const I* items, int32_t count, int32_t low,
+                         int32_t size) {
+  if (kFavourSpeed && sizeof(void*) == 8) {
+    // The sign shows it, of all of them together.
+    uint64_t outside = 0;
+    const uint64_t last = static_cast<uint64_t>(int64_t{size} - 1 - low);
+    for (int32_t i = 0; i < count; ++i) {
+      const uint64_t above =
+          static_cast<uint64_t>(items[i]) - static_cast<uint64_t>(int64_t{low});
+      outside |= above | (last - above);
+    }
+    return outside >> 63 == 0;
+  }
+  for (; count > 0; --count) {
+    const I item = *items++;
+    if (is_index(item, size)) continue;
+    if (item >= 0 || item < low) return false;
+  }
+  return true;
+}
+
+/// Whether all items are indices of `size` items.
 template <typename I>
 ORCH_HOT bool are_below(const I* items, int32_t count, int32_t size) {
   for (; count > 0; --count) {
@@ -52,12 +87,68 @@ ORCH_HOT bool are_below(const I* items, int32_t count, int32_t size) {
   return true;
 }
 
-/// Whether all items of an index tensor are indices of `size` items.
+/// Rows of `bytes` bytes that lie side by side, and how far it is to the next:
+/// of a tensor that an index selects rows of, and of another one.
+struct IndexedRows {
+  uint8_t* indexed;
+  ptrdiff_t indexed_step;
+  uint8_t* other;
+  ptrdiff_t other_step;
+  size_t bytes;
+};
+
+/// Copies row number items[i] of the indexed tensor, which has `size`, to row i
+/// of the other one, or with kInto from there. kNegative: indices may be
+/// negative. Errors: InvalidArgument, where an index that was checked before
+/// has changed, since memories overlap.
+template <bool kInto, bool kNegative, typename I>
+ORCH_HOT Error move_indexed(const I* items, int32_t step, int32_t count,
+                            int32_t size, const IndexedRows& rows) {
+  uint8_t* const indexed = rows.indexed;
+  const ptrdiff_t indexed_step = rows.indexed_step;
+  uint8_t* other = rows.other;
+  const ptrdiff_t other_step = rows.other_step;
+  const size_t bytes = rows.bytes;
+  for (; count > 0; --count) {
+    const I index = kNegative ? counted_up(*items, size) : *items;
+    ORCH_CHECK(is_index(index, size), Error::InvalidArgument);
+    uint8_t* const row = indexed + static_cast<ptrdiff_t>(index) * indexed_step;
+    uint8_t* const to = kInto ? row : other;
+    const uint8_t* const from = kInto ? other : row;
+    if (bytes == 4) {
+      memcpy(to, from, 4);
+    } else {
+      memmove(to, from, bytes);
+    }
+    items += step;
+    other += other_step;
+  }
+  return Error::Ok;
+}
+
+/// are_below() for an index tensor.
 __attribute__((noinline)) inline bool are_below(const Tensor& indices,
                                                 int32_t size) {
   return with_indices(indices, [&](auto* items) {
-    return are_below(items, indices.numel(), size);
+    return kFavourSpeed && sizeof(void*) == 8
+               ? are_within(items, indices.numel(), 0, size)
+               : are_below(items, indices.numel(), size);
   });
+}
+
+/// are_within() for an index tensor; with fewer bytes where these count more.
+inline bool are_within(const Tensor& indices, int32_t low, int32_t size) {
+  const int32_t count = indices.numel();
+  if (kFavourSpeed) {
+    return with_indices(indices, [&](auto* items) {
+      return are_within(items, count, low, size);
+    });
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    const int64_t value = load_index(indices, i);
+    if (value < low || value >= size) return false;
+  }
+  return true;
 }
 
 /// Dtypes of masks: an index for each dimension of theirs, which together are
@@ -108,15 +199,32 @@ class Indexing {
   /// masks are searched for them. Errors: InvalidArgument.
   Error find(int32_t position, const int32_t* indexed_strides,
              const int32_t* result_strides, int32_t& indexed, int32_t& result) {
-    if (kFavourSpeed && shared_rank_ == 1 && list_->size() == 1 &&
-        !is_mask(*(*list_)[0])) {
-      const int32_t index = read_index(*(*list_)[0], position, self_->size(0));
+    if (kFavourSpeed && only() != nullptr) {
+      const int32_t index = read_index(*only(), position, self_->size(0));
       ORCH_CHECK(index >= 0, Error::InvalidArgument);
       indexed = index * indexed_strides[0];
       result = position * result_strides[0];
       return Error::Ok;
     }
     return find_any(position, indexed_strides, result_strides, indexed, result);
+  }
+
+  /// The index, if it is the only one and has one dimension, else null. Its
+  /// items follow each other: item n is that of position n.
+  const Tensor* only() const {
+    return shared_rank_ == 1 && list_->size() == 1 && !is_mask(*(*list_)[0])
+               ? (*list_)[0]
+               : nullptr;
+  }
+
+  /// find() and the copy of the row there, of `bytes` bytes, for all positions,
+  /// if only() is not null; kInto: into `self`. Errors: InvalidArgument.
+  template <bool kInto>
+  Error move_all(const IndexedRows& rows) const {
+    return with_indices(*only(), [&](auto* items) {
+      return move_indexed<kInto, true>(items, 1, positions_, self_->size(0),
+                                       rows);
+    });
   }
 
   /// Calls fn(stride in self, stride in the result, size) for the dimensions of
@@ -301,10 +409,8 @@ __attribute__((noinline)) inline Error Indexing::check() {
       d += index->dim - 1;
       continue;
     }
-    for (int32_t i = 0, count = index->numel(); i < count; ++i) {
-      ORCH_CHECK(read_index(*index, i, self_->size(d)) >= 0,
-                 Error::InvalidArgument);
-    }
+    const int32_t size = self_->size(d);
+    ORCH_CHECK(are_within(*index, -size, size), Error::InvalidArgument);
   }
   return Error::Ok;
 }

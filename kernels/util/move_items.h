@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/dtype.h"
+#include "util/isa.h"
 #include "util/strided_loop.h"
 
 namespace orch {
@@ -32,6 +33,30 @@ inline void move_row(const void* from, int32_t from_step, void* to,
   static_cast<void>(known);  // tensors have no other dtypes
 }
 
+/// Whether a loop has one row, whose items lie side by side in both tensors.
+inline bool is_side_by_side(const StridedLoop& loop) {
+  return loop.plane_rows() == 1 &&
+         (loop.row_size() == 1 ||
+          (loop.row_stride(0) == 1 && loop.row_stride(1) == 1));
+}
+
+/// move_rows() for rows of `bytes` bytes that lie side by side in both tensors.
+ORCH_HOT inline void move_lines(StridedLoop& loop, const uint8_t* from,
+                                uint8_t* to, ptrdiff_t item, size_t bytes) {
+  const int32_t rows = loop.plane_rows();
+  const ptrdiff_t next_from = loop.plane_stride(1) * item;
+  const ptrdiff_t next_to = loop.plane_stride(0) * item;
+  for (; loop.valid(); loop.next_plane()) {
+    const uint8_t* source = from + loop.offset(1) * item;
+    uint8_t* target = to + loop.offset(0) * item;
+    for (int32_t left = rows; left > 0; --left) {
+      memmove(target, source, bytes);
+      source += next_from;
+      target += next_to;
+    }
+  }
+}
+
 /// move_rows() for items of type T, without a choice in every row.
 template <typename T>
 void move_planes(StridedLoop& loop, const T* from, T* to) {
@@ -45,9 +70,7 @@ void move_planes(StridedLoop& loop, const T* from, T* to) {
     const T* items = from + loop.offset(1);
     T* targets = to + loop.offset(0);
     for (int32_t left = rows; left > 0; --left) {
-      if (from_step == 1 && to_step == 1) {
-        memmove(targets, items, static_cast<size_t>(count) * sizeof(T));
-      } else if (to_step == 1) {
+      if (to_step == 1) {
         for (int32_t i = 0; i < count; ++i) targets[i] = items[i * from_step];
       } else {
         for (int32_t i = 0; i < count; ++i) {
@@ -82,15 +105,14 @@ __attribute__((noinline)) inline void move_rows(StridedLoop& loop,
                                                 const void* from, void* to,
                                                 ScalarType dtype) {
   if (kFavourSpeed) {
-    if (loop.valid() && loop.plane_rows() == 1 && loop.row_stride(0) == 1 &&
-        loop.row_stride(1) == 1) {
-      // All items, without a loop.
-      memmove(to, from,
-              static_cast<size_t>(loop.row_size()) * item_bytes(dtype));
-      loop.next_plane();
+    loop.lengthen_rows();
+    if (loop.row_stride(0) == 1 && loop.row_stride(1) == 1) {
+      const size_t item = item_bytes(dtype);
+      move_lines(loop, static_cast<const uint8_t*>(from),
+                 static_cast<uint8_t*>(to), static_cast<ptrdiff_t>(item),
+                 static_cast<size_t>(loop.row_size()) * item);
       return;
     }
-    loop.lengthen_rows();
     const Error known = switch_item<~0U>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       move_planes(loop, static_cast<const T*>(from), static_cast<T*>(to));

@@ -12,27 +12,37 @@ namespace orch::math {
 template <typename F>
 inline constexpr F kFewTerms = sizeof(F) == 4 ? F(0x1p-7) : F(0x1p-14);
 
-/// log(a + sqrt(a * a + one)) for a > 0, where the root is one of a positive
-/// number.
+/// From it on numbers are large: 1 does not matter beside their squares.
+template <typename F>
+inline constexpr F kLargeArea = static_cast<F>(1U << (Format<F>::kFraction / 2 +
+                                                      3));
+
+/// a + sqrt(a * a + one) for a > 0 that are not large, where the root is one of
+/// a positive number.
+template <typename V>
+Parts<V> area_sum(V a, V one) {
+  Parts<V> square = product_of(a, a);
+  const V below = square.low;
+  square = any_sum_of(square.high, one);
+  const V root = sqrt(square.high);
+  const Parts<V> back = product_of(root, root);
+  const V rest = (square.high - back.high) - back.low + (square.low + below);
+  Parts<V> sum = any_sum_of(root, a);
+  sum.low = sum.low + rest / (2 * root);
+  return sum;
+}
+
+/// log(a + sqrt(a * a + one)), as area_sum().
 template <typename F>
 F area(F a, F one) {
   F f;
-  if (!(a < power_of_two<F>(Format<F>::kFraction / 2 + 3))) {
+  if (!(a < kLargeArea<F>)) {
     // log(2a); infinity and NaN stay
     if (!has_log(a, f)) return f;
     const int k = split(a, f);
     return log_sum<F>(k + 1, f, F(0));
   }
-  Parts<F> square = product_of(a, a);
-  const F below = square.low;
-  square =
-      square.high > 1 ? sum_of(square.high, one) : sum_of(one, square.high);
-  const F root = sqrt(square.high);
-  const Parts<F> back = product_of(root, root);
-  const F rest = (square.high - back.high) - back.low + (square.low + below);
-  Parts<F> sum = root > a ? sum_of(root, a) : sum_of(a, root);
-  sum.low += rest / (2 * root);
-  return log_of(sum);
+  return log_of(area_sum(a, one));
 }
 
 template <typename F>

@@ -3,6 +3,7 @@
 // compute both and choose.
 #pragma once
 
+#include "math_area.h"
 #include "math_erf.h"
 #include "math_exp.h"
 #include "math_log.h"
@@ -128,10 +129,13 @@ Lanes log10(Lanes x) {
                             {L::kLog2High, L::kLog2Low}));
 }
 
-/// Of positive numbers, where the result is neither 0 nor infinite.
-Lanes pow(Lanes x, Lanes y) {
-  using C = Constants<float>;
+LogLanes log_in_parts(Lanes x) {
   const Parts<Lanes> log = log_parts<float>(x);
+  return {if_ordinary(x, log.high), log.low};
+}
+
+Lanes pow(const LogLanes& log, Lanes y) {
+  using C = Constants<float>;
   Parts<Lanes> t = product_of(y, log.high);
   t.low = t.low + y * log.low;
   const Lanes low = C::kSmallest - 1;
@@ -145,57 +149,104 @@ Lanes pow(Lanes x, Lanes y) {
       from_bits(to_bits(sum.high + (sum.low + e.low)) + shifted_up<23>(half)) *
       power_of_two<float>(k - half);
   const Lanes none = not_ordinary();
-  return if_ordinary(
-      x, if_at_least(t.high, low, if_above(high, t.high, power, none), none));
+  return if_at_least(t.high, low, if_above(high, t.high, power, none), none);
 }
 
-/// sin(x + base * pi / 2), for |x| < 2^25 that are not next to multiples of
-/// pi / 2. As trig_of and reduce: the bits of 2 / pi that matter begin in their
-/// first word.
-__attribute__((noinline)) static Lanes trig(Lanes x, uint32_t base) {
+/// (e^a + sign * e^-a) / 2 for a >= 0, as the plain form.
+__attribute__((noinline)) static Lanes half_exp(Lanes a, float sign) {
+  const Lanes high = Constants<float>::kLargest + 1;
+  IntLanes k;
+  const Parts<Lanes> y =
+      exp_parts_of<float>(within(a, 0.0F, high), Lanes(0.0F), k);
+  const Parts<Lanes> sum = sum_of(Lanes(1.0F), y.high);
+  const Lanes low = sum.low + y.low;
+  // Where e^-a shows; else any number.
+  const IntLanes shows = k + (-Format<float>::kFraction - 1);
+  const IntLanes few =
+      to_bits(if_negative(shows, from_bits(k + k), from_bits(bits_of(0))));
+  const Lanes less = sign * power_of_two<float>(-few) / (sum.high + low);
+  const Lanes all = sum.high + if_negative(shows, low + less, low);
+  const IntLanes half = shifted_down<1>(k);
+  const Lanes power = power_of_two<float>(k - half + -1);
+  return if_at_least(high, a,
+                     from_bits(to_bits(all) + shifted_up<23>(half)) * power,
+                     a + from_bits<float>(kInfinityBits<float>));
+}
+
+Lanes cosh(Lanes x) { return half_exp(from_bits(to_bits(x) ^ sign_of(x)), 1); }
+
+Lanes sinh(Lanes x) {
+  const IntLanes sign = sign_of(x);
+  const Lanes a = from_bits(to_bits(x) ^ sign);
+  const Lanes z = a * a;
+  const Lanes small = a + a * (z * polynomial(Power<float>::kSinhTerms, z));
+  const Lanes y = if_at_least(a, 1.0F, half_exp(a, -1), small);
+  return from_bits(to_bits(y) | sign);
+}
+
+/// log(x.high + x.low) for a positive x.
+__attribute__((noinline)) static Lanes log_of(const Parts<Lanes>& x) {
+  Lanes f;
+  const Lanes whole = split(x.high, f);
+  return log_sum<float>(whole, f, x.low / x.high);
+}
+
+Lanes acosh(Lanes x) {
+  const Lanes none = not_ordinary();
+  const Lanes y = log_of(area_sum(x, Lanes(-1.0F)));
+  return if_above(kLargeArea<float>, x, if_above(x, 1.0F, y, none), none);
+}
+
+Lanes asinh(Lanes x) {
+  const IntLanes sign = sign_of(x);
+  const Lanes a = from_bits(to_bits(x) ^ sign);
+  const Lanes large = log_of(area_sum(a, Lanes(1.0F)));
+  const Lanes few = kFewTerms<float>;
+  const Lanes y = if_above(few, a, a - a * (a * a / 6.0F), large);
+  return if_above(kLargeArea<float>, a, from_bits(to_bits(y) | sign),
+                  not_ordinary());
+}
+
+Lanes atanh(Lanes x) {
+  const IntLanes sign = sign_of(x);
+  const Lanes a = from_bits(to_bits(x) ^ sign);
+  const Lanes one = 1.0F;
+  const Lanes large =
+      log_of(quotient_of(sum_of(one, a), sum_of(one, -a))) / 2.0F;
+  const Lanes few = kFewTerms<float>;
+  const Lanes y = if_above(few, a, a + a * (a * a / 3.0F), large);
+  return if_above(one, a, from_bits(to_bits(y) | sign), not_ordinary());
+}
+
+/// Of |x| = quarters * pi / 2 + rest the quarters and the rest, as the plain
+/// form: NaN where that needs more digits than `rest_of` has.
+struct Turn {
+  Lanes a;
+  IntLanes quarters;
+  Parts<Lanes> rest;
+};
+inline __attribute__((always_inline)) Turn turn_of(Lanes a) {
+  using T = Trig<float>;
+  const Lanes none = not_ordinary();
+  const IntLanes whole = whole_of(a * T::kPerHalfPi + 0.5F);
+  const Parts<Lanes> parts = rest_of(a, number_of(whole));
+  const Lanes size = from_bits(to_bits(parts.high) ^ sign_of(parts.high));
+  const Lanes high = if_at_least(size, T::kLeast, parts.high, none);
+  const Lanes limit = T::kQuarterPi;
+  const Lanes some = if_at_least(Lanes(T::kFew), a, high, none);
+  return {
+      a,
+      to_bits(if_at_least(limit, a, 0.0F, from_bits(whole))),
+      {if_at_least(limit, a, a, some), if_at_least(limit, a, 0.0F, parts.low)}};
+}
+
+/// sin(x + base * pi / 2).
+__attribute__((noinline)) static Lanes trig_of(Lanes x, int32_t base) {
   using T = Trig<float>;
   const IntLanes sign = sign_of(x);
-  const IntLanes bits = to_bits(x) ^ sign;
-  const IntLanes shift =
-      power_of_two(shifted_down<23>(bits) + (7 - Format<float>::kBias));
-  const IntLanes word = bits_of(T::kTwoPerPi[2]);
-  const IntLanes first = bits_of(T::kTwoPerPi[1]);
-  const IntLanes last = lower_product(word, shift) |
-                        upper_product(bits_of(T::kTwoPerPi[3]), shift);
-  const IntLanes second =
-      lower_product(first, shift) | upper_product(word, shift);
-  const IntLanes significand =
-      with_bits<0x00800000>(shifted_in_zeros<9>(shifted_up<9>(bits)));
-  const IntLanes term = lower_product(significand, second);
-  const IntLanes middle = term + upper_product(significand, last);
-  // What is added has no highest bit.
-  const IntLanes carry =
-      shifted_in_zeros<31>(term & (middle ^ bits_of(0xFFFFFFFFU)));
-  const IntLanes high =
-      lower_product(significand, upper_product(first, shift)) +
-      upper_product(significand, second) + carry;
-
-  const IntLanes flip = shifted_down<31>(shifted_up<2>(high));
-  const IntLanes top =
-      (shifted_up<2>(high) | shifted_in_zeros<30>(middle)) ^ flip;
-  const IntLanes zeros = leading_zeros(top);
-  const IntLanes scale = power_of_two(zeros);
-  const IntLanes fraction = lower_product(top, scale) |
-                            upper_product(shifted_up<2>(middle) ^ flip, scale);
-  const Lanes none = not_ordinary();
-  const Lanes size =
-      unsigned_number_of(upper_product(fraction, bits_of(0xC90FDAA2U))) *
-      power_of_two<float>(bits_of(0U - 31) - zeros);
-  const Lanes rest = from_bits(
-      to_bits(if_at_least(size, 0x1p-29F, size, none)) ^ shifted_up<31>(flip));
-
-  const Lanes a = from_bits(bits);
-  const Lanes limit = T::kQuarterPi;
-  const Lanes r = if_at_least(limit, a, a, rest);
-  const IntLanes turns = shifted_in_zeros<30>(high) - flip;
-  const IntLanes quarters =
-      to_bits(if_at_least(limit, a, 0.0F, from_bits(turns))) +
-      static_cast<int32_t>(base);
+  const Turn turn = turn_of(from_bits(to_bits(x) ^ sign));
+  const IntLanes quarters = turn.quarters + base;
+  const Lanes r = turn.rest.high + turn.rest.low;
   const Lanes z = r * r;
   const Lanes sine = r + r * (z * T::sin_kernel(z));
   const Lanes half = z * 0.5F;
@@ -205,11 +256,31 @@ __attribute__((noinline)) static Lanes trig(Lanes x, uint32_t base) {
   // An odd function of x, or an even one.
   const IntLanes odd = base == 0 ? sign : bits_of(0);
   const IntLanes turned = shifted_up<31>(shifted_in_zeros<1>(quarters)) ^ odd;
-  return if_above(0x1p25F, a, from_bits(to_bits(y) ^ turned), none);
+  return from_bits(to_bits(y) ^ turned);
 }
 
-Lanes sin(Lanes x) { return trig(x, 0); }
-Lanes cos(Lanes x) { return trig(x, 1); }
+Lanes sin(Lanes x) { return trig_of(x, 0); }
+Lanes cos(Lanes x) { return trig_of(x, 1); }
+
+Lanes tan(Lanes x) {
+  const IntLanes sign = sign_of(x);
+  const Turn turn = turn_of(from_bits(to_bits(x) ^ sign));
+  const Parts<Lanes> r = sum_of(turn.rest.high, turn.rest.low);
+  const Lanes z = r.high * r.high;
+  const Lanes first = r.high * (z * polynomial(Trig<float>::kTanTerms, z));
+  const Lanes about = r.high + first;
+  const Lanes more = first + r.low * (1 + about * about);
+  const Parts<Lanes> sum = sum_of(r.high, more);
+  // -1 / y, as the plain form.
+  const Lanes y = -1 / sum.high;
+  const Lanes t = upper_half(y);
+  const Lanes top = upper_half(sum.high);
+  const Lanes rest = (sum.high - top) + sum.low;
+  const Lanes turned = t + y * ((1 + t * top) + t * rest);
+  const Lanes all =
+      if_negative(shifted_up<31>(turn.quarters), turned, sum.high);
+  return from_bits(to_bits(all) ^ sign);
+}
 
 }  // namespace orch::math
 

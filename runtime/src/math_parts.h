@@ -30,6 +30,17 @@ Parts<V> sum_of(V a, V b) {
   return {high, b - (high - a)};
 }
 
+/// a + b exactly, where the larger one is not below 0 and not smaller in size.
+template <typename F>
+Parts<F> any_sum_of(F a, F b) {
+  return a > b ? sum_of(a, b) : sum_of(b, a);
+}
+#if ORCH_VECTORS
+inline Parts<Lanes> any_sum_of(Lanes a, Lanes b) {
+  return sum_of(if_above(a, b, a, b), if_above(a, b, b, a));
+}
+#endif
+
 /// `x` without the lower half of its significand: products of such are exact.
 template <typename F>
 F upper_half(F x) {
@@ -41,8 +52,31 @@ F upper_half(F x) {
 
 #if ORCH_VECTORS
 inline Lanes upper_half(Lanes x) {
+#if ORCH_VECTORS_FLUSH
   return from_bits(shifted_up<12>(shifted_in_zeros<12>(to_bits(x))));
+#else
+  return from_bits(IntLanes{to_bits(x).v & 0xFFFFF000U});
+#endif
 }
+#endif
+
+#if defined(__arm__) && defined(__ARM_FEATURE_FMA) && (__ARM_FP & 4) != 0
+/// a * b, exactly: the second part is that of the plain form below, which is
+/// exact for float, too. Compilers may call libm where they are asked for it.
+inline Parts<float> product_of(float a, float b) {
+  const float high = a * b;
+  float low = -high;
+  __asm__("vfma.f32 %0, %1, %2" : "+t"(low) : "t"(a), "t"(b));
+  return {high, low};
+}
+#if ORCH_VECTORS
+inline Parts<Lanes> product_of(Lanes a, Lanes b) {
+  const Lanes high = a * b;
+  Lanes low = -high;
+  __asm__("vfma.f32 %q0, %q1, %q2" : "+w"(low.v) : "w"(a.v), "w"(b.v));
+  return {high, low};
+}
+#endif
 #endif
 
 /// a * b, exactly for float.
@@ -58,13 +92,15 @@ Parts<F> product_of(F a, F b) {
   return {high, low};
 }
 
-/// a / b; the second part is rounded.
+/// a / b; the second part is rounded, and has what the first one, by the
+/// inverse of b, is off.
 template <typename F>
 Parts<F> quotient_of(Parts<F> a, Parts<F> b) {
-  const F high = a.high / b.high;
+  const F inverse = 1 / b.high;
+  const F high = a.high * inverse;
   const Parts<F> back = product_of(high, b.high);
   const F rest = (a.high - back.high) - back.low + a.low - high * b.low;
-  return {high, rest / b.high};
+  return {high, rest * inverse};
 }
 
 /// A whole number, or vectors of them, in the format F.

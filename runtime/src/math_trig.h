@@ -28,6 +28,14 @@ struct Trig<float> {
     return 0.041666664658901F +
            z * (-0.0013888302919114F + z * 2.4547916853691e-5F);
   }
+  /// Of numbers up to kFew the multiple of pi / 2 is subtracted in floats,
+  /// unless next to nothing is left: products of kHalfPi, which add up to
+  /// pi / 2, with whole numbers below 2^12 are exact, but for the last.
+  static constexpr float kFew = 6400;
+  static constexpr float kLeast = 0x1p-10F;
+  static constexpr float kPerHalfPi = 0x1.45f306p-1F;
+  static constexpr float kHalfPi[] = {0x1.92p+0F, 0x1.fb4p-12F, 0x1.444p-24F,
+                                      0x1.68c234p-39F};
   /// (tan(r) / r - 1) / z.
   static constexpr float kTanTerms[] = {
       0.00384313986F, 0.0011853216F, 0.0099621471F, 0.0216211267F,
@@ -182,9 +190,36 @@ unsigned reduce(uint64_t bits, R& rest) {
   return quarters + above;
 }
 
+/// a - whole * pi / 2 for 0 <= a <= kFew and the nearest whole number, or next
+/// to it: exact but for some 2^-47, where the first part is kLeast or more.
+template <typename V>
+Parts<V> rest_of(V a, V whole) {
+  using T = Trig<float>;
+  // Exact: all are multiples of the last place of `a`, or of 2^-23.
+  const V few = a - whole * T::kHalfPi[0] - whole * T::kHalfPi[1];
+  const V next = whole * T::kHalfPi[2];
+  const V high = few - next;
+  return {high, ((few - high) - next) - whole * T::kHalfPi[3]};
+}
+inline void set_rest(Parts<float> parts, float& rest) {
+  rest = parts.high + parts.low;
+}
+inline void set_rest(Parts<float> parts, Parts<float>& rest) {
+  rest = sum_of(parts.high, parts.low);
+}
+
 /// The same for float, whose significand is one word.
 template <typename R>
 unsigned reduce(uint32_t bits, R& rest) {
+  if (bits <= to_bits(Trig<float>::kFew)) {
+    const float a = from_bits<float>(bits);
+    const int whole = static_cast<int>(a * Trig<float>::kPerHalfPi + 0.5F);
+    const Parts<float> parts = rest_of(a, static_cast<float>(whole));
+    if (to_bits(parts.high) << 1 >= to_bits(Trig<float>::kLeast) << 1) {
+      set_rest(parts, rest);
+      return static_cast<unsigned>(whole);
+    }
+  }
   constexpr uint32_t kOne = 1U << Format<float>::kFraction;
   const int first = static_cast<int>(bits >> Format<float>::kFraction) -
                     Format<float>::kBias - Format<float>::kFraction +

@@ -18,6 +18,8 @@
 #define ORCH_VECTORS 0
 #define ORCH_VECTORS_FLUSH 0
 #endif
+/// Vectors that know subnormal numbers, as those of hosts do.
+#define ORCH_HOST_VECTORS (ORCH_VECTORS && !ORCH_VECTORS_FLUSH)
 
 #if ORCH_VECTORS
 
@@ -443,9 +445,24 @@ Lanes log(Lanes x);
 Lanes log1p(Lanes x);
 Lanes log2(Lanes x);
 Lanes log10(Lanes x);
-Lanes pow(Lanes x, Lanes y);
 Lanes sin(Lanes x);
 Lanes cos(Lanes x);
+Lanes tan(Lanes x);
+Lanes sinh(Lanes x);
+Lanes cosh(Lanes x);
+Lanes asinh(Lanes x);
+Lanes acosh(Lanes x);
+Lanes atanh(Lanes x);
+
+/// A logarithm in two parts, for powers of one base: NaN where it is not one of
+/// a positive and finite number.
+struct LogLanes {
+  Lanes high;
+  Lanes low;
+};
+LogLanes log_in_parts(Lanes x);
+Lanes pow(const LogLanes& log, Lanes y);
+inline Lanes pow(Lanes x, Lanes y) { return pow(log_in_parts(x), y); }
 
 }  // namespace math
 }  // namespace orch

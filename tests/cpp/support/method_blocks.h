@@ -14,7 +14,8 @@
 
 namespace orch::test {
 
-/// A block of its own on the heap, at a multiple of 16, filled with a pattern.
+/// A block of its own on the heap, filled with a pattern: at a multiple of 16
+/// where sanitizers watch, else of a cache line.
 class Block {
  public:
   Block() = default;
