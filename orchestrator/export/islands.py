@@ -56,6 +56,10 @@ def _like(numbers: torch.Tensor) -> torch.Tensor:
 
 
 _INT8: Final = exir_ops.edge.orchestrator.int8.default
+# ExecuTorch's own forms say that the result for images is contiguous.
+torch.library.register_fake("cortex_m::maximum", torch.maximum, allow_override=True)
+torch.library.register_fake("cortex_m::minimum", torch.minimum, allow_override=True)
+
 _TABLE: Final = exir_ops.edge.cortex_m.quantized_activation.default
 
 _LAYERS: Final = frozenset(

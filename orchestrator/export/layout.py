@@ -46,7 +46,10 @@ _VIEWS = frozenset(
         *("expand_as", "broadcast_to"),
     }
 )
-"""Operators that return views; in ExecuTorch's programs these are contiguous copies."""
+"""Operators that return views; in ExecuTorch's programs these are contiguous copies.
+
+So are views of lines or numbers that look like images in channels-last layout.
+"""
 _SAVE = ".to(memory_format=torch.channels_last)"
 
 
@@ -163,7 +166,9 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         elif name in _CONTIGUOUS_OPERATORS:
             args = _pytree.tree_map(_to_contiguous, args)
         result = func(*args, **(kwargs or {}))
-        return _pytree.tree_map(_dense, result) if name in _VIEWS else result
+        if name in _VIEWS or name in _CONTIGUOUS_OPERATORS:
+            return _pytree.tree_map(_dense, result)
+        return result
 
 
 def _is_mean_of_pixels(name: str, args: Any, kwargs: Any) -> bool:
@@ -193,7 +198,7 @@ def _convolve_image(  # noqa: PLR0917  # PyTorch's
         return (of_row, *value) if isinstance(value, list | tuple) else (of_row, value)
 
     image = torch.conv2d(
-        _to_channels_last(line.unsqueeze(2)), weight.unsqueeze(2), bias,
+        _to_channels_last(_dense(line.unsqueeze(2))), weight.unsqueeze(2), bias,
         pair(stride, 1), pair(padding, 0), pair(dilation, 1), groups,
     )  # fmt: skip
     return image.contiguous().squeeze(2)

@@ -8,6 +8,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
+from orchestrator.core.lazy_bytes import Bytes, chunks_of
 from orchestrator.method.places import place_of
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.interface import TENSOR_LISTS
@@ -17,7 +18,6 @@ from orchestrator.program.values import BoolValue, DoubleValue, IntValue, Tensor
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
@@ -203,7 +203,24 @@ class LinkedMethod:
     @property
     def constants(self) -> tuple[Bytes, ...]:
         """Distinct constants and initial states that go into flash."""
-        return tuple(dict.fromkeys(data for _, data in self.data if len(data)))
+        return tuple(
+            dict.fromkeys(
+                data
+                for index, data in self.data
+                if len(data) and not self.starts_with_zeros(index, data)
+            )
+        )
+
+    def starts_with_zeros(self, index: int, data: Bytes) -> bool:
+        """Whether data is initial state that needs no flash.
+
+        Args:
+            index: Of a value.
+            data: Its bytes.
+        """
+        value = self.values[index]
+        is_state = isinstance(value, TensorValue) and value.allocation is not None
+        return is_state and not any(map(any, chunks_of(data)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -352,7 +352,7 @@ class _Maker:
             method.instructions,
             names,
             schemas,
-            {i: ids[d] for i, d in method.data if len(d)},
+            {i: ids[d] for i, d in method.data if d in ids},
         )
 
     @classmethod

@@ -51,7 +51,11 @@ Error load_linked(const ModelMethod& method) {
 Error start_prelinked(const ModelMethod& method) {
   if constexpr (kInitialBytes) {
     for (const InitialBytes& bytes : method.prelinked->initial) {
-      memcpy(bytes.to, bytes.from, bytes.count);
+      if (bytes.from == nullptr) {
+        memset(bytes.to, 0, bytes.count);
+      } else {
+        memcpy(bytes.to, bytes.from, bytes.count);
+      }
     }
   }
 #if ORCH_INDEX_BYTES == 4

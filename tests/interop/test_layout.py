@@ -30,6 +30,7 @@ NETS = {
 }
 KEPT = "changes_view"
 """Changes a view of an image, and stays as it is."""
+IMAGES = Path(__file__).with_name("image_nets.py")
 VIEWS = Path(__file__).with_name("view_nets.py")
 MOST_FLOAT_ERROR = 1e-5
 MOST_ERROR = 0.1
@@ -47,6 +48,7 @@ pytestmark = [
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ORCHESTRATOR_EXPORT_PYTHON", PYTHON)
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
 
 
 def _profile(
@@ -106,6 +108,19 @@ def test_firmware_gives_what_quantized_pytorch_gives(
         assert bool(copies) is is_copied, name
         left = [text for text in model["warnings"] if "left to portable" in text]
         assert bool(left) is (name == KEPT), name
+
+
+@pytest.mark.toolchain
+def test_images_of_lines_and_layouts_of_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "gnu")
+    names = ["lines_as_image", "lines", "gated", "extrema"]
+    profile = _profile(tmp_path, names, code=IMAGES)
+    exported = _exported(profile, capsys)
+    assert run(["build", str(profile)]) == 0
+    for name in names:
+        assert max(_run(profile, exported[name], capsys)) <= MOST_ERROR, name
 
 
 def test_the_warning_names_model_and_remedy(

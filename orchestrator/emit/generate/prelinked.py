@@ -402,7 +402,9 @@ class _Writer:
                 f"{arena} + {place.offset_bytes}" if value.size_bytes else "nullptr"
             )
             if data:
-                self._initial.append((memory, self._symbol[data], str(len(data))))
+                zeros = self._method.starts_with_zeros(index, data)
+                origin = "nullptr" if zeros else self._symbol[data]
+                self._initial.append((memory, origin, str(len(data))))
         elif data:
             memory = f"const_cast<uint8_t*>({self._symbol[data]})"
             flags.append("Tensor::kReadOnly")

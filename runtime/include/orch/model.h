@@ -30,7 +30,7 @@ struct LoadedMethod {
 /// Bytes that a method starts with, and where they belong.
 struct InitialBytes {
   void* to;
-  const void* from;
+  const void* from;  ///< nullptr: zeros
   uint32_t count;
 };
 
