@@ -1,10 +1,11 @@
 // Float math that gives the same bits on every target and compiler.
 //
 // Built from + - * /, integer operations and the square roots of FPUs only, and
-// fused operations of FPUs where they give what those do; needs no libm. The callers' build must not contract a*b+c to a fused
-// operation (-ffp-contract=off), which the library cannot check. Where double
-// arithmetic is done by a library it must be that of IEEE 754; libgcc's for Arm
-// rounds some differences wrongly.
+// fused operations of FPUs where they give what those do; needs no libm. The
+// callers' build must not contract a*b+c to a fused operation
+// (-ffp-contract=off), which the library cannot check. Where double arithmetic
+// is done by a library it must be that of IEEE 754; libgcc's for Arm rounds
+// some differences wrongly.
 #pragma once
 
 namespace orch::math {

@@ -154,7 +154,7 @@ def test_kernels_that_stay_are_those_that_fail_for_items_or_draw() -> None:
         r"ORCH_(CHECK|TRY)\([^;]*(indexing\.|load_index|row >= 0|check_divisors"
         r"|all_finite|data<|AlongDim::check|copy_to_scatter|check\(bags\)"
         r"|along\.load|value >= 0|wanted >= 0 &&|at >= -1|is_finite"
-        r"|count_true|left--|row < count)|return embed"
+        r"|count_true|left--|row < count|index >= 0|with_indices)|return embed"
         r"|orch_random_next|uniform<|normal\("
     )
     found = set()
