@@ -193,6 +193,8 @@ class ReportFacts:
         budget_ram: Likewise.
         costs: By model, method and instruction: what a profile run counted.
         cost_unit: `instructions` or `ns`; "" without a run.
+        cycles: By model, method and instruction: an estimate; empty without one.
+        cycle_assumption: What the estimate assumes, as a sentence.
     """
 
     size: SizeReport
@@ -204,6 +206,8 @@ class ReportFacts:
     budget_ram: int | None
     costs: Mapping[tuple[str, str, int], int] = field(default_factory=dict, repr=False)
     cost_unit: str = ""
+    cycles: Mapping[tuple[str, str, int], int] = field(default_factory=dict, repr=False)
+    cycle_assumption: str = ""
 
 
 def report_facts(

@@ -69,6 +69,8 @@ def table_of(facts: ReportFacts, method: MethodFacts) -> Table:
     numbers = ["MACs", "weights", "read", "written"]
     if facts.cost_unit:
         numbers.insert(1, facts.cost_unit)
+    if facts.cycles:
+        numbers.insert(2, "est. cycles")
     has_sources = any(step.source for step in method.steps)
     heads = ("#", "operator", "result", *numbers, "kernel")
     return Table(
@@ -84,11 +86,14 @@ def table_of(facts: ReportFacts, method: MethodFacts) -> Table:
 def _row(
     facts: ReportFacts, method: MethodFacts, step: Step, *, has_source: bool
 ) -> Row:
-    cost = facts.costs.get((method.model, method.name, step.index))
+    key = (method.model, method.name, step.index)
+    cost = facts.costs.get(key)
     weights, reads, writes = method.bytes_of(step)
     numbers = [step.macs, weights, reads, writes]
     if facts.cost_unit:
         numbers.insert(1, cost)
+    if facts.cycles:
+        numbers.insert(2, facts.cycles.get(key))
     origin = f" ({step.origin})" if step.origin != step.index else ""
     work = ""
     if facts.cost_unit and cost:

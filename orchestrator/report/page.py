@@ -66,6 +66,7 @@ class OperatorRow:
         calls: Instructions that call it.
         macs: Multiply-accumulates; None where they do not apply.
         instructions: That a profile run counted, or nanoseconds; None without.
+        cycles: Estimated; None without.
         weight_bytes: Of constants.
         read_bytes: Of other tensors read.
         written_bytes: Of tensors written.
@@ -76,6 +77,7 @@ class OperatorRow:
     calls: int
     macs: int | None
     instructions: int | None
+    cycles: int | None
     weight_bytes: int
     read_bytes: int
     written_bytes: int
@@ -121,12 +123,14 @@ def operator_rows(facts: ReportFacts) -> tuple[OperatorRow, ...]:
         for step in method.steps:
             weights, reads, writes = method.bytes_of(step)
             row = found.get(step.operator)
-            cost = facts.costs.get((method.model, method.name, step.index))
+            key = (method.model, method.name, step.index)
+            cost, cycles = facts.costs.get(key), facts.cycles.get(key)
             found[step.operator] = OperatorRow(
                 name=step.operator,
                 calls=(row.calls if row else 0) + 1,
                 macs=_plus(row.macs if row else None, step.macs),
                 instructions=_plus(row.instructions if row else None, cost),
+                cycles=_plus(row.cycles if row else None, cycles),
                 weight_bytes=(row.weight_bytes if row else 0) + weights,
                 read_bytes=(row.read_bytes if row else 0) + reads,
                 written_bytes=(row.written_bytes if row else 0) + writes,

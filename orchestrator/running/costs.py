@@ -306,6 +306,7 @@ def cost_data(
             "wait_states": estimate.wait_states,
             "is_coarse": estimate.timing.is_coarse,
             "source": estimate.timing.source,
+            "assumption": estimate.assumption,
             "total": estimate.cycles(costs.total_events),
             "events": {
                 event.name.lower(): count

@@ -135,28 +135,32 @@ def _facts(args: Namespace, project: Project, console: Console) -> ReportFacts:
     facts = build[table.REPORT_FACTS]
     if args.costs is None:
         return facts
-    costs, unit = _costs(args.costs, {(m.model, m.name) for m in facts.methods})
-    return replace(facts, costs=costs, cost_unit=unit)
+    return _with_costs(facts, args.costs)
 
 
-def _costs(
-    path: Path, methods: set[tuple[str, str]]
-) -> tuple[dict[tuple[str, str, int], int], str]:
-    """What a profile run measured, by model, method and instruction, and its unit."""
+def _with_costs(facts: ReportFacts, path: Path) -> ReportFacts:
+    """The facts with what a profile run measured."""
+    methods = {(m.model, m.name) for m in facts.methods}
     text = read_text(path, wanted="what `orchestrator run --profile --json` prints")
     try:
         found: Any = json.loads(text)["profile"]
         unit = str(found["unit"])
-        costs = {
-            (str(i["model"]), str(i["method"]), int(i["instruction"])): int(i["total"])
+        rows = {
+            (str(i["model"]), str(i["method"]), int(i["instruction"])): i
             for i in found["instructions"]
         }
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        costs = {key: int(i["total"]) for key, i in rows.items()}
+        estimate = found.get("cycle_estimate", {})
+        cycles = {key: int(i["cycles"]) for key, i in rows.items() if estimate}
+        assumption = str(estimate.get("assumption", ""))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _bad_costs(path, f"{type(error).__name__}: {error}") from error
     unknown = sorted({key[:2] for key in costs} - methods)
     if unknown:
         raise _bad_costs(path, f"method {'.'.join(unknown[0])}, which is not built")
-    return costs, unit
+    return replace(
+        facts, costs=costs, cost_unit=unit, cycles=cycles, cycle_assumption=assumption
+    )
 
 
 def _accuracy(path: Path, project: Project, facts: ReportFacts) -> Accuracy:

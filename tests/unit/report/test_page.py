@@ -329,9 +329,13 @@ def test_costs_of_a_run_are_added_up() -> None:
     rows = operator_rows(replace(facts, costs=costs, cost_unit="instructions"))
     assert sum(r.instructions or 0 for r in rows) == sum(costs.values())
     assert rows[0].instructions == max(r.instructions or 0 for r in rows)
-    assert ">instructions</th>" in page(
-        replace(facts, costs=costs, cost_unit="instructions")
-    )
+    measured = replace(facts, costs=costs, cost_unit="instructions")
+    assert ">instructions</th>" in page(measured)
+    assert ">est. cycles</th>" not in page(measured)
+    cycles = {key: 2 * total for key, total in costs.items()}
+    estimated = replace(measured, cycles=cycles, cycle_assumption="about")
+    assert sum(r.cycles or 0 for r in operator_rows(estimated)) == sum(cycles.values())
+    assert page(estimated).count(">est. cycles</th>") == 2
 
 
 def test_the_change_of_a_build_to_itself_is_none() -> None:

@@ -177,7 +177,8 @@ def test_the_history_of_several_locks(report: Report, tmp_path: Path) -> None:
 
 
 def test_costs(report: Report, tmp_path: Path) -> None:
-    costs = {"model": "net", "method": "forward", "instruction": 0, "total": 4321}
+    costs: dict[str, Any] = {"model": "net", "method": "forward", "instruction": 0}
+    costs["total"] = 4321
     document: dict[str, Any] = {
         "profile": {"unit": "instructions", "instructions": [costs]}
     }
@@ -185,11 +186,23 @@ def test_costs(report: Report, tmp_path: Path) -> None:
     report("--costs", "costs.json")
     page = (tmp_path / "build/demo/.work/report.html").read_text()
     assert 'data-w="4.32 k instructions"' in page
+    assert "est. cycles" not in page
+    costs["cycles"] = 6543
+    estimate = {"assumption": "cycles are an estimate for cortex-m4: no wait states"}
+    document["profile"]["cycle_estimate"] = estimate
+    (tmp_path / "costs.json").write_text(json.dumps(document))
+    report("--costs", "costs.json")
+    page = (tmp_path / "build/demo/.work/report.html").read_text()
+    assert "4,321 instructions measured, about 6,543 cycles" in page
+    assert "Cycles are an estimate for cortex-m4: no wait states." in page
     costs["model"] = "other"
     (tmp_path / "costs.json").write_text(json.dumps(document))
     found = report("--costs", "costs.json", code=2)
     assert _code(found) == "bad-costs"
     assert "method other.forward, which is not built" in found
+    document["profile"]["cycle_estimate"] = 1
+    (tmp_path / "costs.json").write_text(json.dumps(document))
+    assert _code(report("--costs", "costs.json", code=2)) == "bad-costs"
     (tmp_path / "costs.json").write_text("[]")
     assert _code(report("--costs", "costs.json", code=2)) == "bad-costs"
 
