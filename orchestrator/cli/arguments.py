@@ -238,18 +238,18 @@ def _add_starting(command: Callable[..., CommandParser]) -> None:
     init.add_argument(
         "--load",
         choices=("pte", "prelinked"),
-        help="the device loads programs (pte, default), or the build does",
+        help="pte (default): the device loads them; prelinked: the build",
     )
     init.add_argument(
         "--lowering",
         metavar="NAME",
-        help="of .pt2 and .py: what to lower for; default: portable",
+        help="for .pt2 and .py models: what to lower for; default: portable",
     )
     init.add_argument(
-        "--quantize", action="store_true", help="of .pt2 and .py: make the model int8"
+        "--quantize", action="store_true", help="make .pt2 and .py models int8"
     )
-    init.add_argument("--flash", metavar="SIZE", help='most flash, such as "256 KiB"')
-    init.add_argument("--ram", metavar="SIZE", help='most RAM, such as "64 KiB"')
+    init.add_argument("--flash", metavar="SIZE", help='flash budget, such as "256 KiB"')
+    init.add_argument("--ram", metavar="SIZE", help='RAM budget, such as "64 KiB"')
     init.add_argument(
         "--yes", action="store_true", help="ask nothing, take the defaults"
     )

@@ -69,7 +69,7 @@ MANUALS: Final = {
             ("watch doorbell.toml", "build again whenever a file changes"),
             (
                 "watch doorbell.toml --scenario scenarios/doorbell.json",
-                "and show the change of instructions",
+                "show the change of instructions",
             ),
         ),
         (Exit.PROFILE, Exit.TOOLCHAIN),
@@ -77,7 +77,7 @@ MANUALS: Final = {
     "plan": Manual(
         (
             ("plan doorbell.toml", "what a build would do, and why"),
-            ("plan doorbell.toml --json", "the same for programs"),
+            ("plan doorbell.toml --json", "the same as JSON"),
         ),
         _CHECKS,
     ),
@@ -98,7 +98,7 @@ MANUALS: Final = {
     "inspect": Manual(
         (
             ("inspect model.pte", "methods, operators, memory, what is unsupported"),
-            ("inspect model.pte --json", "the same for programs"),
+            ("inspect model.pte --json", "the same as JSON"),
         ),
         (Exit.MODEL,),
     ),
@@ -125,7 +125,7 @@ MANUALS: Final = {
     ),
     "run": Manual(
         (
-            ("run doorbell.toml --scenario scenarios/doorbell.json", "and compare"),
+            ("run doorbell.toml --scenario scenarios/doorbell.json", "compare outputs"),
             ("run doorbell.toml --input image.npy --profile", "cost per operator"),
         ),
         (*_BUILDS, Exit.MISMATCH),
@@ -142,7 +142,7 @@ MANUALS: Final = {
             ("evaluate digits.toml --data digits.npz", "accuracy, on this machine"),
             (
                 "evaluate digits.toml --data digits.npz --reference float.pte",
-                "and how often it agrees with the float model",
+                "compare with the float model",
             ),
         ),
         (*_BUILDS, Exit.MISMATCH),
@@ -157,7 +157,7 @@ MANUALS: Final = {
     "report": Manual(
         (
             ("report doorbell.toml --open", "build, and open the page in the browser"),
-            ("report doorbell.toml --diff build/main", "and show what changed"),
+            ("report doorbell.toml --diff build/main", "show what changed"),
         ),
         _BUILDS,
     ),
@@ -184,7 +184,7 @@ MANUALS: Final = {
     ),
     "compat": Manual(
         (
-            ("compat releases/1.4/doorbell.lock new.pte", "for an update by air"),
+            ("compat releases/1.4/doorbell.lock new.pte", "for an update over the air"),
             ("compat build/doorbell new.pte --model person", "against a build"),
         ),
         (Exit.MODEL, Exit.LOCK, Exit.INCOMPATIBLE),
@@ -199,7 +199,10 @@ MANUALS: Final = {
     "verify": Manual(
         (
             ("verify doorbell.toml", "build twice, compare every byte"),
-            ("verify --lock doorbell.lock --artefact fw.bin", "is it an output?"),
+            (
+                "verify --lock doorbell.lock --artefact fw.bin",
+                "check a file against the lock",
+            ),
         ),
         (*_BUILDS, Exit.NOT_REPRODUCIBLE),
     ),

@@ -182,7 +182,7 @@ def _add_evaluate(command: Callable[..., CommandParser]) -> None:
         "--at-most", type=finite_number, metavar="X", help="fail if the metric is more"
     )
     evaluate.add_argument(
-        "--resume", action="store_true", help="use the outputs of an ended evaluation"
+        "--resume", action="store_true", help="continue an interrupted evaluation"
     )
     evaluate.add_argument(
         "--results", type=Path, metavar="FILE", help="where outputs are kept"
@@ -192,7 +192,7 @@ def _add_evaluate(command: Callable[..., CommandParser]) -> None:
         type=finite_number,
         default=600.0,
         metavar="SECONDS",
-        help="longest time for a sample; default 600",
+        help="seconds for one sample; default 600",
     )
     add_locking(evaluate)
     evaluate.add_argument("-j", "--jobs", type=job_count, metavar="N", help=JOBS)
@@ -207,7 +207,7 @@ def _add_size(command: Callable[..., CommandParser]) -> None:
     size.add_argument(
         "--by",
         choices=("op", "kernel", "model", "section"),
-        help="one table, and what each of its rows is",
+        help="one table, with its rows explained",
     )
     size.add_argument(
         "--diff",

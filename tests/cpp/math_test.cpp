@@ -479,8 +479,8 @@ uint64_t function_digest() {
 }
 
 TEST_CASE("results are the same bits everywhere") {
-  CHECK(function_digest<float>() == 9030012324289239375U);
-  CHECK(function_digest<double>() == 3953324726980414015U);
+  CHECK(function_digest<float>() == 3185261992904442671U);
+  CHECK(function_digest<double>() == 15533517071624413723U);
   CHECK(erf_digest<float>() == 5915494583541150104U);
   CHECK(erf_digest<double>() == 18082216777982195164U);
   CHECK(trig_digest<float>() == 12175560351211752018U);
@@ -540,8 +540,8 @@ TEST_CASE("vectors have the bits of items") {
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log1p(a)));
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log2(a)));
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::log10(a)));
-  // Arguments from 2^25 on, and where results are 0 or infinite.
-  most_rare = 180000;
+  // Arguments from 6400 on, and where results are 0 or infinite.
+  most_rare = 200000;
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::sin(a)));
   ORCH_LANES_ARE_ITEMS((static_cast<void>(b), math::cos(a)));
   ORCH_LANES_ARE_ITEMS(math::pow(a, b));

@@ -186,6 +186,22 @@ ReferenceCall quotient() {
   return call;
 }
 
+/// The int8 average of a pixel of four, halfway between two steps. `T` of the
+/// scratch tensor decides where that is rounded to.
+template <typename T>
+ReferenceCall halfway(bool nhwc, int8_t rounded) {
+  ReferenceCall call(nhwc ? "cortex_m::quantized_avg_pool2d_nhwc.out"
+                          : "cortex_m::quantized_avg_pool2d.out");
+  std::vector<int32_t> sizes = {1, 1, 2, 2};
+  if (nhwc) sizes = {1, 2, 2, 1};
+  call.input(TestTensor::of<int8_t>(sizes, {0, 1, 0, 1}));
+  call.ints({2, 2}).ints({2, 2}).ints({0, 0}).boolean(false);
+  call.integer(0).integer(1 << 30).integer(1);
+  call.input(TestTensor::of<T>({0}, {}));
+  call.output(TestTensor::of<int8_t>({1, 1, 1, 1}, {rounded}));
+  return call;
+}
+
 /// The average of a volume of one item.
 template <typename T>
 ReferenceCall average(bool adaptive) {
@@ -354,6 +370,10 @@ std::deque<ReferenceCall> hand_made_calls() {
   }
   calls.push_back(quotient<int8_t>());
   calls.push_back(quotient<int16_t>());
+  for (const bool nhwc : {false, true}) {
+    calls.push_back(halfway<uint8_t>(nhwc, 1));
+    calls.push_back(halfway<int8_t>(nhwc, 0));
+  }
   calls.push_back(average<int64_t>(true));
   calls.push_back(average<Half>(false));
   calls.push_back(average<BFloat16>(false));

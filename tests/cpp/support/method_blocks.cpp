@@ -17,7 +17,13 @@ const Span<const ModelData> kModelData{};
 namespace orch::test {
 namespace {
 
-#if defined(__has_feature) && __has_feature(address_sanitizer)
+#if defined(__has_feature)
+#define ORCH_FEATURE(name) __has_feature(name)
+#else
+#define ORCH_FEATURE(name) 0
+#endif
+
+#if ORCH_FEATURE(address_sanitizer)
 constexpr size_t kAlignment = 16;
 #else
 // Times depend on where in a cache line an arena begins.

@@ -8,6 +8,11 @@ def EdgeCompileConfig(*, _check_ir_validity):  # noqa: N802
     return _check_ir_validity
 
 
+def ExecutorchBackendConfig(*, passes):  # noqa: N802
+    """Nothing."""
+    return passes
+
+
 class _Edge:
     def __init__(self, program):
         self._edge_programs = {"forward": program}
@@ -16,8 +21,9 @@ class _Edge:
         """The program."""
         return self._edge_programs["forward"]
 
-    def to_executorch(self):
+    def to_executorch(self, config):
         """The bytes that the module holds."""
+        del config
         data = self.exported_program().own.program
         plan = SimpleNamespace(operators=[], chains=[], delegates=[])
         graph = SimpleNamespace(graph_module=SimpleNamespace(modules=lambda: ()))

@@ -13,6 +13,9 @@ class _Exported:
         self.state_dict = {}
         self.constants = {}
         self.graph_module = SimpleNamespace(modules=tuple)  # none
+        self.graph_signature = SimpleNamespace(
+            buffers_to_mutate={}, inputs_to_buffers={}
+        )
 
     def module(self, *, check_guards=True):
         """What was exported."""
