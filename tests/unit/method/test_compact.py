@@ -202,3 +202,21 @@ def test_the_application_handles_what_goes_in_and_out() -> None:
     assert port_switches([program, program_of("item_scalar")]) == ()
     lists = replace(program, methods=(listed,))
     assert port_switches([program, lists]) == ("-DORCH_LISTS=1",)
+
+
+def test_state_that_starts_with_zeros_needs_no_flash() -> None:
+    b = Builder()
+    state = b.tensor((4,), 0, state=True)
+    weight = b.tensor((4,), None)
+    out = b.tensor((4,), 16)
+    b.call("aten::add.out", state, weight, out)
+    method = b.method((), (out,))
+    held = dict(method.data)
+    assert set(method.constants) == {held[state], held[weight]}
+    zeros = bytes(len(held[state]))
+    # The same zeros as a constant are read where they are: in flash.
+    for index, kept in ((state, {held[weight]}), (weight, {held[state], zeros})):
+        data = tuple((i, zeros if i == index else d) for i, d in method.data)
+        changed = replace(method, data=data)
+        assert set(changed.constants) == kept
+        assert changed.has_initial_bytes
