@@ -54,7 +54,7 @@ NOT_RUN = {
     "docs/cmake.md 1": "runs in examples/cmake/README.md",
     "docs/executorch-compatibility.md 1": "ExecuTorch's; tests/interop gives it a list",
     "docs/export.md 1": "needs PyTorch; tests/interop exports this example",
-    "docs/report.md 3": "needs the history of a repository, see test_report_command.py",
+    "docs/report.md 1": "needs the history of a repository, see test_report_command.py",
     "docs/runtime.md 1": "stands for a line of the user's own build",
     "docs/testing.md 1": "these tests",
     "docs/testing.md 2": "these tests, many times",

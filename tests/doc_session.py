@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import signal
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,13 +59,46 @@ class Session:
 
     def follow(self, step: Command | SavedFile) -> None:
         """Do what the page says, and compare what it shows."""
-        if isinstance(step, Command):
+        if isinstance(step, Command) and step.line.startswith("orchestrator watch "):
+            self._watch(step)
+        elif isinstance(step, Command):
             self._type(step)
         elif step.added:
             with (self.folder / step.path).open("a") as file:
                 file.write(f"\n{step.text}")
         else:
             (self.folder / step.path).write_text(step.text)
+
+    def _watch(self, command: Command) -> None:
+        """Type a command that only Ctrl-C ends; change a file where the page does."""
+        with subprocess.Popen(
+            ["/bin/bash", "-c", f"exec {command.line}"],
+            cwd=self.folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as running:
+            assert running.stdout is not None
+            said = ""
+            try:
+                for line in command.shown:
+                    path, changed, _ = line.partition(" changed")
+                    if changed:
+                        self._optimize_for_speed(self.folder / path)
+                    while not matches(line, said.rpartition("\n")[2]):
+                        text = running.stdout.readline()
+                        assert text, f"not printed: {line}\n{said}"
+                        said += f"\n{text.strip()}"
+            finally:
+                running.send_signal(signal.SIGINT)
+
+    @staticmethod
+    def _optimize_for_speed(profile: Path) -> None:
+        before = profile.read_text()
+        after = before.replace("[target]", '[target]\noptimize = "speed"')
+        assert after != before
+        profile.write_text(after)
 
     def _type(self, command: Command) -> None:
         state = self.folder / ".session"

@@ -351,8 +351,8 @@ def test_watch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     def changes(folders: frozenset[Path]) -> Iterator[set[str]]:
         watched.append(folders)
-        profile.write_text(good.replace('"size"', '"debug"'))
         yield {str(folder / "build/n/report.json")}  # nothing that the build read
+        profile.write_text(good.replace('"size"', '"debug"'))
         yield {str(profile)}
         profile.write_text("schema = 1\n")
         yield {str(profile)}
@@ -373,6 +373,25 @@ def test_watch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said.err.count(" changed\n") == 3
     assert any(folder in found for found in watched)
     assert not Path("n.lock").exists()
+
+
+def test_watch_notices_what_was_saved_before_it_watched(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_toolchain("host", "zig")
+    _init(capsys, str(_copy("add_mul", "n")), "--toolchain", "zig")
+    profile = folder / "n.toml"
+
+    def changes(_: frozenset[Path]) -> Iterator[set[str]]:
+        profile.write_text(profile.read_text().replace('"size"', '"debug"'))
+        yield set()
+        yield set()  # nothing is built again
+
+    args = Namespace(profile=Path("n.toml"), out=None, jobs=None, scenario=None)
+    assert follow(args, Console(json=False), changes) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 2
+    assert said.err.count("n.toml changed\n") == 1
 
 
 def test_watch_shows_what_a_scenario_executes(

@@ -55,7 +55,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name in ("profiles", "examples"):
         shutil.copytree(ROOT / name, folder / name)
     (folder / ".venv" / "bin").mkdir(parents=True)
-    for name, arguments in (("python", ""), ("orchestrator", "-m orchestrator ")):
+    programs = {"python": "", "python3": "", "orchestrator": "-m orchestrator "}
+    for name, arguments in programs.items():
         program = folder / ".venv" / "bin" / name
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments}"$@"\n')
         program.chmod(0o755)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
     from orchestrator.cli.console import Console
 
     Watch = Callable[[frozenset[Path]], Iterator[set[str]]]
-    """Yields the paths of changed files below folders, until it is ended."""
+    """Yields the paths of changed files below folders, until it is ended.
+
+    Also yields nothing now and then, so first when it watches.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +54,22 @@ def follow(args: Namespace, console: Console, watch: Watch) -> ExitCode:
     the next change may repair it.
     """
     profile = os.path.abspath(args.profile)  # noqa: PTH100  # keeps links
+    began = time.time_ns()
     before, ok = _build(args, console, None)
     folders: frozenset[Path] = frozenset()
     events: Iterator[set[str]] = iter(())
+    unseen = False
     while True:
         inputs = {profile} | (before.inputs if before else frozenset())
         if _folders(inputs) != folders:
             folders = _folders(inputs)
             events = watch(folders)
-        # One that goes on also has what changed while the build ran.
-        for changed in events:
+            unseen = True
+        # One that goes on also has what changed while the build ran; a new one has not.
+        for found in events:
+            missed = _saved_since(began, inputs, Path(profile).parent) if unseen else ()
+            unseen = False
+            changed = found.union(missed)
             mine = changed & inputs
             if not ok:
                 # Any file may be what was missing.
@@ -66,10 +77,22 @@ def follow(args: Namespace, console: Console, watch: Watch) -> ExitCode:
             if mine:
                 shown = ", ".join(os.path.relpath(path) for path in sorted(mine))
                 console.status(f"\n{shown} changed")
+                began = time.time_ns()
                 before, ok = _build(args, console, before)
                 break
         else:
             return ExitCode.OK
+
+
+def _saved_since(began: int, inputs: Iterable[str], folder: Path) -> set[str]:
+    """Inputs that somebody else saved since a build began."""
+    found = set()
+    for path in inputs:
+        with suppress(OSError):
+            is_new = Path(path).stat().st_mtime_ns >= began
+            if is_new and not _is_output(path, folder):
+                found.add(path)
+    return found
 
 
 def _is_output(path: str, folder: Path) -> bool:
@@ -78,6 +101,8 @@ def _is_output(path: str, folder: Path) -> bool:
     return not _OUTPUT_FOLDERS.isdisjoint(parts) or path.endswith((".lock", "~"))
 
 
+_FIRST_MS = 500
+"""After which files are compared that were saved before they were watched."""
 _TIMEOUT_S = 600.0
 """Of a run of the scenario."""
 _OUTPUT_FOLDERS = frozenset({"build", ".work", ".out", "__pycache__"})
@@ -175,7 +200,13 @@ def _watcher() -> Watch:
     from watchfiles import watch  # noqa: PLC0415  # nothing else needs it
 
     def changes(folders: frozenset[Path]) -> Iterator[set[str]]:
-        for found in watch(*folders, watch_filter=None, raise_interrupt=True):
+        for found in watch(
+            *folders,
+            watch_filter=None,
+            raise_interrupt=True,
+            rust_timeout=_FIRST_MS,
+            yield_on_timeout=True,
+        ):
             yield {path for _, path in found}
 
     return changes

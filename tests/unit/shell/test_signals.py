@@ -36,8 +36,10 @@ sys.exit(main.run(["targets"]))
 
 
 def _run(number: str, *, ignored: bool = False) -> subprocess.CompletedProcess[str]:
-    def ignore() -> None:
-        signal.signal(signal.Signals[number], signal.SIG_IGN)
+    def dispose() -> None:
+        # What runs the tests may ignore it (`nohup`).
+        handler = signal.SIG_IGN if ignored else signal.SIG_DFL
+        signal.signal(signal.Signals[number], handler)
 
     return subprocess.run(
         [sys.executable, "-c", UNWIND, number],
@@ -45,7 +47,7 @@ def _run(number: str, *, ignored: bool = False) -> subprocess.CompletedProcess[s
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=ignore if ignored else None,  # there are no threads
+        preexec_fn=dispose,  # there are no threads
     )
 
 
