@@ -190,6 +190,8 @@ def prelink_models(
     resolution: Resolution,
     loads: Mapping[str, Load],
     prelink: PrelinkTable,
+    planner: Planner,
+    isa: str,
     model_spans: Mapping[str, SourceSpan],
     reporter: Reporter,
 ) -> dict[str, Linkage]:
@@ -224,7 +226,14 @@ def prelink_models(
             disabled = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
             passes = _passes(prelink)
             methods = tuple(
-                run_passes(method, passes, planned=False, disabled=disabled)
+                run_passes(
+                    method,
+                    passes,
+                    planned=False,
+                    # A pass for an ISA needs memory, which a kept plan has not.
+                    isa=isa if is_prelinked and planner is not Planner.KEEP else "",
+                    disabled=disabled,
+                )
                 for method in linkage.methods
             )
             linkage = replace(linkage, methods=methods)

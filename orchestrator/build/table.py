@@ -121,6 +121,8 @@ PRELINK = Stage(
         RESOLVE,
         inputs.LOADS,
         inputs.PRELINK,
+        inputs.PLANNER,
+        inputs.ISA,
         inputs.MODEL_SPANS,
         inputs.REPORTER,
     ),

@@ -162,11 +162,12 @@ LOWERS = {
     "share_values": "values",
 }
 """The figure that a pass lowers if it is the only one. `drop_unused_calls` has nothing
-to do where no other pass was: programs call nothing in vain."""
+to do where no other pass was: programs call nothing in vain. `pack_weights` is for
+cores with DSP instructions: tests/qemu/test_packed_weights.py."""
 
 
 def test_every_pass_lowers_something() -> None:
-    assert LOWERS.keys() | {"drop_unused_calls"} == set(PASSES)
+    assert LOWERS.keys() | {"drop_unused_calls", "pack_weights"} == set(PASSES)
 
 
 @pytest.mark.parametrize("name", LOWERS)

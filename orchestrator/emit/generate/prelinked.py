@@ -14,6 +14,8 @@ from orchestrator.emit.artifact import row_comment
 from orchestrator.memory.plan import model_section
 from orchestrator.method.compact import WIDE
 from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.pack_weights import ARGUMENTS as PACKED_ARGUMENTS
+from orchestrator.method.passes.pack_weights import FUNCTION as PACKED
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     BoolListValue,
@@ -194,6 +196,8 @@ class _Comments:
             case LinkedCall(operator=operator, args=args):
                 schema = self._schemas.get(operator)
                 names = [a.name for a in schema.arguments] if schema else []
+                if instruction.function == PACKED:
+                    names = [*PACKED_ARGUMENTS]
                 # Values after the arguments of the schema are results.
                 beyond = "result" if schema else "argument"
                 for index, name in zip_longest(args, names[: len(args)]):

@@ -19,6 +19,7 @@ from orchestrator.method.passes.edit import LISTS, renumbered
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED, counts_of
+from orchestrator.method.passes.pack_weights import FUNCTIONS, pack_weights
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
 from orchestrator.program.program import MoveCall
@@ -108,11 +109,14 @@ class Pass:
         calls: Whether the pass applies to a call; None if it changes slots only.
         planned: Whether it runs after memory is planned. Before, slots that it shares
             would tie lifetimes together.
+        isa: Only for methods that cores with this instruction set run, and that the
+            device does not load; "" for all.
     """
 
     change: Callable[[LinkedMethod], LinkedMethod]
     calls: Callable[[LinkedCall], bool] | None = None
     planned: bool = False
+    isa: str = ""
 
     def concerns(self, method: LinkedMethod) -> bool:
         """Whether a method has a call to which the pass applies."""
@@ -138,6 +142,11 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "alias_copies": Pass(change=alias_copies, calls=_of(moving_operators())),
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
+        "pack_weights": Pass(
+            change=pack_weights,
+            calls=lambda call: call.function in FUNCTIONS,
+            isa="dsp",
+        ),
         "drop_values": Pass(change=drop_values),
         "share_values": Pass(change=share_values, planned=True),
     }
@@ -150,6 +159,7 @@ def run_passes(
     names: Iterable[str],
     *,
     planned: bool | None = None,
+    isa: str = "",
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
     """Run the named passes on a method, in the order of `PASSES`.
@@ -161,6 +171,7 @@ def run_passes(
         names: Passes to run.
         planned: Run only the passes after memory is planned, or only those before;
             None for all.
+        isa: Instruction set of the core, if the device does not load the method.
         disabled: Passes that must not run, each with the reason.
     """
     wanted = frozenset(names)
@@ -169,7 +180,7 @@ def run_passes(
     for name, step in PASSES.items():
         if planned not in (None, step.planned):
             continue
-        skipped = disabled.get(name) or _skipped(step, method)
+        skipped = disabled.get(name) or _skipped(step, method, isa)
         skipped = skipped if name in wanted else NOT_WANTED
         changed = method if skipped else step.change(method)
         after = before if changed is method else counts_of(changed)
@@ -186,5 +197,7 @@ def run_passes(
     return replace(method, passes=tuple(records))
 
 
-def _skipped(step: Pass, method: LinkedMethod) -> str:
-    return "" if step.concerns(method) else NO_OPERATOR
+def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
+    if not step.concerns(method):
+        return NO_OPERATOR
+    return "" if step.isa in ("", isa) else f"only prelinked, for {step.isa}"

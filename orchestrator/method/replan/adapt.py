@@ -11,6 +11,7 @@ from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.method.replan.resize_scratch import resize_scratch
 from orchestrator.program.edit import EditError, with_methods
 from orchestrator.program.shared import SHARED_ID, shares_state
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -128,7 +129,7 @@ def adapt_linked(
             program=program, linked=tuple(linked), arenas=(none,) * len(linked)
         )
     found = [
-        _replanned(effects_of_linked(m), sized, of, program, plan)
+        _replanned(effects_of_linked(m), _with_room(sized, m), of, program, plan)
         for m, sized, of in zip(linked, program.methods, original.methods, strict=True)
     ]
     methods = tuple(
@@ -142,6 +143,18 @@ def adapt_linked(
         ),
         arenas=tuple(r.arenas for r in found),
     )
+
+
+def _with_room(method: Method, linked: LinkedMethod) -> Method:
+    """The method with arenas that hold what passes added at their ends."""
+    sizes = list(method.arena_bytes)
+    for value in linked.values:
+        if isinstance(value, TensorValue) and value.allocation is not None:
+            place = value.allocation
+            end = place.offset_bytes + value.size_bytes
+            if place.memory_id < len(sizes):
+                sizes[place.memory_id] = max(sizes[place.memory_id], end)
+    return replace(method, arena_bytes=tuple(sizes))
 
 
 def _replanned(

@@ -164,7 +164,7 @@ def test_without_passes_there_is_no_stage_prelink() -> None:
         (_new(inputs.KERNELS), FROM_RESOLVE),
         (_new(inputs.PRELINK), FROM_PRELINK),
         (_new(inputs.SCRATCH), FROM_PRELINK),
-        (_new(inputs.PLANNER), FROM_REPLAN),
+        (_new(inputs.PLANNER), FROM_PRELINK),
         (_new(inputs.CONCURRENCY), FROM_MEMORY),
         (_new(inputs.REGIONS), FROM_MEMORY),
         (_new(inputs.REGISTRY), FROM_GENERATE),

@@ -1,0 +1,213 @@
+#include "isa.h"
+
+#if ORCH_ISA == ORCH_ISA_DSP
+
+#include <string.h>
+
+#include "orch/kernel.h"
+#include "packed.h"
+#include "tile_dsp.h"
+
+namespace orch::cortex_m {
+namespace {
+
+/// What `orch_packed_tiles` takes besides pointers.
+struct Tiles {
+  int32_t tile_bytes;
+  int32_t all_bytes;
+  int32_t offset;
+};
+
+// All output channels of a pixel. r0: `x`: the sum of products of two inputs,
+// then inputs as pairs; r1: `w`, tiles of weights; r2: `y`; r3: `tiles`. All
+// registers are in use: compilers do not find that they suffice.
+extern "C" void orch_packed_tiles(const int32_t* x, const uint8_t* w, int8_t* y,
+                                  const Tiles* tiles);
+asm(R"(
+  .section .text.orch_packed_tiles, "ax", %progbits
+  .syntax unified
+  .thumb
+  .balign 4
+  .globl orch_packed_tiles
+  .hidden orch_packed_tiles
+  .type orch_packed_tiles, %function
+  .thumb_func
+orch_packed_tiles:
+  push {r4-r11, lr}
+  sub sp, #28
+  ldm r3, {r4, r5, r6}
+  add r5, r1
+  strd r0, r2, [sp]
+  strd r4, r5, [sp, #8]
+  str r6, [sp, #16]
+1:
+  ldm r1!, {r10, r11, r12, lr}
+  ldr r0, [sp]
+  ldr r2, [sp, #8]
+  ldr r3, [r0], #4
+  add r2, r1
+  str r2, [sp, #20]
+  sub r11, r3
+  sub lr, r3
+2:
+  ldm r0!, {r2, r3, r4, r5}
+  ldm r1!, {r6, r7, r8, r9}
+  smlad r10, r2, r6, r10
+  smlad r10, r3, r7, r10
+  sxtab16 r6, r3, r6
+  sxtab16 r7, r2, r7
+  smlad r11, r6, r7, r11
+  smlad r12, r2, r8, r12
+  smlad r12, r3, r9, r12
+  sxtab16 r8, r3, r8
+  sxtab16 r9, r2, r9
+  smlad lr, r8, r9, lr
+  ldm r1!, {r6, r7, r8, r9}
+  ldr r2, [sp, #20]
+  smlad r10, r4, r6, r10
+  smlad r10, r5, r7, r10
+  sxtab16 r6, r5, r6
+  sxtab16 r7, r4, r7
+  smlad r11, r6, r7, r11
+  smlad r12, r4, r8, r12
+  smlad r12, r5, r9, r12
+  sxtab16 r8, r5, r8
+  sxtab16 r9, r4, r9
+  smlad lr, r8, r9, lr
+  cmp r1, r2
+  bne 2b
+
+  ldr r8, [sp, #4]
+  ldr r9, [sp, #16]
+  sub r10, r11
+  sub r12, lr
+  @ Twice the sum, times the multiplier, is rounded up at ties. Then ties are
+  @ rounded away from zero: what a shift drops last is its carry, and a negative
+  @ number is made smaller by one before.
+  .macro orch_scale sum, multiplier, to
+  smmulr \sum, \sum, \multiplier
+  adds \sum, \sum, \sum, asr #31
+  asrs \sum, \to
+  adc \sum, r9
+  ssat \sum, #8, \sum
+  lsr \to, \to, #8
+  strb \sum, [r8, \to]
+  .endm
+  ldm r1!, {r2-r5}
+  lsl r11, #1
+  asr r10, #7
+  orch_scale r11, r2, r3
+  orch_scale r10, r4, r5
+  ldm r1!, {r2-r5}
+  lsl lr, #1
+  asr r12, #7
+  orch_scale lr, r2, r3
+  orch_scale r12, r4, r5
+  .purgem orch_scale
+  ldr r2, [sp, #12]
+  cmp r1, r2
+  bne 1b
+  add sp, #28
+  pop {r4-r11, pc}
+  .size orch_packed_tiles, . - orch_packed_tiles
+  .text
+)");
+
+ORCH_ALWAYS_INLINE void copy(const int8_t* from, int32_t items, int8_t* to) {
+  for (; items >= 4; items -= 4) {
+    const uint32_t word = load4(from);
+    memcpy(to, &word, sizeof word);
+    from += 4;
+    to += 4;
+  }
+  for (; items > 0; --items) *to++ = *from++;
+}
+
+/// Copies the inputs of a pixel, row by row, to `to`; taps outside of the image
+/// are padding. Those beyond the last one have no weights: they may be
+/// anything.
+ORCH_HOT void gather(const PackedConvolution& conv, const int8_t* image,
+                     const Taps& rows, const Taps& columns, int8_t* to) {
+  const int32_t channels = conv.in_channels;
+  const int32_t width = conv.columns.kernel * channels;
+  if (rows.count < conv.rows.kernel || columns.count < conv.columns.kernel) {
+    memset(to, conv.padding, static_cast<size_t>(conv.depth));
+  }
+  to += rows.first * width + columns.first * channels;
+  const bool joined = conv.columns.dilation == 1;
+  const int32_t items = joined ? columns.count * channels : channels;
+  const int32_t pieces = joined ? 1 : columns.count;
+  for (int32_t h = 0; h < rows.count; ++h) {
+    const int8_t* from =
+        image +
+        ((rows.in + h * conv.rows.dilation) * conv.columns.in + columns.in) *
+            channels;
+    for (int32_t v = 0; v < pieces; ++v) {
+      copy(from, items, to + v * channels);
+      from += conv.columns.dilation * channels;
+    }
+    to += width;
+  }
+}
+
+/// Pairs of the inputs of a pixel, and first the sum of products of neighbours.
+ORCH_HOT void widen_pixel(const int8_t* x, int32_t depth, int32_t* to) {
+  int32_t sum = 0;
+  int32_t* pairs = to + 1;
+  for (const int8_t* const end = x + depth; x != end; x += 4) {
+    const uint32_t word = load4(x);
+    const Pair first = even(word);
+    const Pair second = odd(word);
+    sum = __builtin_arm_smlad(first, second, sum);
+    pairs[0] = first;
+    pairs[1] = second;
+    pairs += 2;
+  }
+  *to = sum;
+}
+
+}  // namespace
+
+// What the build makes of cortex_m::quantized_conv2d.out and others: (Tensor
+//   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
+//
+// `packed` is a PackedConvolution; `scratch` holds the pairs of a pixel, then
+// its inputs if they do not lie side by side. The build has checked everything.
+Error packed_conv2d_out(const Args& args) {
+  const int8_t* image = args.tensor(0).data<int8_t>();
+  const uint8_t* packed =
+      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
+  uint8_t* scratch = args.tensor(2).mutable_data<uint8_t>();
+  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+  const PackedConvolution& conv =
+      *reinterpret_cast<const PackedConvolution*>(packed);
+  packed += sizeof conv;
+  const Tiles tiles = {conv.tile_bytes, conv.all_bytes, conv.offset};
+  int32_t* const pairs = reinterpret_cast<int32_t*>(scratch);
+  int8_t* const patch = reinterpret_cast<int8_t*>(pairs + 1 + conv.depth / 2);
+  const int32_t line = conv.columns.in * conv.in_channels;
+  for (int32_t n = 0; n < conv.batch; ++n) {
+    for (int32_t h = 0; h < conv.rows.out; ++h) {
+      const Taps rows = taps_at(conv.rows, h);
+      for (int32_t v = 0; v < conv.columns.out; ++v) {
+        const Taps columns = taps_at(conv.columns, v);
+        const int8_t* x =
+            image + rows.in * line + columns.in * conv.in_channels;
+        if (rows.count != 1 || columns.count != 1 ||
+            conv.depth != conv.in_channels) {
+          gather(conv, image, rows, columns, patch);
+          x = patch;
+        }
+        widen_pixel(x, conv.depth, pairs);
+        orch_packed_tiles(pairs, packed, y, &tiles);
+        y += conv.out_channels;
+      }
+    }
+    image += conv.rows.in * line;
+  }
+  return Error::Ok;
+}
+
+}  // namespace orch::cortex_m
+
+#endif

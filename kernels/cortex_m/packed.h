@@ -1,0 +1,43 @@
+// Convolutions whose weights the build packed for cores with DSP instructions.
+#pragma once
+
+#include <stdint.h>
+
+#include "image.h"
+
+namespace orch::cortex_m {
+
+/// What the build knows of a call; the packed weights follow. Its source is
+/// orchestrator/method/passes/pack_weights.py.
+struct PackedConvolution {
+  Axis rows;
+  Axis columns;
+  int32_t batch;
+  int32_t in_channels;
+  int32_t out_channels;
+  int32_t depth;       // taps of an output, up to the next multiple of 8
+  int32_t padding;     // what inputs that do not exist are
+  int32_t tile_bytes;  // weights of four channels
+  int32_t all_bytes;   // of all tiles
+  int32_t offset;      // added to outputs
+};
+
+/// A tile of weights is four channels: two pairs of A and B.
+///
+///   int32_t start[4]        of S0, A0, S1, A1: see below
+///   uint32_t weights[...]   for each 8 taps, and of these for each 4: taps 0
+///   and
+///                           2, then 1 and 3 of pair 0, then those of pair 1;
+///                           16 bits each: 256 * b + a
+///   Scale of A0, B0, A1, B1
+///
+/// With x and h = 256 * b + a, S is the sum of x * h. The sum of x * a comes
+/// from half as many products: the sum of (x[i] + a[i + 1]) * (x[i + 1] + a[i])
+/// is that, and products of two inputs, which are the same for all channels,
+/// and of two weights, which `start` takes off. S - A is then 256 * B.
+struct PackedScale {
+  int32_t multiplier;
+  uint32_t to;  // 256 * output channel + bits to shift to the right
+};
+
+}  // namespace orch::cortex_m

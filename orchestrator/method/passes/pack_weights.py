@@ -1,0 +1,385 @@
+"""Weights of int8 convolutions and matrix products, packed for the loop over them.
+
+For cores with DSP instructions. The kernel is kernels/cortex_m/op_packed_conv2d.cpp;
+packed.h beside it has the format.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.core.lazy_bytes import settled
+from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.program.shared import SHARED_ID
+from orchestrator.program.values import Allocation, Dynamism, TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from orchestrator.method.linked import LinkedMethod
+
+    Ints = NDArray[np.int64]
+
+FUNCTION: Final = "orch::cortex_m::packed_conv2d_out"
+ARGUMENTS: Final = ("input", "packed", "scratch", "out")
+"""Of the function, which no schema has."""
+
+_CONVOLUTIONS: Final = {
+    "orch::cortex_m::quantized_conv2d_out": False,
+    "orch::cortex_m::quantized_conv2d_nhwc_out": True,
+}
+"""Whether images have sizes N, H, W, C; else N, C, H, W."""
+_DEPTHWISE: Final = {
+    "orch::cortex_m::quantized_depthwise_conv2d_out": False,
+    "orch::cortex_m::quantized_depthwise_conv2d_nhwc_out": True,
+}
+_LINEAR: Final = "orch::cortex_m::quantized_linear_out"
+FUNCTIONS: Final = frozenset({*_CONVOLUTIONS, *_DEPTHWISE, _LINEAR})
+
+_TILE: Final = 4
+"""Channels of a tile."""
+_TAPS: Final = 8
+"""Taps of a step of the loop."""
+_MOST_B: Final = 1 << 23
+"""The kernel has 256 times the sums of every other channel, in 32 bits."""
+_MOST_A: Final = 1 << 30
+"""And twice the sums of the others."""
+_LOWEST, _HIGHEST = -128, 127
+_LEAST_SHIFT: Final = -31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """As `Axis` of kernels/cortex_m/image.h; of windows along one dimension."""
+
+    size: int
+    out: int
+    kernel: int = 1
+    stride: int = 1
+    padding: int = 0
+    dilation: int = 1
+
+    def words(self) -> tuple[int, ...]:
+        return (
+            *(self.size, self.out, self.kernel),
+            *(self.stride, self.padding, self.dilation),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Convolution:
+    """A call, whatever operator it is of.
+
+    Args:
+        weights: [outputs, taps].
+        sums: What each sum starts with.
+        x_offset: Added to each input.
+        multipliers: Of each output.
+        shifts: Of each output, to the left.
+        offset: Added to outputs.
+    """
+
+    batch: int
+    channels: int
+    rows: _Axis
+    columns: _Axis
+    weights: Ints
+    sums: Ints
+    x_offset: int
+    multipliers: Ints
+    shifts: Ints
+    offset: int
+    low: int
+    high: int
+
+    @property
+    def depth(self) -> int:
+        """Taps, up to a whole step of the loop."""
+        taps: int = self.weights.shape[1]
+        return -(-taps // _TAPS) * _TAPS
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory for the pairs of a pixel, and for its taps side by side."""
+        is_pixel = self.depth == self.channels
+        return 4 + 2 * self.depth + (0 if is_pixel else self.depth)
+
+
+def pack_weights(method: LinkedMethod) -> LinkedMethod:
+    """Pack the weights of all calls that the packed kernel can take."""
+    written = method.written
+    for number, call in enumerate(method.instructions):
+        if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
+            try:
+                found = _convolution(method, call, written)
+                packed = _packed(found)
+            except UnknownCallError:
+                continue
+            method = _with_call(method, number, call, packed, found.scratch_bytes)
+    return method
+
+
+def _with_call(
+    method: LinkedMethod,
+    number: int,
+    call: LinkedCall,
+    packed: Sequence[int],
+    scratch_bytes: int,
+) -> LinkedMethod:
+    """The method whose call has the packed kernel, with slots for its arguments."""
+    (out,) = [i for i, a in zip(call.args, call.accesses, strict=True) if a in _WRITES]
+    value = method.values[out]
+    if not isinstance(value, TensorValue) or value.allocation is None:
+        return method
+    space = value.allocation.memory_id
+    if space == SHARED_ID:
+        return method
+    end = max(
+        v.allocation.offset_bytes + v.size_bytes
+        for v in method.values
+        if isinstance(v, TensorValue)
+        and v.allocation is not None
+        and v.allocation.memory_id == space
+    )
+    data = struct.pack(f"<{len(packed)}i", *packed)
+    first = len(method.values)
+    values = (
+        replace(_constant(len(packed)), data_buffer_index=1),
+        replace(
+            _constant(scratch_bytes),
+            dtype=ScalarType.Byte,
+            allocation=Allocation(memory_id=space, offset_bytes=-(-end // 16) * 16),
+        ),
+    )
+    instructions = list(method.instructions)
+    instructions[number] = replace(
+        call,
+        function=FUNCTION,
+        args=(call.args[0], first, first + 1, out),
+        accesses=(Access.READS, Access.READS, Access.SCRATCH, Access.FILLS),
+        outs=(out, first + 1),
+        in_place=(),
+    )
+    return replace(
+        method,
+        values=(*method.values, *values),
+        instructions=tuple(instructions),
+        data=(*method.data, (first, settled(data))),
+    )
+
+
+_WRITES: Final = (Access.FILLS, Access.WRITES)
+
+
+def _constant(size: int) -> TensorValue:
+    return TensorValue(
+        dtype=ScalarType.Int,
+        sizes=(size,),
+        dim_order=(0,),
+        dynamism=Dynamism.STATIC,
+        data_buffer_index=0,
+        allocation=None,
+        extra=None,
+        requires_grad=False,
+    )
+
+
+def _convolution(
+    method: LinkedMethod, call: LinkedCall, written: frozenset[int]
+) -> _Convolution:
+    """What a call computes.
+
+    Raises:
+        UnknownCallError: That depends on the run.
+    """
+    import numpy as np  # noqa: PLC0415  # only where something is packed
+
+    arguments = Arguments(method, call, written)
+    data = dict(method.data)
+
+    def ints(position: int, dtype: str) -> Ints:
+        value = arguments.tensor(position)
+        index = arguments.index(position)
+        need(index in data and value.allocation is None)
+        found = data[index]
+        items = np.frombuffer(bytes(found), dtype=dtype).astype(np.int64)
+        return items.reshape([value.sizes[d] for d in value.dim_order])
+
+    if call.function == _LINEAR:
+        return _linear(arguments, ints)
+    depthwise = call.function in _DEPTHWISE
+    nhwc = (_DEPTHWISE if depthwise else _CONVOLUTIONS)[call.function]
+    weights = ints(1, "i1")
+    if depthwise:
+        # [1, H, W, outputs] of one input channel is a convolution.
+        need(weights.shape[0] == 1)
+        weights = weights.transpose(3, 1, 2, 0)
+    places = (0, 1, 2, 3) if nhwc else (0, 2, 3, 1)
+    x, y = arguments.tensor(0), arguments.tensor(14 if depthwise else 13)
+    batch, height, width, channels = (x.sizes[i] for i in places)
+    _, out_height, out_width, outputs = (y.sizes[i] for i in places)
+    need(weights.shape[0] == outputs and weights.shape[3] == channels)  # one group
+    stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 5))
+    next_one = 7 if depthwise else 6
+    axes = [
+        _Axis(
+            size=size,
+            out=out,
+            kernel=weights.shape[1 + i],
+            stride=stride[i],
+            padding=padding[i],
+            dilation=dilation[i],
+        )
+        for i, (size, out) in enumerate(((height, out_height), (width, out_width)))
+    ]
+    return _Convolution(
+        batch=batch,
+        channels=channels,
+        rows=axes[0],
+        columns=axes[1],
+        weights=weights.reshape(outputs, -1),
+        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else ints(2, "<i4"),
+        x_offset=arguments.number(next_one),
+        multipliers=ints(next_one + 2, "<i4"),
+        shifts=ints(next_one + 3, "<i4"),
+        offset=arguments.number(next_one + 1),
+        low=arguments.number(next_one + 4),
+        high=arguments.number(next_one + 5),
+    )
+
+
+def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> _Convolution:
+    """A matrix product: rows are the pixels of an image of one line."""
+    import numpy as np  # noqa: PLC0415
+
+    x, weights = arguments.tensor(0), ints(1, "i1")
+    outputs, depth = weights.shape
+    has_sums = not arguments.is_none(3)
+    sums = np.zeros(outputs, np.int64)
+    if has_sums or not arguments.is_none(2):
+        sums = ints(3 if has_sums else 2, "<i4").reshape(-1)
+    need(arguments.number(5) == 0)
+    multiplier, shift = arguments.numbers(7)[0], arguments.numbers(8)[0]
+    rows = x.numel // depth
+    return _Convolution(
+        batch=1,
+        channels=depth,
+        rows=_Axis(size=1, out=1),
+        columns=_Axis(size=rows, out=rows),
+        weights=weights,
+        sums=sums,
+        # Sums of programs for MVE hold the part of the offset.
+        x_offset=0 if has_sums else arguments.number(4),
+        multipliers=np.full(outputs, multiplier),
+        shifts=np.full(outputs, shift),
+        offset=arguments.number(6),
+        low=arguments.number(10),
+        high=arguments.number(9),
+    )
+
+
+def _packed(conv: _Convolution) -> list[int]:
+    """The words of `PackedConvolution` and of the tiles that follow.
+
+    Raises:
+        UnknownCallError: The packed kernel cannot take this.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    # Items are within int8 because the kernel saturates; nothing else limits them.
+    need(conv.low == _LOWEST and conv.high == _HIGHEST)
+    need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
+    need(_LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
+    need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
+    sums = conv.sums + conv.x_offset * conv.weights.sum(axis=1)
+    most = np.abs(sums) + 128 * np.abs(conv.weights).sum(axis=1)
+    need(bool((most < _MOST_A).all()))
+    outputs, taps = conv.weights.shape
+    weights = np.pad(conv.weights, ((0, 1), (0, conv.depth - taps)))
+    pairs = _pairs(conv.weights, most < _MOST_B)
+    # An empty pair goes where the next one does.
+    if len(pairs) % 2:
+        pairs.insert(0, (_NOBODY, _NOBODY))
+    sums = np.append(sums, 0)
+    multipliers, shifts = np.append(conv.multipliers, 0), np.append(conv.shifts, 0)
+    words: list[int] = []
+    for first, second in zip(pairs[::2], pairs[1::2], strict=True):
+        for a, b in (first, second):
+            products = int((weights[a][::2] * weights[a][1::2]).sum())
+            words += [int(sums[a] + 256 * sums[b]), int(sums[a]) - products]
+        joined = [256 * weights[b] + weights[a] for a, b in (first, second)]
+        for tap in range(0, conv.depth, _TILE):
+            for h in joined:
+                words += [_two(h[tap], h[tap + 2]), _two(h[tap + 1], h[tap + 3])]
+        for a, b in (first, second):
+            # What is nobody's goes where something is written later.
+            place = b if b != _NOBODY else second[1]
+            for channel in (a, b):
+                to = channel if channel != _NOBODY else place
+                words += [int(multipliers[channel]), 256 * to - int(shifts[channel])]
+    tile_bytes = _TILE * conv.depth
+    header = (
+        *(*conv.rows.words(), *conv.columns.words()),
+        *(conv.batch, conv.channels, outputs, conv.depth),
+        # A tap outside the image counts as one of the zero point.
+        *(-conv.x_offset, tile_bytes, 4 * len(words), conv.offset),
+    )
+    return [_int32(word) for word in (*header, *words)]
+
+
+_NOBODY: Final = -1
+"""Stands for a channel without weights."""
+
+
+def _pairs(weights: Ints, may_be_b: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Channels two by two, A and B, so that 256 * B + A has 16 bits.
+
+    It has not where B is -128 and A is negative.
+
+    Raises:
+        UnknownCallError: There are no such pairs.
+    """
+    lowest = weights == _LOWEST
+    left = list(range(len(weights)))
+    pairs = []
+    if len(left) % 2:
+        # A without weights goes with any B.
+        alone = next((c for c in reversed(left) if may_be_b[c]), None)
+        if alone is None:
+            raise UnknownCallError
+        left.remove(alone)
+        pairs.append((_NOBODY, alone))
+    # Those with many -128 first: they have the fewest partners.
+    left.sort(key=lambda c: (may_be_b[c], -int(lowest[c].sum()), c))
+    while left:
+        one = left.pop(0)
+        for other in left:
+            for a, b in ((one, other), (other, one)):
+                if may_be_b[b] and not (lowest[b] & (weights[a] < 0)).any():
+                    pairs.append((a, b))
+                    left.remove(other)
+                    break
+            else:
+                continue
+            break
+        else:
+            raise UnknownCallError
+    return pairs
+
+
+def _two(low: int, high: int) -> int:
+    """Two numbers of 16 bits in a word."""
+    return (int(low) & 0xFFFF) | (int(high) & 0xFFFF) << 16
+
+
+def _int32(word: int) -> int:
+    """The low 32 bits, signed."""
+    return (word + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -1,0 +1,267 @@
+"""Packed weights give the bits of the plain kernel, for windows of every kind.
+
+A product of methods with one random call each runs on the host, whose kernel is plain
+C++, and on cores with DSP instructions, where the build packs what the packed kernel
+can take, and leaves the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pytest
+
+from orchestrator.core.dtype import ScalarType
+from orchestrator.method.passes import unlink_program
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import Allocation, TensorValue
+from tests.opinfo.programs import program_of
+from tests.product import Product
+from tests.tools import need_emulator, need_toolchain
+from tests.unit.method.recorded_calls import Call, Tensor, method_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.program.program import Method, Program
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
+
+COUNT: Final = 90
+NHWC: Final = (0, 2, 3, 1)
+_S: Final = ScalarType
+CORES: Final = (
+    *(("cortex-m4", "gnu"), ("cortex-m4", "zig")),
+    *(("cortex-m33", "gnu"), ("cortex-m7", "zig")),
+)
+
+
+def _tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor:
+    """A tensor of these items; images are given as they lie in memory."""
+    form = {_S.Char: "i1", _S.Int: "<i4"}[dtype]
+    sizes = dict(zip(order, data.shape, strict=True)) if order else {}
+    return Tensor(
+        dtype=dtype,
+        sizes=tuple(sizes[d] for d in range(data.ndim)) if order else data.shape,
+        order=order or tuple(range(data.ndim)),
+        data=np.ascontiguousarray(data, form).tobytes(),
+    )
+
+
+class _Random:
+    """Random calls; every third has something that the packed kernel does not take."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(18)
+
+    def one(self, low: int, high: int) -> int:
+        return int(self.rng.integers(low, high + 1))
+
+    def items(self, *sizes: int) -> Any:
+        """Anything, and often the limits."""
+        anything = self.rng.integers(-128, 128, sizes)
+        edges = self.rng.choice([-128, -127, -1, 0, 127], sizes)
+        return np.where(self.rng.random(sizes) < 0.2, edges, anything)
+
+    def weights(self, *sizes: int) -> Any:
+        """As quantizers make them: few are -128."""
+        found = np.clip(self.rng.normal(0, 45, sizes).round(), -127, 127)
+        flat = found.reshape(-1)
+        flat[self.rng.integers(0, flat.size, self.one(0, 3))] = -128
+        return found
+
+    def scales(self, outputs: int) -> tuple[Any, Any, Any]:
+        """Biases, multipliers and shifts."""
+        bias = self.rng.integers(-20000, 20000, outputs)
+        multipliers = self.rng.integers(1 << 30, 1 << 31, outputs)
+        shifts = -self.rng.integers(0 if self.one(0, 9) == 0 else 5, 12, outputs)
+        if self.one(0, 9) == 0:
+            shifts[0] = 1
+        return bias, multipliers, shifts
+
+    def limits(self) -> tuple[int, int, int]:
+        """Offset, lowest and highest of the outputs."""
+        offset = int(self.rng.choice([-128, 0, self.one(-128, 127)]))
+        low, high = (-128, 127) if self.one(0, 4) else (max(offset, -128), 100)
+        return offset, low, high
+
+    def image(self) -> Call:
+        depthwise = self.one(0, 3) == 0
+        groups = 1 if depthwise else self.one(1, 2) if self.one(0, 5) == 0 else 1
+        channels = 1 if depthwise else self.one(1, 17)
+        outputs = self.one(1, 33) * groups
+        kernel = (self.one(1, 4), self.one(1, 4))
+        stride, dilation = (self.one(1, 2), self.one(1, 3)), (self.one(1, 2), 1)
+        padding = (self.one(0, 2), self.one(0, 1))
+        size = [
+            (k - 1) * d + 1 + self.one(0, 5)
+            for k, d in zip(kernel, dilation, strict=True)
+        ]
+        if self.one(0, 3) == 0:
+            # A pixel at a time.
+            kernel, padding, channels = (1, 1), (0, 0), 1 if depthwise else 16
+        batch = self.one(1, 2)
+        out = [
+            (n + 2 * p - (k - 1) * d - 1) // s + 1
+            for n, k, s, p, d in zip(
+                size, kernel, stride, padding, dilation, strict=True
+            )
+        ]
+        bias, multipliers, shifts = self.scales(outputs)
+        offset, low, high = self.limits()
+        x = self.items(batch, *size, channels * groups)
+        w = self.weights(outputs, *kernel, channels)
+        y = replace(
+            _tensor(np.zeros((batch, *out, outputs)), _S.Char, NHWC), is_out=True
+        )
+        windows = (stride, padding, dilation)
+        name = "quantized_depthwise_conv2d" if depthwise else "quantized_conv2d"
+        return Call(
+            f"cortex_m::{name}.out",
+            (
+                _tensor(x, _S.Char, NHWC),
+                _tensor(w.transpose(3, 1, 2, 0) if depthwise else w, _S.Char),
+                _tensor(bias, _S.Int) if self.one(0, 3) else None,
+                *windows,
+                *((outputs,) if depthwise else ()),
+                *(self.one(-127, 128), offset),
+                _tensor(multipliers, _S.Int),
+                _tensor(shifts, _S.Int),
+                *(low, high),
+                Tensor(_S.Byte, (0,), (0,), b""),
+                y,
+            ),
+        )
+
+    def matrix(self) -> Call:
+        rows, depth, outputs = self.one(1, 4), self.one(1, 70), self.one(1, 33)
+        bias, multipliers, shifts = self.scales(outputs)
+        offset, low, high = self.limits()
+        has_sums = self.one(0, 1) == 1
+        sums = _tensor(bias, _S.Int)
+        y = replace(_tensor(np.zeros((rows, outputs)), _S.Char), is_out=True)
+        return Call(
+            "cortex_m::quantized_linear.out",
+            (
+                _tensor(self.items(rows, depth), _S.Char),
+                _tensor(self.weights(outputs, depth), _S.Char),
+                None if has_sums else sums,
+                sums if has_sums else None,
+                *(self.one(-127, 128), int(self.one(0, 9) == 0), offset),
+                (int(multipliers[0]),),
+                (int(shifts[0]),),
+                *(high, low),
+                y,
+            ),
+        )
+
+
+def _method(call: Call, number: int) -> tuple[Method, Program, LinkedMethod]:
+    """A method that takes the first tensor of a call and returns its output."""
+    program = read_program(program_of(call, dynamic=False)[0], file="")
+    linked = method_of([call])
+    (instruction,) = linked.instructions
+    x, y = instruction.args[0], instruction.args[-1]  # type: ignore[union-attr]
+    values, end = [], 0
+    for index, value in enumerate(linked.values):
+        if index not in (x, y) or not isinstance(value, TensorValue):
+            values.append(value)
+            continue
+        place = Allocation(memory_id=1, offset_bytes=end)
+        values.append(replace(value, allocation=place, data_buffer_index=0))
+        end += -(-value.size_bytes // 16) * 16
+    linked = replace(
+        linked,
+        name=f"m{number}",
+        values=tuple(values),
+        inputs=(x,),
+        outputs=(y,),
+        data=tuple((i, d) for i, d in linked.data if i != x),
+    )
+    (method,) = program.methods
+    method = replace(
+        method, name=f"m{number}", inputs=(x,), outputs=(y,), arena_bytes=(0, end)
+    )
+    return method, program, linked
+
+
+def _calls() -> Iterator[Call]:
+    random = _Random()
+    for number in range(COUNT):
+        yield random.matrix() if number % 4 == 3 else random.image()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, and a scenario that calls all of its methods."""
+    folder = tmp_path_factory.mktemp("packed")
+    made = [_method(call, number) for number, call in enumerate(_calls())]
+    program = replace(made[0][1], methods=tuple(method for method, _, _ in made))
+    found = unlink_program(program, tuple(linked for _, _, linked in made))
+    (folder / "nets.pte").write_bytes(bytes(found.data))
+    runs = []
+    for number, call in enumerate(_calls()):
+        x = call.args[0]
+        lying = np.frombuffer(x.data, "i1").reshape([x.sizes[d] for d in x.order])
+        np.save(folder / f"in{number}.npy", lying.transpose(np.argsort(x.order)))
+        value = {"kind": "tensor", "file": f"in{number}.npy"}
+        runs.append({"method": f"m{number}", "inputs": [value]})
+    scenario = {"runs": runs, "tolerance": {"atol": 0, "rtol": 0}}
+    (folder / "scenario.json").write_text(json.dumps(scenario))
+    return folder
+
+
+def _outputs(
+    folder: Path, cpu: str, toolchain: str
+) -> tuple[Product, dict[str, bytes]]:
+    name = f"{cpu}-{toolchain}"
+    profile = folder / f"{name}.toml"
+    profile.write_text(
+        f'schema = 1\nname = "{name}"\n'
+        f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
+        '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
+        '[[models]]\nname = "nets"\npath = "nets.pte"\nload = "prelinked"\n'
+    )
+    product = Product(profile=profile, out=folder / name)
+    outputs = folder / f"{name}.outputs"
+    scenario = ("--scenario", str(folder / "scenario.json"))
+    assert product.run("run", *scenario, "--output-dir", str(outputs)) == 0
+    return product, {path.name: path.read_bytes() for path in outputs.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> dict[str, bytes]:
+    """Outputs of plain C++ on the host."""
+    need_toolchain("host", "zig")
+    return _outputs(folder, "host", "zig")[1]
+
+
+@pytest.mark.parametrize(("cpu", "toolchain"), CORES)
+def test_packed_weights_change_no_bit(
+    cpu: str,
+    toolchain: str,
+    folder: Path,
+    plain: dict[str, bytes],
+    record_property: Callable[[str, object], None],
+) -> None:
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    product, outputs = _outputs(folder, cpu, toolchain)
+    assert len(plain) == COUNT
+    different = [name for name in plain if outputs[name] != plain[name]]
+    assert different == []
+    methods: Any = product.report()["prelink"]
+    packed = sum(
+        p["changed"]
+        for method in methods
+        for p in method["passes"]
+        if p["name"] == "pack_weights"
+    )
+    record_property("packed", packed)
+    # Both kernels are in the product.
+    assert COUNT / 4 < packed < COUNT
