@@ -23,7 +23,7 @@ struct Tiles {
 // registers are in use: compilers do not find that they suffice.
 extern "C" void orch_packed_tiles(const int32_t* x, const uint8_t* w, int8_t* y,
                                   const Tiles* tiles);
-asm(R"(
+asm(ORCH_SCALE_MACRO R"(
   .section .text.orch_packed_tiles, "ax", %progbits
   .syntax unified
   .thumb
@@ -81,18 +81,6 @@ orch_packed_tiles:
   ldr r9, [sp, #16]
   sub r10, r11
   sub r12, lr
-  @ Twice the sum, times the multiplier, is rounded up at ties. Then ties are
-  @ rounded away from zero: what a shift drops last is its carry, and a negative
-  @ number is made smaller by one before.
-  .macro orch_scale sum, multiplier, to
-  smmulr \sum, \sum, \multiplier
-  adds \sum, \sum, \sum, asr #31
-  asrs \sum, \to
-  adc \sum, r9
-  ssat \sum, #8, \sum
-  lsr \to, \to, #8
-  strb \sum, [r8, \to]
-  .endm
   ldm r1!, {r2-r5}
   lsl r11, #1
   asr r10, #7

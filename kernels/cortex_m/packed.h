@@ -40,4 +40,41 @@ struct PackedScale {
   uint32_t to;  // 256 * output channel + bits to shift to the right
 };
 
+/// What the build knows of a depthwise call, one output for each channel.
+/// Groups of four channels follow; channels are a multiple of four.
+struct PackedDepthwise {
+  Axis rows;
+  Axis columns;
+  int32_t batch;
+  int32_t channels;
+  int32_t padding;      // what inputs that do not exist are
+  int32_t pairs;        // of taps; the last tap may have no weights
+  int32_t group_bytes;  // of all groups
+  int32_t offset;       // added to outputs
+};
+
+/// A group is
+///
+///   int32_t channel;    the first one
+///   int32_t start[4];   of the sums
+///   int8_t weights[8];  for each pair of taps a and b: of channel 0 and 1 at
+///   a,
+///                       0 and 1 at b, then the same of 2 and 3
+///   PackedScale[4]
+
+/// Scales `sum`, which is twice the sum, stores it at r8 and an output channel,
+/// and adds r9 before. The product is rounded up at ties. Then ties are rounded
+/// away from zero: what a shift drops last is its carry, and a negative number
+/// is made smaller by one before.
+#define ORCH_SCALE_MACRO                    \
+  ".macro orch_scale sum, multiplier, to\n" \
+  "  smmulr \\sum, \\sum, \\multiplier\n"   \
+  "  adds \\sum, \\sum, \\sum, asr #31\n"   \
+  "  asrs \\sum, \\to\n"                    \
+  "  adc \\sum, r9\n"                       \
+  "  ssat \\sum, #8, \\sum\n"               \
+  "  lsr \\to, \\to, #8\n"                  \
+  "  strb \\sum, [r8, \\to]\n"              \
+  ".endm\n"
+
 }  // namespace orch::cortex_m

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
-COUNT: Final = 90
+COUNT: Final = 120
 NHWC: Final = (0, 2, 3, 1)
 _S: Final = ScalarType
 CORES: Final = (
@@ -91,10 +91,14 @@ class _Random:
         return offset, low, high
 
     def image(self) -> Call:
-        depthwise = self.one(0, 3) == 0
-        groups = 1 if depthwise else self.one(1, 2) if self.one(0, 5) == 0 else 1
-        channels = 1 if depthwise else self.one(1, 17)
-        outputs = self.one(1, 33) * groups
+        depthwise = self.one(0, 1) == 0
+        groups = self.one(1, 2) if not depthwise and self.one(0, 5) == 0 else 1
+        channels, multiplier = self.one(1, 17), self.one(1, 33)
+        if depthwise and self.one(0, 2):
+            channels, multiplier = self.one(1, 9) * self.one(1, 4), 1
+        elif depthwise:
+            channels = self.one(1, 2)
+        outputs = (channels if depthwise else groups) * multiplier
         kernel = (self.one(1, 4), self.one(1, 4))
         stride, dilation = (self.one(1, 2), self.one(1, 3)), (self.one(1, 2), 1)
         padding = (self.one(0, 2), self.one(0, 1))
@@ -104,7 +108,8 @@ class _Random:
         ]
         if self.one(0, 3) == 0:
             # A pixel at a time.
-            kernel, padding, channels = (1, 1), (0, 0), 1 if depthwise else 16
+            kernel, padding = (1, 1), (0, 0)
+            channels = channels if depthwise else 16
         batch = self.one(1, 2)
         out = [
             (n + 2 * p - (k - 1) * d - 1) // s + 1
@@ -115,7 +120,7 @@ class _Random:
         bias, multipliers, shifts = self.scales(outputs)
         offset, low, high = self.limits()
         x = self.items(batch, *size, channels * groups)
-        w = self.weights(outputs, *kernel, channels)
+        w = self.weights(outputs, *kernel, 1 if depthwise else channels)
         y = replace(
             _tensor(np.zeros((batch, *out, outputs)), _S.Char, NHWC), is_out=True
         )
@@ -128,7 +133,7 @@ class _Random:
                 _tensor(w.transpose(3, 1, 2, 0) if depthwise else w, _S.Char),
                 _tensor(bias, _S.Int) if self.one(0, 3) else None,
                 *windows,
-                *((outputs,) if depthwise else ()),
+                *((multiplier,) if depthwise else ()),
                 *(self.one(-127, 128), offset),
                 _tensor(multipliers, _S.Int),
                 _tensor(shifts, _S.Int),

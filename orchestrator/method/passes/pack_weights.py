@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-FUNCTION: Final = "orch::cortex_m::packed_conv2d_out"
+CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
+DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
-"""Of the function, which no schema has."""
+"""Of these functions, which no schema has."""
 
 _CONVOLUTIONS: Final = {
     "orch::cortex_m::quantized_conv2d_out": False,
@@ -44,6 +45,8 @@ _DEPTHWISE: Final = {
 _LINEAR: Final = "orch::cortex_m::quantized_linear_out"
 FUNCTIONS: Final = frozenset({*_CONVOLUTIONS, *_DEPTHWISE, _LINEAR})
 
+_WORD: Final = 4
+"""Bytes of a pointer, and of what the kernels load."""
 _TILE: Final = 4
 """Channels of a tile."""
 _TAPS: Final = 8
@@ -79,7 +82,8 @@ class _Convolution:
     """A call, whatever operator it is of.
 
     Args:
-        weights: [outputs, taps].
+        weights: [outputs, taps]; taps of a depthwise one have no channels.
+        depthwise: Whether each output has an input channel of its own.
         sums: What each sum starts with.
         x_offset: Added to each input.
         multipliers: Of each output.
@@ -92,6 +96,7 @@ class _Convolution:
     rows: _Axis
     columns: _Axis
     weights: Ints
+    depthwise: bool = False
     sums: Ints
     x_offset: int
     multipliers: Ints
@@ -107,8 +112,20 @@ class _Convolution:
         return -(-taps // _TAPS) * _TAPS
 
     @property
+    def pairs(self) -> int:
+        """Pairs of taps of a depthwise one."""
+        taps: int = self.weights.shape[1]
+        return -(-taps // 2)
+
+    @property
     def scratch_bytes(self) -> int:
-        """Memory for the pairs of a pixel, and for its taps side by side."""
+        """Memory for what kernels make of a pixel.
+
+        Pairs of taps, and taps side by side; or pointers to taps, and a pixel of
+        padding.
+        """
+        if self.depthwise:
+            return _WORD * 2 * self.pairs + self.channels
         is_pixel = self.depth == self.channels
         return 4 + 2 * self.depth + (0 if is_pixel else self.depth)
 
@@ -120,10 +137,13 @@ def pack_weights(method: LinkedMethod) -> LinkedMethod:
         if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
             try:
                 found = _convolution(method, call, written)
-                packed = _packed(found)
+                _check(found)
+                packed = _groups(found) if found.depthwise else _tiles(found)
             except UnknownCallError:
                 continue
-            method = _with_call(method, number, call, packed, found.scratch_bytes)
+            function = DEPTHWISE if found.depthwise else CONVOLUTION
+            new = replace(call, function=function)
+            method = _with_call(method, number, new, packed, found.scratch_bytes)
     return method
 
 
@@ -162,7 +182,6 @@ def _with_call(
     instructions = list(method.instructions)
     instructions[number] = replace(
         call,
-        function=FUNCTION,
         args=(call.args[0], first, first + 1, out),
         accesses=(Access.READS, Access.READS, Access.SCRATCH, Access.FILLS),
         outs=(out, first + 1),
@@ -219,16 +238,24 @@ def _convolution(
     nhwc = (_DEPTHWISE if depthwise else _CONVOLUTIONS)[call.function]
     weights = ints(1, "i1")
     if depthwise:
-        # [1, H, W, outputs] of one input channel is a convolution.
         need(weights.shape[0] == 1)
         weights = weights.transpose(3, 1, 2, 0)
+    next_one = 7 if depthwise else 6
     places = (0, 1, 2, 3) if nhwc else (0, 2, 3, 1)
-    x, y = arguments.tensor(0), arguments.tensor(14 if depthwise else 13)
+    x, y = arguments.tensor(0), arguments.tensor(next_one + 7)
     batch, height, width, channels = (x.sizes[i] for i in places)
     _, out_height, out_width, outputs = (y.sizes[i] for i in places)
-    need(weights.shape[0] == outputs and weights.shape[3] == channels)  # one group
+    need(weights.shape[0] == outputs)
+    # A depthwise one of one input channel is a convolution; others have one group.
+    depthwise = depthwise and channels > 1
+    if depthwise:
+        need(outputs == channels)
+        place = x.allocation
+        # The kernel loads words.
+        need(place and place.offset_bytes % _WORD == 0 and channels % _WORD == 0)
+    else:
+        need(weights.shape[3] == channels)
     stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 5))
-    next_one = 7 if depthwise else 6
     axes = [
         _Axis(
             size=size,
@@ -246,6 +273,7 @@ def _convolution(
         rows=axes[0],
         columns=axes[1],
         weights=weights.reshape(outputs, -1),
+        depthwise=depthwise,
         sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else ints(2, "<i4"),
         x_offset=arguments.number(next_one),
         multipliers=ints(next_one + 2, "<i4"),
@@ -286,7 +314,61 @@ def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> _Convolut
     )
 
 
-def _packed(conv: _Convolution) -> list[int]:
+def _check(conv: _Convolution) -> None:
+    """Check what both kernels need.
+
+    Raises:
+        UnknownCallError: The packed kernels cannot take this.
+    """
+    # Items are within int8 because the kernels saturate; nothing else limits them.
+    need(conv.low == _LOWEST and conv.high == _HIGHEST)
+    need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
+    need(_LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
+    need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
+    need(bool((_largest(conv) < _MOST_A).all()))
+
+
+def _starts(conv: _Convolution) -> Ints:
+    """What each sum of inputs and weights starts with."""
+    found: Ints = conv.sums + conv.x_offset * conv.weights.sum(axis=1)
+    return found
+
+
+def _largest(conv: _Convolution) -> Ints:
+    """How large each sum can be, whatever the inputs are."""
+    import numpy as np  # noqa: PLC0415  # only where something is packed
+
+    weights = np.abs(conv.weights).sum(axis=1)
+    found: Ints = np.abs(_starts(conv)) - _LOWEST * weights
+    return found
+
+
+def _groups(conv: _Convolution) -> list[int]:
+    """The words of `PackedDepthwise` and of the groups that follow."""
+    import numpy as np  # noqa: PLC0415
+
+    channels, taps = conv.weights.shape
+    weights = np.pad(conv.weights, ((0, 0), (0, 2 * conv.pairs - taps)))
+    starts = _starts(conv)
+    words: list[int] = []
+    for first in range(0, channels, _TILE):
+        those = range(first, first + _TILE)
+        words += [first, *(int(starts[c]) for c in those)]
+        for tap in range(0, 2 * conv.pairs, 2):
+            for c in (first, first + 2):
+                items = weights[c : c + 2, tap : tap + 2].T.astype(np.int8)
+                words.append(int.from_bytes(items.tobytes(), "little"))
+        for c in those:
+            words += [int(conv.multipliers[c]), 256 * c - int(conv.shifts[c])]
+    header = (
+        *(*conv.rows.words(), *conv.columns.words()),
+        *(conv.batch, channels, -conv.x_offset, conv.pairs),
+        *(_WORD * len(words), conv.offset),
+    )
+    return [_int32(word) for word in (*header, *words)]
+
+
+def _tiles(conv: _Convolution) -> list[int]:
     """The words of `PackedConvolution` and of the tiles that follow.
 
     Raises:
@@ -294,17 +376,10 @@ def _packed(conv: _Convolution) -> list[int]:
     """
     import numpy as np  # noqa: PLC0415
 
-    # Items are within int8 because the kernel saturates; nothing else limits them.
-    need(conv.low == _LOWEST and conv.high == _HIGHEST)
-    need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
-    need(_LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
-    need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
-    sums = conv.sums + conv.x_offset * conv.weights.sum(axis=1)
-    most = np.abs(sums) + 128 * np.abs(conv.weights).sum(axis=1)
-    need(bool((most < _MOST_A).all()))
+    sums = _starts(conv)
     outputs, taps = conv.weights.shape
     weights = np.pad(conv.weights, ((0, 1), (0, conv.depth - taps)))
-    pairs = _pairs(conv.weights, most < _MOST_B)
+    pairs = _pairs(conv.weights, _largest(conv) < _MOST_B)
     # An empty pair goes where the next one does.
     if len(pairs) % 2:
         pairs.insert(0, (_NOBODY, _NOBODY))
