@@ -193,6 +193,7 @@ def measure_product(
         memory=memory,
         objects=compiled.objects,
         resolution=adapted.resolution,
+        linked=[method for methods in adapted.linked.values() for method in methods],
         target=target,
         profile=name,
     )

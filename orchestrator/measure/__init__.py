@@ -35,7 +35,7 @@ from orchestrator.measure.size import (
     SizeTarget,
     SizeTotals,
 )
-from orchestrator.measure.stack import firmware_stack, size_methods
+from orchestrator.measure.stack import CalledKernels, firmware_stack, size_methods
 from orchestrator.measure.table import size_summary, size_table
 from orchestrator.measure.users import size_operators, users_of
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from orchestrator.measure.account import Account
     from orchestrator.measure.elf import ElfSymbol
     from orchestrator.memory.plan import MemoryPlan
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.selection.resolution import Resolution
     from orchestrator.targets.cores import Target
 
@@ -78,6 +79,7 @@ def measure(
     memory: MemoryPlan,
     objects: Mapping[str, bytes],
     resolution: Resolution,
+    linked: Iterable[LinkedMethod] = (),
 ) -> SizeReport:
     """Measure a linked firmware.
 
@@ -92,6 +94,7 @@ def measure(
         objects: Bytes of the objects, by path likewise; without them no code is known
             to be an operator's.
         resolution: Names operators and kernels.
+        linked: Methods of prelinked models; passes chose kernels for their calls.
 
     Raises:
         CompileError: ELF, map or an object cannot be read (`elf-unreadable`,
@@ -100,7 +103,8 @@ def measure(
     """
     firmware = read_firmware(elf)
     map_sections = read_map(map_text, firmware.sections)
-    operators = size_operators(resolution)
+    linked = tuple(linked)
+    operators = size_operators(resolution, linked)
     owners = Owners(profile, stack_usage, memory)
     users = users_of(map_sections.values(), objects, operators, owners)
     owners = Owners(profile, stack_usage, memory, users)
@@ -110,6 +114,7 @@ def measure(
     symbols = _symbols(firmware.symbols, accounts)
     totals = _totals(contributors)
     graph = read_calls(objects, stack_usage, elf) if target.board and objects else None
+    kernels = CalledKernels(resolution, linked)
     return SizeReport(
         profile=profile,
         target=SizeTarget(
@@ -124,13 +129,13 @@ def measure(
         sections=tuple(accounts.sections),
         contributors=contributors,
         symbols=symbols,
-        stack=firmware_stack(graph, resolution, reserve_bytes=totals.stack_bytes)
+        stack=firmware_stack(graph, kernels, reserve_bytes=totals.stack_bytes)
         if graph
         else None,
         parts=parts,
         operators=operators,
         missing=tuple(map(str, resolution.missing)),
-        methods=size_methods(profile, memory, graph, resolution),
+        methods=size_methods(profile, memory, graph, kernels),
     )
 
 

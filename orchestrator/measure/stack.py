@@ -15,10 +15,14 @@ from orchestrator.measure.demangle import demangle
 from orchestrator.measure.functions import plain
 from orchestrator.measure.size import FirmwareStack, MethodStack, SizeMethod, StackPart
 from orchestrator.memory.plan import method_symbol
+from orchestrator.method.linked import LinkedCall
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from orchestrator.measure.call_graph import CallGraph, Depth
     from orchestrator.memory.plan import MemoryPlan, MethodMemory
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.selection.resolution import Resolution
 
 _API_SUFFIX: Final = re.compile(
@@ -29,17 +33,64 @@ _RESET: Final = "orch_reset"
 _LOADERS: Final = ("_ZN4orch11load_linkedE", "_ZN4orch15start_prelinkedE")
 
 
+class CalledKernels:
+    """What the executor and the loader call, and for which methods.
+
+    Args:
+        resolution: Names the kernels of methods that the device loads.
+        linked: All other methods; passes chose kernels for their calls.
+    """
+
+    def __init__(self, resolution: Resolution, linked: Iterable[LinkedMethod]) -> None:
+        self._linked = {
+            (method.model, method.name): {
+                call.function
+                for call in method.instructions
+                if isinstance(call, LinkedCall)
+            }
+            for method in linked
+        }
+        self._resolution = resolution
+
+    def run(self, graph: CallGraph, method: MethodMemory | None = None) -> set[str]:
+        """Symbols of what the executor calls for a method; without one, all there are.
+
+        These are kernels, and of delegates the functions that run them.
+        """
+        called = [
+            (binding.kernel.function, binding.origins)
+            for operator in self._resolution.operators
+            for binding in operator.bindings
+        ]
+        delegates = self._resolution.delegates
+        called += [(d.code.functions[1], d.origins) for d in delegates]
+        found: set[str] = set()
+        for function, origins in called:
+            users = {(origin.source, origin.method) for origin in origins}
+            users -= self._linked.keys()
+            if users if method is None else (method.model, method.method) in users:
+                found.add(function)
+        for key, functions in self._linked.items():
+            if method is None or key == (method.model, method.method):
+                found |= functions
+        return {graph.kernel(function) for function in found}
+
+    def start(self, graph: CallGraph) -> set[str]:
+        """Symbols of what the loader calls to make delegates ready."""
+        return {graph.kernel(d.code.functions[0]) for d in self._resolution.delegates}
+
+
 def firmware_stack(
-    graph: CallGraph, resolution: Resolution, *, reserve_bytes: int
+    graph: CallGraph, kernels: CalledKernels, *, reserve_bytes: int
 ) -> FirmwareStack:
     """Worst stack use of the whole firmware, whatever method runs.
 
     Args:
         graph: Its calls.
-        resolution: Names the kernels.
+        kernels: What it calls.
         reserve_bytes: What the linker script reserves.
     """
-    depth = graph.depth(_RESET, _kernels(graph, resolution), _starts(graph, resolution))
+    depth = graph.depth(_RESET, kernels.run(graph), kernels.start(graph))
     return FirmwareStack(
         stack_bytes=depth.stack_bytes,
         reserve_bytes=reserve_bytes,
@@ -51,7 +102,7 @@ def firmware_stack(
 
 
 def size_methods(
-    profile: str, memory: MemoryPlan, graph: CallGraph | None, resolution: Resolution
+    profile: str, memory: MemoryPlan, graph: CallGraph | None, kernels: CalledKernels
 ) -> tuple[SizeMethod, ...]:
     """All memory of every method.
 
@@ -59,7 +110,7 @@ def size_methods(
         profile: Name of the profile.
         memory: The plan of the product.
         graph: Calls of its firmware; None where they are unknown.
-        resolution: Names the kernels of each method.
+        kernels: What each method calls.
     """
     return tuple(
         SizeMethod(
@@ -70,7 +121,7 @@ def size_methods(
             temporary_bytes=method.temporary_bytes,
             input_bytes=method.input_bytes,
             output_bytes=method.output_bytes,
-            stack=_method_stack(profile, method, graph, resolution) if graph else None,
+            stack=_method_stack(profile, method, graph, kernels) if graph else None,
         )
         for model in memory.models
         for method in model.methods
@@ -78,10 +129,10 @@ def size_methods(
 
 
 def _method_stack(
-    profile: str, method: MethodMemory, graph: CallGraph, resolution: Resolution
+    profile: str, method: MethodMemory, graph: CallGraph, called: CalledKernels
 ) -> MethodStack:
-    kernels = _kernels(graph, resolution, method)
-    starts = _starts(graph, resolution)
+    kernels = called.run(graph, method)
+    starts = called.start(graph)
     base = method_symbol(profile, method.model, method.method)
     loaders = {graph.symbol(start) for start in _LOADERS} & graph.reached(base)
     load = max(
@@ -103,35 +154,6 @@ def _method_stack(
         ),
         unknown=_unknown(load, run, *entries.values()),
     )
-
-
-def _kernels(
-    graph: CallGraph, resolution: Resolution, method: MethodMemory | None = None
-) -> set[str]:
-    """Symbols of what the executor calls for a method; without one, all there are.
-
-    These are kernels, and of delegates the functions that run them.
-    """
-    called = [
-        (binding.kernel.function, binding.origins)
-        for operator in resolution.operators
-        for binding in operator.bindings
-    ]
-    called += [(d.code.functions[1], d.origins) for d in resolution.delegates]
-    return {
-        graph.kernel(function)
-        for function, origins in called
-        if method is None
-        or any(
-            origin.source == method.model and origin.method == method.method
-            for origin in origins
-        )
-    }
-
-
-def _starts(graph: CallGraph, resolution: Resolution) -> set[str]:
-    """Symbols of what the loader calls to make delegates ready."""
-    return {graph.kernel(d.code.functions[0]) for d in resolution.delegates}
 
 
 def _unknown(*depths: Depth) -> tuple[str, ...]:

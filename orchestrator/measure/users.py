@@ -20,13 +20,16 @@ from orchestrator.measure.elf import LOCAL, SECTION, ElfFile
 from orchestrator.measure.owner import is_merged
 from orchestrator.measure.size import ContributorKind as Kind
 from orchestrator.measure.size import SizeOperator
+from orchestrator.method.linked import LinkedCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
+    from orchestrator.core.operator import OperatorName
     from orchestrator.measure.elf import Symbol
     from orchestrator.measure.link_map import MapSection
     from orchestrator.measure.owner import Owners
+    from orchestrator.method.linked import LinkedMethod
     from orchestrator.selection.resolution import Resolution
 
 Node = tuple[str, str]
@@ -36,12 +39,25 @@ _DIVIDED: Final = frozenset({Kind.KERNEL, Kind.RUNTIME})
 """What can be an operator's: the objects of all others hold what every product has."""
 
 
-def size_operators(resolution: Resolution) -> tuple[SizeOperator, ...]:
-    """The operators of a product, and who needs them."""
+def size_operators(
+    resolution: Resolution, linked: Iterable[LinkedMethod] = ()
+) -> tuple[SizeOperator, ...]:
+    """The operators of a product, and who needs them.
+
+    Args:
+        resolution: Names operators and kernels.
+        linked: Methods of prelinked models; passes chose kernels for their calls.
+    """
+    chosen: dict[OperatorName, set[str]] = {}
+    for method in linked:
+        for call in method.instructions:
+            if isinstance(call, LinkedCall):
+                chosen.setdefault(call.operator, set()).add(call.function)
     found = []
     for operator in resolution.operators:
         origins = [o for binding in operator.bindings for o in binding.origins]
         functions = {binding.kernel.function for binding in operator.bindings}
+        functions |= chosen.get(operator.name, set())
         found.append(
             SizeOperator(
                 name=str(operator.name),
@@ -83,12 +99,19 @@ def users_of(
     graph = _Graph(pieces)
     for path, data in sorted(objects.items()):
         graph.add(owners.reported(path), read_object(data, path=path))
-    always = graph.reach(node for node, kind in pieces.items() if kind not in _DIVIDED)
+    kernels = {
+        operator.name: {n for f in operator.functions for n in graph.functions(f)}
+        for operator in operators
+    }
+    # Tables of prelinked methods name kernels, and all products have tables.
+    always = graph.reach(
+        (node for node, kind in pieces.items() if kind not in _DIVIDED),
+        without=frozenset().union(*kernels.values()),
+    )
     users: dict[Node, list[str]] = {}
-    for operator in operators:
-        roots = {n for f in operator.functions for n in graph.functions(f)}
+    for name, roots in kernels.items():
         for node in graph.reach(roots) - always:
-            users.setdefault(node, []).append(operator.name)
+            users.setdefault(node, []).append(name)
     return {node: tuple(sorted(names)) for node, names in users.items()}
 
 
@@ -123,15 +146,22 @@ class _Graph:
             for node in nodes
         }
 
-    def reach(self, roots: Iterable[Node]) -> set[Node]:
-        """The roots and all they lead to; the kernel table leads nowhere."""
+    def reach(
+        self, roots: Iterable[Node], without: Collection[Node] = frozenset()
+    ) -> set[Node]:
+        """The roots and all they lead to; the kernel table leads nowhere.
+
+        Args:
+            roots: Where to begin.
+            without: Nodes that are left out, and what only they lead to.
+        """
         if self._edges is None:
             self._edges = self._connect()
         found: set[Node] = set()
         queue = list(roots)
         while queue:
             node = queue.pop()
-            if node not in found:
+            if node not in found and node not in without:
                 found.add(node)
                 queue += self._edges.get(node, ())
         return found
