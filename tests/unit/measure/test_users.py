@@ -22,6 +22,7 @@ from orchestrator.measure.users import (
     users_of,
 )
 from orchestrator.memory.plan import MemoryPlan
+from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.selection.op_info import Origin
 from orchestrator.selection.resolution import Binding, Resolution, ResolvedOperator
 from tests.unit.measure.objects import (
@@ -169,6 +170,14 @@ BASE = {**TABLE, **APPLICATION, **EXECUTOR}
 def test_a_kernel_is_its_operator_s_although_the_table_names_it() -> None:
     found = users({**BASE, "kernels/portable/op_add.cpp": kernel("add")})
     assert found == {ADD_NODE: (ADD,)}
+
+
+def test_a_kernel_is_its_operator_s_although_a_prelinked_method_names_it() -> None:
+    api = library("code", calls=(("code", "_ZN1k7add_outERKi"),))
+    kernels = {"kernels/portable/op_add.cpp": kernel("add", "exp")}
+    math = {"runtime/src/math.cpp": library("exp")}
+    found = users({**APPLICATION, "gen/src/api.cpp": api, **kernels, **math})
+    assert found == {ADD_NODE: (ADD,), ("runtime/src/math.cpp", ".text.exp"): (ADD,)}
 
 
 def test_what_a_kernel_alone_brings_is_its_operator_s() -> None:
@@ -349,6 +358,21 @@ def test_operators_of_a_resolution() -> None:
             keys=("operators.include",),
         ),
     )
+    call = LinkedCall(
+        operator=schema.name, function="k::packed", args=(), accesses=(), outs=()
+    )
+    method = LinkedMethod(
+        model="kws",
+        name="forward",
+        values=(),
+        instructions=(call,),
+        inputs=(),
+        outputs=(),
+        data=(),
+        origins=(0,),
+    )
+    (operator,) = size_operators(resolution, [method])
+    assert operator.functions == ("k::fast", "k::packed", "k::relu")
 
 
 def test_without_objects_nothing_is_known() -> None:
