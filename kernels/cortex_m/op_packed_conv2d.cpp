@@ -16,30 +16,42 @@ struct Tiles {
   int32_t tile_bytes;
   int32_t all_bytes;
   int32_t offset;
+  int32_t multiplier;
+  int32_t shift;
 };
 
 // All output channels of a pixel. r0: `x`: the sum of products of two inputs,
 // then inputs as pairs; r1: `w`, tiles of weights; r2: `y`; r3: `tiles`. All
 // registers are in use: compilers do not find that they suffice.
-extern "C" void orch_packed_tiles(const int32_t* x, const uint8_t* w, int8_t* y,
-                                  const Tiles* tiles);
+using TilesFn = void(const int32_t* x, const uint8_t* w, int8_t* y,
+                     const Tiles* tiles);
+extern "C" TilesFn orch_packed_tiles;
+/// The same with one scale for all channels. A tile ends with the places of its
+/// four outputs, a byte each.
+extern "C" TilesFn orch_packed_even_tiles;
 asm(ORCH_SCALE_MACRO R"(
-  .section .text.orch_packed_tiles, "ax", %progbits
   .syntax unified
+  .macro orch_begin name
+  .section .text.\name, "ax", %progbits
   .thumb
   .balign 4
-  .globl orch_packed_tiles
-  .hidden orch_packed_tiles
-  .type orch_packed_tiles, %function
+  .globl \name
+  .hidden \name
+  .type \name, %function
   .thumb_func
-orch_packed_tiles:
+\name:
+  .endm
+  @ Leaves sums of two pairs, 256 * B and A, in r10, r11, r12, lr, the output in
+  @ r8, and its offset in r9.
+  .macro orch_tile_sums
   push {r4-r11, lr}
-  sub sp, #28
-  ldm r3, {r4, r5, r6}
+  sub sp, #36
+  ldm r3, {r4, r5, r6, r7, r8}
   add r5, r1
   strd r0, r2, [sp]
   strd r4, r5, [sp, #8]
   str r6, [sp, #16]
+  strd r7, r8, [sp, #24]
 1:
   ldm r1!, {r10, r11, r12, lr}
   ldr r0, [sp]
@@ -81,6 +93,27 @@ orch_packed_tiles:
   ldr r9, [sp, #16]
   sub r10, r11
   sub r12, lr
+  .endm
+  .macro orch_end name
+  ldr r2, [sp, #12]
+  cmp r1, r2
+  bne 1b
+  add sp, #36
+  pop {r4-r11, pc}
+  .size \name, . - \name
+  .endm
+  .macro orch_scale_even sum, place
+  smmulr \sum, \sum, r2
+  adds \sum, \sum, \sum, asr #31
+  asrs \sum, r3
+  adc \sum, r9
+  ssat \sum, #8, \sum
+  uxtb r5, r4, ror #\place
+  strb \sum, [r8, r5]
+  .endm
+
+  orch_begin orch_packed_tiles
+  orch_tile_sums
   ldm r1!, {r2-r5}
   lsl r11, #1
   asr r10, #7
@@ -91,13 +124,29 @@ orch_packed_tiles:
   asr r12, #7
   orch_scale lr, r2, r3
   orch_scale r12, r4, r5
+  orch_end orch_packed_tiles
+
+  orch_begin orch_packed_even_tiles
+  orch_tile_sums
+  ldr r4, [r1], #4
+  ldr r2, [sp, #24]
+  ldr r3, [sp, #28]
+  lsl r11, #1
+  asr r10, #7
+  lsl lr, #1
+  asr r12, #7
+  orch_scale_even r11, 0
+  orch_scale_even r10, 8
+  orch_scale_even lr, 16
+  orch_scale_even r12, 24
+  add r8, #4
+  str r8, [sp, #4]
+  orch_end orch_packed_even_tiles
   .purgem orch_scale
-  ldr r2, [sp, #12]
-  cmp r1, r2
-  bne 1b
-  add sp, #28
-  pop {r4-r11, pc}
-  .size orch_packed_tiles, . - orch_packed_tiles
+  .purgem orch_scale_even
+  .purgem orch_tile_sums
+  .purgem orch_begin
+  .purgem orch_end
   .text
 )");
 
@@ -154,14 +203,7 @@ ORCH_HOT void widen_pixel(const int8_t* x, int32_t depth, int32_t* to) {
   *to = sum;
 }
 
-}  // namespace
-
-// What the build makes of cortex_m::quantized_conv2d.out and others: (Tensor
-//   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
-//
-// `packed` is a PackedConvolution; `scratch` holds the pairs of a pixel, then
-// its inputs if they do not lie side by side. The build has checked everything.
-Error packed_conv2d_out(const Args& args) {
+ORCH_HOT Error run(const Args& args, TilesFn* compute) {
   const int8_t* image = args.tensor(0).data<int8_t>();
   const uint8_t* packed =
       reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
@@ -170,7 +212,8 @@ Error packed_conv2d_out(const Args& args) {
   const PackedConvolution& conv =
       *reinterpret_cast<const PackedConvolution*>(packed);
   packed += sizeof conv;
-  const Tiles tiles = {conv.tile_bytes, conv.all_bytes, conv.offset};
+  const Tiles tiles = {conv.tile_bytes, conv.all_bytes, conv.offset,
+                       conv.multiplier, conv.shift};
   int32_t* const pairs = reinterpret_cast<int32_t*>(scratch);
   int8_t* const patch = reinterpret_cast<int8_t*>(pairs + 1 + conv.depth / 2);
   const int32_t line = conv.columns.in * conv.in_channels;
@@ -187,13 +230,29 @@ Error packed_conv2d_out(const Args& args) {
           x = patch;
         }
         widen_pixel(x, conv.depth, pairs);
-        orch_packed_tiles(pairs, packed, y, &tiles);
+        compute(pairs, packed, y, &tiles);
         y += conv.out_channels;
       }
     }
     image += conv.rows.in * line;
   }
   return Error::Ok;
+}
+
+}  // namespace
+
+// What the build makes of cortex_m::quantized_conv2d.out and others: (Tensor
+//   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
+//
+// `packed` is a PackedConvolution; `scratch` holds the pairs of a pixel, then
+// its inputs if they do not lie side by side. The build has checked everything.
+Error packed_conv2d_out(const Args& args) {
+  return run(args, orch_packed_tiles);
+}
+
+// The same where all channels have one scale.
+Error packed_even_conv2d_out(const Args& args) {
+  return run(args, orch_packed_even_tiles);
 }
 
 }  // namespace orch::cortex_m

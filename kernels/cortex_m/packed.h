@@ -20,6 +20,8 @@ struct PackedConvolution {
   int32_t tile_bytes;  // weights of four channels
   int32_t all_bytes;   // of all tiles
   int32_t offset;      // added to outputs
+  int32_t multiplier;  // of all channels, or 0
+  int32_t shift;       // of all channels, to the right
 };
 
 /// A tile of weights is four channels: two pairs of A and B.
@@ -29,7 +31,9 @@ struct PackedConvolution {
 ///   and
 ///                           2, then 1 and 3 of pair 0, then those of pair 1;
 ///                           16 bits each: 256 * b + a
-///   Scale of A0, B0, A1, B1
+///   PackedScale of A0, B0, A1, B1; if all channels have one scale, the place
+///   of
+///                each among the four outputs of the tile, a byte
 ///
 /// With x and h = 256 * b + a, S is the sum of x * h. The sum of x * a comes
 /// from half as many products: the sum of (x[i] + a[i + 1]) * (x[i + 1] + a[i])

@@ -7,6 +7,7 @@ packed.h beside it has the format.
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
+EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
 DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
@@ -112,6 +114,12 @@ class _Convolution:
         return -(-taps // _TAPS) * _TAPS
 
     @property
+    def is_even(self) -> bool:
+        """Whether all outputs have one scale, and whole tiles."""
+        scales = {*zip(self.multipliers.tolist(), self.shifts.tolist(), strict=True)}
+        return len(scales) == 1 and len(self.multipliers) % _TILE == 0
+
+    @property
     def pairs(self) -> int:
         """Pairs of taps of a depthwise one."""
         taps: int = self.weights.shape[1]
@@ -131,19 +139,29 @@ class _Convolution:
 
 
 def pack_weights(method: LinkedMethod) -> LinkedMethod:
-    """Pack the weights of all calls that the packed kernel can take."""
+    """Pack the weights of all calls that the packed kernels can take."""
     written = method.written
+    found: dict[int, tuple[LinkedCall, _Convolution]] = {}
     for number, call in enumerate(method.instructions):
         if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
-            try:
-                found = _convolution(method, call, written)
-                _check(found)
-                packed = _groups(found) if found.depthwise else _tiles(found)
-            except UnknownCallError:
-                continue
-            function = DEPTHWISE if found.depthwise else CONVOLUTION
-            new = replace(call, function=function)
-            method = _with_call(method, number, new, packed, found.scratch_bytes)
+            with suppress(UnknownCallError):
+                conv = _convolution(method, call, written)
+                _check(conv)
+                found[number] = call, conv
+    # One of the two kernels is enough: the other has room for all calls.
+    even = all(c.is_even for _, c in found.values() if not c.depthwise)
+    for number, (call, conv) in found.items():
+        try:
+            if conv.depthwise:
+                function, words = DEPTHWISE, _groups(conv)
+            elif even:
+                function, words = EVEN, _tiles(conv, even=True)
+            else:
+                function, words = CONVOLUTION, _tiles(conv)
+        except UnknownCallError:
+            continue
+        new = replace(call, function=function)
+        method = _with_call(method, number, new, words, conv.scratch_bytes)
     return method
 
 
@@ -368,7 +386,7 @@ def _groups(conv: _Convolution) -> list[int]:
     return [_int32(word) for word in (*header, *words)]
 
 
-def _tiles(conv: _Convolution) -> list[int]:
+def _tiles(conv: _Convolution, *, even: bool = False) -> list[int]:
     """The words of `PackedConvolution` and of the tiles that follow.
 
     Raises:
@@ -379,7 +397,17 @@ def _tiles(conv: _Convolution) -> list[int]:
     sums = _starts(conv)
     outputs, taps = conv.weights.shape
     weights = np.pad(conv.weights, ((0, 1), (0, conv.depth - taps)))
-    pairs = _pairs(conv.weights, _largest(conv) < _MOST_B)
+    may_be_b = _largest(conv) < _MOST_B
+    if even:
+        pairs = [
+            (first + a, first + b)
+            for first in range(0, outputs, _TILE)
+            for a, b in _pairs(
+                conv.weights[first : first + _TILE], may_be_b[first : first + _TILE]
+            )
+        ]
+    else:
+        pairs = _pairs(conv.weights, may_be_b)
     # An empty pair goes where the next one does.
     if len(pairs) % 2:
         pairs.insert(0, (_NOBODY, _NOBODY))
@@ -394,6 +422,10 @@ def _tiles(conv: _Convolution) -> list[int]:
         for tap in range(0, conv.depth, _TILE):
             for h in joined:
                 words += [_two(h[tap], h[tap + 2]), _two(h[tap + 1], h[tap + 3])]
+        if even:
+            places = bytes(c % _TILE for c in (*first, *second))
+            words.append(int.from_bytes(places, "little"))
+            continue
         for a, b in (first, second):
             # What is nobody's goes where something is written later.
             place = b if b != _NOBODY else second[1]
@@ -405,7 +437,8 @@ def _tiles(conv: _Convolution) -> list[int]:
         *(*conv.rows.words(), *conv.columns.words()),
         *(conv.batch, conv.channels, outputs, conv.depth),
         # A tap outside the image counts as one of the zero point.
-        *(-conv.x_offset, tile_bytes, 4 * len(words), conv.offset),
+        *(-conv.x_offset, tile_bytes, _WORD * len(words), conv.offset),
+        *((int(conv.multipliers[0]), -int(conv.shifts[0])) if even else (0, 0)),
     )
     return [_int32(word) for word in (*header, *words)]
 
