@@ -203,7 +203,9 @@ ORCH_HOT void widen_pixel(const int8_t* x, int32_t depth, int32_t* to) {
   *to = sum;
 }
 
-ORCH_HOT Error run(const Args& args, TilesFn* compute) {
+/// One of the two: what a pointer calls has no known stack.
+template <TilesFn* kCompute>
+ORCH_HOT Error run(const Args& args) {
   const int8_t* image = args.tensor(0).data<int8_t>();
   const uint8_t* packed =
       reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
@@ -230,7 +232,7 @@ ORCH_HOT Error run(const Args& args, TilesFn* compute) {
           x = patch;
         }
         widen_pixel(x, conv.depth, pairs);
-        compute(pairs, packed, y, &tiles);
+        kCompute(pairs, packed, y, &tiles);
         y += conv.out_channels;
       }
     }
@@ -247,12 +249,12 @@ ORCH_HOT Error run(const Args& args, TilesFn* compute) {
 // `packed` is a PackedConvolution; `scratch` holds the pairs of a pixel, then
 // its inputs if they do not lie side by side. The build has checked everything.
 Error packed_conv2d_out(const Args& args) {
-  return run(args, orch_packed_tiles);
+  return run<orch_packed_tiles>(args);
 }
 
 // The same where all channels have one scale.
 Error packed_even_conv2d_out(const Args& args) {
-  return run(args, orch_packed_even_tiles);
+  return run<orch_packed_even_tiles>(args);
 }
 
 }  // namespace orch::cortex_m

@@ -62,6 +62,10 @@ class _Random:
     def one(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high + 1))
 
+    def fours(self) -> int:
+        """1 to 33, half of them a multiple of 4."""
+        return 4 * self.one(1, 8) if self.one(0, 1) else self.one(1, 33)
+
     def items(self, *sizes: int) -> Any:
         """Anything, and often the limits."""
         anything = self.rng.integers(-128, 128, sizes)
@@ -95,7 +99,7 @@ class _Random:
         groups = self.one(1, 2) if not depthwise and self.one(0, 5) == 0 else 1
         channels, multiplier = self.one(1, 17), self.one(1, 33)
         if depthwise and self.one(0, 2):
-            channels, multiplier = self.one(1, 9) * self.one(1, 4), 1
+            channels, multiplier = self.fours(), 1
         elif depthwise:
             channels = self.one(1, 2)
         outputs = (channels if depthwise else groups) * multiplier
@@ -144,7 +148,7 @@ class _Random:
         )
 
     def matrix(self) -> Call:
-        rows, depth, outputs = self.one(1, 4), self.one(1, 70), self.one(1, 33)
+        rows, depth, outputs = self.one(1, 4), self.one(1, 70), self.fours()
         bias, multipliers, shifts = self.scales(outputs)
         offset, low, high = self.limits()
         has_sums = self.one(0, 1) == 1
