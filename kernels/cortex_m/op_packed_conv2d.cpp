@@ -2,29 +2,19 @@
 
 #if ORCH_ISA == ORCH_ISA_DSP
 
-#include <string.h>
-
 #include "orch/kernel.h"
 #include "packed.h"
+#include "packed_gather.h"
 #include "tile_dsp.h"
 
 namespace orch::cortex_m {
 namespace {
 
-/// What `orch_packed_tiles` takes besides pointers.
-struct Tiles {
-  int32_t tile_bytes;
-  int32_t all_bytes;
-  int32_t offset;
-  int32_t multiplier;
-  int32_t shift;
-};
-
 // All output channels of a pixel. r0: `x`: the sum of products of two inputs,
-// then inputs as pairs; r1: `w`, tiles of weights; r2: `y`; r3: `tiles`. All
+// then inputs as pairs; r1: `w`, tiles of weights; r2: `y`; r3: `loop`. All
 // registers are in use: compilers do not find that they suffice.
 using TilesFn = void(const int32_t* x, const uint8_t* w, int8_t* y,
-                     const Tiles* tiles);
+                     const TileLoop* loop);
 extern "C" TilesFn orch_packed_tiles;
 /// The same with one scale for all channels. A tile ends with the places of its
 /// four outputs, a byte each.
@@ -150,43 +140,6 @@ asm(ORCH_SCALE_MACRO R"(
   .text
 )");
 
-ORCH_ALWAYS_INLINE void copy(const int8_t* from, int32_t items, int8_t* to) {
-  for (; items >= 4; items -= 4) {
-    const uint32_t word = load4(from);
-    memcpy(to, &word, sizeof word);
-    from += 4;
-    to += 4;
-  }
-  for (; items > 0; --items) *to++ = *from++;
-}
-
-/// Copies the inputs of a pixel, row by row, to `to`; taps outside of the image
-/// are padding. Those beyond the last one have no weights: they may be
-/// anything.
-ORCH_HOT void gather(const PackedConvolution& conv, const int8_t* image,
-                     const Taps& rows, const Taps& columns, int8_t* to) {
-  const int32_t channels = conv.in_channels;
-  const int32_t width = conv.columns.kernel * channels;
-  if (rows.count < conv.rows.kernel || columns.count < conv.columns.kernel) {
-    memset(to, conv.padding, static_cast<size_t>(conv.depth));
-  }
-  to += rows.first * width + columns.first * channels;
-  const bool joined = conv.columns.dilation == 1;
-  const int32_t items = joined ? columns.count * channels : channels;
-  const int32_t pieces = joined ? 1 : columns.count;
-  for (int32_t h = 0; h < rows.count; ++h) {
-    const int8_t* from =
-        image +
-        ((rows.in + h * conv.rows.dilation) * conv.columns.in + columns.in) *
-            channels;
-    for (int32_t v = 0; v < pieces; ++v) {
-      copy(from, items, to + v * channels);
-      from += conv.columns.dilation * channels;
-    }
-    to += width;
-  }
-}
-
 /// Pairs of the inputs of a pixel, and first the sum of products of neighbours.
 ORCH_HOT void widen_pixel(const int8_t* x, int32_t depth, int32_t* to) {
   int32_t sum = 0;
@@ -214,8 +167,8 @@ ORCH_HOT Error run(const Args& args) {
   const PackedConvolution& conv =
       *reinterpret_cast<const PackedConvolution*>(packed);
   packed += sizeof conv;
-  const Tiles tiles = {conv.tile_bytes, conv.all_bytes, conv.offset,
-                       conv.multiplier, conv.shift};
+  const TileLoop& loop = *reinterpret_cast<const TileLoop*>(packed);
+  packed += sizeof loop;
   int32_t* const pairs = reinterpret_cast<int32_t*>(scratch);
   int8_t* const patch = reinterpret_cast<int8_t*>(pairs + 1 + conv.depth / 2);
   const int32_t line = conv.columns.in * conv.in_channels;
@@ -232,7 +185,7 @@ ORCH_HOT Error run(const Args& args) {
           x = patch;
         }
         widen_pixel(x, conv.depth, pairs);
-        kCompute(pairs, packed, y, &tiles);
+        kCompute(pairs, packed, y, &loop);
         y += conv.out_channels;
       }
     }
@@ -246,8 +199,9 @@ ORCH_HOT Error run(const Args& args) {
 // What the build makes of cortex_m::quantized_conv2d.out and others: (Tensor
 //   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
 //
-// `packed` is a PackedConvolution; `scratch` holds the pairs of a pixel, then
-// its inputs if they do not lie side by side. The build has checked everything.
+// `packed` is a PackedConvolution, a TileLoop and tiles; `scratch` holds the
+// pairs of a pixel, then its inputs if they do not lie side by side. The build
+// has checked everything.
 Error packed_conv2d_out(const Args& args) {
   return run<orch_packed_tiles>(args);
 }

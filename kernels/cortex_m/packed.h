@@ -1,4 +1,5 @@
-// Convolutions whose weights the build packed for cores with DSP instructions.
+// Convolutions whose weights the build packed for cores with DSP or vector
+// instructions.
 #pragma once
 
 #include <stdint.h>
@@ -15,8 +16,13 @@ struct PackedConvolution {
   int32_t batch;
   int32_t in_channels;
   int32_t out_channels;
-  int32_t depth;       // taps of an output, up to the next multiple of 8
-  int32_t padding;     // what inputs that do not exist are
+  int32_t depth;    // taps of an output, up to the next whole step of the loop
+  int32_t padding;  // what inputs that do not exist are
+  int32_t offset;   // added to outputs
+};
+
+/// What follows for DSP instructions, and then tiles.
+struct TileLoop {
   int32_t tile_bytes;  // weights of four channels
   int32_t all_bytes;   // of all tiles
   int32_t offset;      // added to outputs
@@ -43,6 +49,23 @@ struct PackedScale {
   int32_t multiplier;
   uint32_t to;  // 256 * output channel + bits to shift to the right
 };
+
+/// What the build knows of a call for a single pixel, with vector instructions
+/// and one scale for all channels.
+struct PackedPixel : PackedConvolution {
+  int32_t multiplier;
+  int32_t shift;  // to the left, so not positive
+};
+
+/// For vector instructions a tile is four channels:
+///
+///   int32_t start[4]       of the sums
+///   int8_t weights[...]    for each 16 taps, those of one channel after
+///   another int32_t multiplier[4] int32_t shift[4]       to the left, so none
+///   is positive
+///
+/// Of a single pixel it is eight, 0, 2, 4 and 6 first, with starts and weights
+/// only.
 
 /// What the build knows of a depthwise call, one output for each channel.
 /// Groups of four channels follow; channels are a multiple of four.

@@ -1,7 +1,7 @@
 """Packed weights give the bits of the plain kernel, for windows of every kind.
 
 A product of methods with one random call each runs on the host, whose kernel is plain
-C++, and on cores with DSP instructions, where the build packs what the packed kernel
+C++, and on cores with DSP or vector instructions, where the build packs what the packed kernel
 can take, and leaves the rest.
 """
 
@@ -38,6 +38,7 @@ _S: Final = ScalarType
 CORES: Final = (
     *(("cortex-m4", "gnu"), ("cortex-m4", "zig")),
     *(("cortex-m33", "gnu"), ("cortex-m7", "zig")),
+    *(("cortex-m55", "gnu"), ("cortex-m55", "zig")),
 )
 
 
@@ -272,5 +273,4 @@ def test_packed_weights_change_no_bit(
         if p["name"] == "pack_weights"
     )
     record_property("packed", packed)
-    # Both kernels are in the product.
     assert COUNT / 4 < packed < COUNT

@@ -15,7 +15,7 @@ from orchestrator.memory.plan import model_section
 from orchestrator.method.compact import WIDE
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.pack_weights import ARGUMENTS as PACKED_ARGUMENTS
-from orchestrator.method.passes.pack_weights import CONVOLUTION, DEPTHWISE, EVEN
+from orchestrator.method.passes.pack_weights import PACKED as PACKED_FUNCTIONS
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     BoolListValue,
@@ -196,7 +196,7 @@ class _Comments:
             case LinkedCall(operator=operator, args=args):
                 schema = self._schemas.get(operator)
                 names = [a.name for a in schema.arguments] if schema else []
-                if instruction.function in (CONVOLUTION, DEPTHWISE, EVEN):
+                if instruction.function in PACKED_FUNCTIONS:
                     names = [*PACKED_ARGUMENTS]
                 # Values after the arguments of the schema are results.
                 beyond = "result" if schema else "argument"

@@ -1,7 +1,8 @@
 """Weights of int8 convolutions and matrix products, packed for the loop over them.
 
-For cores with DSP instructions. The kernel is kernels/cortex_m/op_packed_conv2d.cpp;
-packed.h beside it has the format.
+For cores with DSP or vector instructions. The kernels are op_packed_conv2d.cpp,
+op_packed_depthwise.cpp and op_packed_pixels.cpp of kernels/cortex_m; packed.h beside
+them has the format.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
 DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
+TWO_PIXELS: Final = "orch::cortex_m::packed_two_pixels_out"
+PIXEL: Final = "orch::cortex_m::packed_pixel_out"
+PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, TWO_PIXELS, PIXEL})
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
 
@@ -52,11 +56,19 @@ _WORD: Final = 4
 _TILE: Final = 4
 """Channels of a tile."""
 _TAPS: Final = 8
-"""Taps of a step of the loop."""
+"""Taps of a step of the loop, with DSP instructions."""
+_LANES: Final = 16
+"""The same with vector instructions."""
+_EIGHT: Final = (0, 2, 4, 6, 1, 3, 5, 7)
+"""Channels of a tile for a single pixel, in the order of its sums."""
+_FEW: Final = 8
+"""The kernel for single pixels has to save one part in so many of all products."""
 _MOST_B: Final = 1 << 23
 """The kernel has 256 times the sums of every other channel, in 32 bits."""
 _MOST_A: Final = 1 << 30
 """And twice the sums of the others."""
+_MOST: Final = 1 << 31
+"""Sums of other kernels have 32 bits."""
 _LOWEST, _HIGHEST = -128, 127
 _LEAST_SHIFT: Final = -31
 
@@ -109,15 +121,42 @@ class _Convolution:
 
     @property
     def depth(self) -> int:
-        """Taps, up to a whole step of the loop."""
-        taps: int = self.weights.shape[1]
-        return -(-taps // _TAPS) * _TAPS
+        """Taps, up to a whole step of the loop with DSP instructions."""
+        return _up(self.weights.shape[1], _TAPS)
+
+    @property
+    def pixels(self) -> int:
+        """Of the output."""
+        return self.batch * self.rows.out * self.columns.out
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether each output pixel has one input pixel, in the same order."""
+        axes = (self.rows, self.columns)
+        return all(
+            (a.kernel, a.stride, a.padding) == (1, 1, 0) and a.size == a.out
+            for a in axes
+        )
+
+    @property
+    def products(self) -> int:
+        return self.pixels * int(self.weights.size)
+
+    @property
+    def has_one_scale(self) -> bool:
+        """Whether all outputs have the same."""
+        scales = zip(self.multipliers.tolist(), self.shifts.tolist(), strict=True)
+        return len({*scales}) == 1
 
     @property
     def is_even(self) -> bool:
         """Whether all outputs have one scale, and whole tiles."""
-        scales = {*zip(self.multipliers.tolist(), self.shifts.tolist(), strict=True)}
-        return len(scales) == 1 and len(self.multipliers) % _TILE == 0
+        return self.has_one_scale and len(self.multipliers) % _TILE == 0
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one pixel, and one scale, as in a matrix product."""
+        return self.is_matrix and self.pixels == 1 and self.has_one_scale
 
     @property
     def pairs(self) -> int:
@@ -138,19 +177,12 @@ class _Convolution:
         return 4 + 2 * self.depth + (0 if is_pixel else self.depth)
 
 
-def pack_weights(method: LinkedMethod) -> LinkedMethod:
-    """Pack the weights of all calls that the packed kernels can take."""
-    written = method.written
-    found: dict[int, tuple[LinkedCall, _Convolution]] = {}
-    for number, call in enumerate(method.instructions):
-        if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
-            with suppress(UnknownCallError):
-                conv = _convolution(method, call, written)
-                _check(conv)
-                found[number] = call, conv
+def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
+    """Pack the weights of all calls that the kernels for DSP instructions can take."""
+    found = _convolutions(method, _MOST_A)
     # One of the two kernels is enough: the other has room for all calls.
-    even = all(c.is_even for _, c in found.values() if not c.depthwise)
-    for number, (call, conv) in found.items():
+    even = all(c.is_even for _, _, c in found if not c.depthwise)
+    for number, call, conv in found:
         try:
             if conv.depthwise:
                 function, words = DEPTHWISE, _groups(conv)
@@ -163,6 +195,40 @@ def pack_weights(method: LinkedMethod) -> LinkedMethod:
         new = replace(call, function=function)
         method = _with_call(method, number, new, words, conv.scratch_bytes)
     return method
+
+
+def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
+    """Pack the weights of all calls that the kernels for vectors can take."""
+    found = [(*at, c) for *at, c in _convolutions(method, _MOST) if not c.depthwise]
+    # Two pixels at once also compute one. The other kernel has to pay.
+    single = sum(c.products for _, _, c in found if c.is_single)
+    pays = _FEW * single > sum(c.products for _, _, c in found)
+    for number, call, conv in found:
+        depth = _up(conv.weights.shape[1], _LANES)
+        is_joined = depth == conv.channels and conv.is_matrix
+        if conv.is_single and pays:
+            function, words, pixels = PIXEL, _pixel(conv, depth), 1
+        else:
+            function, words, pixels = TWO_PIXELS, _two_pixels(conv, depth), 2
+        new = replace(call, function=function)
+        scratch = 0 if is_joined else pixels * depth
+        method = _with_call(method, number, new, words, scratch)
+    return method
+
+
+def _convolutions(
+    method: LinkedMethod, most: int
+) -> list[tuple[int, LinkedCall, _Convolution]]:
+    """Calls whose sums are less than `most`, and what they compute."""
+    written = method.written
+    found = []
+    for number, call in enumerate(method.instructions):
+        if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
+            with suppress(UnknownCallError):
+                conv = _convolution(method, call, written)
+                _check(conv, most)
+                found.append((number, call, conv))
+    return found
 
 
 def _with_call(
@@ -332,8 +398,8 @@ def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> _Convolut
     )
 
 
-def _check(conv: _Convolution) -> None:
-    """Check what both kernels need.
+def _check(conv: _Convolution, most: int) -> None:
+    """Check what all kernels need.
 
     Raises:
         UnknownCallError: The packed kernels cannot take this.
@@ -343,7 +409,7 @@ def _check(conv: _Convolution) -> None:
     need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
     need(_LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
     need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
-    need(bool((_largest(conv) < _MOST_A).all()))
+    need(bool((_largest(conv) < most).all()))
 
 
 def _starts(conv: _Convolution) -> Ints:
@@ -434,13 +500,60 @@ def _tiles(conv: _Convolution, *, even: bool = False) -> list[int]:
                 words += [int(multipliers[channel]), 256 * to - int(shifts[channel])]
     tile_bytes = _TILE * conv.depth
     header = (
-        *(*conv.rows.words(), *conv.columns.words()),
-        *(conv.batch, conv.channels, outputs, conv.depth),
-        # A tap outside the image counts as one of the zero point.
-        *(-conv.x_offset, tile_bytes, _WORD * len(words), conv.offset),
+        *_header(conv, conv.depth),
+        *(tile_bytes, _WORD * len(words), conv.offset),
         *((int(conv.multipliers[0]), -int(conv.shifts[0])) if even else (0, 0)),
     )
     return [_int32(word) for word in (*header, *words)]
+
+
+def _two_pixels(conv: _Convolution, depth: int) -> list[int]:
+    """The words of `PackedConvolution` and of tiles of four channels, for vectors."""
+    words = [*_header(conv, depth)]
+    scales = [(m, s) for m, s in zip(conv.multipliers, conv.shifts, strict=True)]
+    scales += [(0, 0)] * (_TILE - 1)
+    for first, tile in enumerate(_vectors(conv, depth, range(_TILE))):
+        those = scales[_TILE * first : _TILE * (first + 1)]
+        words += [*tile, *(int(m) for m, _ in those), *(int(s) for _, s in those)]
+    return [_int32(word) for word in words]
+
+
+def _pixel(conv: _Convolution, depth: int) -> list[int]:
+    """The words of `PackedPixel` and of tiles of eight channels."""
+    scale = int(conv.multipliers[0]), int(conv.shifts[0])
+    words = [*_header(conv, depth), *scale]
+    for tile in _vectors(conv, depth, _EIGHT):
+        words += tile.tolist()
+    return [_int32(word) for word in words]
+
+
+def _vectors(conv: _Convolution, depth: int, order: Sequence[int]) -> Iterator[Ints]:
+    """What each tile has for vectors: starts of sums, and weights."""
+    import numpy as np  # noqa: PLC0415
+
+    outputs, taps = conv.weights.shape
+    more = -outputs % len(order)
+    starts = np.pad(_starts(conv), (0, more))
+    weights = np.pad(conv.weights, ((0, more), (0, depth - taps))).astype(np.int8)
+    for first in range(0, outputs, len(order)):
+        those = [first + c for c in order]
+        steps = weights[those].reshape(len(order), -1, _LANES).swapaxes(0, 1)
+        yield np.append(starts[those], np.frombuffer(steps.tobytes(), "<i4"))
+
+
+def _header(conv: _Convolution, depth: int) -> tuple[int, ...]:
+    """The words of `PackedConvolution`."""
+    outputs = len(conv.weights)
+    rows, columns, batch = conv.rows, conv.columns, conv.batch
+    if conv.is_matrix:
+        batch, rows = 1, _Axis(size=1, out=1)
+        columns = _Axis(size=conv.pixels, out=conv.pixels)
+    return (
+        *(*rows.words(), *columns.words()),
+        *(batch, conv.channels, outputs, depth),
+        # A tap outside the image counts as one of the zero point.
+        *(-conv.x_offset, conv.offset),
+    )
 
 
 _NOBODY: Final = -1
@@ -481,6 +594,11 @@ def _pairs(weights: Ints, may_be_b: NDArray[np.bool_]) -> list[tuple[int, int]]:
         else:
             raise UnknownCallError
     return pairs
+
+
+def _up(count: int, step: int) -> int:
+    """The next multiple of `step`."""
+    return -(-count // step) * step
 
 
 def _two(low: int, high: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,11 @@ from orchestrator.method.passes.edit import LISTS, renumbered
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED, counts_of
-from orchestrator.method.passes.pack_weights import FUNCTIONS, pack_weights
+from orchestrator.method.passes.pack_weights import (
+    FUNCTIONS,
+    pack_for_dsp,
+    pack_for_mve,
+)
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
 from orchestrator.program.program import MoveCall
@@ -100,6 +104,10 @@ def drop_values(method: LinkedMethod) -> LinkedMethod:
     )
 
 
+def _keep(method: LinkedMethod) -> LinkedMethod:
+    return method
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
     """A change of a method.
@@ -109,14 +117,16 @@ class Pass:
         calls: Whether the pass applies to a call; None if it changes slots only.
         planned: Whether it runs after memory is planned. Before, slots that it shares
             would tie lifetimes together.
-        isa: Only for methods that cores with this instruction set run, and that the
-            device does not load; "" for all.
+        isas: Changes for methods that cores with these instruction sets run, and that
+            the device does not load, in place of `change`.
     """
 
-    change: Callable[[LinkedMethod], LinkedMethod]
+    change: Callable[[LinkedMethod], LinkedMethod] = _keep
     calls: Callable[[LinkedCall], bool] | None = None
     planned: bool = False
-    isa: str = ""
+    isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
+        default_factory=dict
+    )
 
     def concerns(self, method: LinkedMethod) -> bool:
         """Whether a method has a call to which the pass applies."""
@@ -143,9 +153,8 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "pack_weights": Pass(
-            change=pack_weights,
             calls=lambda call: call.function in FUNCTIONS,
-            isa="dsp",
+            isas=MappingProxyType({"dsp": pack_for_dsp, "mve": pack_for_mve}),
         ),
         "drop_values": Pass(change=drop_values),
         "share_values": Pass(change=share_values, planned=True),
@@ -182,7 +191,8 @@ def run_passes(
             continue
         skipped = disabled.get(name) or _skipped(step, method, isa)
         skipped = skipped if name in wanted else NOT_WANTED
-        changed = method if skipped else step.change(method)
+        change = step.isas.get(isa, step.change)
+        changed = method if skipped else change(method)
         after = before if changed is method else counts_of(changed)
         records.append(
             PassRecord(
@@ -200,4 +210,6 @@ def run_passes(
 def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
     if not step.concerns(method):
         return NO_OPERATOR
-    return "" if step.isa in ("", isa) else f"only prelinked, for {step.isa}"
+    if not step.isas or isa in step.isas:
+        return ""
+    return f"only prelinked, for {' and '.join(step.isas)}"

@@ -1,0 +1,81 @@
+// The inputs of an output pixel, side by side.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "isa.h"
+#include "orch/kernel.h"
+#include "packed.h"
+
+#if ORCH_ISA == ORCH_ISA_DSP
+#include "tile_dsp.h"
+#endif
+
+namespace orch::cortex_m {
+
+/// Copies `rows` pieces of `items` each, `from_step` and `to_step` items apart.
+ORCH_ALWAYS_INLINE void copy_rows(const int8_t* from, int32_t from_step,
+                                  int32_t items, int32_t rows, int8_t* to,
+                                  int32_t to_step) {
+  if (rows <= 0) return;
+#if ORCH_ISA == ORCH_ISA_MVE
+  // Pointers move by whole vectors.
+  const int32_t passed = (items + 15) & ~15;
+  asm volatile(
+      "1:\n"
+      "wlstp.8 lr, %[items], 3f\n"
+      "2:\n"
+      "vldrb.8 q0, [%[from]], #16\n"
+      "vstrb.8 q0, [%[to]], #16\n"
+      "letp lr, 2b\n"
+      "3:\n"
+      "add %[from], %[from], %[from_skip]\n"
+      "add %[to], %[to], %[to_skip]\n"
+      "subs %[rows], %[rows], #1\n"
+      "bne 1b\n"
+      : [from] "+l"(from), [to] "+l"(to), [rows] "+r"(rows)
+      : [items] "r"(items), [from_skip] "r"(from_step - passed),
+        [to_skip] "r"(to_step - passed)
+      : "lr", "q0", "cc", "memory");
+#else
+  for (; rows > 0; --rows) {
+    int32_t i = 0;
+    for (; i <= items - 4; i += 4) {
+      const uint32_t word = load4(from + i);
+      memcpy(to + i, &word, sizeof word);
+    }
+    for (; i < items; ++i) to[i] = from[i];
+    from += from_step;
+    to += to_step;
+  }
+#endif
+}
+
+/// Copies the inputs of a pixel, row by row, to `to`; taps outside of the image
+/// are padding. Those beyond the last one have no weights: they may be
+/// anything.
+ORCH_HOT void gather(const PackedConvolution& conv, const int8_t* image,
+                     const Taps& rows, const Taps& columns, int8_t* to) {
+  const int32_t channels = conv.in_channels;
+  const int32_t width = conv.columns.kernel * channels;
+  const int32_t line = conv.columns.in * channels;
+  if (rows.count < conv.rows.kernel || columns.count < conv.columns.kernel) {
+    memset(to, conv.padding, static_cast<size_t>(conv.depth));
+  }
+  to += rows.first * width + columns.first * channels;
+  image += rows.in * line + columns.in * channels;
+  const int32_t step = conv.rows.dilation * line;
+  if (conv.columns.dilation == 1) {
+    copy_rows(image, step, columns.count * channels, rows.count, to, width);
+    return;
+  }
+  for (int32_t h = 0; h < rows.count; ++h) {
+    copy_rows(image, conv.columns.dilation * channels, channels, columns.count,
+              to, channels);
+    image += step;
+    to += width;
+  }
+}
+
+}  // namespace orch::cortex_m
