@@ -26,7 +26,7 @@ extern "C" void orch_packed_two_pixels(const int8_t* x, const uint8_t* tiles,
                                        const int8_t* next_x, int32_t y_step);
 // The same of a single pixel, eight channels at a time, all with one scale.
 extern "C" void orch_packed_pixel(const int8_t* x, const uint8_t* tiles,
-                                  int8_t* y, const PackedPixel* conv);
+                                  int8_t* y, const PackedPixel* pixel);
 asm(R"(
   .syntax unified
   .macro orch_begin name
@@ -76,18 +76,18 @@ asm(R"(
 2:
   vldrb.8 q0, [r3], #16
   vldrw.32 q2, [r1]
-  vldrb.8 q1, [r5], #16
   vmladava.s8 r0, q0, q2
-  vldrw.32 q3, [r1, #16]
+  vldrb.8 q1, [r5], #16
   vmladava.s8 r8, q1, q2
+  vldrw.32 q3, [r1, #16]
   vmladava.s8 r2, q0, q3
   vldrw.32 q2, [r1, #32]
   vmladava.s8 r10, q1, q3
-  vmladava.s8 r4, q0, q2
   vldrw.32 q3, [r1, #48]
+  vmladava.s8 r4, q0, q2
+  add r1, #64
   vmladava.s8 r12, q1, q2
   vmladava.s8 r6, q0, q3
-  add r1, #64
   vmladava.s8 lr, q1, q3
   cmp r3, r7
   bne 2b
@@ -242,13 +242,14 @@ ORCH_HOT Error packed_pixel_out(const Args& args) {
   int8_t* const patch =
       reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>());
   int8_t* y = args.tensor(3).mutable_data<int8_t>();
-  const PackedPixel& conv = *reinterpret_cast<const PackedPixel*>(packed);
-  packed += sizeof conv;
-  if (conv.depth != conv.in_channels) {
-    copy_rows(x, 0, conv.in_channels, 1, patch, 0);
+  const PackedPixel& pixel = *reinterpret_cast<const PackedPixel*>(packed);
+  packed += sizeof pixel;
+  const int32_t channels = pixel.conv.in_channels;
+  if (pixel.conv.depth != channels) {
+    copy_rows(x, 0, channels, 1, patch, 0);
     x = patch;
   }
-  orch_packed_pixel(x, packed, y, &conv);
+  orch_packed_pixel(x, packed, y, &pixel);
   return Error::Ok;
 }
 

@@ -52,7 +52,8 @@ struct PackedScale {
 
 /// What the build knows of a call for a single pixel, with vector instructions
 /// and one scale for all channels.
-struct PackedPixel : PackedConvolution {
+struct PackedPixel {
+  PackedConvolution conv;
   int32_t multiplier;
   int32_t shift;  // to the left, so not positive
 };
@@ -68,19 +69,27 @@ struct PackedPixel : PackedConvolution {
 /// only.
 
 /// What the build knows of a depthwise call, one output for each channel.
-/// Groups of four channels follow; channels are a multiple of four.
+/// Groups of channels follow.
 struct PackedDepthwise {
   Axis rows;
   Axis columns;
   int32_t batch;
   int32_t channels;
   int32_t padding;      // what inputs that do not exist are
-  int32_t pairs;        // of taps; the last tap may have no weights
+  int32_t pairs;        // of taps; the last ones may have no weights
   int32_t group_bytes;  // of all groups
   int32_t offset;       // added to outputs
 };
 
-/// A group is
+/// For vector instructions a group is eight channels, in the order 0, 2, 4, 6,
+/// 1, 3, 5, 7 but for the weights:
+///
+///   int32_t start[8]       of the sums
+///   int8_t weights[...]    for each four taps, those of one channel after
+///   another int32_t multiplier[8] int32_t shift[8]       to the left, so none
+///   is positive
+///
+/// For DSP instructions channels are a multiple of four, and a group is
 ///
 ///   int32_t channel;    the first one
 ///   int32_t start[4];   of the sums

@@ -1,8 +1,8 @@
 """Packed weights give the bits of the plain kernel, for windows of every kind.
 
 A product of methods with one random call each runs on the host, whose kernel is plain
-C++, and on cores with DSP or vector instructions, where the build packs what the packed kernel
-can take, and leaves the rest.
+C++, and on cores with DSP or vector instructions, where the build packs what the packed
+kernels can take, and leaves the rest.
 """
 
 from __future__ import annotations

@@ -98,6 +98,7 @@ class _Convolution:
     Args:
         weights: [outputs, taps]; taps of a depthwise one have no channels.
         depthwise: Whether each output has an input channel of its own.
+        has_words: Whether pixels of such inputs are whole words at such addresses.
         sums: What each sum starts with.
         x_offset: Added to each input.
         multipliers: Of each output.
@@ -111,6 +112,7 @@ class _Convolution:
     columns: _Axis
     weights: Ints
     depthwise: bool = False
+    has_words: bool = False
     sums: Ints
     x_offset: int
     multipliers: Ints
@@ -185,6 +187,7 @@ def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     for number, call, conv in found:
         try:
             if conv.depthwise:
+                need(conv.has_words)
                 function, words = DEPTHWISE, _groups(conv)
             elif even:
                 function, words = EVEN, _tiles(conv, even=True)
@@ -199,19 +202,28 @@ def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
 
 def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for vectors can take."""
-    found = [(*at, c) for *at, c in _convolutions(method, _MOST) if not c.depthwise]
+    found = _convolutions(method, _MOST)
     # Two pixels at once also compute one. The other kernel has to pay.
-    single = sum(c.products for _, _, c in found if c.is_single)
-    pays = _FEW * single > sum(c.products for _, _, c in found)
+    most = [c for _, _, c in found if not c.depthwise]
+    single = sum(c.products for c in most if c.is_single)
+    pays = _FEW * single > sum(c.products for c in most)
     for number, call, conv in found:
-        depth = _up(conv.weights.shape[1], _LANES)
+        taps = conv.weights.shape[1]
+        depth = _up(taps, _LANES)
         is_joined = depth == conv.channels and conv.is_matrix
-        if conv.is_single and pays:
-            function, words, pixels = PIXEL, _pixel(conv, depth), 1
+        if conv.depthwise:
+            if depth > _LANES:
+                continue
+            function, words = DEPTHWISE, _vector_groups(conv)
+            # Pointers and distances, taps of 16 channels, and a pixel of padding.
+            scratch = 2 * _WORD * _up(taps, _TILE) + _LANES * _LANES + conv.channels
+        elif conv.is_single and pays:
+            function, words = PIXEL, _pixel(conv, depth)
+            scratch = 0 if is_joined else depth
         else:
-            function, words, pixels = TWO_PIXELS, _two_pixels(conv, depth), 2
+            function, words = TWO_PIXELS, _two_pixels(conv, depth)
+            scratch = 0 if is_joined else 2 * depth
         new = replace(call, function=function)
-        scratch = 0 if is_joined else pixels * depth
         method = _with_call(method, number, new, words, scratch)
     return method
 
@@ -334,9 +346,6 @@ def _convolution(
     depthwise = depthwise and channels > 1
     if depthwise:
         need(outputs == channels)
-        place = x.allocation
-        # The kernel loads words.
-        need(place and place.offset_bytes % _WORD == 0 and channels % _WORD == 0)
     else:
         need(weights.shape[3] == channels)
     stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 5))
@@ -358,6 +367,9 @@ def _convolution(
         columns=axes[1],
         weights=weights.reshape(outputs, -1),
         depthwise=depthwise,
+        has_words=x.allocation is not None
+        and x.allocation.offset_bytes % _WORD == 0
+        and channels % _WORD == 0,
         sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else ints(2, "<i4"),
         x_offset=arguments.number(next_one),
         multipliers=ints(next_one + 2, "<i4"),
@@ -444,11 +456,7 @@ def _groups(conv: _Convolution) -> list[int]:
                 words.append(int.from_bytes(items.tobytes(), "little"))
         for c in those:
             words += [int(conv.multipliers[c]), 256 * c - int(conv.shifts[c])]
-    header = (
-        *(*conv.rows.words(), *conv.columns.words()),
-        *(conv.batch, channels, -conv.x_offset, conv.pairs),
-        *(_WORD * len(words), conv.offset),
-    )
+    header = _depthwise_header(conv, conv.pairs, len(words))
     return [_int32(word) for word in (*header, *words)]
 
 
@@ -505,6 +513,40 @@ def _tiles(conv: _Convolution, *, even: bool = False) -> list[int]:
         *((int(conv.multipliers[0]), -int(conv.shifts[0])) if even else (0, 0)),
     )
     return [_int32(word) for word in (*header, *words)]
+
+
+def _vector_groups(conv: _Convolution) -> list[int]:
+    """The words of `PackedDepthwise` and of groups of eight channels, for vectors."""
+    import numpy as np  # noqa: PLC0415
+
+    channels, taps = conv.weights.shape
+    more = -channels % len(_EIGHT)
+    padding = ((0, more), (0, -taps % _TILE))
+    weights = np.pad(conv.weights, padding).astype(np.int8)
+    starts, multipliers, shifts = (
+        np.pad(a, (0, more)) for a in (_starts(conv), conv.multipliers, conv.shifts)
+    )
+    words: list[int] = []
+    for first in range(0, channels, len(_EIGHT)):
+        those = [first + c for c in _EIGHT]
+        tile = weights[first : first + len(_EIGHT)].reshape(len(_EIGHT), -1, _TILE)
+        items = tile.swapaxes(0, 1).tobytes()
+        words += [*starts[those].tolist(), *np.frombuffer(items, "<i4").tolist()]
+        words += [*multipliers[those].tolist(), *shifts[those].tolist()]
+    if taps <= _TILE:
+        # The kernel reads four times four taps, whatever they are.
+        words += [0] * len(_EIGHT)
+    header = _depthwise_header(conv, _up(taps, _TILE) // 2, len(words))
+    return [_int32(word) for word in (*header, *words)]
+
+
+def _depthwise_header(conv: _Convolution, pairs: int, words: int) -> tuple[int, ...]:
+    """The words of `PackedDepthwise`."""
+    return (
+        *(*conv.rows.words(), *conv.columns.words()),
+        *(conv.batch, conv.channels, -conv.x_offset, pairs),
+        *(_WORD * words, conv.offset),
+    )
 
 
 def _two_pixels(conv: _Convolution, depth: int) -> list[int]:
