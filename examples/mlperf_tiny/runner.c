@@ -211,7 +211,7 @@ void th_command_ready(char* command) {
       th_printf("e-[no results: infer comes first]\r\n");
     }
   } else {
-    th_printf("e-[Unknown command: %s]\r\n", word);
+    th_printf("e-[no such command: %s]\r\n", word);
   }
   th_printf("m-ready\r\n");
 }

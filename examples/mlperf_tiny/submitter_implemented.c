@@ -75,7 +75,7 @@ void th_results(void) {
 void th_timestamp(void) {
   const uint64_t now = th_microseconds();
   th_printf("m-lap-us-");
-  /* %u takes a size_t: an hour at most, which every timed run is below. */
+  /* 32 bits, which wrap after 71 minutes: differences stay right. */
   th_printf("%u\r\n", (size_t)now);
 }
 
