@@ -6,13 +6,17 @@ import math
 import re
 import signal
 import subprocess
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tests.doc_blocks import Command, SavedFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+WATCH_SECONDS: Final = 120
+"""Within which `watch` prints all that a page shows."""
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 
@@ -80,6 +84,9 @@ class Session:
             text=True,
         ) as running:
             assert running.stdout is not None
+            # What is not printed would be waited for without end.
+            limit = threading.Timer(WATCH_SECONDS, running.kill)
+            limit.start()
             said = ""
             try:
                 for line in command.shown:
@@ -91,6 +98,7 @@ class Session:
                         assert text, f"not printed: {line}\n{said}"
                         said += f"\n{text.strip()}"
             finally:
+                limit.cancel()
                 running.send_signal(signal.SIGINT)
 
     @staticmethod
