@@ -192,14 +192,17 @@ orch_packed_depthwise:
   vldrw.32 q2, [r1], #16
   vldrw.32 q1, [sp, #16]
   vqrdmulh.s32 q1, q1, q2
-  @ Ties of negative numbers go down, for which they are made smaller.
-  vshr.s32 q2, q0, #31
-  vadd.i32 q0, q0, q2
+  @ Ties of negative numbers go down, for which they are made smaller by one.
+  @ Without a shift there are none.
   vldrw.32 q3, [r1], #16
+  vshr.s32 q2, q3, #31
+  vpt.s32 lt, q0, zr
+  vaddt.i32 q0, q0, q2
   vrshl.s32 q0, q0, q3
-  vshr.s32 q2, q1, #31
-  vadd.i32 q1, q1, q2
   vldrw.32 q3, [r1], #16
+  vshr.s32 q2, q3, #31
+  vpt.s32 lt, q1, zr
+  vaddt.i32 q1, q1, q2
   vrshl.s32 q1, q1, q3
   vqmovnb.s32 q0, q0
   vqmovnt.s32 q0, q1

@@ -99,11 +99,13 @@ asm(R"(
   vldrw.32 q1, [sp, #16]
   vqrdmulh.s32 q1, q1, q2
   vldrw.32 q3, [r1, #16]
-  @ Ties of negative numbers go down, for which they are made smaller.
-  vshr.s32 q2, q0, #31
-  vadd.i32 q0, q0, q2
-  vshr.s32 q2, q1, #31
-  vadd.i32 q1, q1, q2
+  @ Ties of negative numbers go down, for which they are made smaller by one.
+  @ Without a shift there are none.
+  vshr.s32 q2, q3, #31
+  vpt.s32 lt, q0, zr
+  vaddt.i32 q0, q0, q2
+  vpt.s32 lt, q1, zr
+  vaddt.i32 q1, q1, q2
   vrshl.s32 q0, q0, q3
   vrshl.s32 q1, q1, q3
   orch_narrow #40
@@ -160,10 +162,11 @@ asm(R"(
   vqrdmulh.s32 q0, q0, r2
   vqrdmulh.s32 q1, q1, r2
   @ Ties as above.
-  vshr.s32 q2, q0, #31
-  vadd.i32 q0, q0, q2
-  vshr.s32 q2, q1, #31
-  vadd.i32 q1, q1, q2
+  asr r2, r4, #31
+  vpt.s32 lt, q0, zr
+  vaddt.i32 q0, q0, r2
+  vpt.s32 lt, q1, zr
+  vaddt.i32 q1, q1, r2
   vrshl.s32 q0, r4
   vrshl.s32 q1, r4
   orch_narrow #32

@@ -87,12 +87,15 @@ class _Random:
         shifts = -self.rng.integers(0 if self.one(0, 9) == 0 else 5, 12, outputs)
         if self.one(0, 9) == 0:
             shifts[0] = 1
+        if self.one(0, 3) == 0:
+            # Some exporters leave all of the scale to the multiplier.
+            return bias, multipliers >> self.one(4, 10), shifts * 0
         return bias, multipliers, shifts
 
     def limits(self) -> tuple[int, int, int]:
         """Offset, lowest and highest of the outputs."""
         offset = int(self.rng.choice([-128, 0, self.one(-128, 127)]))
-        low, high = (-128, 127) if self.one(0, 4) else (max(offset, -128), 100)
+        low, high = (-128, 127) if self.one(0, 4) else (offset, max(offset, 100))
         return offset, low, high
 
     def image(self) -> Call:
