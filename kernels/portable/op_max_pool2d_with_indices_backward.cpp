@@ -12,9 +12,44 @@
 namespace orch::portable {
 namespace {
 
-/// Adds gradients to the items of a plane at the indices; kDense: all of them
-/// lie side by side. Errors: InvalidArgument.
-template <bool kDense, typename T>
+/// Whether two tensors share no byte.
+inline bool apart(const Tensor& a, const Tensor& b) {
+  const uintptr_t from_a = reinterpret_cast<uintptr_t>(a.memory);
+  const uintptr_t from_b = reinterpret_cast<uintptr_t>(b.memory);
+  return from_a < from_b ? from_b - from_a >= a.nbytes()
+                         : from_a - from_b >= b.nbytes();
+}
+
+/// Clears planes and adds gradients to them, where all items lie side by side:
+/// `count` to each plane of `items` items. Trusts that each index is one of
+/// these, and that the planes share no memory with the indices.
+template <typename T>
+ORCH_HOT void fill_planes(const T* gradients, const int64_t* indices,
+                          int32_t count, T* plane, int32_t items,
+                          int32_t planes) {
+  // So many at a time that they stay in the cache, and are not waited for.
+  constexpr int32_t kBlock = 2048 / sizeof(T);
+  const int32_t most = items < kBlock ? kBlock / items : 1;
+  while (planes > 0) {
+    const int32_t now = planes < most ? planes : most;
+    planes -= now;
+    memset(plane, 0,
+           static_cast<size_t>(now) * static_cast<size_t>(items) * sizeof(T));
+    for (int32_t p = 0; p < now; ++p) {
+      for (int32_t i = 0; i < count; ++i) {
+        T& item = plane[static_cast<int32_t>(indices[i])];
+        item = static_cast<T>(static_cast<Compute<T>>(item) +
+                              static_cast<Compute<T>>(gradients[i]));
+      }
+      indices += count;
+      gradients += count;
+      plane += items;
+    }
+  }
+}
+
+/// Adds gradients to the items of a plane. Errors: InvalidArgument.
+template <typename T>
 ORCH_ALWAYS_INLINE Error add_items(const T* gradients, int32_t step,
                                    const int64_t* indices, int32_t index_step,
                                    int32_t count, T* plane, const Planes& x) {
@@ -28,8 +63,8 @@ ORCH_ALWAYS_INLINE Error add_items(const T* gradients, int32_t step,
     const int64_t at = *indices;
     if (is_index(at, items)) {
       const int32_t place = static_cast<int32_t>(at);
-      int32_t offset = kDense ? place : place * item_step;
-      if (!kDense && !flat) {
+      int32_t offset = place * item_step;
+      if (!flat) {
         offset = place / columns * row_step + place % columns * item_step;
       }
       T& item = plane[offset];
@@ -39,25 +74,33 @@ ORCH_ALWAYS_INLINE Error add_items(const T* gradients, int32_t step,
       // Again: where memories overlap, what was written may be an index.
       ORCH_CHECK(at == -1, Error::InvalidArgument);
     }
-    gradients += kDense ? 1 : step;
-    indices += kDense ? 1 : index_step;
+    gradients += step;
+    indices += index_step;
   }
   return Error::Ok;
 }
 
 /// Adds the items of `grad_output` to where the largest items were; the others
-/// are 0. Errors: InvalidArgument.
+/// are 0. every: no index was -1. Errors: InvalidArgument.
 template <typename T>
 Error add_gradients(const Tensor& grad_output, const Tensor& indices,
-                    Tensor& grad_input) {
+                    bool every, Tensor& grad_input) {
+  if (kFavourSpeed && every && grad_output.contiguous() &&
+      indices.contiguous() && grad_input.contiguous() &&
+      apart(indices, grad_input)) {
+    const int32_t rows = grad_input.size(grad_input.dim - 2);
+    const int32_t columns = grad_input.size(grad_input.dim - 1);
+    const int32_t count = grad_output.size(grad_output.dim - 2) *
+                          grad_output.size(grad_output.dim - 1);
+    fill_planes(grad_output.data<T>(), indices.data<int64_t>(), count,
+                grad_input.mutable_data<T>(), rows * columns,
+                grad_output.numel() / count);
+    return Error::Ok;
+  }
+  memset(grad_input.memory, 0, grad_input.nbytes());
   const Planes y(grad_output, 0);
   const Planes z(indices, 0);
   const Planes x(grad_input, 0);
-  // Planes of one piece are cleared one by one: they are still in the cache.
-  const bool pieces =
-      kFavourSpeed && x.stride[3] == 1 && x.stride[2] == x.size[3];
-  const bool dense = pieces && y.stride[3] == 1 && z.stride[3] == 1;
-  if (!pieces) memset(grad_input.memory, 0, grad_input.nbytes());
   int32_t height = y.size[2];
   int32_t width = y.size[3];
   if (y.stride[2] == y.stride[3] * width &&
@@ -73,17 +116,9 @@ Error add_gradients(const Tensor& grad_output, const Tensor& indices,
           indices.data<int64_t>() + n * z.stride[0] + c * z.stride[1];
       T* const plane =
           grad_input.mutable_data<T>() + n * x.stride[0] + c * x.stride[1];
-      if (pieces) {
-        memset(plane, 0,
-               static_cast<size_t>(x.size[2] * x.size[3]) * sizeof(T));
-      }
       for (int32_t h = 0; h < height; ++h) {
-        if (kFavourSpeed && dense) {
-          ORCH_TRY(add_items<true>(gradients, 1, places, 1, width, plane, x));
-        } else {
-          ORCH_TRY(add_items<false>(gradients, y.stride[3], places, z.stride[3],
-                                    width, plane, x));
-        }
+        ORCH_TRY(add_items(gradients, y.stride[3], places, z.stride[3], width,
+                           plane, x));
         gradients += y.stride[2];
         places += z.stride[2];
       }
@@ -126,12 +161,15 @@ Error max_pool2d_with_indices_backward_grad_input(const Args& args) {
                Error::InvalidArgument);
   }
   const int32_t items = pool.axes[0].in * pool.axes[1].in;
-  ORCH_CHECK(are_within(indices.data<int64_t>(), indices.numel(), -1, items),
-             Error::InvalidArgument);
+  const bool every = kFavourSpeed && are_within(indices.data<int64_t>(),
+                                                indices.numel(), 0, items);
+  ORCH_CHECK(
+      every || are_within(indices.data<int64_t>(), indices.numel(), -1, items),
+      Error::InvalidArgument);
   ORCH_TRY(resize_output(grad_input, self.sizes(), self, grad_output, indices));
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return add_gradients<T>(grad_output, indices, grad_input);
+    return add_gradients<T>(grad_output, indices, every, grad_input);
   });
 }
 

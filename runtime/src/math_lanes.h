@@ -134,15 +134,18 @@ LogLanes log_in_parts(Lanes x) {
   return {if_ordinary(x, log.high), log.low};
 }
 
-Lanes pow(const LogLanes& log, Lanes y) {
+/// e^(y * log), V: Lanes, or those with other products.
+template <typename V>
+inline __attribute__((always_inline)) Lanes power_of(V log_high, V log_low,
+                                                     V y) {
   using C = Constants<float>;
-  Parts<Lanes> t = product_of(y, log.high);
-  t.low = t.low + y * log.low;
+  Parts<V> t = product_of(y, log_high);
+  t.low = t.low + y * log_low;
   const Lanes low = C::kSmallest - 1;
   const Lanes high = C::kLargest + 1;
   IntLanes k;
   const Parts<Lanes> e =
-      exp_parts_of<float>(within(t.high, low, high), t.low, k);
+      exp_parts_of<float, Lanes>(within(t.high, low, high), t.low, k);
   const Parts<Lanes> sum = sum_of(Lanes(1.0F), e.high);
   const IntLanes half = shifted_down<1>(k);
   const Lanes power =
@@ -151,6 +154,50 @@ Lanes pow(const LogLanes& log, Lanes y) {
   const Lanes none = not_ordinary();
   return if_at_least(t.high, low, if_above(high, t.high, power, none), none);
 }
+
+Lanes pow(const LogLanes& log, Lanes y) {
+  return power_of(log.high, log.low, y);
+}
+
+#if ORCH_FUSED
+/// Whether the processor has a * b - c with one rounding, and the system keeps
+/// the registers of AVX. Asked once: in a virtual machine the question is slow.
+static bool has_fused() {
+  constexpr uint8_t kYes = 1;
+  constexpr uint8_t kNo = 2;
+  // Every thread finds the same.
+  static uint8_t known = 0;
+  uint8_t answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (answer != 0) return answer == kYes;
+  uint32_t a = 1;
+  uint32_t b;
+  uint32_t c = 0;
+  uint32_t d;
+  __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  constexpr uint32_t kFused = 1U << 12;
+  constexpr uint32_t kEnabled = 1U << 27;
+  constexpr uint32_t kAvx = 1U << 28;
+  constexpr uint32_t kAll = kFused | kEnabled | kAvx;
+  answer = kNo;
+  if ((c & kAll) == kAll) {
+    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    if ((a & 6U) == 6U) answer = kYes;
+  }
+  __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+  return answer == kYes;
+}
+
+__attribute__((noinline, flatten, target("avx"))) static Lanes fused_pow(
+    Lanes x, Lanes y) {
+  const Parts<FusedLanes> log = log_parts<float, FusedLanes>(x);
+  return power_of<FusedLanes>(if_ordinary(x, log.high), log.low, y);
+}
+
+Lanes pow(Lanes x, Lanes y) {
+  if (has_fused()) return fused_pow(x, y);
+  return pow(log_in_parts(x), y);
+}
+#endif
 
 /// (e^a + sign * e^-a) / 2 for a >= 0, as the plain form.
 __attribute__((noinline)) static Lanes half_exp(Lanes a, float sign) {

@@ -85,6 +85,12 @@ inline Lanes split(Lanes x, Lanes& f) {
   return number_of(k) - down;
 }
 #endif
+#if ORCH_FUSED
+inline Lanes split(FusedLanes x, FusedLanes& f) {
+  Lanes& rest = f;
+  return split(static_cast<Lanes>(x), rest);
+}
+#endif
 
 /// Whether the logarithm of `x` is one of an ordinary number; otherwise `y` is
 /// the logarithm.

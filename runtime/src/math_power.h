@@ -135,18 +135,18 @@ Parts<V> log_parts(V x) {
   Parts<V> z = product_of(s.high, s.high);
   z.low = z.low + 2 * s.high * s.low;
   Parts<V> t =
-      sum_of(V(P::kTwoThirdsHigh), z.high * polynomial(P::kLogTerms, z.high));
+      sum_of<V>(P::kTwoThirdsHigh, z.high * polynomial(P::kLogTerms, z.high));
   t.low = t.low + P::kTwoThirdsLow;
   Parts<V> w = product_of(z.high, t.high);
   w.low = w.low + (z.high * t.low + z.low * t.high);
-  const Parts<V> two = sum_of(V(2), w.high);
+  const Parts<V> two = sum_of<V>(2, w.high);
   const Parts<V> y = product_of(s.high, two.high);
   const V y_low = y.low + s.high * (two.low + w.low) + s.low * two.high;
   if constexpr (sizeof(V) == sizeof(F)) {
     if (k == 0) return sum_of(y.high, y_low);
   }
-  const Parts<V> sum = sum_of(k * Log<F>::kLn2High, y.high);
-  return sum_of(sum.high, sum.low + (y_low + k * Log<F>::kLn2Low));
+  const Parts<V> sum = sum_of<V>(k * Log<F>::kLn2High, y.high);
+  return sum_of<V>(sum.high, sum.low + (y_low + k * Log<F>::kLn2Low));
 }
 
 /// 0 if `y`, which is not 0, has a fraction; 1 if it is odd, otherwise 2.

@@ -20,6 +20,13 @@
 #endif
 /// Vectors that know subnormal numbers, as those of hosts do.
 #define ORCH_HOST_VECTORS (ORCH_VECTORS && !ORCH_VECTORS_FLUSH)
+/// Whether the processor may have a * b - c with one rounding, unknown to the
+/// compiler.
+#if ORCH_HOST_VECTORS && defined(__x86_64__)
+#define ORCH_FUSED 1
+#else
+#define ORCH_FUSED 0
+#endif
 
 #if ORCH_VECTORS
 
@@ -462,7 +469,11 @@ struct LogLanes {
 };
 LogLanes log_in_parts(Lanes x);
 Lanes pow(const LogLanes& log, Lanes y);
+#if ORCH_FUSED
+Lanes pow(Lanes x, Lanes y);
+#else
 inline Lanes pow(Lanes x, Lanes y) { return pow(log_in_parts(x), y); }
+#endif
 
 }  // namespace math
 }  // namespace orch
