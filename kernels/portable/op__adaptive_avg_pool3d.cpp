@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/adaptive.h"
 #include "util/dtype.h"
+#include "util/pool_lanes.h"
 #include "util/scalar.h"
 #include "util/volumes.h"
 
@@ -14,6 +15,7 @@ void average(const Tensor& self, Tensor& out) {
   using C = Compute<T>;
   const Volumes x(self);
   const Volumes y(out);
+  const FlushFlags flags;
   each_window(
       y,
       [&](int axis, int32_t o) {
@@ -24,12 +26,25 @@ void average(const Tensor& self, Tensor& out) {
           const AdaptiveRange& columns) {
         const C count =
             from_int<C>(int64_t{depth.size()} * rows.size() * columns.size());
-        for (int32_t c = 0; c < y.size[1]; ++c) {
-          const T* volume = self.data<T>() + n * x.stride[0] + c * x.stride[1];
-          out.mutable_data<T>()[y.at(n, d, h, w) + c * y.stride[1]] =
-              static_cast<T>(
-                  divide(sum_of<C>(volume, x, depth, rows, columns), count));
-        }
+        const WindowItems window = {{depth.size(), rows.size(), columns.size()},
+                                    {x.stride[2], x.stride[3], x.stride[4]},
+                                    {}};
+        const T* const volume = self.data<T>() + n * x.stride[0];
+        const T* const first =
+            volume + x.at(0, depth.first, rows.first, columns.first);
+        T* const target = out.mutable_data<T>() + y.at(n, d, h, w);
+        each_channel<T>(
+            0, y.size[1],
+            [&](int32_t c) {
+              target[c * y.stride[1]] = static_cast<T>(divide(
+                  sum_of<C>(volume + c * x.stride[1], x, depth, rows, columns),
+                  count));
+            },
+            [&](int32_t c) {
+              return average_channels(
+                  {c, y.size[1], x.stride[1], y.stride[1], 0}, first, window,
+                  count, target);
+            });
       });
 }
 

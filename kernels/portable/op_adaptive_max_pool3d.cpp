@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/adaptive.h"
 #include "util/dtype.h"
+#include "util/pool_lanes.h"
 #include "util/volumes.h"
 
 namespace orch::portable {
@@ -14,6 +15,7 @@ void largest(const Tensor& self, Tensor& out, Tensor& indices) {
   const Volumes x(self);
   const Volumes y(out);
   const Volumes z(indices);
+  const FlushFlags flags;
   constexpr int32_t kStep[] = {1, 1, 1};
   each_window(
       y,
@@ -23,14 +25,29 @@ void largest(const Tensor& self, Tensor& out, Tensor& indices) {
       [&](int32_t n, int32_t d, int32_t h, int32_t w,
           const AdaptiveRange& depth, const AdaptiveRange& rows,
           const AdaptiveRange& columns) {
-        for (int32_t c = 0; c < y.size[1]; ++c) {
-          const T* volume = self.data<T>() + n * x.stride[0] + c * x.stride[1];
-          out.mutable_data<T>()[y.at(n, d, h, w) + c * y.stride[1]] =
-              static_cast<T>(largest_of<C>(
-                  volume, x, depth, rows, columns, kStep,
-                  indices.mutable_data<int64_t>()[z.at(n, d, h, w) +
-                                                  c * z.stride[1]]));
-        }
+        const WindowItems window = {{depth.size(), rows.size(), columns.size()},
+                                    {x.stride[2], x.stride[3], x.stride[4]},
+                                    {x.size[3] * x.size[4], x.size[4], 1}};
+        const int32_t index =
+            (depth.first * x.size[3] + rows.first) * x.size[4] + columns.first;
+        const T* const volume = self.data<T>() + n * x.stride[0];
+        const T* const first =
+            volume + x.at(0, depth.first, rows.first, columns.first);
+        T* const target = out.mutable_data<T>() + y.at(n, d, h, w);
+        int64_t* const places =
+            indices.mutable_data<int64_t>() + z.at(n, d, h, w);
+        each_channel<T>(
+            0, y.size[1],
+            [&](int32_t c) {
+              target[c * y.stride[1]] = static_cast<T>(
+                  largest_of<C>(volume + c * x.stride[1], x, depth, rows,
+                                columns, kStep, places[c * z.stride[1]]));
+            },
+            [&](int32_t c) {
+              return largest_of_channels(
+                  {c, y.size[1], x.stride[1], y.stride[1], z.stride[1]}, first,
+                  window, index, target, places);
+            });
       });
 }
 

@@ -4,6 +4,7 @@
 #include "util/dtype.h"
 #include "util/isa.h"
 #include "util/pool.h"
+#include "util/pool_lanes.h"
 #include "util/scalar.h"
 
 namespace orch::portable {
@@ -15,6 +16,7 @@ ORCH_HOT void avg_pool(const Pool<2>& pool, bool count_include_pad,
   using C = Compute<T>;
   const Planes x(self, 0);
   const Planes y(out, 0);
+  const FlushFlags flags;
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t h = 0; h < y.size[2]; ++h) {
       const AverageWindow rows(pool.axes[0], h);
@@ -28,15 +30,27 @@ ORCH_HOT void avg_pool(const Pool<2>& pool, bool count_include_pad,
         }
         if (divisor != 0) count = divisor;
         const C denominator = from_int<C>(empty ? 1 : count);
-        const T* plane = self.data<T>() + n * x.stride[0];
-        T* target = out.mutable_data<T>() + n * y.stride[0] + h * y.stride[2] +
-                    w * y.stride[3];
-        for (int32_t c = y.size[1]; c > 0; --c) {
-          const C sum = empty ? C(0) : sum_of<C>(plane, x, rows, columns);
-          *target = static_cast<T>(divide(sum, denominator));
-          plane += x.stride[1];
-          target += y.stride[1];
-        }
+        const WindowItems window = {{1, rows.size(), columns.size()},
+                                    {0, x.stride[2], x.stride[3]},
+                                    {}};
+        const T* const plane = self.data<T>() + n * x.stride[0];
+        const T* const first =
+            plane + rows.first * x.stride[2] + columns.first * x.stride[3];
+        T* const target = out.mutable_data<T>() + n * y.stride[0] +
+                          h * y.stride[2] + w * y.stride[3];
+        each_channel<T>(
+            0, y.size[1],
+            [&](int32_t c) {
+              const T* const items = plane + c * x.stride[1];
+              const C sum = empty ? C(0) : sum_of<C>(items, x, rows, columns);
+              target[c * y.stride[1]] =
+                  static_cast<T>(divide(sum, denominator));
+            },
+            [&](int32_t c) {
+              return average_channels(
+                  {c, y.size[1], x.stride[1], y.stride[1], 0}, first, window,
+                  denominator, target);
+            });
       }
     }
   }

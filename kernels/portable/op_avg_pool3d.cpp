@@ -3,6 +3,7 @@
 #include "orch/kernel.h"
 #include "util/dtype.h"
 #include "util/pool.h"
+#include "util/pool_lanes.h"
 #include "util/scalar.h"
 #include "util/volumes.h"
 
@@ -15,6 +16,7 @@ void avg_pool(const Pool<3>& pool, bool count_include_pad, int64_t divisor,
   using C = Compute<T>;
   const Volumes x(self);
   const Volumes y(out);
+  const FlushFlags flags;
   each_window(
       y,
       [&pool](int axis, int32_t o) {
@@ -32,12 +34,25 @@ void avg_pool(const Pool<3>& pool, bool count_include_pad, int64_t divisor,
         }
         if (divisor != 0) count = divisor;
         const C denominator = from_int<C>(empty ? 1 : count);
-        for (int32_t c = 0; c < y.size[1]; ++c) {
-          const T* volume = self.data<T>() + n * x.stride[0] + c * x.stride[1];
-          out.mutable_data<T>()[y.at(n, d, h, w) + c * y.stride[1]] =
-              static_cast<T>(divide(sum_of<C>(volume, x, depth, rows, columns),
-                                    denominator));
-        }
+        const WindowItems window = {{depth.size(), rows.size(), columns.size()},
+                                    {x.stride[2], x.stride[3], x.stride[4]},
+                                    {}};
+        const T* const volume = self.data<T>() + n * x.stride[0];
+        const T* const first =
+            volume + x.at(0, depth.first, rows.first, columns.first);
+        T* const target = out.mutable_data<T>() + y.at(n, d, h, w);
+        each_channel<T>(
+            0, y.size[1],
+            [&](int32_t c) {
+              target[c * y.stride[1]] = static_cast<T>(divide(
+                  sum_of<C>(volume + c * x.stride[1], x, depth, rows, columns),
+                  denominator));
+            },
+            [&](int32_t c) {
+              return average_channels(
+                  {c, y.size[1], x.stride[1], y.stride[1], 0}, first, window,
+                  denominator, target);
+            });
       });
 }
 

@@ -23,6 +23,7 @@ struct AdaptiveWindow {
     first = next_;
     advance();
   }
+  int32_t size() const { return last - first; }
 
  private:
   void advance() {

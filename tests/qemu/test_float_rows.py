@@ -169,7 +169,7 @@ def _same(outs: tuple[bytes, ...], wanted: bytes) -> bool:
     return bool((same | (np.isnan(a) & np.isnan(b))).all())
 
 
-def _firmware(
+def firmware_answers(
     folder: Path, cpu: str, toolchain: str, calls: Sequence[Call]
 ) -> Sequence[Answer]:
     """What calls give on a core."""
@@ -189,7 +189,7 @@ def _firmware(
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])
 def test_rows_are_those_of_plain_arithmetic(toolchain: str, tmp_path: Path) -> None:
     calls = tuple(_calls())
-    answers = _firmware(tmp_path / "firmware", CPU, toolchain, calls)
+    answers = firmware_answers(tmp_path / "firmware", CPU, toolchain, calls)
     wrong = [
         f"{call.operator} of {call.outs[0].sizes}: error {answer.error}"
         for call, answer in zip(calls, answers, strict=True)
@@ -202,8 +202,8 @@ def test_rows_are_those_of_plain_arithmetic(toolchain: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("toolchain", ["gnu", "zig"])
 def test_functions_are_those_of_plain_items(toolchain: str, tmp_path: Path) -> None:
     calls = tuple(_function_calls())
-    plain = _firmware(tmp_path / "plain", PLAIN, "gnu", calls)
-    vectors = _firmware(tmp_path / "vectors", CPU, toolchain, calls)
+    plain = firmware_answers(tmp_path / "plain", PLAIN, "gnu", calls)
+    vectors = firmware_answers(tmp_path / "vectors", CPU, toolchain, calls)
     wrong = [
         f"{call.operator} of {call.outs[0].sizes}: error {found.error}"
         for call, found, wanted in zip(calls, vectors, plain, strict=True)

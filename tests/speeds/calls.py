@@ -458,43 +458,43 @@ def _indices(rows: int) -> Iterator[_Row]:
 
 
 def _images(rows: int) -> Iterator[_Row]:
-    x = given("f", rows, 4, 8, 16)
-    half = result("f", rows, 4, 4, 8)
-    places = result("l", rows, 4, 4, 8)
-    twice = result("f", rows, 4, 16, 32)
+    x = given("f", rows, 8, 8, 8)
+    half = result("f", rows, 8, 4, 4)
+    places = result("l", rows, 8, 4, 4)
+    twice = result("f", rows, 8, 16, 16)
     two, none = (2, 2), (0, 0)
     yield "aten::avg_pool2d.out", (x, two, two, none, False, True, None, half), 0
     pool = (two, two, none, (1, 1), False)
     yield "aten::max_pool2d_with_indices.out", (x, *pool, half, places), 0
-    corners = np.arange(rows * 4 * 4 * 8) % 32
-    corners = corners // 8 * 32 + corners % 8 * 2
+    corners = np.arange(rows * 8 * 4 * 4) % 16
+    corners = corners // 4 * 16 + corners % 4 * 2
     held = Tensor(
         places.dtype, places.sizes, places.order, corners.astype(np.int64).tobytes()
     )
     yield (
         "aten::max_pool2d_with_indices_backward.grad_input",
-        (given("f", rows, 4, 4, 8), x, *pool, held, _out(x)),
+        (given("f", rows, 8, 4, 4), x, *pool, held, _out(x)),
         0,
     )
-    yield "aten::_adaptive_avg_pool2d.out", (x, (4, 8), half), 0
-    yield "aten::adaptive_max_pool2d.out", (x, (4, 8), half, places), 0
+    yield "aten::_adaptive_avg_pool2d.out", (x, (4, 4), half), 0
+    yield "aten::adaptive_max_pool2d.out", (x, (4, 4), half, places), 0
     yield "aten::upsample_nearest2d.vec_out", (x, None, (2.0, 2.0), twice), 0
     yield "aten::upsample_bilinear2d.vec_out", (x, None, False, (2.0, 2.0), twice), 0
     yield (
         "aten::_upsample_bilinear2d_aa.out",
-        (x, (4, 8), False, None, None, half),
+        (x, (4, 4), False, None, None, half),
         0,
     )
-    volume = given("f", rows, 2, 4, 8, 8)
-    eighth = result("f", rows, 2, 2, 4, 4)
-    places = result("l", rows, 2, 2, 4, 4)
+    volume = given("f", rows, 8, 4, 4, 4)
+    eighth = result("f", rows, 8, 2, 2, 2)
+    places = result("l", rows, 8, 2, 2, 2)
     cube, no = (2, 2, 2), (0, 0, 0)
     yield "aten::avg_pool3d.out", (volume, cube, cube, no, False, True, None, eighth), 0
     pool3d = (cube, cube, no, (1, 1, 1), False)
     yield "aten::max_pool3d_with_indices.out", (volume, *pool3d, eighth, places), 0
-    yield "aten::_adaptive_avg_pool3d.out", (volume, (2, 4, 4), eighth), 0
-    yield "aten::adaptive_max_pool3d.out", (volume, (2, 4, 4), eighth, places), 0
-    grid = given("f", rows, 8, 16, 2, low=-1, high=1)
+    yield "aten::_adaptive_avg_pool3d.out", (volume, (2, 2, 2), eighth), 0
+    yield "aten::adaptive_max_pool3d.out", (volume, (2, 2, 2), eighth, places), 0
+    grid = given("f", rows, 8, 8, 2, low=-1, high=1)
     yield "aten::grid_sampler_2d.out", (x, grid, 0, 0, False, _out(x)), 0
 
 
