@@ -121,7 +121,6 @@ ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
 /// to spare.
 ORCH_HOT void add_plain(const Addition& addition, const PairRow<int8_t>& row) {
   const Addition add = addition;  // what is written cannot change it
-  const uint32_t a_shift = static_cast<uint32_t>(-add.a.scale.shift);
   const uint32_t b_shift = static_cast<uint32_t>(-add.b.scale.shift);
   const uint32_t shift = static_cast<uint32_t>(-add.sum.scale.shift);
   const bool full = is_full(add.range);
@@ -130,10 +129,11 @@ ORCH_HOT void add_plain(const Addition& addition, const PairRow<int8_t>& row) {
   for (int8_t *to = row.to, *const end = to + row.count; to != end; ++to) {
     const int32_t x = (*a++ - add.a.zero_point) * (1 << kLeftShift);
     const int32_t y = (*b++ - add.b.zero_point) * (1 << kLeftShift);
-    int32_t sum = divide_and_add(high_multiply_small(x, add.a.scale.multiplier),
-                                 a_shift, 0);
-    sum = divide_and_add(high_multiply_small(y, add.b.scale.multiplier),
-                         b_shift, sum);
+    int32_t sum = divide_and_add(high_multiply_small(y, add.b.scale.multiplier),
+                                 b_shift, 0);
+    asm("smmlar %0, %1, %2, %0"
+        : "+r"(sum)
+        : "r"(x * 2), "r"(add.a.scale.multiplier));
     sum = divide_and_add(high_multiply_small(sum, add.sum.scale.multiplier),
                          shift, add.sum.zero_point);
     *to = clamp_item(sum, full, add.range);
