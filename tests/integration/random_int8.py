@@ -147,6 +147,12 @@ class _Elementwise:
         if self.one(0, 1):
             addends.reverse()
         total = self.multiplier(usual=usual), self.shift(-21, -14, usual=usual)
+        if self.one(0, 2) == 0:
+            # Factors so small that the lowest bits of sums show.
+            low, high = 1 << 9, 1 << 13
+            addends = [(self.item(), self.one(low, high), s) for s in (0, -1, 0, 0)]
+            addends = addends[self.one(0, 2) :][:2]
+            total = self.multiplier(usual=True), self.one(-2, 0)
         args = (a, *addends[0], b, *addends[1], self.item(), *total, *self.limits())
         return Call("cortex_m::quantized_add.out", (*args, out))
 
