@@ -1,9 +1,9 @@
+#include <stddef.h>
+
 #include "elementwise.h"
 #include "image.h"
 #include "orch/kernel.h"
-#if ORCH_ISA == ORCH_ISA_MVE
-#include "requantize_mve.h"
-#elif ORCH_ISA == ORCH_ISA_DSP
+#if ORCH_ISA == ORCH_ISA_DSP
 #include "high_multiply.h"
 #endif
 
@@ -13,6 +13,18 @@ namespace {
 /// What sums are computed with: their inputs have 20 more bits than items.
 constexpr int32_t kLeftShift = 20;
 
+// Where rows that lie otherwise are rare, the code for them is small.
+#if ORCH_ISA == ORCH_ISA_SCALAR
+#define ORCH_RARE inline
+#else
+#define ORCH_RARE __attribute__((noinline))
+#endif
+
+/// `value` times a factor.
+ORCH_RARE int32_t scaled(const Scale& scale, int32_t value) {
+  return scale.of(value);
+}
+
 /// One of the inputs, brought to the scale of the sum.
 struct Addend {
   int32_t zero_point;
@@ -20,11 +32,11 @@ struct Addend {
 
   int32_t of(int32_t item) const {
     const uint32_t difference = static_cast<uint32_t>(item - zero_point);
-    return scale.of(static_cast<int32_t>(difference << kLeftShift));
+    return scaled(scale, static_cast<int32_t>(difference << kLeftShift));
   }
 };
 
-/// What a sum is computed from.
+/// What a sum is computed from. Known to the assembly below.
 struct Addition {
   Addend a;
   Addend b;
@@ -32,42 +44,83 @@ struct Addition {
   Range range;
 };
 
-#if ORCH_ISA == ORCH_ISA_MVE
-/// Computes what of a row is whole vectors, and leaves the rest.
-ORCH_HOT void add_vectors(const Addition& add, PairRow<int8_t>& row) {
-  if (row.a_step != 1 || row.b_step != 1 || row.to_step != 1) return;
-  const VectorScale a(add.a.scale.multiplier, add.a.scale.shift, kLeftShift);
-  const VectorScale b(add.b.scale.multiplier, add.b.scale.shift, kLeftShift);
-  const VectorScale sum(add.sum.scale.multiplier, add.sum.scale.shift, 0);
-  const int32x4_t low = vdupq_n_s32(add.range.low);
-  const int32x4_t high = vdupq_n_s32(add.range.high);
-  for (; row.count >= 4; row.count -= 4) {
-    const int32x4_t x = vaddq_n_s32(vldrbq_s32(row.a), -add.a.zero_point);
-    const int32x4_t y = vaddq_n_s32(vldrbq_s32(row.b), -add.b.zero_point);
-    int32x4_t total = sum.of(vaddq_s32(a.of(x), b.of(y)));
-    total = vaddq_n_s32(total, add.sum.zero_point);
-    vstrbq_s32(row.to, vminq_s32(vmaxq_s32(total, low), high));
-    row.a += 4;
-    row.b += 4;
-    row.to += 4;
-  }
+#if ORCH_ISA != ORCH_ISA_SCALAR
+/// Whether differences from a zero point have 9 bits and a sign.
+bool is_near(int32_t zero_point) {
+  constexpr int32_t kMost = 383;
+  return static_cast<uint32_t>(zero_point + kMost) <= 2 * kMost;
+}
+
+/// Whether `add_plain` computes this, as it does whatever exporters write: the
+/// factor of the larger scale is a half, without a shift, and nothing is made
+/// larger or changes its sign.
+bool is_plain(const Addition& add) {
+  const Scale& a = add.a.scale;
+  const Scale& b = add.b.scale;
+  const Scale& sum = add.sum.scale;
+  return is_near(add.a.zero_point) && is_near(add.b.zero_point) &&
+         (a.multiplier | b.multiplier | sum.multiplier) >= 0 && a.shift == 0 &&
+         b.shift <= 0 && sum.shift < 0;
 }
 #endif
 
-#if ORCH_ISA == ORCH_ISA_DSP
-/// Whether nothing is made larger, and differences from the zero point have
-/// 9 bits and a sign.
-bool suits_dsp(const Addend& addend) {
-  constexpr int32_t kMost = 383;
-  return addend.zero_point >= -kMost && addend.zero_point <= kMost &&
-         addend.scale.shift <= 0;
-}
+#if ORCH_ISA == ORCH_ISA_MVE
+static_assert(sizeof(Addend) == 12 && offsetof(Addition, range) == 36,
+              "the assembly knows where things are");
 
-/// Computes items side by side. Addends and sum are what `suits_dsp` asks for:
-/// sums have a bit to spare.
-ORCH_HOT void add_dsp(const Addition& addition, const PairRow<int8_t>& row) {
+/// Computes a row of items side by side for a plain addition. Sums have a bit
+/// to spare. Ties of negative numbers go down, for which they are made smaller
+/// by one before they are shifted, if they are: with the number 0 the product
+/// is 0, and one less does not count.
+ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
+  register const int8_t* a asm("r0") = row.a;
+  register const int8_t* b asm("r1") = row.b;
+  register int8_t* to asm("r2") = row.to;
+  register const Addition* from asm("r3") = &add;
+  register int32_t count asm("r12") = row.count;
+  asm volatile(
+      "ldrd r4, r5, [r3, #36]\n"
+      "vdup.32 q3, r4\n"
+      "vdup.32 q4, r5\n"
+      "mov r4, #0x100000\n"
+      "vdup.32 q6, r4\n"
+      "ldm r3, {r3, r4, r5, r6, r8, r9, r10, r11, lr}\n"
+      "vdup.32 q5, r10\n"
+      "rsbs r3, r3, #0\n"
+      "lsls r3, r3, #20\n"
+      "rsbs r6, r6, #0\n"
+      "lsls r6, r6, #20\n"
+      "lsr r5, r9, #31\n"  // whether b is shifted
+      "mov r10, lr\n"
+      "wlstp.32 lr, r12, 2f\n"
+      "1:\n"
+      "vldrb.s32 q0, [r1], #4\n"
+      "vmlas.s32 q0, q6, r6\n"
+      "vldrb.s32 q2, [r0], #4\n"
+      "vqdmulh.s32 q1, q0, r5\n"  // -1 for negative numbers
+      "vmlas.s32 q2, q6, r3\n"
+      "vqrdmlah.s32 q1, q0, r8\n"
+      "vrshl.s32 q1, r9\n"
+      "vqrdmlah.s32 q1, q2, r4\n"
+      "vshr.s32 q0, q1, #31\n"
+      "vqrdmlah.s32 q0, q1, r11\n"
+      "vrshl.s32 q0, r10\n"
+      "vadd.i32 q0, q0, q5\n"
+      "vmax.s32 q0, q0, q3\n"
+      "vmin.s32 q0, q0, q4\n"
+      "vstrb.32 q0, [r2], #4\n"
+      "letp lr, 1b\n"
+      "2:\n"
+      : "+r"(a), "+r"(b), "+r"(to), "+r"(from)
+      : "r"(count)
+      : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "lr", "q0", "q1", "q2",
+        "q3", "q4", "q5", "q6", "cc", "memory");
+}
+#elif ORCH_ISA == ORCH_ISA_DSP
+/// Computes a row of items side by side for a plain addition. Sums have a bit
+/// to spare.
+ORCH_HOT void add_plain(const Addition& addition, const PairRow<int8_t>& row) {
   const Addition add = addition;  // what is written cannot change it
-  const uint32_t a_shift = static_cast<uint32_t>(-add.a.scale.shift);
   const uint32_t b_shift = static_cast<uint32_t>(-add.b.scale.shift);
   const uint32_t shift = static_cast<uint32_t>(-add.sum.scale.shift);
   const bool full = is_full(add.range);
@@ -76,10 +129,11 @@ ORCH_HOT void add_dsp(const Addition& addition, const PairRow<int8_t>& row) {
   for (int8_t *to = row.to, *const end = to + row.count; to != end; ++to) {
     const int32_t x = (*a++ - add.a.zero_point) * (1 << kLeftShift);
     const int32_t y = (*b++ - add.b.zero_point) * (1 << kLeftShift);
-    int32_t sum = divide_and_add(high_multiply_small(x, add.a.scale.multiplier),
-                                 a_shift, 0);
-    sum = divide_and_add(high_multiply_small(y, add.b.scale.multiplier),
-                         b_shift, sum);
+    int32_t sum = divide_and_add(high_multiply_small(y, add.b.scale.multiplier),
+                                 b_shift, 0);
+    asm("smmlar %0, %1, %2, %0"
+        : "+r"(sum)
+        : "r"(x * 2), "r"(add.a.scale.multiplier));
     sum = divide_and_add(high_multiply_small(sum, add.sum.scale.multiplier),
                          shift, add.sum.zero_point);
     *to = clamp_item(sum, full, add.range);
@@ -91,11 +145,11 @@ ORCH_HOT void add_dsp(const Addition& addition, const PairRow<int8_t>& row) {
 /// it then have 12 bits, and can be shifted by 20.
 constexpr int32_t kMostZeroPoint = 1920;
 
-/// Reads zero point, multiplier and shift. Errors: InvalidArgument.
+/// Reads zero point, which may be between `most` and its negative, multiplier
+/// and shift. Errors: InvalidArgument.
 __attribute__((noinline)) Error read_addend(const Args& args, int first,
-                                            Addend& addend) {
-  ORCH_TRY(read_between(args, first, -kMostZeroPoint, kMostZeroPoint,
-                        addend.zero_point));
+                                            int32_t most, Addend& addend) {
+  ORCH_TRY(read_between(args, first, -most, most, addend.zero_point));
   return read_scale(args, first + 1, addend.scale);
 }
 
@@ -107,34 +161,35 @@ __attribute__((noinline)) Error read_addend(const Args& args, int first,
 //   int output_multiplier, int output_shift, int activation_min,
 //   int activation_max, *, Tensor(a!) out) -> Tensor(a!)
 Error quantized_add_out(const Args& args) {
-  const Tensor& self = args.tensor(0);
-  const Tensor& other = args.tensor(4);
+  // First the addend without a shift, for instructions that add products.
+  const int first = ORCH_ISA != ORCH_ISA_SCALAR && args.integer(7) == 0 ? 5 : 1;
+  const int second = 6 - first;
+  const Tensor& a = args.tensor(first - 1);
+  const Tensor& b = args.tensor(second - 1);
   Tensor& out = args.tensor(13);
 
   Addition add;
-  ORCH_TRY(read_addend(args, 1, add.a));
-  ORCH_TRY(read_addend(args, 5, add.b));
-  ORCH_TRY(read_item(args, 8, add.sum.zero_point));
-  ORCH_TRY(read_scale(args, 9, add.sum.scale));
+  ORCH_TRY(read_addend(args, first, kMostZeroPoint, add.a));
+  ORCH_TRY(read_addend(args, second, kMostZeroPoint, add.b));
+  ORCH_TRY(read_addend(args, 8, -INT8_MIN, add.sum));
+  ORCH_CHECK(add.sum.zero_point <= INT8_MAX, Error::InvalidArgument);
   ORCH_TRY(read_range(args, 11, 12, add.range));
-  ORCH_TRY(prepare_pair(self, other, out));
-#if ORCH_ISA == ORCH_ISA_DSP
-  const bool dsp = suits_dsp(add.a) && suits_dsp(add.b) && suits_dsp(add.sum);
+  ORCH_TRY(prepare_pair(args.tensor(0), args.tensor(4), out));
+#if ORCH_ISA != ORCH_ISA_SCALAR
+  const bool plain = is_plain(add);
 #endif
-  for_each_pair_row<int8_t>(self, other, out, [&](PairRow<int8_t> row) {
-#if ORCH_ISA == ORCH_ISA_MVE
-    add_vectors(add, row);
-#elif ORCH_ISA == ORCH_ISA_DSP
-    if (dsp && row.a_step == 1 && row.b_step == 1 && row.to_step == 1) {
-      add_dsp(add, row);
+  for_each_pair_row<int8_t>(a, b, out, [&](PairRow<int8_t> row) {
+#if ORCH_ISA != ORCH_ISA_SCALAR
+    if (plain && row.a_step == 1 && row.b_step == 1 && row.to_step == 1) {
+      add_plain(add, row);
       return;
     }
 #endif
     map_row(row, [&](int32_t x, int32_t y) {
       const uint32_t total = static_cast<uint32_t>(add.a.of(x)) +
                              static_cast<uint32_t>(add.b.of(y));
-      const int32_t scaled = add.sum.scale.of(static_cast<int32_t>(total));
-      return clamp(wrapping_sum(scaled, add.sum.zero_point), add.range);
+      const int32_t sum = scaled(add.sum.scale, static_cast<int32_t>(total));
+      return clamp(wrapping_sum(sum, add.sum.zero_point), add.range);
     });
   });
   return Error::Ok;

@@ -171,6 +171,18 @@ void read_tensors(Value& value, bool are_outs) {
   value.set_list(Tag::TensorList, list, count);
 }
 
+/// The output in the memory of an argument before it.
+void share(Value& value) {
+  const uint32_t index = read_as<uint8_t>();
+  if (index >= kMaxArguments) good = false;
+  if (!good) return;
+  value = values[index];
+  for (uint32_t b = 0; b < block_count; ++b) {
+    Block& block = blocks[b];
+    if (memory + block.at == value.tensor().memory) block.is_out = true;
+  }
+}
+
 void read_argument(Value& value) {
   switch (read_as<uint8_t>()) {
     case 0:
@@ -197,6 +209,8 @@ void read_argument(Value& value) {
       return read_items<double>(Tag::DoubleList, value);
     case 12:
       return read_items<bool>(Tag::BoolList, value);
+    case 13:
+      return share(value);
     default:
       good = false;
   }

@@ -1,8 +1,8 @@
 """The int8 kernels on the boards: the calls that the C++ tests make on the host.
 
 One firmware per target runs all of them, so that the variants for DSP and MVE give the
-same bits as plain C++, and write nothing besides. Others of their kind, with edges,
-must give what plain C++ gives on this machine.
+same bits as plain C++, and write nothing besides. Others of their kind, with edges, and
+random ones must give what plain C++ gives on this machine.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.integration.host_kernels import recorded
-from tests.integration.random_int8 import int8_calls
+from tests.integration.random_int8 import elementwise_calls, in_place, int8_calls
 from tests.qemu.kernel_firmware import KernelFirmware
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import read_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tests.unit.method.recorded_calls import Call
 
@@ -35,9 +35,8 @@ TARGETS: Final = (
 )
 
 
-def _edge_calls(folder: Path) -> Iterator[Call]:
-    """Calls with other items and factors, with their results on this machine."""
-    calls = int8_calls()
+def _with_results(calls: Sequence[Call], folder: Path) -> Iterator[Call]:
+    """The calls that plain C++ takes, with their results on this machine."""
     for call, results in zip(calls, recorded(calls, folder), strict=True):
         if results is not None:
             (data,) = results
@@ -54,7 +53,9 @@ def test_calls_have_their_results(cpu: str, toolchain: str, tmp_path: Path) -> N
     firmware = KernelFirmware(
         tmp_path / "firmware", target=(cpu, toolchain), libraries=("cortex_m",)
     )
-    calls = [*read_calls(CALLS), *_edge_calls(tmp_path)]
+    calls = [*read_calls(CALLS), *_with_results(int8_calls(), tmp_path)]
+    for call in _with_results([*elementwise_calls()], tmp_path):
+        calls += [call, *in_place(call)]
     wrong = [
         f"call {number}, {call.operator}: error {answer.error},"
         f" {answer.changed} bytes outside changed"

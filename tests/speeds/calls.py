@@ -609,8 +609,7 @@ def _int8(rows: int) -> Iterator[_Row]:
         yield f"cortex_m::{name}.out", (q, other, out), 0
     table = given("c", 256, low=-128, high=128)
     yield "cortex_m::quantized_activation.out", (q, table, out), 0
-    item = (3, _HALF, -1)
-    sum_of = (q, *item, other, *item, -4, _HALF, -18, -128, 127, out)
+    sum_of = (q, 3, _HALF, -1, other, 3, _HALF, 0, -4, _HALF, -18, -128, 127, out)
     yield "cortex_m::quantized_add.out", sum_of, 0
     yield "cortex_m::quantized_mul.out", (q, 3, other, 4, -4, _HALF, -6, out), 0
     divisor = given("c", rows, ITEMS, low=10, high=100)

@@ -2,7 +2,8 @@
 
 What is special about the format is in tests/data/kernels/reference_format.py. Calls
 for the kernels may besides have arguments of kind 11, the number that a call returns:
-a u8, which is the kind of argument that such a number is.
+a u8, which is the kind of argument that such a number is; and of kind 13, an output in
+the memory of an argument: a u8, the argument's index.
 """
 
 from __future__ import annotations
@@ -48,13 +49,17 @@ RECORDED: Final = Path(__file__).parents[2] / "data" / "kernels"
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor among the arguments: the input, or the result to expect."""
+    """A tensor among the arguments: the input, or the result to expect.
+
+    Where firmware makes the call, an output can lie in an argument before it.
+    """
 
     dtype: ScalarType
     sizes: tuple[int, ...]
     order: tuple[int, ...]
     data: bytes
     is_out: bool = False
+    in_place_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +200,8 @@ def _argument_bytes(argument: Any) -> bytes:  # noqa: C901, PLR0911  # one kind 
     match argument:
         case None:
             return b"\0"
+        case Tensor(in_place_of=int(index)):
+            return bytes([13, index])
         case Tensor():
             return bytes([6 if argument.is_out else 1]) + _tensor_bytes(argument)
         case Returned():
