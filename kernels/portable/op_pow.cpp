@@ -49,7 +49,7 @@ struct PowersOf {
   Lanes operator()(Lanes y) const { return math::pow(log, y); }
 };
 
-inline OfLanes<PowersOf> powers_of(float base) {
+[[maybe_unused]] inline OfLanes<PowersOf> powers_of(float base) {
   const FlushFlags flags;
   return {{base, math::log_in_parts(base)}};
 }

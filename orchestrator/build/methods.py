@@ -206,6 +206,7 @@ def prelink_models(
         run_passes,
         try_link,
     )
+    from orchestrator.method.replan import can_plan  # noqa: PLC0415
 
     linkages: dict[str, Linkage] = {}
     for number, model in enumerate(pass_models, 1):
@@ -225,13 +226,15 @@ def prelink_models(
             is_outside = bool(program.external) and not is_prelinked
             disabled = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
             passes = _passes(prelink)
+            plans = is_prelinked and planner is not Planner.KEEP
             methods = tuple(
                 run_passes(
                     method,
                     passes,
                     planned=False,
                     # A pass for an ISA needs memory, which a kept plan has not.
-                    isa=isa if is_prelinked and planner is not Planner.KEEP else "",
+                    isa=isa if plans else "",
+                    plans=plans and can_plan(method),
                     disabled=disabled,
                 )
                 for method in linkage.methods

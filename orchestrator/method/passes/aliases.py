@@ -1,8 +1,9 @@
 """Remove copies whose two sides can share memory.
 
 A copy is removed if its output can take the place of its input, or if the producer of
-its input can write to the output's place. Candidates come from following the bytes;
-`is_same` decides.
+its input can write to the output's place; or if both can have a place of their own,
+where memory is planned afterwards. Candidates come from following the bytes; `is_same`
+decides.
 """
 
 from __future__ import annotations
@@ -16,23 +17,28 @@ from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import View, views_of
+from orchestrator.method.places import Place
+from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from orchestrator.method.linked import LinkedMethod
-    from orchestrator.method.places import Place
+    from orchestrator.method.places import Space
     from orchestrator.program.values import Value
 
 Candidate: TypeAlias = "dict[int, Value]"
 _WORD_BYTES: Final = 4
+_ALIGNMENT: Final = 16
+"""Of blocks that the planner lays out."""
 
 
-def alias_copies(method: LinkedMethod) -> LinkedMethod:
+def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
     """Remove copies whose two sides can share memory.
 
-    Arenas keep their sizes: tensors move only to places in the plan.
+    Arenas keep their sizes: tensors move only to places in the plan, unless `grows`.
+    The planner then finds the room of the copies again.
     """
     flow, written = Dataflow(method), method.written
     dropped: set[int] = set()
@@ -45,7 +51,7 @@ def alias_copies(method: LinkedMethod) -> LinkedMethod:
             views = views_of(method, call, written)
             if views is None:
                 continue
-            changed = _Sides(method, flow, index, views).share()
+            changed = _Sides(method, flow, index, views, grows=grows).share()
             if changed is not None:
                 method = method.with_values(changed)
                 flow.drop(index)
@@ -64,11 +70,14 @@ class _Sides:
         flow: Dataflow,
         index: int,
         views: tuple[View, ...],
+        *,
+        grows: bool,
     ) -> None:
         self._method = method
         self._flow = flow
         self._index = index
         self._views = views
+        self._grows = grows
         self._places = method.places
         self._sides: list[tuple[Place, Place]] = []
 
@@ -109,6 +118,8 @@ class _Sides:
             return
         yield self._forward()
         yield self._backward()
+        if self._grows:
+            yield self._apart()
 
     def _forward(self) -> Candidate | None:
         """Readers of the copies read the originals instead."""
@@ -131,8 +142,36 @@ class _Sides:
                 moves += [(v, here, to) for v in {*shown, tensor}]
         return self._moved(moves)
 
-    def _moved(self, moves: Iterable[tuple[int, Place, Place]]) -> Candidate | None:
-        """Tensors with new places, from (tensor, old, new place of its group)."""
+    def _apart(self) -> Candidate | None:
+        """Producers and readers have a place behind all others."""
+        moves: list[tuple[int, Place, Place]] = []
+        ends = dict(self._method.ends)
+        for view, (here, to) in zip(self._views, self._sides, strict=True):
+            writers = self._flow.writers(self._index, here, self._places)
+            if writers is None or here.space[1] == SHARED_ID:
+                return None
+            # Each keeps its offset in a block, on which its alignment depends.
+            behind = -(-ends[here.space] // _ALIGNMENT) * _ALIGNMENT
+            begin = behind + here.begin % _ALIGNMENT
+            own = Place(here.space, begin, begin + here.end - here.begin)
+            ends[here.space] = own.end
+            for index, tensor in writers:
+                where = self._places[tensor]
+                shown = self._flow.followers(index, where, self._places)
+                moves += [(v, here, own) for v in {*shown, tensor}]
+            after = self._flow.followers(self._index, to, self._places)
+            moves += [(v, to, own) for v in {*after, view.target}]
+        return self._moved(moves, ends)
+
+    def _moved(
+        self,
+        moves: Iterable[tuple[int, Place, Place]],
+        ends: Mapping[Space, int] | None = None,
+    ) -> Candidate | None:
+        """Tensors with new places, from (tensor, old, new place of its group).
+
+        Arenas grow to `ends`.
+        """
         changed: Candidate = {}
         for index, here, to in moves:
             tensor, place = self._tensor(index), self._places[index]
@@ -145,7 +184,7 @@ class _Sides:
             fits = (
                 to.space[0] == "arena"
                 and offset >= 0
-                and end <= self._method.ends[to.space]
+                and end <= (ends or self._method.ends)[to.space]
                 and offset % max(_WORD_BYTES, tensor.dtype.item_bytes) == 0
             )
             if not fits or changed.setdefault(index, new) != new:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -117,6 +118,8 @@ class Pass:
         calls: Whether the pass applies to a call; None if it changes slots only.
         planned: Whether it runs after memory is planned. Before, slots that it shares
             would tie lifetimes together.
+        before_plan: Changes methods whose memory is planned afterwards, in place of
+            `change`.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
     """
@@ -124,6 +127,7 @@ class Pass:
     change: Callable[[LinkedMethod], LinkedMethod] = _keep
     calls: Callable[[LinkedCall], bool] | None = None
     planned: bool = False
+    before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
     )
@@ -149,7 +153,11 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             change=fold_constants, calls=_of(moving_operators() - {PERMUTE})
         ),
         "evaluate_constants": Pass(change=evaluate_constants, calls=has_evaluator),
-        "alias_copies": Pass(change=alias_copies, calls=_of(moving_operators())),
+        "alias_copies": Pass(
+            change=alias_copies,
+            calls=_of(moving_operators()),
+            before_plan=partial(alias_copies, grows=True),
+        ),
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "pack_weights": Pass(
@@ -168,6 +176,7 @@ def run_passes(
     names: Iterable[str],
     *,
     planned: bool | None = None,
+    plans: bool = False,
     isa: str = "",
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
@@ -180,6 +189,7 @@ def run_passes(
         names: Passes to run.
         planned: Run only the passes after memory is planned, or only those before;
             None for all.
+        plans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
         disabled: Passes that must not run, each with the reason.
     """
@@ -191,7 +201,8 @@ def run_passes(
             continue
         skipped = disabled.get(name) or _skipped(step, method, isa)
         skipped = skipped if name in wanted else NOT_WANTED
-        change = step.isas.get(isa, step.change)
+        change = (step.before_plan if plans else None) or step.change
+        change = step.isas.get(isa, change)
         changed = method if skipped else change(method)
         after = before if changed is method else counts_of(changed)
         records.append(

@@ -156,6 +156,8 @@ class MovedBytes(LazyBytes):
         return MovedBytes, (self._moves, self._size_bytes, self._item_bytes)
 
 
+_INT8: Final = range(-128, 128)
+_IMAGE_RANK: Final = 4
 _SLAB_BYTES: Final = 1 << 23
 """Most bytes that are moved at once, if a row has no more."""
 
@@ -278,6 +280,16 @@ def _dim_order(arguments: Arguments) -> tuple[View, ...]:
     else:
         need(arguments.numbers(2) == out.dim_order)
     return _view(arguments, arguments.index(3), tensor.sizes, strides_of(tensor))
+
+
+def _pad(arguments: Arguments) -> tuple[View, ...]:
+    """The view of a padding by nothing, as exporters leave it before pooling."""
+    tensor = arguments.tensor(0)
+    before, after = arguments.numbers(1), arguments.numbers(2)
+    need(len(before) == len(after) == _IMAGE_RANK and not any((*before, *after)))
+    need(arguments.number(3) in _INT8)
+    need(tensor.dim_order == arguments.tensor(4).dim_order)
+    return _view(arguments, arguments.index(4), tensor.sizes, strides_of(tensor))
 
 
 def _permute(arguments: Arguments) -> tuple[View, ...]:
@@ -663,6 +675,8 @@ _FINDERS: Final[Mapping[str, Callable[[Arguments], tuple[View, ...]]]] = (
             "aten::unfold_copy.out": _unfold,
             "aten::unsqueeze_copy.out": _unsqueeze,
             "aten::view_copy.out": _reshape,
+            "cortex_m::pad.out": _pad,
+            "cortex_m::pad_contiguous.out": _pad,
             "dim_order_ops::_clone_dim_order.out": _dim_order,
             "dim_order_ops::_to_dim_order_copy.out": _dim_order,
             "et_copy::_d2h_copy.out": _as_it_is(1),

@@ -4,6 +4,7 @@ from orchestrator.method.replan.adapt import (
     Adapted,
     adapt_linked,
     adapt_program,
+    can_plan,
     with_scratch,
 )
 from orchestrator.method.replan.pins import free_memory_id, with_pinned
@@ -14,6 +15,7 @@ __all__ = [
     "PlanProofError",
     "adapt_linked",
     "adapt_program",
+    "can_plan",
     "free_memory_id",
     "with_pinned",
     "with_scratch",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.method.effects import effects_of_linked, effects_of_method
+from orchestrator.method.replan.flow import flow_of
 from orchestrator.method.replan.layout import replan
 from orchestrator.method.replan.proof import PlanProofError, problems_of
 from orchestrator.method.replan.resize_scratch import resize_scratch
@@ -142,6 +143,15 @@ def adapt_linked(
             replace(m, values=r.values) for m, r in zip(linked, found, strict=True)
         ),
         arenas=tuple(r.arenas for r in found),
+    )
+
+
+def can_plan(linked: LinkedMethod) -> bool:
+    """Whether the memory of all arenas of a method can be planned."""
+    effects = effects_of_linked(linked)
+    return all(
+        flow_of(effects, memory_id).is_clear
+        for memory_id in {s[1] for s in linked.ends if s[0] == "arena"} - {SHARED_ID}
     )
 
 

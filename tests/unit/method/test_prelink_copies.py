@@ -95,6 +95,23 @@ def test_a_producer_writes_to_the_place_of_the_copy() -> None:
     assert offset(after, y) == 16
 
 
+def test_before_planning_a_copy_gets_a_place_of_its_own() -> None:
+    """Both places are in use: its reader writes to one, its producer reads the other."""
+    b = Builder()
+    x, w, y, z, v, out = (b.tensor((8,), at) for at in (0, 16, 8, 16, 8, 24))
+    b.call("aten::relu.out", x, w)
+    b.call("aten::relu.out", w, y)
+    clone(b, y, z)
+    b.call("aten::relu.out", z, v)
+    b.call("aten::relu.out", v, out)
+    method = b.method((x,), (out,))
+    assert len(bases(checked(method, "alias_copies"))) == 5
+    after = run_passes(method, ("alias_copies",), plans=True)
+    behaves_alike(method, after, CONTENT)
+    assert bases(after) == ["relu"] * 4
+    assert offset(after, y) == offset(after, z) >= method.ends["arena", 1]
+
+
 def test_a_chain_of_views_is_one_tensor() -> None:
     b = Builder()
     x, y, v, w, out = (

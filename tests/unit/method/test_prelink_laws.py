@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -243,9 +244,10 @@ def test_a_random_method_computes_the_same(jumps: bool) -> None:  # noqa: FBT001
     @settings(max_examples=4 * settings().max_examples)
     @given(method=methods(jumps=jumps), contents=contents)
     def check(method: LinkedMethod, contents: bytes) -> None:
-        for name, passes in (*((name, [name]) for name in PASSES), ("all", PASSES)):
-            note(name)
-            after = run_passes(method, passes)
+        runs = (*((name, [name]) for name in PASSES), ("all", PASSES))
+        for (name, passes), plans in product(runs, (False, True)):
+            note(f"{name} {plans=}")
+            after = run_passes(method, passes, plans=plans)
             dropped[name] += len(after.instructions) < len(method.instructions)
             behaves_alike(method, after, contents)
 

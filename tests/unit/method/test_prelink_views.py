@@ -78,6 +78,8 @@ def call(
          (0, 0, 1, 1) * 3),
         ("aten::permute_copy.out", (2, 3), (3, 2), ([-1, 0],), (0, 3, 1, 4, 2, 5)),
         ("aten::select_copy.int_out", (2, 3), (2,), (1, -1), (2, 5)),
+        ("cortex_m::pad.out", (1, 1, 1, 3), (1, 1, 1, 3), ([0] * 4, [0] * 4, 5),
+         (0, 1, 2)),
         ("aten::slice_copy.Tensor_out", (2, 4), (2, 2), (1, -3, 9, 2), (1, 3, 5, 7)),
         ("aten::slice_copy.Tensor_out", (3,), (1,), (0, None, None, 5), (0,)),
         ("aten::squeeze_copy.dims_out", (1, 2, 1), (2,), ([0, 2],), (0, 1)),
@@ -121,6 +123,9 @@ def test_items_that_a_call_moves(
 @pytest.mark.parametrize(
     ("operator", "sizes", "out", "args"),
     [
+        ("cortex_m::pad.out", (1, 1, 1, 3), (1, 1, 1, 4), ([0] * 4, [0, 0, 0, 1], 5)),
+        ("cortex_m::pad.out", (1, 1, 1, 3), (1, 1, 1, 3), ([0] * 4, [0] * 4, 128)),
+        ("cortex_m::pad.out", (1, 1, 1, 3), (1, 1, 1, 3), ([0] * 3, [0] * 4, 5)),
         ("aten::relu.out", (4,), (4,), ()),  # computes
         ("aten::alias_copy.out", (4,), (3,), ()),  # the kernel refuses it
         ("aten::alias_copy.out", (4,), (2, 2), ()),
