@@ -96,7 +96,7 @@ def test_a_producer_writes_to_the_place_of_the_copy() -> None:
 
 
 def test_before_planning_a_copy_gets_a_place_of_its_own() -> None:
-    """Both places are in use: its reader writes to one, its producer reads the other."""
+    """Both places are in use: a reader writes to one, the producer reads the other."""
     b = Builder()
     x, w, y, z, v, out = (b.tensor((8,), at) for at in (0, 16, 8, 16, 8, 24))
     b.call("aten::relu.out", x, w)
