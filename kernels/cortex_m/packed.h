@@ -98,6 +98,35 @@ struct PackedDepthwise {
 ///                       0 and 1 at b, then the same of 2 and 3
 ///   PackedScale[4]
 
+/// What the build knows of a depthwise call for strips, with vector
+/// instructions. `along` is the dimension of a strip, `across` the other one.
+///
+///   int32_t zero;
+///   int8_t weights[...]    for each channel, of each group of eight channels
+///   0,
+///                          2, 4, 6, 1, 3, 5, 7: 4 across for 3 along
+///   for each such four channels: int32_t start[4], int32_t multiplier[4],
+///   int32_t shift[4]       to the left, so none is positive
+struct PackedDepthwiseStrips {
+  Axis across;
+  Axis along;
+  int32_t batch;
+  int32_t channels;
+  int32_t padding;     // what inputs that do not exist are
+  int32_t in_across;   // bytes from an input to the next one
+  int32_t in_along;    // the same
+  int32_t out_across;  // of outputs
+  int32_t out_along;   // of outputs
+  int32_t lines;       // of the output that have one strip
+  int32_t pixels;      // the most in a line of these; even if there are more
+  int32_t phases;      // columns n, n + stride, n + 2 * stride ... are a phase
+  int32_t columns;     // of a phase
+  int32_t at[3];       // bytes in the strip, for each column of weights
+  int32_t weight_bytes;
+  int32_t
+      zero;  // weights of the next output line begin up to three bytes before
+};
+
 /// Scales `sum`, which is twice the sum, stores it at r8 and an output channel,
 /// and adds r9 before. The product is rounded up at ties. Then ties are rounded
 /// away from zero: what a shift drops last is its carry, and a negative number

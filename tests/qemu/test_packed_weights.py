@@ -118,6 +118,41 @@ class _Random:
             # A pixel at a time.
             kernel, padding = (1, 1), (0, 0)
             channels = channels if depthwise else 16
+        windows = (kernel, stride, padding, dilation)
+        return self.windows(size, channels, groups, outputs, depthwise, *windows)
+
+    def depthwise(self) -> Call:
+        """Most with outputs as after a ReLU, over images of all sizes."""
+        channels = self.one(2, 40)
+        kernel = (self.one(1, 5), self.one(1, 5)) if self.one(0, 2) == 0 else (3, 3)
+        stride = (self.one(1, 3), self.one(1, 3)) if self.one(0, 1) else (1, 1)
+        dilation = (self.one(1, 3), self.one(1, 2)) if self.one(0, 2) == 0 else (1, 1)
+        padding = (self.one(0, 2), self.one(0, 2))
+        # Small enough to lie in the padding on both sides, or wide.
+        size = [
+            max((k - 1) * d + 1 - 2 * p, 1)
+            + self.one(0, 40 if self.one(0, 2) == 0 else 8)
+            for k, d, p in zip(kernel, dilation, padding, strict=True)
+        ]
+        if size[0] * size[1] > 250:
+            size[self.one(0, 1)] = 6 + (max(kernel) - 1) * 3
+        windows = (kernel, stride, padding, dilation)
+        limits = (-128, -128, 127) if self.one(0, 5) else self.limits()
+        return self.windows(size, channels, 1, channels, True, *windows, limits=limits)
+
+    def windows(
+        self,
+        size: list[int],
+        channels: int,
+        groups: int,
+        outputs: int,
+        depthwise: bool,
+        kernel: tuple[int, int],
+        stride: tuple[int, int],
+        padding: tuple[int, int],
+        dilation: tuple[int, int],
+        limits: tuple[int, int, int] | None = None,
+    ) -> Call:
         batch = self.one(1, 2)
         out = [
             (n + 2 * p - (k - 1) * d - 1) // s + 1
@@ -126,13 +161,12 @@ class _Random:
             )
         ]
         bias, multipliers, shifts = self.scales(outputs)
-        offset, low, high = self.limits()
+        offset, low, high = limits or self.limits()
         x = self.items(batch, *size, channels * groups)
         w = self.weights(outputs, *kernel, 1 if depthwise else channels)
         y = replace(
             _tensor(np.zeros((batch, *out, outputs)), _S.Char, NHWC), is_out=True
         )
-        windows = (stride, padding, dilation)
         name = "quantized_depthwise_conv2d" if depthwise else "quantized_conv2d"
         return Call(
             f"cortex_m::{name}.out",
@@ -140,8 +174,8 @@ class _Random:
                 _tensor(x, _S.Char, NHWC),
                 _tensor(w.transpose(3, 1, 2, 0) if depthwise else w, _S.Char),
                 _tensor(bias, _S.Int) if self.one(0, 3) else None,
-                *windows,
-                *((multiplier,) if depthwise else ()),
+                *(stride, padding, dilation),
+                *((outputs // channels,) if depthwise else ()),
                 *(self.one(-127, 128), offset),
                 _tensor(multipliers, _S.Int),
                 _tensor(shifts, _S.Int),
@@ -206,7 +240,8 @@ def _method(call: Call, number: int) -> tuple[Method, Program, LinkedMethod]:
 def _calls() -> Iterator[Call]:
     random = _Random()
     for number in range(COUNT):
-        yield random.matrix() if number % 4 == 3 else random.image()
+        kinds = (random.image, random.depthwise, random.image, random.matrix)
+        yield kinds[number % 4]()
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """Weights of int8 convolutions and matrix products, packed for the loop over them.
 
 For cores with DSP or vector instructions. The kernels are op_packed_conv2d.cpp,
-op_packed_depthwise.cpp and op_packed_pixels.cpp of kernels/cortex_m; packed.h beside
-them has the format.
+op_packed_depthwise.cpp, op_packed_depthwise_strips.cpp and op_packed_pixels.cpp of
+kernels/cortex_m; packed.h beside them has the format.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
 DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
+STRIPS: Final = "orch::cortex_m::packed_depthwise_strips_out"
 TWO_PIXELS: Final = "orch::cortex_m::packed_two_pixels_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
-PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, TWO_PIXELS, PIXEL})
+PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, TWO_PIXELS, PIXEL})
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
 
@@ -61,6 +62,14 @@ _LANES: Final = 16
 """The same with vector instructions."""
 _EIGHT: Final = (0, 2, 4, 6, 1, 3, 5, 7)
 """Channels of a tile for a single pixel, in the order of its sums."""
+_ACROSS, _ALONG = 4, 3
+"""Weights of a channel for a strip."""
+_STRIP: Final = 16
+"""Columns that a strip may have."""
+_COLUMN: Final = 64
+"""Bytes of such a column."""
+_MOST_PHASES: Final = 4
+"""Strips have no more."""
 _FEW: Final = 8
 """The kernel for single pixels has to save one part in so many of all products."""
 _MOST_B: Final = 1 << 23
@@ -211,7 +220,11 @@ def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
         taps = conv.weights.shape[1]
         depth = _up(taps, _LANES)
         is_joined = depth == conv.channels and conv.is_matrix
-        if conv.depthwise:
+        strips = _best_strips(conv) if conv.depthwise else None
+        if strips is not None:
+            function, words = STRIPS, _strip_groups(conv, strips)
+            scratch = strips.scratch_bytes
+        elif conv.depthwise:
             if depth > _LANES:
                 continue
             function, words = DEPTHWISE, _vector_groups(conv)
@@ -537,6 +550,123 @@ def _vector_groups(conv: _Convolution) -> list[int]:
         # The kernel reads four times four taps, whatever they are.
         words += [0] * len(_EIGHT)
     header = _depthwise_header(conv, _up(taps, _TILE) // 2, len(words))
+    return [_int32(word) for word in (*header, *words)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Strips:
+    """How a depthwise call goes over an image, in lines along one of its dimensions.
+
+    Args:
+        is_turned: Whether lines are columns of the image.
+        lines: Of the output that one strip serves.
+        phases: With a stride of two, even columns are one phase, odd ones another.
+        pixels: The most of a line at once.
+        reach: How many columns of a phase a window has after the first one.
+    """
+
+    across: _Axis
+    along: _Axis
+    is_turned: bool
+    lines: int
+    phases: int
+    pixels: int
+    reach: int
+
+    @property
+    def columns(self) -> int:
+        """Of a phase."""
+        return self.pixels + self.reach
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Zeros for two pixels, padding, and the strip."""
+        return 2 * _COLUMN + _LANES + _COLUMN * self.phases * self.columns
+
+    @property
+    def cost(self) -> int:
+        """About how many instructions 16 channels take."""
+        parts = -(-self.along.out // self.pixels)
+        columns = self.phases * (self.along.out + parts * self.reach)
+        strips = -(-self.across.out // self.lines)
+        pixels = self.across.out * (self.along.out + self.along.out % 2)
+        return strips * (13 * columns + 120 * parts) + 80 * pixels
+
+
+def _best_strips(conv: _Convolution) -> _Strips | None:
+    """The way that costs least, or None if there is none."""
+    # The kernel has no rounding for outputs below the offset: they end at the limit.
+    if conv.offset != _LOWEST:
+        return None
+    ways = (
+        _strips(conv.rows, conv.columns, is_turned=False),
+        _strips(conv.columns, conv.rows, is_turned=True),
+    )
+    return min((w for w in ways if w is not None), key=lambda w: w.cost, default=None)
+
+
+def _strips(across: _Axis, along: _Axis, *, is_turned: bool) -> _Strips | None:
+    """Strips along one dimension, if the kernel can have them."""
+    window = (along.kernel - 1) * along.dilation
+    phases = min(along.stride, window + 1)
+    reach = window // along.stride
+    if across.kernel > _ACROSS or along.kernel > _ALONG or along.out == 1:
+        return None
+    most = (_STRIP // phases - reach) // 2 * 2
+    if phases > _MOST_PHASES or most <= 0:
+        return None
+    parts = -(-along.out // most)
+    is_next = across.stride == across.dilation == 1
+    return _Strips(
+        across=across,
+        along=along,
+        is_turned=is_turned,
+        lines=1 + _ACROSS - across.kernel if is_next else 1,
+        phases=phases,
+        pixels=along.out if parts == 1 else _up(-(-along.out // parts), 2),
+        reach=reach,
+    )
+
+
+def _strip_groups(conv: _Convolution, strips: _Strips) -> list[int]:
+    """The words of `PackedDepthwiseStrips` and of the groups that follow."""
+    import numpy as np  # noqa: PLC0415
+
+    across, along = strips.across, strips.along
+    channels = len(conv.weights)
+    more = -channels % len(_EIGHT)
+    order = np.arange(channels + more).reshape(-1, len(_EIGHT))[:, _EIGHT].reshape(-1)
+    windows = conv.weights.reshape(channels, conv.rows.kernel, conv.columns.kernel)
+    if not strips.is_turned:
+        windows = windows.swapaxes(1, 2)
+    spaces = ((0, more), (0, _ALONG - along.kernel), (0, _ACROSS - across.kernel))
+    weights = np.pad(windows, spaces)[order].astype(np.int8).tobytes()
+    scales = np.array(
+        [
+            np.pad(a, (0, more))[order].reshape(-1, _TILE)
+            for a in (_starts(conv), conv.multipliers, conv.shifts)
+        ]
+    ).swapaxes(0, 1)
+    # Columns of weights that do not exist are like the first one, with zeros.
+    taps = [k * along.dilation if k < along.kernel else 0 for k in range(_ALONG)]
+    line_in, line_out = (
+        (channels, conv.columns.size * channels),
+        (channels, conv.columns.out * channels),
+    )
+    steps = (line_in[::-1], line_out[::-1])
+    if strips.is_turned:
+        steps = (line_in, line_out)
+    header = (
+        *(*across.words(), *along.words()),
+        *(conv.batch, channels, -conv.x_offset, *steps[0], *steps[1]),
+        *(strips.lines, strips.pixels, strips.phases, strips.columns),
+        *(
+            _COLUMN * (tap % along.stride * strips.columns + tap // along.stride)
+            for tap in taps
+        ),
+        *(len(weights), 0),
+    )
+    words = np.frombuffer(weights, "<i4").tolist() + scales.reshape(-1).tolist()
     return [_int32(word) for word in (*header, *words)]
 
 

@@ -1,0 +1,331 @@
+#include "isa.h"
+
+#if ORCH_ISA == ORCH_ISA_MVE
+
+#include <string.h>
+
+#include "orch/kernel.h"
+#include "packed.h"
+
+namespace orch::cortex_m {
+namespace {
+
+/// A column of a strip: of 16 channels, the four inputs that lie across.
+constexpr int32_t kColumnBytes = 16 * 4;
+/// What the fourth word of taps is: zeros for two pixels.
+constexpr int32_t kZeroBytes = 2 * kColumnBytes;
+/// Inputs that do not exist.
+constexpr int32_t kPaddingBytes = 16;
+
+/// The columns of a strip that are in the image, every `stride`-th of it.
+/// Known to the assembly.
+struct Phase {
+  uint8_t* to;
+  int32_t count;
+  int32_t offset;  // of the first one, from the start of the line
+};
+
+/// More phases than this have no strips.
+constexpr int32_t kMostPhases = 4;
+
+/// What a strip is made of and for. Known to the assembly.
+struct Lines {
+  const int8_t* in[4];   // where lines begin, or padding
+  int32_t steps[4];      // of these, from column to column; 0 for padding
+  const uint8_t* at[4];  // the words of the first pixel
+  int32_t turn[4];       // to those of the next pixel but one
+  const Phase* phases;
+  const Phase* end;
+  const uint8_t* scales;
+  const uint8_t* weights;
+  int8_t* y;
+  int32_t channels;
+  int32_t count;        // of output lines
+  int32_t pixel_bytes;  // from an output pixel to the next one
+  int32_t line_bytes;   // from an output line to the next one
+  int32_t first_bytes;  // of pixels, if odd, of two of them
+  int32_t all_bytes;
+};
+
+// All channels of some pixels of a few lines; r0: `lines`.
+//
+// For 16 channels at a time, first the strip: four inputs across in a word, for
+// each channel and column. The taps of a pixel are then a word from each of
+// three columns, and the loop takes two pixels and four channels at once, 0, 2,
+// 4 and 6 before 1, 3, 5 and 7. Weights that are read from a byte before are
+// those of the next line. If the pixels are odd in number, the second one is
+// computed twice.
+extern "C" void orch_packed_depthwise_strips(const Lines* lines);
+asm(R"(
+  .section .text.orch_packed_depthwise_strips, "ax", %progbits
+  .syntax unified
+  .thumb
+  .balign 4
+  .globl orch_packed_depthwise_strips
+  .hidden orch_packed_depthwise_strips
+  .type orch_packed_depthwise_strips, %function
+  .thumb_func
+  .macro orch_four_channels word, narrow, to_weights, to_scales
+  ldm r1, {r0, r2, r4, r6}
+  ldm r1!, {r8, r10, r12, lr}
+  vldrb.8 q3, [r7], #12
+  vldrw.u32 q0, [q7, #\word]
+  vmladava.s8 r0, q0, q3
+  vldrw.u32 q1, [q7, #\word + 64]
+  vmladava.s8 r8, q1, q3
+  vldrb.8 q2, [r7], #12
+  vldrw.u32 q0, [q7, #\word + 8]
+  vmladava.s8 r2, q0, q2
+  vldrw.u32 q1, [q7, #\word + 72]
+  vmladava.s8 r10, q1, q2
+  vldrb.8 q3, [r7], #12
+  vldrw.u32 q0, [q7, #\word + 16]
+  vmladava.s8 r4, q0, q3
+  vldrw.u32 q1, [q7, #\word + 80]
+  vmladava.s8 r12, q1, q3
+  vldrb.8 q2, [r7], #\to_weights
+  vldrw.u32 q0, [q7, #\word + 24]
+  vmladava.s8 r6, q0, q2
+  vldrw.u32 q1, [q7, #\word + 88]
+  vmladava.s8 lr, q1, q2
+  stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
+  vldrw.u32 q2, [r1], #16
+  vldrw.u32 q0, [sp]
+  vqrdmulh.s32 q0, q0, q2
+  vldrw.u32 q1, [sp, #16]
+  vqrdmulh.s32 q1, q1, q2
+  vldrw.u32 q3, [r1], #\to_scales
+  vrshl.s32 q0, q0, q3
+  vrshl.s32 q1, q1, q3
+  \narrow q4, q0
+  \narrow q5, q1
+  .endm
+orch_packed_depthwise_strips:
+  push {r4-r11, lr}
+  vpush {d8-d15}
+  @ 0: sums; 32: lines; 36: first channel; 40: channels left; 44: y of a line;
+  @ 48: lines left; 52: end of y; 56: words of a subgroup; 60: scales;
+  @ 64: weights; 68: y of a subgroup.
+  sub sp, #76
+  str r0, [sp, #32]
+  ldrd r1, r2, [r0, #72]
+  strd r1, r2, [sp, #60]
+  movs r1, #0
+  ldr r2, [r0, #84]
+1:
+  strd r1, r2, [sp, #36]
+  ldr r12, [sp, #32]
+  ldrd r0, r1, [r12, #64]
+2:
+  ldm r0!, {r2, r3, r4}
+  ldrd r5, r6, [sp, #36]
+  add r4, r5
+  vldrw.u32 q0, [r12]
+  vldrw.u32 q1, [r12, #16]
+  vpt.i32 ne, q1, zr
+  vaddt.i32 q0, q0, r4
+  vctp.8 r6
+  @ The first register is of the lane that is named last.
+  vmov r4, r5, q0[2], q0[0]
+  vmov r6, r7, q0[3], q0[1]
+  ldrd r8, r9, [r12, #16]
+  ldrd r10, r11, [r12, #24]
+  wls lr, r3, 4f
+3:
+  vpstttt
+  vldrbt.8 q0, [r4]
+  vldrbt.8 q1, [r6]
+  vldrbt.8 q2, [r5]
+  vldrbt.8 q3, [r7]
+  add r4, r8
+  vst40.8 {q0, q1, q2, q3}, [r2]
+  add r6, r9
+  vst41.8 {q0, q1, q2, q3}, [r2]
+  add r5, r10
+  vst42.8 {q0, q1, q2, q3}, [r2]
+  add r7, r11
+  vst43.8 {q0, q1, q2, q3}, [r2]!
+  le lr, 3b
+4:
+  cmp r0, r1
+  bne 2b
+
+  ldrd r1, r7, [sp, #60]
+  ldr r3, [r12, #80]
+  ldr r2, [sp, #36]
+  add r3, r2
+  movs r2, #0
+  mvn r5, #127
+5:
+  str r2, [sp, #56]
+  str r3, [sp, #68]
+  ldr r0, [r12, #88]
+6:
+  strd r3, r0, [sp, #44]
+  vldrw.u32 q7, [r12, #32]
+  vldrw.u32 q6, [r12, #48]
+  vadd.i32 q7, q7, r2
+  ldr r9, [r12, #92]
+  ldrd r0, r2, [r12, #100]
+  add r11, r3, r0
+  add r2, r3
+  str r2, [sp, #52]
+  ldr r2, [sp, #40]
+  vctp.16 r2
+7:
+  orch_four_channels 0, vqmovnb.s32, 12, 16
+  orch_four_channels 4, vqmovnt.s32, -84, -80
+  vadd.i32 q7, q7, q6
+  @ This also makes ties of negative numbers right, which end at the limit.
+  vqadd.s16 q4, q4, r5
+  vqadd.s16 q5, q5, r5
+  vqmovnb.s16 q4, q4
+  vqmovnb.s16 q5, q5
+  add r0, r3, r9
+  vpstt
+  vstrbt.16 q4, [r3]
+  vstrbt.16 q5, [r0]
+  add r3, r0, r9
+  cmp r3, r11
+  bne 7b
+  ldr r0, [sp, #52]
+  cmp r3, r0
+  beq 8f
+  @ A pixel back.
+  mov r11, r0
+  sub r3, r9
+  vshr.u32 q0, q6, #1
+  vsub.i32 q7, q7, q0
+  b 7b
+8:
+  ldr r12, [sp, #32]
+  ldrd r3, r0, [sp, #44]
+  subs r0, #1
+  beq 9f
+  subs r7, #1
+  ldr r2, [r12, #96]
+  add r3, r2
+  ldr r2, [sp, #56]
+  b 6b
+9:
+  ldr r0, [r12, #88]
+  add r7, r0
+  adds r7, #95
+  adds r1, #96
+  ldr r2, [sp, #40]
+  subs r2, #8
+  ble 10f
+  str r2, [sp, #40]
+  ldr r3, [sp, #68]
+  adds r3, #8
+  ldr r0, [sp, #56]
+  movs r2, #32
+  cmp r0, #0
+  beq 5b
+  strd r1, r7, [sp, #60]
+  ldrd r1, r2, [sp, #36]
+  adds r1, #16
+  b 1b
+10:
+  add sp, #76
+  vpop {d8-d15}
+  pop {r4-r11, pc}
+  .size orch_packed_depthwise_strips, . - orch_packed_depthwise_strips
+  .purgem orch_four_channels
+  .text
+)");
+
+/// Finds what is in the image of each `axis.stride`-th column from that of
+/// output `first` on, for as many columns as a strip needs.
+void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
+                 int32_t columns, uint8_t* strip, Phase* phases) {
+  const Axis& axis = conv.along;
+  int32_t column = first * axis.stride - axis.padding;
+  for (int32_t i = 0; i < conv.phases; ++i) {
+    const int32_t before =
+        column < 0 ? (axis.stride - 1 - column) / axis.stride : 0;
+    int32_t end = (axis.in - column + axis.stride - 1) / axis.stride;
+    if (end > columns) end = columns;
+    phases[i] = {strip + before * kColumnBytes, end > before ? end - before : 0,
+                 (column + before * axis.stride) * conv.in_along};
+    strip += conv.columns * kColumnBytes;
+    ++column;
+  }
+}
+
+}  // namespace
+
+// What the build makes of cortex_m::quantized_depthwise_conv2d.out: (Tensor
+//   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
+//
+// `packed` is a PackedDepthwiseStrips; `scratch` holds zeros, padding and a
+// strip of 16 channels. The build has checked everything.
+Error packed_depthwise_strips_out(const Args& args) {
+  const int8_t* image = args.tensor(0).data<int8_t>();
+  const uint8_t* packed =
+      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
+  uint8_t* const zeros = args.tensor(2).mutable_data<uint8_t>();
+  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+  const PackedDepthwiseStrips& conv =
+      *reinterpret_cast<const PackedDepthwiseStrips*>(packed);
+  uint8_t* const padding = zeros + kZeroBytes;
+  uint8_t* const strip = padding + kPaddingBytes;
+  memset(zeros, 0, kZeroBytes);
+
+  Phase phases[kMostPhases];
+  Lines lines = {};
+  for (int32_t i = 0; i < 3; ++i) {
+    lines.at[i] = strip + conv.at[i];
+    lines.turn[i] = kZeroBytes;
+  }
+  lines.at[3] = zeros;
+  lines.phases = phases;
+  lines.end = phases + conv.phases;
+  lines.weights = packed + sizeof conv;
+  lines.scales = lines.weights + conv.weight_bytes;
+  lines.channels = conv.channels;
+  lines.pixel_bytes = conv.out_along;
+  lines.line_bytes = conv.out_across;
+  for (int32_t n = 0; n < conv.batch; ++n) {
+    for (int32_t v = 0; v < conv.along.out;) {
+      int32_t pixels = conv.along.out - v;
+      if (pixels > conv.pixels) pixels = conv.pixels;
+      if (pixels == 1) {
+        --v;
+        pixels = 2;
+      }
+      lines.all_bytes = pixels * conv.out_along;
+      lines.first_bytes = (pixels & 1) ? 2 * conv.out_along : lines.all_bytes;
+      const int32_t columns = pixels + conv.columns - conv.pixels;
+      find_phases(conv, v, columns, strip, phases);
+      // Columns outside of the image stay as they are now.
+      memset(padding, conv.padding,
+             static_cast<size_t>(kPaddingBytes +
+                                 conv.phases * conv.columns * kColumnBytes));
+      int32_t first = -conv.across.padding;
+      for (int32_t h = 0; h < conv.across.out; h += conv.lines) {
+        for (int32_t i = 0; i < 4; ++i) {
+          const int32_t line = first + i * conv.across.dilation;
+          const bool inside = static_cast<uint32_t>(line) <
+                              static_cast<uint32_t>(conv.across.in);
+          lines.in[i] = inside ? image + line * conv.in_across
+                               : reinterpret_cast<int8_t*>(padding);
+          lines.steps[i] = inside ? conv.along.stride * conv.in_along : 0;
+        }
+        lines.y = y + h * conv.out_across + v * conv.out_along;
+        lines.count = conv.across.out - h;
+        if (lines.count > conv.lines) lines.count = conv.lines;
+        orch_packed_depthwise_strips(&lines);
+        first += conv.lines * conv.across.stride;
+      }
+      v += pixels;
+    }
+    image += conv.across.in * conv.along.in * conv.channels;
+    y += conv.across.out * conv.along.out * conv.channels;
+  }
+  return Error::Ok;
+}
+
+}  // namespace orch::cortex_m
+
+#endif
