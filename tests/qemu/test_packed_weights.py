@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor, method_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from orchestrator.method.linked import LinkedMethod
@@ -52,6 +52,20 @@ def _tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor
         order=order or tuple(range(data.ndim)),
         data=np.ascontiguousarray(data, form).tobytes(),
     )
+
+
+class _Images(NamedTuple):
+    size: Sequence[int]
+    channels: int
+    groups: int
+    outputs: int
+
+
+class _Windows(NamedTuple):
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
 
 
 class _Random:
@@ -118,8 +132,12 @@ class _Random:
             # A pixel at a time.
             kernel, padding = (1, 1), (0, 0)
             channels = channels if depthwise else 16
-        windows = (kernel, stride, padding, dilation)
-        return self.windows(size, channels, groups, outputs, depthwise, *windows)
+        return self.call(
+            _Images(size, channels, groups, outputs),
+            _Windows(kernel, stride, padding, dilation),
+            self.limits(),
+            depthwise=depthwise,
+        )
 
     def depthwise(self) -> Call:
         """Most with outputs as after a ReLU, over images of all sizes."""
@@ -136,23 +154,23 @@ class _Random:
         ]
         if size[0] * size[1] > 250:
             size[self.one(0, 1)] = 6 + (max(kernel) - 1) * 3
-        windows = (kernel, stride, padding, dilation)
-        limits = (-128, -128, 127) if self.one(0, 5) else self.limits()
-        return self.windows(size, channels, 1, channels, True, *windows, limits=limits)
+        return self.call(
+            _Images(size, channels, 1, channels),
+            _Windows(kernel, stride, padding, dilation),
+            (-128, -128, 127) if self.one(0, 5) else self.limits(),
+            depthwise=True,
+        )
 
-    def windows(
+    def call(
         self,
-        size: list[int],
-        channels: int,
-        groups: int,
-        outputs: int,
+        images: _Images,
+        windows: _Windows,
+        limits: tuple[int, int, int],
+        *,
         depthwise: bool,
-        kernel: tuple[int, int],
-        stride: tuple[int, int],
-        padding: tuple[int, int],
-        dilation: tuple[int, int],
-        limits: tuple[int, int, int] | None = None,
     ) -> Call:
+        size, channels, groups, outputs = images
+        kernel, stride, padding, dilation = windows
         batch = self.one(1, 2)
         out = [
             (n + 2 * p - (k - 1) * d - 1) // s + 1
@@ -161,7 +179,7 @@ class _Random:
             )
         ]
         bias, multipliers, shifts = self.scales(outputs)
-        offset, low, high = limits or self.limits()
+        offset, low, high = limits
         x = self.items(batch, *size, channels * groups)
         w = self.weights(outputs, *kernel, 1 if depthwise else channels)
         y = replace(
