@@ -155,16 +155,22 @@ class YamlFile:
 def _too_deep(text: str) -> int:
     """1-based line where a text is nested too deeply; else 0.
 
-    PyYAML composes recursively in C, which crashes on deep nesting.
+    PyYAML composes recursively in C, which crashes on deep nesting. From 6.0.4 on its
+    scanner has a limit, too, and it reads ahead.
     """
     depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
-        if isinstance(event, CollectionStartEvent):
-            depth += 1
-            if depth > _MAX_DEPTH:
-                return event.start_mark.line + 1 if event.start_mark else 1
-        elif isinstance(event, CollectionEndEvent):
-            depth -= 1
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            if isinstance(event, CollectionStartEvent):
+                depth += 1
+                if depth > _MAX_DEPTH:
+                    return event.start_mark.line + 1 if event.start_mark else 1
+            elif isinstance(event, CollectionEndEvent):
+                depth -= 1
+    except yaml.MarkedYAMLError as error:
+        if error.problem is None or "nesting depth" not in error.problem:
+            raise
+        return error.problem_mark.line + 1 if error.problem_mark else 1
     return 0
 
 
