@@ -1,0 +1,295 @@
+"""Find the int8 convolutions and matrix products of a method, and what each computes.
+
+In: a method. Out: its calls that packed kernels may take, each with weights, windows
+and scales.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.packing.words import TILE, WORD, up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from orchestrator.method.linked import LinkedMethod
+
+    Ints = NDArray[np.int64]
+
+_CONVOLUTIONS: Final = {
+    "orch::cortex_m::quantized_conv2d_out": False,
+    "orch::cortex_m::quantized_conv2d_nhwc_out": True,
+}
+"""Whether images have sizes N, H, W, C; else N, C, H, W."""
+_DEPTHWISE: Final = {
+    "orch::cortex_m::quantized_depthwise_conv2d_out": False,
+    "orch::cortex_m::quantized_depthwise_conv2d_nhwc_out": True,
+}
+_LINEAR: Final = "orch::cortex_m::quantized_linear_out"
+FUNCTIONS: Final = frozenset({*_CONVOLUTIONS, *_DEPTHWISE, _LINEAR})
+
+LOWEST, _HIGHEST = -128, 127
+_LEAST_SHIFT: Final = -31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """As `Axis` of kernels/cortex_m/image.h; of windows along one dimension."""
+
+    size: int
+    out: int
+    kernel: int = 1
+    stride: int = 1
+    padding: int = 0
+    dilation: int = 1
+
+    def words(self) -> tuple[int, ...]:
+        """As the kernels read them."""
+        return (
+            *(self.size, self.out, self.kernel),
+            *(self.stride, self.padding, self.dilation),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convolution:
+    """A call, whatever operator it is of.
+
+    Args:
+        weights: [outputs, taps]; taps of a depthwise one have no channels.
+        depthwise: Whether each output has an input channel of its own.
+        has_words: Whether pixels of such inputs are whole words at such addresses.
+        sums: What each sum starts with.
+        x_offset: Added to each input.
+        multipliers: Of each output.
+        shifts: Of each output, to the left.
+        offset: Added to outputs.
+    """
+
+    batch: int
+    channels: int
+    rows: Axis
+    columns: Axis
+    weights: Ints
+    depthwise: bool = False
+    has_words: bool = False
+    sums: Ints
+    x_offset: int
+    multipliers: Ints
+    shifts: Ints
+    offset: int
+    low: int
+    high: int
+
+    @property
+    def depth(self) -> int:
+        """Taps, up to a whole step of the loop with DSP instructions."""
+        return up(self.weights.shape[1], 2 * TILE)
+
+    @property
+    def pixels(self) -> int:
+        """Of the output."""
+        return self.batch * self.rows.out * self.columns.out
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether each output pixel has one input pixel, in the same order."""
+        axes = (self.rows, self.columns)
+        return all(
+            (a.kernel, a.stride, a.padding) == (1, 1, 0) and a.size == a.out
+            for a in axes
+        )
+
+    @property
+    def products(self) -> int:
+        """Multiplications of the call."""
+        return self.pixels * int(self.weights.size)
+
+    @property
+    def has_one_scale(self) -> bool:
+        """Whether all outputs have the same."""
+        scales = zip(self.multipliers.tolist(), self.shifts.tolist(), strict=True)
+        return len({*scales}) == 1
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all outputs have one scale, and whole tiles."""
+        return self.has_one_scale and len(self.multipliers) % TILE == 0
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one pixel, and one scale, as in a matrix product."""
+        return self.is_matrix and self.pixels == 1 and self.has_one_scale
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of taps of a depthwise one."""
+        taps: int = self.weights.shape[1]
+        return -(-taps // 2)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory for what kernels make of a pixel.
+
+        Pairs of taps, and taps side by side; or pointers to taps, and a pixel of
+        padding.
+        """
+        if self.depthwise:
+            return WORD * 2 * self.pairs + self.channels
+        is_pixel = self.depth == self.channels
+        return 4 + 2 * self.depth + (0 if is_pixel else self.depth)
+
+
+def convolutions(
+    method: LinkedMethod, most: int
+) -> list[tuple[int, LinkedCall, Convolution]]:
+    """Calls whose sums are less than `most`, and what they compute."""
+    written = method.written
+    found = []
+    for number, call in enumerate(method.instructions):
+        if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
+            with suppress(UnknownCallError):
+                conv = _convolution(method, call, written)
+                _check(conv, most)
+                found.append((number, call, conv))
+    return found
+
+
+def _convolution(
+    method: LinkedMethod, call: LinkedCall, written: frozenset[int]
+) -> Convolution:
+    """What a call computes.
+
+    Raises:
+        UnknownCallError: That depends on the run.
+    """
+    import numpy as np  # noqa: PLC0415  # only where something is packed
+
+    arguments = Arguments(method, call, written)
+    data = dict(method.data)
+
+    def ints(position: int, dtype: str) -> Ints:
+        value = arguments.tensor(position)
+        index = arguments.index(position)
+        need(index in data and value.allocation is None)
+        found = data[index]
+        items = np.frombuffer(bytes(found), dtype=dtype).astype(np.int64)
+        return items.reshape([value.sizes[d] for d in value.dim_order])
+
+    if call.function == _LINEAR:
+        return _linear(arguments, ints)
+    depthwise = call.function in _DEPTHWISE
+    nhwc = (_DEPTHWISE if depthwise else _CONVOLUTIONS)[call.function]
+    weights = ints(1, "i1")
+    if depthwise:
+        need(weights.shape[0] == 1)
+        weights = weights.transpose(3, 1, 2, 0)
+    next_one = 7 if depthwise else 6
+    places = (0, 1, 2, 3) if nhwc else (0, 2, 3, 1)
+    x, y = arguments.tensor(0), arguments.tensor(next_one + 7)
+    batch, height, width, channels = (x.sizes[i] for i in places)
+    _, out_height, out_width, outputs = (y.sizes[i] for i in places)
+    need(weights.shape[0] == outputs)
+    # A depthwise one of one input channel is a convolution; others have one group.
+    depthwise = depthwise and channels > 1
+    if depthwise:
+        need(outputs == channels)
+    else:
+        need(weights.shape[3] == channels)
+    stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 5))
+    axes = [
+        Axis(
+            size=size,
+            out=out,
+            kernel=weights.shape[1 + i],
+            stride=stride[i],
+            padding=padding[i],
+            dilation=dilation[i],
+        )
+        for i, (size, out) in enumerate(((height, out_height), (width, out_width)))
+    ]
+    return Convolution(
+        batch=batch,
+        channels=channels,
+        rows=axes[0],
+        columns=axes[1],
+        weights=weights.reshape(outputs, -1),
+        depthwise=depthwise,
+        has_words=x.allocation is not None
+        and x.allocation.offset_bytes % WORD == 0
+        and channels % WORD == 0,
+        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else ints(2, "<i4"),
+        x_offset=arguments.number(next_one),
+        multipliers=ints(next_one + 2, "<i4"),
+        shifts=ints(next_one + 3, "<i4"),
+        offset=arguments.number(next_one + 1),
+        low=arguments.number(next_one + 4),
+        high=arguments.number(next_one + 5),
+    )
+
+
+def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> Convolution:
+    """A matrix product: rows are the pixels of an image of one line."""
+    import numpy as np  # noqa: PLC0415
+
+    x, weights = arguments.tensor(0), ints(1, "i1")
+    outputs, depth = weights.shape
+    has_sums = not arguments.is_none(3)
+    sums = np.zeros(outputs, np.int64)
+    if has_sums or not arguments.is_none(2):
+        sums = ints(3 if has_sums else 2, "<i4").reshape(-1)
+    need(arguments.number(5) == 0)
+    multiplier, shift = arguments.numbers(7)[0], arguments.numbers(8)[0]
+    rows = x.numel // depth
+    return Convolution(
+        batch=1,
+        channels=depth,
+        rows=Axis(size=1, out=1),
+        columns=Axis(size=rows, out=rows),
+        weights=weights,
+        sums=sums,
+        # Sums of programs for MVE hold the part of the offset.
+        x_offset=0 if has_sums else arguments.number(4),
+        multipliers=np.full(outputs, multiplier),
+        shifts=np.full(outputs, shift),
+        offset=arguments.number(6),
+        low=arguments.number(10),
+        high=arguments.number(9),
+    )
+
+
+def _check(conv: Convolution, most: int) -> None:
+    """Check what all kernels need.
+
+    Raises:
+        UnknownCallError: The packed kernels cannot take this.
+    """
+    # Items are within int8 because the kernels saturate; nothing else limits them.
+    need(conv.low == LOWEST and conv.high == _HIGHEST)
+    need(conv.batch > 0 and conv.rows.out > 0 and conv.columns.out > 0)
+    need(LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
+    need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
+    need(bool((largest_sums(conv) < most).all()))
+
+
+def starts_of(conv: Convolution) -> Ints:
+    """What each sum of inputs and weights starts with."""
+    found: Ints = conv.sums + conv.x_offset * conv.weights.sum(axis=1)
+    return found
+
+
+def largest_sums(conv: Convolution) -> Ints:
+    """How large each sum can be, whatever the inputs are."""
+    import numpy as np  # noqa: PLC0415  # only where something is packed
+
+    weights = np.abs(conv.weights).sum(axis=1)
+    found: Ints = np.abs(starts_of(conv)) - LOWEST * weights
+    return found
