@@ -19,6 +19,7 @@ WATCH_SECONDS: Final = 120
 """Within which `watch` prints all that a page shows."""
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+_CHANGE = re.compile(rf"\([+-]{_NUMBER.pattern}\)")
 
 
 def _values(numbers: list[str]) -> list[float]:
@@ -28,8 +29,10 @@ def _values(numbers: list[str]) -> list[float]:
 def matches(shown: str, printed: str) -> bool:
     """Whether the page shows this line: `...` stands for any text, figures may drift.
 
-    Kernels change by some bytes; a tenth is where a page has to be corrected.
+    Kernels change by some bytes; a tenth is where a page has to be corrected. Changes,
+    such as (+12), may be any: they are small differences of such figures.
     """
+    shown, printed = (_CHANGE.sub("(+)", text) for text in (shown, printed))
     pattern = _NUMBER.sub("\0", shown)
     pattern = r"\s+".join(map(re.escape, pattern.split()))
     pattern = pattern.replace(re.escape("..."), ".*")

@@ -40,6 +40,8 @@ def test_shown_lines_are_found_in_order() -> None:
     assert missing(("total 1,000 B",), "total 1,200 B") == "total 1,000 B"
     assert missing(("b", "a"), "a\nb") == "a"
     assert missing(("result ok",), "result FAIL") == "result ok"
+    assert missing(("1,000 B (+12)",), "1,001 B (-340)") is None
+    assert missing(("1,000 B (+12)",), "1,001 B (same)") == "1,000 B (+12)"
 
 
 def test_only_blocks_that_exist_have_a_reason() -> None:
