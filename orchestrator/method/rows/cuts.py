@@ -1,0 +1,99 @@
+"""Where to cut a network into segments: the least peak, then the least cost.
+
+Both are exact for the given order of layers, by dynamic programming over cut points.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.rows.segment import segment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.segment import Segment
+
+
+_SHORT: Final = 3
+"""Layers of segments that give a first limit."""
+_BANDS: Final = (2, 4, 8, 16)
+"""Rows per call that are tried where there is room."""
+
+
+class Segments:
+    """The segments of a network that may be of use, each made once."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._ending: list[list[Segment]] = []
+        for number in range(len(network.layers)):
+            one = segment(network, number, number, band=0)
+            self._ending.append([] if one is None else [one])
+        self.whole_bytes = self.least_peak()
+        for most in (_SHORT, len(network.layers)):
+            limit = self.least_peak()
+            self._ending = [
+                [*self._of_rows(last, most, limit), *found[-1:]]
+                for last, found in enumerate(self._ending)
+            ]
+
+    def _of_rows(self, last: int, most: int, limit: int) -> Iterator[Segment]:
+        """Segments by rows that end with a layer and need no more than a limit."""
+        for first in range(last, max(last - most, -1), -1):
+            one = segment(self._network, first, last)
+            if one is None:
+                return
+            if one.peak_bytes <= limit:
+                yield one
+            # Segments that begin earlier have these rings as well.
+            images = self._network.images
+            if sum(n * images[i].row_bytes for i, n in one.rings.items()) > limit:
+                return
+
+    def least_peak(self) -> int:
+        """The least limit for which there are cuts."""
+        best = [0]
+        for ending in self._ending:
+            best.append(min(max(best[s.first], s.peak_bytes) for s in ending))
+        return best[-1]
+
+    def cuts(self, limit_bytes: int) -> tuple[Segment, ...]:
+        """Segments that each need no more than a limit, at the least cost."""
+        best: list[tuple[float, Segment | None]] = [(0, None)]
+        for ending in self._ending:
+            ways = [
+                (best[s.first][0] + s.setup, s.last - s.first, s)
+                for s in ending
+                if s.peak_bytes <= limit_bytes
+            ]
+            cost, _, chosen = min(
+                ways, key=lambda way: way[:2], default=(float("inf"), 0, None)
+            )
+            best.append((cost, chosen))
+        found = reversed([*self._back(best)])
+        return tuple(self._widest(one, limit_bytes) for one in found)
+
+    def _back(self, best: list[tuple[float, Segment | None]]) -> Iterator[Segment]:
+        at = len(self._ending)
+        while at:
+            chosen = best[at][1]
+            if chosen is None:
+                raise ValueError(at)
+            yield chosen
+            at = chosen.first
+
+    def _widest(self, one: Segment, limit: int) -> Segment:
+        """The segment in the widest bands for which there is room, in both directions."""
+        if len(one.ways[0].steps) == 1:
+            return one
+        found = one
+        for band in (1, *_BANDS):
+            wider = segment(
+                self._network, one.first, one.last, band=band, descends=True
+            )
+            if wider is None or wider.peak_bytes > limit:
+                break
+            found = wider
+        return found

@@ -1,0 +1,117 @@
+"""Operators on images as what is needed for some of their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Which rows of an input each row of an output needs.
+
+    Args:
+        size: Rows of the input.
+        out: Rows of the output.
+        kernel: Rows of the window.
+        stride: Rows between windows.
+        padding: Rows above the input that windows may reach into.
+        dilation: Rows between taps.
+    """
+
+    size: int
+    out: int
+    kernel: int = 1
+    stride: int = 1
+    padding: int = 0
+    dilation: int = 1
+
+    def rows(self, first: int, last: int) -> tuple[int, int]:
+        """First and last row of the input for such rows of the output, inclusive.
+
+        The last one is before the first one if all taps are padding.
+        """
+        low = first * self.stride - self.padding
+        high = last * self.stride - self.padding + (self.kernel - 1) * self.dilation
+        return max(low, 0), min(high, self.size - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A tensor as rows, which lie one after the other.
+
+    Args:
+        rows: How many; 1 for a tensor that is always used as a whole.
+        row_bytes: Of each.
+    """
+
+    rows: int
+    row_bytes: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the whole tensor."""
+        return self.rows * self.row_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """An operator.
+
+    Args:
+        reads: Images that it reads, each with the rows that it needs.
+        out: The image that it fills.
+        scratch_bytes: Memory that every call of it needs.
+        by_rows: Whether calls can compute some rows; else one call computes all.
+        in_place: Whether one call may write over its first input, of the same size.
+        setup: Instructions of a call beside those for its rows, for choosing.
+    """
+
+    reads: tuple[tuple[int, Window], ...]
+    out: int
+    scratch_bytes: int = 0
+    by_rows: bool = True
+    in_place: bool = False
+    setup: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is cached
+class Network:
+    """Layers in the order in which they run.
+
+    Args:
+        images: By name.
+        layers: Every image is filled once, or is an input.
+        inputs: Images that are there before the run.
+        outputs: Images that are needed after it.
+    """
+
+    images: Mapping[int, Image]
+    layers: tuple[Layer, ...]
+    inputs: frozenset[int]
+    outputs: frozenset[int]
+
+    @cached_property
+    def born(self) -> dict[int, int]:
+        """By image: the layer that fills it; -1 for inputs."""
+        return dict.fromkeys(self.inputs, -1) | {
+            layer.out: number for number, layer in enumerate(self.layers)
+        }
+
+    @cached_property
+    def dies(self) -> dict[int, int]:
+        """By image: the last layer that touches it; the count of layers for outputs."""
+        found = dict(self.born)
+        for number, layer in enumerate(self.layers):
+            for image, _ in layer.reads:
+                found[image] = number
+        return found | dict.fromkeys(self.outputs, len(self.layers))
+
+    def whole(self, first: int, last: int) -> frozenset[int]:
+        """Images that are live while some layers run, and those that they fill."""
+        born, dies = self.born, self.dies
+        return frozenset(i for i in born if born[i] <= last and dies[i] >= first)

@@ -1,0 +1,233 @@
+"""Offsets of images and rings, and the table of steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.planner.blocks import Block, aligned
+from orchestrator.planner.overlapping import plan_overlapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.segment import Segment, Step, Way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slide:
+    """Rows of a ring that move to its beginning, as more rows need their place.
+
+    Args:
+        image: The image whose rows these are.
+        first: The first row that moves; it then lies at the beginning.
+        source: Offset in the arena.
+        target: Offset in the arena, below the source.
+        size_bytes: Of all rows that move.
+    """
+
+    image: int
+    first: int
+    source: int
+    target: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A step with its places.
+
+    Args:
+        step: Which rows of which layer.
+        reads: Offset of the first row, for each image that the layer reads.
+        out: Offset of the first row that is written.
+        scratch: Offset of the scratch memory.
+    """
+
+    step: Step
+    reads: tuple[int, ...]
+    out: int
+    scratch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowPlan:
+    """How a network runs.
+
+    Args:
+        moves: Calls and slides, in order.
+        offsets: By image that exists as a whole.
+        arena_bytes: Of everything.
+        least_bytes: No arena with these segments can be smaller.
+    """
+
+    moves: tuple[Call | Slide, ...]
+    offsets: dict[int, int]
+    arena_bytes: int
+    least_bytes: int
+
+
+def plan_rows(network: Network, segments: Sequence[Segment]) -> RowPlan:
+    """Give everything its place.
+
+    Args:
+        network: The network.
+        segments: Of all layers, in order.
+    """
+    rooms = _Rooms(network, segments)
+    ways = [[*one.ways] for one in segments]
+    while True:
+        distances = [way.distances for some in ways for way in some]
+        rooms.place(distances)
+        chosen = [rooms.fitting(some) for some in ways]
+        if all(chosen):
+            break
+        # Its images share memory in both directions at once: leave it one of them.
+        for some, way in zip(ways, chosen, strict=True):
+            if way is None:
+                some.pop()
+    moves: list[Call | Slide] = []
+    for number, (one, way) in enumerate(zip(segments, chosen, strict=True)):
+        if way is not None:
+            moves += _moves(network, one, way, rooms.where, rooms.scratch(number))
+    return RowPlan(
+        moves=tuple(moves),
+        offsets={i: o for i, o in rooms.where.items() if i not in rooms.rings},
+        arena_bytes=rooms.size_bytes,
+        least_bytes=rooms.least_bytes,
+    )
+
+
+class _Rooms:
+    """Blocks of images, rings and scratch memory, and their places."""
+
+    def __init__(self, network: Network, segments: Sequence[Segment]) -> None:
+        at = {
+            n: number
+            for number, one in enumerate(segments)
+            for n in range(one.first, one.last + 1)
+        }
+        self.rings = {i: rows for one in segments for i, rows in one.rings.items()}
+        self.least_bytes = max((s.peak_bytes for s in segments), default=0)
+        self.where: dict[int, int] = {}
+        self.size_bytes = 0
+        self._names: dict[int, int] = {}
+        self._scratch: dict[int, int] = {}
+        self._blocks: list[Block] = []
+        self._offsets: tuple[int, ...] = ()
+        for image, born in sorted(network.born.items()):
+            size, first = network.images[image], at.get(born, -1)
+            rows = self.rings.get(image, size.rows)
+            last = at.get(network.dies[image], len(segments))
+            self._names[image] = self._add(f"image {image}", first, last, rows * size.row_bytes)
+        for number, one in enumerate(segments):
+            if one.scratch_bytes:
+                name = f"scratch {number}"
+                self._scratch[number] = self._add(name, number, number, one.scratch_bytes)
+
+    def _add(self, name: str, first: int, last: int, size_bytes: int) -> int:
+        block = Block(name=name, first=first, last=last, size_bytes=aligned(size_bytes))
+        self._blocks.append(block)
+        return len(self._blocks) - 1
+
+    def place(self, distances: Sequence[Mapping[tuple[int, int], int]]) -> None:
+        """Find places."""
+        allowed = {
+            (self._names[above], self._names[below]): aligned(distance)
+            for some in distances
+            for (above, below), distance in some.items()
+        }
+        self._offsets, self.size_bytes = plan_overlapping(
+            self._blocks, allowed, least_bytes=self.least_bytes
+        )
+        self.where = {i: self._offsets[name] for i, name in self._names.items()}
+
+    def scratch(self, number: int) -> int:
+        """Offset of the scratch memory of a segment."""
+        return self._offsets[self._scratch[number]] if number in self._scratch else 0
+
+    def fitting(self, ways: Sequence[Way]) -> Way | None:
+        """The first way whose distances these places keep."""
+        pairs = {frozenset(pair) for way in ways for pair in way.distances}
+        shared = [p for p in pairs if len(p) > 1 and self._is_shared(*p)]
+        for way in ways:
+            if all(self._keeps(way, *pair) for pair in shared):
+                return way
+        return None
+
+    def _is_shared(self, one: int, other: int) -> bool:
+        here, there = self._names[one], self._names[other]
+        return (
+            self._offsets[here] < self._offsets[there] + self._blocks[there].size_bytes
+            and self._offsets[there] < self._offsets[here] + self._blocks[here].size_bytes
+        )
+
+    def _keeps(self, way: Way, one: int, other: int) -> bool:
+        for above, below in ((one, other), (other, one)):
+            distance = way.distances.get((above, below))
+            between = self.where[above] - self.where[below]
+            if distance is not None and (
+                between >= aligned(distance) if distance else between == 0
+            ):
+                return True
+        return False
+
+
+def _moves(
+    network: Network, one: Segment, way: Way, where: Mapping[int, int], scratch: int
+) -> Iterator[Call | Slide]:
+    """Calls of a segment, and slides where a ring is full."""
+    # By ring: the row whose place is its beginning.
+    base = {
+        i: network.images[i].rows - rows if way.descends else 0
+        for i, rows in one.rings.items()
+    }
+    later = _reads_after(network, one, way)
+    for step, wanted in zip(way.steps, later, strict=True):
+        layer = network.layers[step.layer]
+        out, size = layer.out, network.images[layer.out].row_bytes
+        if out in base:
+            rows = one.rings[out]
+            if way.descends and step.first < base[out]:
+                last = max(wanted.get(out, step.last), step.last)
+                kept, count, new = step.last + 1, last - step.last, last - rows + 1
+            elif not way.descends and step.last >= base[out] + rows:
+                kept = min(wanted.get(out, step.first), step.first)
+                count, new = step.first - kept, kept
+            else:
+                kept, count, new = 0, 0, base[out]
+            if count:
+                yield Slide(
+                    image=out,
+                    first=kept,
+                    source=where[out] + (kept - base[out]) * size,
+                    target=where[out] + (kept - new) * size,
+                    size_bytes=count * size,
+                )
+            base[out] = new
+        yield Call(
+            step=step,
+            reads=tuple(
+                where[image]
+                + (low - base.get(image, 0)) * network.images[image].row_bytes
+                for (image, _), (low, _) in zip(layer.reads, step.reads, strict=True)
+            ),
+            out=where[out] + (step.first - base.get(out, 0)) * size,
+            scratch=scratch,
+        )
+
+
+def _reads_after(network: Network, one: Segment, way: Way) -> list[dict[int, int]]:
+    """By step: for each ring, the outermost row that is read by it or after it."""
+    found: list[dict[int, int]] = []
+    wanted: dict[int, int] = {}
+    outermost = max if way.descends else min
+    for step in reversed(way.steps):
+        found.append({**wanted})
+        reads = zip(network.layers[step.layer].reads, step.reads, strict=True)
+        for (image, _), (low, high) in reads:
+            if image in one.rings and low <= high:
+                row = high if way.descends else low
+                wanted[image] = outermost(wanted.get(image, row), row)
+    return found[::-1]

@@ -1,0 +1,227 @@
+"""Some layers in a row, computed row by row on demand of the last ones.
+
+An image between two of them is a ring of rows: a row is made when a layer after it
+needs it, and is kept until no layer needs it any more. So skips of residual nets become
+rings as long as the deeper path lags behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from orchestrator.planner.blocks import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.method.rows.network import Network
+
+
+class Step(NamedTuple):
+    """A call for some rows of an output.
+
+    Args:
+        layer: Number of the layer.
+        first: First row.
+        last: Last row, inclusive.
+        reads: For each image that the layer reads: first and last row, inclusive.
+    """
+
+    layer: int
+    first: int
+    last: int
+    reads: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """The calls of a segment in one direction.
+
+    Args:
+        descends: Whether it begins with the last rows.
+        steps: In the order in which they run.
+        distances: By (above, below), an input and an output or the other way round:
+            bytes by which the one above has to begin behind the one below, so that
+            both may share memory; 0 if they have to begin at the same byte.
+    """
+
+    descends: bool
+    steps: tuple[Step, ...]
+    distances: Mapping[tuple[int, int], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """Layers `first` to `last` (inclusive), and what they need.
+
+    Args:
+        first: First layer.
+        last: Last layer.
+        ways: To compute it.
+        rings: By image between layers: rows that are kept at most, in any way.
+        whole: Images that exist as a whole while the segment runs.
+        scratch_bytes: Of the call that needs most.
+        peak_bytes: A lower bound on the arena while the segment runs.
+        setup: Instructions that computing by rows costs, about.
+    """
+
+    first: int
+    last: int
+    ways: tuple[Way, ...]
+    rings: Mapping[int, int]
+    whole: frozenset[int]
+    scratch_bytes: int
+    peak_bytes: int
+    setup: int
+
+
+def segment(
+    network: Network, first: int, last: int, *, band: int = 1, descends: bool = False
+) -> Segment | None:
+    """The layers of a segment, computed in bands of some rows; None if that cannot be.
+
+    Args:
+        network: The network.
+        first: First layer.
+        last: Last layer, inclusive.
+        band: Rows that each call computes at most; 0: one call for each layer.
+        descends: Whether it may also begin with the last rows, with the same rings.
+    """
+    layers = network.layers[first : last + 1]
+    by_rows = band > 0 and all(layer.by_rows for layer in layers)
+    if not by_rows and first != last:
+        return None
+    inner = {layer.out for layer in layers if network.dies[layer.out] <= last}
+    whole = network.whole(first, last) - inner
+    rings = dict.fromkeys(inner, 1)
+    if by_rows:
+        ways: tuple[Way, ...] = (_way(network, first, last, band, rings),)
+        if descends:
+            larger = {**rings}
+            way = _way(network, first, last, band, larger, descends=True)
+            ways += (way,) if larger == rings else ()
+    else:
+        ways = (_at_once(network, first),)
+    scratch = max(layer.scratch_bytes for layer in layers)
+    return Segment(
+        first=first,
+        last=last,
+        ways=ways,
+        rings=rings,
+        whole=whole,
+        scratch_bytes=scratch,
+        peak_bytes=_peak(network, whole, ways)
+        + sum(aligned(n * network.images[i].row_bytes) for i, n in rings.items())
+        + aligned(scratch),
+        setup=sum(network.layers[s.layer].setup for s in ways[0].steps)
+        - sum(layer.setup for layer in layers),
+    )
+
+
+def _at_once(network: Network, number: int) -> Way:
+    layer = network.layers[number]
+    distances = {}
+    image = layer.reads[0][0] if layer.reads else None
+    others = [i for i, _ in layer.reads[1:]]
+    if layer.in_place and image not in others and network.dies[image] == number:
+        distances = {(image, layer.out): 0, (layer.out, image): 0}
+    reads = tuple((0, network.images[image].rows - 1) for image, _ in layer.reads)
+    step = Step(number, 0, network.images[layer.out].rows - 1, reads)
+    return Way(descends=False, steps=(step,), distances=distances)
+
+
+def _on_demand(
+    network: Network, first: int, last: int, band: int, *, descends: bool
+) -> list[Step]:
+    """The steps of a segment: each makes the rows that it needs before."""
+    makers = {network.layers[n].out: n for n in range(first, last + 1)}
+    counts = {n: network.images[image].rows for image, n in makers.items()}
+    made = dict.fromkeys(counts, 0)
+    steps: list[Step] = []
+
+    def make(number: int) -> None:
+        count, begin = counts[number], made[number]
+        end = min(begin + band, count)
+        low, high = (count - end, count - begin - 1) if descends else (begin, end - 1)
+        reads = []
+        for image, window in network.layers[number].reads:
+            rows = window.rows(low, high)
+            reads.append(rows)
+            maker = makers.get(image)
+            if maker is not None and rows[0] <= rows[1]:
+                wanted = window.size - rows[0] if descends else rows[1] + 1
+                while made[maker] < wanted:
+                    make(maker)
+        made[number] = end
+        steps.append(Step(number, low, high, tuple(reads)))
+
+    for number in range(last, first - 1, -1):
+        while made[number] < counts[number]:
+            make(number)
+    return steps
+
+
+def _way(
+    network: Network,
+    first: int,
+    last: int,
+    band: int,
+    rings: dict[int, int],
+    *,
+    descends: bool = False,
+) -> Way:
+    """The steps with distances of inputs that die from outputs; rings grow as needed."""
+    steps = _on_demand(network, first, last, band, descends=descends)
+    dying = {
+        i for i in network.whole(first, last) - rings.keys() if network.dies[i] <= last
+    }
+    wanted: dict[int, int] = {}  # by image: the outermost row that is read from here on
+    distances: dict[tuple[int, int], int] = {}
+    outermost = max if descends else min
+    for step in reversed(steps):
+        layer = network.layers[step.layer]
+        for (image, _), (low, high) in zip(layer.reads, step.reads, strict=True):
+            if low <= high:
+                row = high if descends else low
+                known = wanted.get(image)
+                wanted[image] = row if known is None else outermost(known, row)
+        out = layer.out
+        if out in rings:
+            kept = _kept(step, wanted.get(out), descends=descends)
+            rings[out] = max(rings[out], kept[1] - kept[0] + 1)
+            continue
+        for image in dying & wanted.keys():
+            here, there = network.images[image], network.images[out]
+            if descends:  # from where it writes to the end of what is read
+                key = (out, image)
+                distance = (
+                    (wanted[image] + 1) * here.row_bytes - step.first * there.row_bytes
+                )
+            else:
+                key = (image, out)
+                distance = (
+                    (step.last + 1) * there.row_bytes - wanted[image] * here.row_bytes
+                )
+            distances[key] = max(distances.get(key, 1), distance)
+    return Way(descends=descends, steps=tuple(steps), distances=distances)
+
+
+def _kept(step: Step, wanted: int | None, *, descends: bool) -> tuple[int, int]:
+    """First and last row of a ring that have to be there when a step has run."""
+    if wanted is None:
+        return step.first, step.last
+    if descends:
+        return step.first, max(wanted, step.last)
+    return min(wanted, step.first), step.last
+
+
+def _peak(network: Network, whole: frozenset[int], ways: Sequence[Way]) -> int:
+    """Bytes of whole images, of which one pair may share memory."""
+    sizes = {i: aligned(network.images[i].size_bytes) for i in whole}
+    saved = 0
+    for way in ways:
+        for (above, below), distance in way.distances.items():
+            together = max(aligned(distance) + sizes[above], sizes[below])
+            saved = max(saved, sizes[above] + sizes[below] - together)
+    return sum(sizes.values()) - saved

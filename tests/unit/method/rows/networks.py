@@ -1,0 +1,151 @@
+"""Random networks of layers by rows, and what they compute, on numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orchestrator.method.rows.network import Image, Layer, Network, Window
+from orchestrator.method.rows.plan import Call
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from numpy.typing import NDArray
+
+    from orchestrator.method.rows.plan import RowPlan
+
+    Bytes = NDArray[np.uint8]
+
+
+def random_network(random: Random) -> Network:
+    """A chain of up to nine layers, with skips, sums and layers that need all rows."""
+    images = {0: Image(rows=random.randint(1, 12), row_bytes=random.randint(1, 60))}
+    layers: list[Layer] = []
+    for out in range(1, random.randint(2, 10)):
+        source = out - 1
+        rows = images[source].rows
+        same = [i for i in range(source) if images[i] == images[source]]
+        kind = random.choice(["window", "window", "window", "sum", "all", "rows"])
+        if kind == "sum" and same:
+            reads = tuple(
+                (i, Window(size=rows, out=rows)) for i in (source, random.choice(same))
+            )
+            images[out] = images[source]
+        elif kind == "all":
+            reads = ((source, Window(size=rows, out=1, kernel=rows)),)
+            images[out] = Image(rows=1, row_bytes=random.randint(1, 60))
+        else:
+            window = random_window(random, rows) if kind == "window" else None
+            window = window or Window(size=rows, out=rows)
+            reads = ((source, window),)
+            images[out] = Image(rows=window.out, row_bytes=random.randint(1, 60))
+        layers.append(
+            Layer(
+                reads=reads,
+                out=out,
+                scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
+                by_rows=kind != "all",
+                in_place=kind in ("sum", "rows")
+                and images[reads[0][0]] == images[out]
+                and random.random() < 0.5,
+                setup=random.randint(0, 300),
+            )
+        )
+    outputs = {len(layers), *random.sample(range(len(images)), random.choice([0, 0, 1]))}
+    return Network(
+        images=images,
+        layers=tuple(layers),
+        inputs=frozenset({0}),
+        outputs=frozenset(outputs),
+    )
+
+
+def random_window(random: Random, rows: int) -> Window | None:
+    """A window that gives at least one row."""
+    window = Window(
+        size=rows,
+        out=0,
+        kernel=random.randint(1, 4),
+        stride=random.randint(1, 3),
+        padding=random.randint(0, 2),
+        dilation=random.randint(1, 2),
+    )
+    reach = (window.kernel - 1) * window.dilation + 1
+    out = (rows + window.padding + random.randint(0, 2) - reach) // window.stride + 1
+    return replace(window, out=out) if out > 0 else None
+
+
+def row_of(layer: Layer, number: int, row: int, taps: list[Bytes], size: int) -> Bytes:
+    """What a layer computes for a row: a mixture of all bytes of its taps."""
+    mixed = np.zeros(size, np.uint32) + number * 31 + row
+    for place, tap in enumerate(taps):
+        weights = np.arange(1, len(tap) + 1, dtype=np.uint32) * (2 * place + 3)
+        mixed += (tap.astype(np.uint32) * weights).sum(dtype=np.uint32)
+        mixed[: len(tap)] += tap[:size] * np.uint32(place + 1)
+    return (mixed * np.uint32(2654435761) >> np.uint32(13)).astype(np.uint8)
+
+
+def taps_of(window: Window, row: int) -> list[int]:
+    """Rows of the input in a window."""
+    first = row * window.stride - window.padding
+    rows = range(first, first + window.kernel * window.dilation, window.dilation)
+    return [tap for tap in rows if 0 <= tap < window.size]
+
+
+def whole(network: Network, given: Bytes) -> dict[int, Bytes]:
+    """All images, [rows, bytes], each layer at once."""
+    found = {0: given}
+    for number, layer in enumerate(network.layers):
+        image = network.images[layer.out]
+        found[layer.out] = np.array(
+            [
+                row_of(
+                    layer,
+                    number,
+                    row,
+                    [found[i][t] for i, w in layer.reads for t in taps_of(w, row)],
+                    image.row_bytes,
+                )
+                for row in range(image.rows)
+            ],
+            np.uint8,
+        )
+    return found
+
+
+def by_plan(network: Network, plan: RowPlan, given: Bytes) -> dict[int, Bytes]:
+    """The outputs of a run by a plan, in one arena; scratch memory gets rubbish."""
+    arena = np.full(plan.arena_bytes, 0xA5, np.uint8)
+
+    def view(at: int, rows: int, row_bytes: int) -> Bytes:
+        return arena[at : at + rows * row_bytes].reshape(rows, row_bytes)
+
+    for image in network.inputs:
+        view(plan.offsets[image], *given.shape)[:] = given
+    for move in plan.moves:
+        if not isinstance(move, Call):
+            held = arena[move.source : move.source + move.size_bytes].copy()
+            arena[move.target : move.target + move.size_bytes] = held
+            continue
+        step, layer = move.step, network.layers[move.step.layer]
+        arena[move.scratch : move.scratch + layer.scratch_bytes] = 0x5A
+        image = network.images[layer.out]
+        for row in range(step.first, step.last + 1):
+            taps = []
+            for (read, window), (low, high), at in zip(
+                layer.reads, step.reads, move.reads, strict=True
+            ):
+                count = max(high - low + 1, 0)
+                held = view(at, count, network.images[read].row_bytes)
+                taps += [held[t - low].copy() for t in taps_of(window, row)]
+            made = row_of(layer, step.layer, row, taps, image.row_bytes)
+            view(move.out, step.last - step.first + 1, image.row_bytes)[
+                row - step.first
+            ] = made
+    return {
+        i: view(plan.offsets[i], network.images[i].rows, network.images[i].row_bytes)
+        for i in network.outputs
+    }
