@@ -26,8 +26,8 @@ def plan_overlapping(
 ) -> tuple[tuple[int, ...], int]:
     """An offset for each block, and the bytes of all.
 
-    Greedy plans first; then a search for a plan of the least size, and for sizes between
-    that and the best plan. It is decided by the blocks alone.
+    Greedy plans first; then a search for a plan of the least size, and for sizes
+    between that and the best plan. It is decided by the blocks alone.
 
     Args:
         blocks: In any order.
@@ -115,7 +115,7 @@ class _Table:
         return tuple(offsets[i] for i in range(len(self._blocks)))
 
     def search(self, order: Sequence[int], limit: int) -> tuple[int, ...] | None:
-        """Offsets of a plan of a size, if it is found: blocks in an order, all corners."""
+        """Offsets of a plan of a size, if one is found; blocks go down in an order."""
         offsets: dict[int, int] = {}
         ways = [self._places(order[0], offsets, limit)]
         nodes = _NODES
@@ -138,7 +138,9 @@ class _Table:
     ) -> Iterator[int]:
         """Where a block can lie: at a border of others or of the arena, lowest first."""
         block = self._blocks[index]
-        placed = [(n, offsets[n.index]) for n in self._near[index] if n.index in offsets]
+        placed = [
+            (n, offsets[n.index]) for n in self._near[index] if n.index in offsets
+        ]
         taken = [(at - n.below, at + n.above, at if n.same else -1) for n, at in placed]
         step = block.alignment
         found = {0, *(-(-end // step) * step for _, end, _ in taken)}

@@ -85,7 +85,7 @@ class Segments:
             at = chosen.first
 
     def _widest(self, one: Segment, limit: int) -> Segment:
-        """The segment in the widest bands for which there is room, in both directions."""
+        """The segment in the widest bands that have room, in both directions."""
         if len(one.ways[0].steps) == 1:
             return one
         found = one

@@ -120,11 +120,15 @@ class _Rooms:
             size, first = network.images[image], at.get(born, -1)
             rows = self.rings.get(image, size.rows)
             last = at.get(network.dies[image], len(segments))
-            self._names[image] = self._add(f"image {image}", first, last, rows * size.row_bytes)
+            self._names[image] = self._add(
+                f"image {image}", first, last, rows * size.row_bytes
+            )
         for number, one in enumerate(segments):
             if one.scratch_bytes:
                 name = f"scratch {number}"
-                self._scratch[number] = self._add(name, number, number, one.scratch_bytes)
+                self._scratch[number] = self._add(
+                    name, number, number, one.scratch_bytes
+                )
 
     def _add(self, name: str, first: int, last: int, size_bytes: int) -> int:
         block = Block(name=name, first=first, last=last, size_bytes=aligned(size_bytes))
@@ -160,7 +164,8 @@ class _Rooms:
         here, there = self._names[one], self._names[other]
         return (
             self._offsets[here] < self._offsets[there] + self._blocks[there].size_bytes
-            and self._offsets[there] < self._offsets[here] + self._blocks[here].size_bytes
+            and self._offsets[there]
+            < self._offsets[here] + self._blocks[here].size_bytes
         )
 
     def _keeps(self, way: Way, one: int, other: int) -> bool:

@@ -121,11 +121,12 @@ def segment(
 
 def _at_once(network: Network, number: int) -> Way:
     layer = network.layers[number]
-    distances = {}
-    image = layer.reads[0][0] if layer.reads else None
-    others = [i for i, _ in layer.reads[1:]]
-    if layer.in_place and image not in others and network.dies[image] == number:
-        distances = {(image, layer.out): 0, (layer.out, image): 0}
+    distances: dict[tuple[int, int], int] = {}
+    images = [image for image, _ in layer.reads]
+    if layer.in_place and images[0] not in images[1:]:
+        image = images[0]
+        if network.dies[image] == number:
+            distances = {(image, layer.out): 0, (layer.out, image): 0}
     reads = tuple((0, network.images[image].rows - 1) for image, _ in layer.reads)
     step = Step(number, 0, network.images[layer.out].rows - 1, reads)
     return Way(descends=False, steps=(step,), distances=distances)
@@ -171,7 +172,7 @@ def _way(
     *,
     descends: bool = False,
 ) -> Way:
-    """The steps with distances of inputs that die from outputs; rings grow as needed."""
+    """The steps, and distances of inputs that die from outputs; rings grow."""
     steps = _on_demand(network, first, last, band, descends=descends)
     dying = {
         i for i in network.whole(first, last) - rings.keys() if network.dies[i] <= last
@@ -196,13 +197,13 @@ def _way(
             if descends:  # from where it writes to the end of what is read
                 key = (out, image)
                 distance = (
-                    (wanted[image] + 1) * here.row_bytes - step.first * there.row_bytes
-                )
+                    wanted[image] + 1
+                ) * here.row_bytes - step.first * there.row_bytes
             else:
                 key = (image, out)
-                distance = (
-                    (step.last + 1) * there.row_bytes - wanted[image] * here.row_bytes
-                )
+                distance = (step.last + 1) * there.row_bytes - wanted[
+                    image
+                ] * here.row_bytes
             distances[key] = max(distances.get(key, 1), distance)
     return Way(descends=descends, steps=tuple(steps), distances=distances)
 

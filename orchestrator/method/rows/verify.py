@@ -1,13 +1,13 @@
 """Whether a table of steps computes what the layers do, on tagged bytes.
 
 Every byte of the arena knows of which image it is, and its offset there. A call must
-find exactly the bytes of the rows that the windows of its layer ask for, and tags what it
-writes. Nothing here is shared with what makes tables but the words that describe them.
+find exactly the bytes of the rows that the windows of its layer ask for, and tags what
+it writes. Nothing here is shared with what makes tables but the words for them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,19 +16,32 @@ from orchestrator.method.rows.plan import Call
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from orchestrator.method.rows.network import Network
+    from orchestrator.method.rows.network import Network, Window
     from orchestrator.method.rows.plan import RowPlan
 
     Tags = NDArray[np.int64]
 
-_IMAGE = 1 << 40
+_IMAGE: Final = 1 << 40
 """Tags are an image's number, times this, plus an offset."""
-_NOTHING = -1
+_NOTHING: Final = -1
 
 
 def problems_of_rows(network: Network, plan: RowPlan) -> tuple[str, ...]:
     """What is wrong with a plan, the first thing of it; nothing if it is right."""
-    return tuple(_Machine(network, plan).run())
+    try:
+        _Machine(network, plan).run()
+    except _WrongError as wrong:
+        return (str(wrong),)
+    return ()
+
+
+class _WrongError(Exception):
+    """What is wrong."""
+
+
+def _need(holds: bool, problem: str) -> None:  # noqa: FBT001  # reads as an assertion
+    if not holds:
+        raise _WrongError(problem)
 
 
 class _Machine:
@@ -38,91 +51,78 @@ class _Machine:
         self._arena: Tags = np.full(plan.arena_bytes, _NOTHING, np.int64)
         self._made: list[set[int]] = [set() for _ in network.layers]
 
-    def run(self) -> list[str]:
+    def run(self) -> None:
         network, plan = self._network, self._plan
         for image in sorted(network.inputs):
-            if not self._write(image, plan.offsets[image], 0, network.images[image].rows):
-                return [f"input {image} lies outside of the arena"]
-        for number, move in enumerate(plan.moves):
-            if isinstance(move, Call):
-                problem = self._call(move)
-            else:
-                problem = self._slide(move.source, move.target, move.size_bytes)
-            if problem:
-                return [f"step {number}: {problem}"]
-        for number, layer in enumerate(network.layers):
-            if self._made[number] != {*range(network.images[layer.out].rows)}:
-                return [f"layer {number} has made {len(self._made[number])} rows"]
-        for image in sorted(network.outputs):
             rows = network.images[image].rows
-            if not self._holds(image, plan.offsets[image], 0, rows):
-                return [f"output {image} is not whole"]
-        return []
+            self._write(image, plan.offsets[image], 0, rows)
+        for number, move in enumerate(plan.moves):
+            try:
+                if isinstance(move, Call):
+                    self._call(move)
+                else:
+                    held = self._bytes(move.source, move.size_bytes).copy()
+                    self._bytes(move.target, move.size_bytes)[:] = held
+            except _WrongError as wrong:
+                raise _WrongError(f"step {number}: {wrong}") from None
+        for layer, made in zip(network.layers, self._made, strict=True):
+            rows = network.images[layer.out].rows
+            _need(made == {*range(rows)}, f"image {layer.out} has {len(made)} rows")
+        for image in sorted(network.outputs):
+            self._read(image, plan.offsets[image], 0, network.images[image].rows)
 
-    def _call(self, call: Call) -> str:
+    def _call(self, call: Call) -> None:
         step = call.step
         layer = self._network.layers[step.layer]
-        made = self._made[step.layer]
-        if made.intersection(range(step.first, step.last + 1)):
-            return f"layer {step.layer} makes row {step.first} again"
-        size = step.last - step.first + 1
-        begin, end = call.out, call.out + size * self._network.images[layer.out].row_bytes
+        out, images = layer.out, self._network.images
+        rows = {*range(step.first, step.last + 1)}
+        _need(not rows & self._made[step.layer], f"rows of image {out} again")
+        self._made[step.layer] |= rows
+        begin, end = call.out, call.out + len(rows) * images[out].row_bytes
+        scratch = call.scratch, call.scratch + layer.scratch_bytes
+        self._bytes(scratch[0], layer.scratch_bytes)[:] = _NOTHING
+        clear = not layer.scratch_bytes or scratch[1] <= begin or end <= scratch[0]
+        _need(clear, "scratch memory over the output")
         for (image, window), (low, high), at in zip(
             layer.reads, step.reads, call.reads, strict=True
         ):
-            taps = [
-                row * window.stride - window.padding + tap * window.dilation
-                for row in range(step.first, step.last + 1)
-                for tap in range(window.kernel)
-            ]
-            inside = [tap for tap in taps if 0 <= tap < window.size]
-            if inside and not (low <= min(inside) and max(inside) <= high):
-                return f"rows {low} to {high} of image {image} are not all it needs"
+            _need(
+                all(low <= row <= high for row in _rows_of(window, rows)),
+                f"not all rows of image {image} that it needs",
+            )
             if low > high:
                 continue
-            if not self._holds(image, at, low, high - low + 1):
-                return f"rows {low} to {high} of image {image} are not at {at}"
-            until = at + (high - low + 1) * self._network.images[image].row_bytes
-            same = layer.in_place and at == begin and until == end
-            if at < end and begin < until and not same:
-                return f"it writes over rows of image {image} that it reads"
-        scratch = call.scratch, call.scratch + layer.scratch_bytes
-        if scratch[1] > len(self._arena):
-            return "its scratch memory lies outside of the arena"
-        self._arena[scratch[0] : scratch[1]] = _NOTHING
-        for (image, _), (low, high), at in zip(
-            layer.reads, step.reads, call.reads, strict=True
-        ):
-            if low <= high and not self._holds(image, at, low, high - low + 1):
-                return f"its scratch memory lies over image {image}"
-        if layer.scratch_bytes and begin < scratch[1] and scratch[0] < end:
-            return "its scratch memory lies over its output"
-        made.update(range(step.first, step.last + 1))
-        if not self._write(layer.out, call.out, step.first, size):
-            return "its output lies outside of the arena"
-        return ""
+            self._read(image, at, low, high - low + 1)
+            until = at + (high - low + 1) * images[image].row_bytes
+            apart = end <= at or until <= begin
+            same = layer.in_place and (at, until) == (begin, end)
+            _need(apart or same, f"output over rows of image {image} that it reads")
+        self._write(out, begin, step.first, len(rows))
 
-    def _slide(self, source: int, target: int, size_bytes: int) -> str:
-        if min(source, target) < 0 or max(source, target) + size_bytes > len(
-            self._arena
-        ):
-            return "a slide leaves the arena"
-        moved = self._arena[source : source + size_bytes].copy()
-        self._arena[target : target + size_bytes] = moved
-        return ""
+    def _bytes(self, at: int, size_bytes: int) -> Tags:
+        _need(0 <= at <= at + size_bytes <= len(self._arena), "outside of the arena")
+        return self._arena[at : at + size_bytes]
 
     def _tags(self, image: int, first: int, rows: int) -> Tags:
         size = self._network.images[image].row_bytes
         start = image * _IMAGE + first * size
         return np.arange(start, start + rows * size, dtype=np.int64)
 
-    def _holds(self, image: int, at: int, first: int, rows: int) -> bool:
+    def _read(self, image: int, at: int, first: int, rows: int) -> None:
         tags = self._tags(image, first, rows)
-        return at >= 0 and np.array_equal(self._arena[at : at + len(tags)], tags)
+        found = self._bytes(at, len(tags))
+        _need(np.array_equal(found, tags), f"rows of image {image} are not at {at}")
 
-    def _write(self, image: int, at: int, first: int, rows: int) -> bool:
+    def _write(self, image: int, at: int, first: int, rows: int) -> None:
         tags = self._tags(image, first, rows)
-        if not 0 <= at <= at + len(tags) <= len(self._arena):
-            return False
-        self._arena[at : at + len(tags)] = tags
-        return True
+        self._bytes(at, len(tags))[:] = tags
+
+
+def _rows_of(window: Window, rows: set[int]) -> set[int]:
+    """Rows of the input that windows have a tap in."""
+    taps = {
+        row * window.stride - window.padding + tap * window.dilation
+        for row in rows
+        for tap in range(window.kernel)
+    }
+    return {tap for tap in taps if 0 <= tap < window.size}

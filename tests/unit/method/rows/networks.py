@@ -54,7 +54,10 @@ def random_network(random: Random) -> Network:
                 setup=random.randint(0, 300),
             )
         )
-    outputs = {len(layers), *random.sample(range(len(images)), random.choice([0, 0, 1]))}
+    outputs = {
+        len(layers),
+        *random.sample(range(len(images)), random.choice([0, 0, 1])),
+    }
     return Network(
         images=images,
         layers=tuple(layers),
@@ -78,7 +81,7 @@ def random_window(random: Random, rows: int) -> Window | None:
     return replace(window, out=out) if out > 0 else None
 
 
-def row_of(layer: Layer, number: int, row: int, taps: list[Bytes], size: int) -> Bytes:
+def row_of(number: int, row: int, taps: list[Bytes], size: int) -> Bytes:
     """What a layer computes for a row: a mixture of all bytes of its taps."""
     mixed = np.zeros(size, np.uint32) + number * 31 + row
     for place, tap in enumerate(taps):
@@ -103,7 +106,6 @@ def whole(network: Network, given: Bytes) -> dict[int, Bytes]:
         found[layer.out] = np.array(
             [
                 row_of(
-                    layer,
                     number,
                     row,
                     [found[i][t] for i, w in layer.reads for t in taps_of(w, row)],
@@ -123,8 +125,8 @@ def by_plan(network: Network, plan: RowPlan, given: Bytes) -> dict[int, Bytes]:
     def view(at: int, rows: int, row_bytes: int) -> Bytes:
         return arena[at : at + rows * row_bytes].reshape(rows, row_bytes)
 
-    for image in network.inputs:
-        view(plan.offsets[image], *given.shape)[:] = given
+    for index in network.inputs:
+        view(plan.offsets[index], *given.shape)[:] = given
     for move in plan.moves:
         if not isinstance(move, Call):
             held = arena[move.source : move.source + move.size_bytes].copy()
@@ -141,7 +143,7 @@ def by_plan(network: Network, plan: RowPlan, given: Bytes) -> dict[int, Bytes]:
                 count = max(high - low + 1, 0)
                 held = view(at, count, network.images[read].row_bytes)
                 taps += [held[t - low].copy() for t in taps_of(window, row)]
-            made = row_of(layer, step.layer, row, taps, image.row_bytes)
+            made = row_of(step.layer, row, taps, image.row_bytes)
             view(move.out, step.last - step.first + 1, image.row_bytes)[
                 row - step.first
             ] = made
