@@ -136,7 +136,7 @@ class _Table:
     def _places(
         self, index: int, offsets: Mapping[int, int], limit: int | None
     ) -> Iterator[int]:
-        """Where a block can lie: at a border of others or of the arena, lowest first."""
+        """Where a block can lie: at borders of others or of the arena, lowest first."""
         block = self._blocks[index]
         placed = [
             (n, offsets[n.index]) for n in self._near[index] if n.index in offsets
