@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def prepared_header(prepared: Prepared) -> str:
     """The header that declares the struct, as generated code includes it."""
-    library = prepared.struct.split("::")[-2]
-    return f"{library}/prepared.h"
+    _, *library, _ = prepared.struct.split("::")
+    return f"{''.join(library) or 'util'}/prepared.h"
 
 
 def prepared_declaration(function: str) -> str:

@@ -14,7 +14,9 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.edit import renumbered
+from orchestrator.method.passes.preparing.affine import AFFINE
 from orchestrator.method.passes.preparing.packed import PACKED
+from orchestrator.method.passes.preparing.pool import POOLS
 from orchestrator.program.program import MoveCall
 from orchestrator.program.values import TensorValue
 
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.passes.preparing.form import Preparer
 
-PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType({**PACKED})
+PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {**PACKED, **AFFINE, **POOLS}
+)
 """By kernel: what prepares its calls."""
 
 
