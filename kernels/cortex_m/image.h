@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "orch/kernel.h"
+#include "prepared.h"
 #include "requantize.h"
 #include "unroll.h"
 #include "util/check.h"
@@ -63,16 +64,6 @@ Error resize_image(Tensor& out, Layout layout, const Image& image,
   Image written;
   return read_image(out, layout, written);
 }
-
-/// A window along one dimension.
-struct Axis {
-  int32_t in;
-  int32_t out;
-  int32_t kernel;
-  int32_t stride;
-  int32_t padding;
-  int32_t dilation;
-};
 
 /// Reads `int[] stride, int[] padding`, arguments from `first` on, and, if
 /// there are three lists, `int[] dilation`, for axes that have their kernels.

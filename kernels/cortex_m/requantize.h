@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "isa.h"
+#include "prepared.h"
 
 namespace orch::cortex_m {
 
@@ -81,12 +82,6 @@ ORCH_ALWAYS_INLINE int32_t requantize(int32_t value, int32_t multiplier,
   return multiply_and_divide(value, multiplier,
                              0U - static_cast<uint32_t>(shift), offset);
 }
-
-/// Limits of a fused activation, within those of int8.
-struct Range {
-  int32_t low;
-  int32_t high;
-};
 
 ORCH_ALWAYS_INLINE int32_t clamp(int32_t value, const Range& range) {
   if (value < range.low) return range.low;
