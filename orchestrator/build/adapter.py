@@ -18,6 +18,8 @@ from orchestrator.method.passes import (
     unlink_program,
 )
 from orchestrator.method.replan import adapt_linked, adapt_program
+from orchestrator.method.rows.adapt import with_rows
+from orchestrator.planner.policy import Fuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,12 +40,14 @@ class Adapter:
         schemas: Schemas of the operators that have a kernel.
         planner: Lays arenas out; None keeps the offsets.
         isa: Instruction set of the core.
+        fuse: Whether calls run by rows where that takes less memory.
     """
 
     passes: Sequence[str]
     schemas: Mapping[OperatorName, OpSchema]
     planner: Callable[[Sequence[Block]], BlockPlan] | None
     isa: str
+    fuse: Fuse = Fuse.OFF
 
     def prelinked(
         self, original: Program, program: Program, methods: Sequence[LinkedMethod]
@@ -69,7 +73,8 @@ class Adapter:
             run_passes(method, self.passes, planned=True, isa=isa)
             for method in adapted.linked or ()
         )
-        return replace(adapted, linked=linked, ledger=ledger_of(linked))
+        adapted = replace(adapted, linked=linked, ledger=ledger_of(linked))
+        return with_rows(adapted) if isa and self.fuse is not Fuse.OFF else adapted
 
     def loaded(
         self, model: str, original: Program, program: Program, linkage: Linkage

@@ -75,7 +75,7 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
     )
     if instructions == method.instructions:
         return method
-    return _slots_first(replace(method, instructions=instructions))
+    return slots_first(replace(method, instructions=instructions))
 
 
 def _has_memory(
@@ -91,7 +91,7 @@ def _has_memory(
     return known and value.size_bytes > 0
 
 
-def _slots_first(method: LinkedMethod) -> LinkedMethod:
+def slots_first(method: LinkedMethod) -> LinkedMethod:
     """The method with all values that need slots before those that do not."""
     order = sorted(range(len(method.values)), key=method.slotless.__contains__)
     new_index = {old: new for new, old in enumerate(order)}

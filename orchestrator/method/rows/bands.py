@@ -1,0 +1,151 @@
+"""Prepared calls that can compute some rows of their output.
+
+The struct of such a call says how many rows there are, and where windows begin: with
+other numbers and addresses it computes a band of the image.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from orchestrator.method.access import Access
+from orchestrator.method.rows.network import Image, Window
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from orchestrator.method.linked import LinkedCall, LinkedMethod, Numbers
+    from orchestrator.program.values import Value
+
+    Band: TypeAlias = Callable[[Numbers, "Window | None", "Rows"], Numbers]
+
+_IMAGE_DIMS: Final = 4
+_COUNT: Final = "count"
+_ROWS: Final = "rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """A band: rows of the input, rows of the output, inclusive.
+
+    Args:
+        low: First row of the input.
+        high: Last row of it; before `low` if it needs none.
+        first: First row of the output.
+        last: Last row of it.
+    """
+
+    low: int
+    high: int
+    first: int
+    last: int
+
+
+def image_of(value: Value) -> Image:
+    """A tensor as rows: those of an image, if it is one in memory; else one row."""
+    assert isinstance(value, TensorValue)  # noqa: S101  # an argument with memory
+    sizes = [value.sizes[d] for d in value.dim_order]
+    if len(sizes) != _IMAGE_DIMS or sizes[0] != 1 or not value.numel:
+        return Image(rows=1, row_bytes=value.size_bytes)
+    return Image(rows=sizes[1], row_bytes=value.size_bytes // sizes[1])
+
+
+def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | None:
+    """What rows of each input rows of the output need; None if a call needs all."""
+    if call.prepared is None:
+        return None
+    (out,) = (method.values[i] for i, a in _arguments(call) if a is Access.FILLS)
+    inputs = [
+        method.values[i]
+        for i, a in _arguments(call)
+        if a is Access.READS and _is_planned(method.values[i])
+    ]
+    there = image_of(out)
+    members = dict(call.prepared.numbers)
+    window = _window(members)
+    if window is not None:
+        found = tuple(window for _ in inputs)
+    elif _COUNT in members and _is_by_items(out, inputs):
+        found = tuple(Window(size=there.rows, out=there.rows) for _ in inputs)
+    else:
+        return None
+    fits = all(
+        image_of(value).rows == w.size and w.out == there.rows
+        for value, w in zip(inputs, found, strict=True)
+    )
+    return found if fits and len(inputs) == len(found) else None
+
+
+def band_numbers(
+    numbers: tuple[tuple[str, Numbers], ...], rows: Rows, images: Mapping[str, Image]
+) -> tuple[tuple[str, Numbers], ...]:
+    """The numbers of a struct for a band.
+
+    Args:
+        numbers: Of the whole image.
+        rows: Of the band.
+        images: The output, as `out`.
+    """
+    found: list[tuple[str, Numbers]] = []
+    for name, value in numbers:
+        new = value
+        if name == _ROWS and isinstance(value, tuple):
+            new = _band_axis(value, rows)
+        elif name == _COUNT and isinstance(value, int):
+            new = value // images["out"].rows * (rows.last - rows.first + 1)
+        elif isinstance(value, tuple):
+            new = band_numbers(value, rows, images)
+        found.append((name, new))
+    return tuple(found)
+
+
+def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:
+    return list(zip(call.args, call.accesses, strict=True))
+
+
+def _is_planned(value: Value) -> bool:
+    return isinstance(value, TensorValue) and value.allocation is not None
+
+
+def _is_by_items(out: Value, inputs: list[Value]) -> bool:
+    """Whether each item of the output depends on the items at the same place."""
+    assert isinstance(out, TensorValue)  # noqa: S101  # an argument with memory
+    return all(
+        isinstance(x, TensorValue)
+        and (x.sizes, x.dim_order) == (out.sizes, out.dim_order)
+        for x in inputs
+    )
+
+
+def _window(members: Mapping[str, Numbers]) -> Window | None:
+    """The rows of an `Axis`, of the struct or of one in it."""
+    for name, value in members.items():
+        if name == _ROWS and isinstance(value, tuple):
+            axis = {n: v for n, v in value if isinstance(v, int)}
+            return Window(
+                size=axis["in"],
+                out=axis["out"],
+                kernel=axis["kernel"],
+                stride=axis["stride"],
+                padding=axis["padding"],
+                dilation=axis["dilation"],
+            )
+        if isinstance(value, tuple):
+            found = _window(dict(value))
+            if found is not None:
+                return found
+    return None
+
+
+def _band_axis(axis: tuple[tuple[str, Numbers], ...], rows: Rows) -> Numbers:
+    numbers = {n: v for n, v in axis if isinstance(v, int)}
+    start = rows.first * numbers["stride"] - numbers["padding"]
+    changed = {
+        "in": max(rows.high - rows.low + 1, 0),
+        "out": rows.last - rows.first + 1,
+        # Taps above the first row of the band.
+        "padding": rows.low - start,
+    }
+    return tuple((name, changed.get(name, value)) for name, value in axis)
