@@ -161,14 +161,14 @@ template <TilesFn* kCompute>
 ORCH_HOT void run(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
   const int8_t* image = static_cast<const int8_t*>(call.input);
-  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
+  const uint8_t* header = static_cast<const uint8_t*>(call.header);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.weights);
   uint8_t* scratch = static_cast<uint8_t*>(call.scratch);
   int8_t* y = static_cast<int8_t*>(call.out);
   const PackedConvolution& conv =
-      *reinterpret_cast<const PackedConvolution*>(packed);
-  packed += sizeof conv;
-  const TileLoop& loop = *reinterpret_cast<const TileLoop*>(packed);
-  packed += sizeof loop;
+      *reinterpret_cast<const PackedConvolution*>(header);
+  const TileLoop& loop =
+      *reinterpret_cast<const TileLoop*>(header + sizeof conv);
   int32_t* const pairs = reinterpret_cast<int32_t*>(scratch);
   int8_t* const patch = reinterpret_cast<int8_t*>(pairs + 1 + conv.depth / 2);
   const int32_t line = conv.columns.in * conv.in_channels;

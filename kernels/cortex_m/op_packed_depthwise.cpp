@@ -289,12 +289,11 @@ void measure_taps(const PackedDepthwise& conv, const int8_t** to) {
 void packed_depthwise(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
   const int8_t* image = static_cast<const int8_t*>(call.input);
-  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.weights);
   uint8_t* scratch = static_cast<uint8_t*>(call.scratch);
   int8_t* y = static_cast<int8_t*>(call.out);
   const PackedDepthwise& conv =
-      *reinterpret_cast<const PackedDepthwise*>(packed);
-  packed += sizeof conv;
+      *static_cast<const PackedDepthwise*>(call.header);
   const int32_t pair_bytes = conv.pairs * static_cast<int32_t>(2 * sizeof y);
   const int8_t** const taps = reinterpret_cast<const int8_t**>(scratch);
   scratch += pair_bytes;

@@ -151,7 +151,8 @@ inline Error run_packed(void (*run)(const PreparedCall& call),
                  args.tensor(0).memory,
                  args.tensor(1).memory,
                  args.tensor(2).memory,
-                 args.tensor(3).memory});
+                 args.tensor(3).memory,
+                 args.tensor(4).memory});
   return Error::Ok;
 }
 

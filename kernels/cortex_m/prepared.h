@@ -30,7 +30,8 @@ struct Range {
 /// A call with packed weights (packed.h).
 struct PackedCall : PreparedCall {
   const void* input;
-  const void* packed;
+  const void* header;
+  const void* weights;
   void* scratch;
   void* out;
 };

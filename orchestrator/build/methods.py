@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan import Adapted
     from orchestrator.planner.blocks import Block, BlockPlan
+    from orchestrator.planner.policy import Fuse
     from orchestrator.profile import (
         DtypesTable,
         OperatorsTable,
@@ -259,6 +260,7 @@ def replan_models(
     loads: Mapping[str, Load],
     prelink: PrelinkTable,
     planner: Planner,
+    fuse: Fuse,
     isa: str,
     op_infos: Mapping[str, OpInfo],
     selection: Selection,
@@ -281,6 +283,7 @@ def replan_models(
         schemas=_schemas(resolution),
         planner=_block_planner(planner),
         isa=isa,
+        fuse=fuse,
     )
     models: dict[str, Adapted] = {}
     for number, (name, program) in enumerate(sized_programs.items(), 1):

@@ -13,6 +13,14 @@ class Planner(StrEnum):
     KEEP = "keep"
 
 
+class Fuse(StrEnum):
+    """Whether operators run by rows, where that takes less memory."""
+
+    OFF = "off"
+    AUTO = "auto"
+    SMALLEST = "smallest"
+
+
 class ScratchPolicy(StrEnum):
     """Who decides how much scratch memory calls get."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import AfterValidator, Field, StrictInt
 
 from orchestrator.errors import Diagnostic, did_you_mean
-from orchestrator.planner.policy import Planner
+from orchestrator.planner.policy import Fuse, Planner
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
     ModelName,
@@ -93,6 +93,13 @@ class MemoryTable(Table):
         description="`best`: the smallest plan that any planner finds. `greedy`: only "
         "the fast planners. `keep`: the offsets in the program.",
         examples=["best"],
+    )
+    fuse: Annotated[Fuse, *choice(Fuse)] = Field(
+        default=Fuse.OFF,
+        description="Whether operators of prelinked models run row by row, interleaved, "
+        "with outputs over inputs: docs/memory.md. `smallest`: wherever that takes "
+        "less memory. `auto`: as far as `max_slowdown` allows. `off`: never.",
+        examples=["auto"],
     )
     concurrency: Annotated[Concurrency, *choice(Concurrency)] = Field(
         default=Concurrency.PARALLEL,

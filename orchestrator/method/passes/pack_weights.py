@@ -33,8 +33,16 @@ STRIPS: Final = "orch::cortex_m::packed_depthwise_strips_out"
 TWO_PIXELS: Final = "orch::cortex_m::packed_two_pixels_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
 PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, TWO_PIXELS, PIXEL})
-ARGUMENTS: Final = ("input", "packed", "scratch", "out")
+ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")
 """Of these functions, which no schema has."""
+HEADER_WORDS: Final = {
+    CONVOLUTION: 23,
+    EVEN: 23,
+    DEPTHWISE: 18,
+    STRIPS: 29,
+    TWO_PIXELS: 18,
+    PIXEL: 20,
+}
 _FEW: Final = 8
 """The kernel for single pixels has to save one part in so many of all products."""
 _WRITES: Final = (Access.FILLS, Access.WRITES)
@@ -115,10 +123,15 @@ def _with_call(
         and v.allocation is not None
         and v.allocation.memory_id == space
     )
-    data = struct.pack(f"<{len(packed)}i", *packed)
+    count = HEADER_WORDS[call.function]
+    header, weights = (
+        struct.pack(f"<{len(words)}i", *words)
+        for words in (packed[:count], packed[count:])
+    )
     first = len(method.values)
     values = (
-        replace(_constant(len(packed)), data_buffer_index=1),
+        replace(_constant(count), data_buffer_index=1),
+        replace(_constant(len(packed) - count), data_buffer_index=1),
         replace(
             _constant(scratch_bytes),
             dtype=ScalarType.Byte,
@@ -128,16 +141,23 @@ def _with_call(
     instructions = list(method.instructions)
     instructions[number] = replace(
         call,
-        args=(call.args[0], first, first + 1, out),
-        accesses=(Access.READS, Access.READS, Access.SCRATCH, Access.FILLS),
-        outs=(out, first + 1),
+        args=(call.args[0], first, first + 1, first + 2, out),
+        accesses=(
+            *(Access.READS, Access.READS, Access.READS),
+            *(Access.SCRATCH, Access.FILLS),
+        ),
+        outs=(out, first + 2),
         in_place=(),
     )
     return replace(
         method,
         values=(*method.values, *values),
         instructions=tuple(instructions),
-        data=(*method.data, (first, settled(data))),
+        data=(
+            *method.data,
+            (first, settled(header)),
+            (first + 1, settled(weights)),
+        ),
     )
 
 

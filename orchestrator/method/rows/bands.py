@@ -6,6 +6,7 @@ other numbers and addresses it computes a band of the image.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _IMAGE_DIMS: Final = 4
 _COUNT: Final = "count"
 _ROWS: Final = "rows"
+_HEADER: Final = "header"
+_AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,7 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
     ]
     there = image_of(out)
     members = dict(call.prepared.numbers)
-    window = _window(members)
+    window = _window(members) or _packed_window(method, call)
     if window is not None:
         found = tuple(window for _ in inputs)
     elif _COUNT in members and _is_by_items(out, inputs):
@@ -137,6 +140,40 @@ def _window(members: Mapping[str, Numbers]) -> Window | None:
             if found is not None:
                 return found
     return None
+
+
+def _packed_window(method: LinkedMethod, call: LinkedCall) -> Window | None:
+    """The rows of a header of packed weights."""
+    header = header_of(method, call)
+    if header is None:
+        return None
+    size, out, kernel, stride, padding, dilation = header[: len(_AXIS)]
+    return Window(
+        size=size,
+        out=out,
+        kernel=kernel,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+    )
+
+
+def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
+    """The words of the header of a call with packed weights; None for others."""
+    if call.prepared is None or _HEADER not in call.prepared.memory:
+        return None
+    index = call.args[call.prepared.memory.index(_HEADER)]
+    data = bytes(dict(method.data)[index])
+    return struct.unpack(f"<{len(data) // 4}i", data)
+
+
+def band_header(header: tuple[int, ...], rows: Rows) -> bytes:
+    """A header of packed weights for a band."""
+    axis = tuple(zip(_AXIS, header, strict=False))
+    band = _band_axis(axis, rows)
+    assert isinstance(band, tuple)  # noqa: S101  # as it was
+    words = (*(n for _, n in band if isinstance(n, int)), *header[len(_AXIS) :])
+    return struct.pack(f"<{len(words)}i", *words)
 
 
 def _band_axis(axis: tuple[tuple[str, Numbers], ...], rows: Rows) -> Numbers:

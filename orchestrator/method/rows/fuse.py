@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.method.rows.bands import Rows, band_numbers, image_of, windows_of
+from orchestrator.method.rows.bands import (
+    Rows,
+    band_header,
+    band_numbers,
+    header_of,
+    image_of,
+    windows_of,
+)
 from orchestrator.method.rows.cuts import Segments
 from orchestrator.method.rows.network import Layer, Network, Window
 from orchestrator.method.rows.plan import Call, plan_rows
@@ -218,6 +225,7 @@ class _Writer:
         self._plan = plan
         self._values = [*method.values]
         self._views: dict[tuple[object, ...], int] = {}
+        self._constants: dict[bytes, int] = {}
 
     def method(self) -> LinkedMethod:
         method, found, plan = self._method, self._found, self._plan
@@ -239,6 +247,7 @@ class _Writer:
             values=tuple(self._values),
             instructions=tuple(instructions),
             origins=tuple(origins),
+            data=(*method.data, *((i, d) for d, i in self._constants.items())),
         )
 
     def _call(self, call: Call) -> LinkedCall:
@@ -273,6 +282,12 @@ class _Writer:
             rows = Rows(low=low, high=high, first=step.first, last=step.last)
             numbers = band_numbers(prepared.numbers, rows, {"out": images[layer.out]})
             prepared = replace(prepared, numbers=numbers)
+            header = header_of(self._method, old)
+            if header is not None:
+                position = prepared.memory.index("header")
+                args[position] = self._constant(
+                    args[position], band_header(header, rows)
+                )
         outs = tuple(
             index
             for index, access in zip(args, old.accesses, strict=True)
@@ -299,6 +314,13 @@ class _Writer:
             outs=(args[1],),
             prepared=replace(MOVE, numbers=(("size_bytes", slide.size_bytes),)),
         )
+
+    def _constant(self, index: int, data: bytes) -> int:
+        """The value of a constant like another one."""
+        if data not in self._constants:
+            self._constants[data] = len(self._values)
+            self._values.append(self._values[index])
+        return self._constants[data]
 
     def _placed(self, value: Value, at: int) -> TensorValue:
         assert isinstance(value, TensorValue)  # noqa: S101  # an image

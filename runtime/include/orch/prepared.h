@@ -1,6 +1,8 @@
 // Calls that the build prepared.
 #pragma once
 
+#include <stdint.h>
+
 namespace orch {
 
 /// A call of a kernel that reads, checks and finds out nothing: the build made
@@ -9,5 +11,15 @@ namespace orch {
 struct PreparedCall {
   void (*run)(const PreparedCall& call);
 };
+
+/// Bytes that move within an arena: rows of an image that are still needed.
+struct MoveCall : PreparedCall {
+  const void* input;
+  void* out;  // may overlap the input
+  int32_t size_bytes;
+};
+
+/// Runs a MoveCall.
+void move_bytes(const PreparedCall& call);
 
 }  // namespace orch
