@@ -83,4 +83,21 @@ struct AverageImageCall : PreparedCall {
   ItemScale items;
 };
 
+/// Sums of the items of each channel over some rows of an image.
+struct SumRowsCall : PreparedCall {
+  const void* input;
+  void* out;
+  int32_t begins;  // 1 for the first rows: sums are 0 before
+  int32_t pixels;
+  int32_t channels;
+};
+
+/// Averages of sums.
+struct AverageSumsCall : PreparedCall {
+  const void* input;
+  void* out;
+  int32_t pixels;  // of the image
+  int32_t channels;
+};
+
 }  // namespace orch::cortex_m

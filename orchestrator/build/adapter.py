@@ -19,7 +19,6 @@ from orchestrator.method.passes import (
 )
 from orchestrator.method.replan import adapt_linked, adapt_program
 from orchestrator.method.rows.adapt import with_rows
-from orchestrator.planner.policy import Fuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import Linkage, LinkedMethod
     from orchestrator.method.replan import Adapted
     from orchestrator.planner.blocks import Block, BlockPlan
+    from orchestrator.planner.policy import Fusing
     from orchestrator.program.program import Program
 
 
@@ -40,14 +40,14 @@ class Adapter:
         schemas: Schemas of the operators that have a kernel.
         planner: Lays arenas out; None keeps the offsets.
         isa: Instruction set of the core.
-        fuse: Whether calls run by rows where that takes less memory.
+        fusing: How far calls of prelinked models run by rows; None if they do not.
     """
 
     passes: Sequence[str]
     schemas: Mapping[OperatorName, OpSchema]
     planner: Callable[[Sequence[Block]], BlockPlan] | None
     isa: str
-    fuse: Fuse = Fuse.OFF
+    fusing: Fusing | None = None
 
     def prelinked(
         self, original: Program, program: Program, methods: Sequence[LinkedMethod]
@@ -74,7 +74,9 @@ class Adapter:
             for method in adapted.linked or ()
         )
         adapted = replace(adapted, linked=linked, ledger=ledger_of(linked))
-        return with_rows(adapted) if isa and self.fuse is not Fuse.OFF else adapted
+        if not isa or self.fusing is None:
+            return adapted
+        return with_rows(adapted, isa, max_slowdown=self.fusing.max_slowdown)
 
     def loaded(
         self, model: str, original: Program, program: Program, linkage: Linkage

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.method.replan import Adapted
     from orchestrator.planner.blocks import Block, BlockPlan
-    from orchestrator.planner.policy import Fuse
+    from orchestrator.planner.policy import Fusing
     from orchestrator.profile import (
         DtypesTable,
         OperatorsTable,
@@ -260,7 +260,7 @@ def replan_models(
     loads: Mapping[str, Load],
     prelink: PrelinkTable,
     planner: Planner,
-    fuse: Fuse,
+    fusing: Fusing | None,
     isa: str,
     op_infos: Mapping[str, OpInfo],
     selection: Selection,
@@ -283,7 +283,7 @@ def replan_models(
         schemas=_schemas(resolution),
         planner=_block_planner(planner),
         isa=isa,
-        fuse=fuse,
+        fusing=fusing,
     )
     models: dict[str, Adapted] = {}
     for number, (name, program) in enumerate(sized_programs.items(), 1):

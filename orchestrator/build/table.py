@@ -138,7 +138,7 @@ REPLAN = Stage(
         inputs.LOADS,
         inputs.PRELINK,
         inputs.PLANNER,
-        inputs.FUSE,
+        inputs.FUSING,
         inputs.ISA,
         EXTRACT,
         AGGREGATE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -19,6 +20,17 @@ class Fuse(StrEnum):
     OFF = "off"
     AUTO = "auto"
     SMALLEST = "smallest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusing:
+    """How far operators may run by rows.
+
+    Args:
+        max_slowdown: By which part a run may become slower, about; None: any.
+    """
+
+    max_slowdown: float | None = None
 
 
 class ScratchPolicy(StrEnum):

@@ -6,16 +6,17 @@ from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import AfterValidator, Field, StrictInt
+from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from orchestrator.errors import Diagnostic, did_you_mean
-from orchestrator.planner.policy import Fuse, Planner
+from orchestrator.planner.policy import Fuse, Fusing, Planner
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.fields import (
     ModelName,
     Size,
     choice,
     key_text,
+    matching,
     problem,
     shown,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.target import TargetTable
     from orchestrator.targets.boards import Region
 
+_PERCENT: Final = "([0-9]{1,3}) ?%"
 _ADDRESS_END: Final = 1 << 32
 _REGIONS: Final[KeyPath] = ("memory", "regions")
 
@@ -96,10 +98,25 @@ class MemoryTable(Table):
     )
     fuse: Annotated[Fuse, *choice(Fuse)] = Field(
         default=Fuse.OFF,
-        description="Whether operators of prelinked models run row by row, interleaved, "
-        "with outputs over inputs: docs/memory.md. `smallest`: wherever that takes "
-        "less memory. `auto`: as far as `max_slowdown` allows. `off`: never.",
+        description="Whether operators of prelinked models run row by row, "
+        "interleaved, with outputs over inputs: docs/memory.md. `smallest`: wherever "
+        "that takes less memory. `auto`: as far as `max_slowdown` allows. "
+        "`off`: never.",
         examples=["auto"],
+    )
+    max_slowdown: Annotated[
+        StrictStr,
+        *matching(
+            "percentage",
+            _PERCENT,
+            expected='a whole number of percent, such as "10 %"',
+            hint='write max_slowdown = "10 %"',
+        ),
+    ] = Field(
+        default="10 %",
+        description='How much slower a run may become with `fuse = "auto"`: an '
+        "estimate from products and calls.",
+        examples=["10 %"],
     )
     concurrency: Annotated[Concurrency, *choice(Concurrency)] = Field(
         default=Concurrency.PARALLEL,
@@ -111,6 +128,14 @@ class MemoryTable(Table):
     regions_: tuple[RegionTable, ...] = Field(
         default=(), alias="regions", description="Memories of the board."
     )
+
+    @property
+    def fusing(self) -> Fusing | None:
+        """How far operators run by rows; None if they do not."""
+        if self.fuse is Fuse.OFF:
+            return None
+        percent = int(self.max_slowdown.rstrip("% "))
+        return Fusing(max_slowdown=percent / 100 if self.fuse is Fuse.AUTO else None)
 
     @property
     def regions(self) -> tuple[RegionChoice, ...]:

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from orchestrator.method.replan import Adapted
 
 
-def with_rows(adapted: Adapted) -> Adapted:
+def with_rows(
+    adapted: Adapted, isa: str, *, max_slowdown: float | None = None
+) -> Adapted:
     """The model with every method by rows that then needs a smaller arena.
 
     Args:
         adapted: Linked methods with planned memory, and prepared calls.
+        isa: Instruction set of the core.
+        max_slowdown: By which part a run may become slower, about; None: any.
     """
     methods, linked, arenas = [], [], []
     for method, program, facts in zip(
@@ -25,7 +29,12 @@ def with_rows(adapted: Adapted) -> Adapted:
     ):
         found = None
         if len(facts) == 1:
-            found = by_rows(method, arena_bytes=facts[0].size_bytes)
+            found = by_rows(
+                method,
+                arena_bytes=facts[0].size_bytes,
+                isa=isa,
+                max_slowdown=max_slowdown,
+            )
         if found is None:
             linked.append(method)
             methods.append(program)

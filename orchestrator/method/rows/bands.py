@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.rows.network import Image, Window
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from orchestrator.method.linked import LinkedCall, LinkedMethod, Numbers
     from orchestrator.program.values import Value
 
-    Band: TypeAlias = Callable[[Numbers, "Window | None", "Rows"], Numbers]
-
 _IMAGE_DIMS: Final = 4
 _COUNT: Final = "count"
+_ITEM: Final = 10
+"""Instructions per item, about; of products by instruction set."""
+_PRODUCT: Final = MappingProxyType({"scalar": 5.0, "dsp": 1.2, "mve": 0.3})
 _ROWS: Final = "rows"
 _HEADER: Final = "header"
 _AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")
@@ -82,14 +84,14 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
 
 
 def band_numbers(
-    numbers: tuple[tuple[str, Numbers], ...], rows: Rows, images: Mapping[str, Image]
+    numbers: tuple[tuple[str, Numbers], ...], rows: Rows, count: int
 ) -> tuple[tuple[str, Numbers], ...]:
     """The numbers of a struct for a band.
 
     Args:
         numbers: Of the whole image.
         rows: Of the band.
-        images: The output, as `out`.
+        count: Rows of the whole output.
     """
     found: list[tuple[str, Numbers]] = []
     for name, value in numbers:
@@ -97,9 +99,9 @@ def band_numbers(
         if name == _ROWS and isinstance(value, tuple):
             new = _band_axis(value, rows)
         elif name == _COUNT and isinstance(value, int):
-            new = value // images["out"].rows * (rows.last - rows.first + 1)
+            new = value // count * (rows.last - rows.first + 1)
         elif isinstance(value, tuple):
-            new = band_numbers(value, rows, images)
+            new = band_numbers(value, rows, count)
         found.append((name, new))
     return tuple(found)
 
@@ -156,6 +158,32 @@ def _packed_window(method: LinkedMethod, call: LinkedCall) -> Window | None:
         padding=padding,
         dilation=dilation,
     )
+
+
+def pixels_of(call: LinkedCall) -> int | None:
+    """Pixels of the image that a call averages as a whole; None for other calls."""
+    if call.function != "orch::cortex_m::quantized_avg_image" or call.prepared is None:
+        return None
+    numbers = dict(call.prepared.numbers)
+    pixels = numbers["pixels"]
+    return pixels if numbers["batch"] == 1 and isinstance(pixels, int) else None
+
+
+def work_of(method: LinkedMethod, call: LinkedCall, isa: str) -> int:
+    """About how many instructions the loops of a call take."""
+    header = header_of(method, call)
+    if header is None:
+        return sum(
+            _ITEM * (v.numel if isinstance(v := method.values[i], TensorValue) else 0)
+            for i, access in _arguments(call)
+            if access is Access.FILLS
+        )
+    assert call.prepared is not None  # noqa: S101  # it has a header
+    weights = call.args[call.prepared.memory.index("weights")]
+    _, rows, *_ = header
+    columns = header[len(_AXIS) + 1]
+    products = len(dict(method.data)[weights]) * rows * columns
+    return round(products * _PRODUCT[isa])
 
 
 def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:

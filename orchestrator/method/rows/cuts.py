@@ -5,6 +5,7 @@ Both are exact for the given order of layers, by dynamic programming over cut po
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.rows.segment import segment
@@ -58,6 +59,30 @@ class Segments:
         for ending in self._ending:
             best.append(min(max(best[s.first], s.peak_bytes) for s in ending))
         return best[-1]
+
+    def least_limit(self, most_setup: float) -> int:
+        """The least limit for which there are cuts of no more than some cost.
+
+        Args:
+            most_setup: Instructions that computing by rows may cost.
+        """
+        low = self.least_peak()
+        limits = sorted(
+            {
+                s.peak_bytes
+                for found in self._ending
+                for s in found
+                if s.peak_bytes > low
+            }
+        )
+        limits = [low, *limits]
+        # The larger the limit, the fewer calls: the first limit that is cheap enough.
+        return limits[
+            bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
+        ]
+
+    def _setup(self, limit_bytes: int) -> int:
+        return sum(one.setup for one in self.cuts(limit_bytes))
 
     def cuts(self, limit_bytes: int) -> tuple[Segment, ...]:
         """Segments that each need no more than a limit, at the least cost."""

@@ -67,16 +67,21 @@ class Layer:
         out: The image that it fills.
         scratch_bytes: Memory that every call of it needs.
         by_rows: Whether calls can compute some rows; else one call computes all.
+        accumulates: Whether its output has one row, which every call adds to: calls
+            are for rows of the input.
         in_place: Whether one call may write over its first input, of the same size.
-        setup: Instructions of a call beside those for its rows, for choosing.
+        setup: Instructions of a call beside those for its rows, about.
+        work: Instructions for all rows, about.
     """
 
     reads: tuple[tuple[int, Window], ...]
     out: int
     scratch_bytes: int = 0
     by_rows: bool = True
+    accumulates: bool = False
     in_place: bool = False
     setup: int = 0
+    work: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, for what is cached

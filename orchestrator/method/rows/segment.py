@@ -132,35 +132,61 @@ def _at_once(network: Network, number: int) -> Way:
     return Way(descends=False, steps=(step,), distances=distances)
 
 
-def _on_demand(
-    network: Network, first: int, last: int, band: int, *, descends: bool
-) -> list[Step]:
+class _Schedule:
     """The steps of a segment: each makes the rows that it needs before."""
-    makers = {network.layers[n].out: n for n in range(first, last + 1)}
-    counts = {n: network.images[image].rows for image, n in makers.items()}
-    made = dict.fromkeys(counts, 0)
-    steps: list[Step] = []
 
-    def make(number: int) -> None:
-        count, begin = counts[number], made[number]
-        end = min(begin + band, count)
-        low, high = (count - end, count - begin - 1) if descends else (begin, end - 1)
+    def __init__(
+        self, network: Network, first: int, last: int, band: int, *, descends: bool
+    ) -> None:
+        self._layers = network.layers
+        self._band = band
+        self._descends = descends
+        self._makers = {network.layers[n].out: n for n in range(first, last + 1)}
+        self._counts = {n: network.images[i].rows for i, n in self._makers.items()}
+        self._made = dict.fromkeys(self._counts, 0)
+        self.steps: list[Step] = []
+        for number in range(last, first - 1, -1):
+            while self._made[number] < self._counts[number]:
+                self._make(number)
+
+    def _make(self, number: int) -> None:
+        """Make the next rows of a layer; all of one that adds up."""
+        layer, begin = self._layers[number], self._made[number]
+        if layer.accumulates:
+            self._add_up(number)
+            return
+        end = min(begin + self._band, self._counts[number])
+        low, high = self._rows(begin, end, self._counts[number])
         reads = []
-        for image, window in network.layers[number].reads:
+        for image, window in layer.reads:
             rows = window.rows(low, high)
             reads.append(rows)
-            maker = makers.get(image)
-            if maker is not None and rows[0] <= rows[1]:
-                wanted = window.size - rows[0] if descends else rows[1] + 1
-                while made[maker] < wanted:
-                    make(maker)
-        made[number] = end
-        steps.append(Step(number, low, high, tuple(reads)))
+            if rows[0] <= rows[1]:
+                outermost = window.size - rows[0] if self._descends else rows[1] + 1
+                self._need(image, outermost)
+        self._made[number] = end
+        self.steps.append(Step(number, low, high, tuple(reads)))
 
-    for number in range(last, first - 1, -1):
-        while made[number] < counts[number]:
-            make(number)
-    return steps
+    def _add_up(self, number: int) -> None:
+        ((image, window),) = self._layers[number].reads
+        for begin in range(0, window.size, self._band):
+            end = min(begin + self._band, window.size)
+            self._need(image, end)
+            rows = self._rows(begin, end, window.size)
+            self.steps.append(Step(number, 0, 0, (rows,)))
+        self._made[number] = 1
+
+    def _need(self, image: int, count: int) -> None:
+        """Make the first rows of an image, or the last ones, if a layer makes it."""
+        maker = self._makers.get(image)
+        while maker is not None and self._made[maker] < count:
+            self._make(maker)
+
+    def _rows(self, begin: int, end: int, count: int) -> tuple[int, int]:
+        """First and last row of those that come `begin`th to before `end`th."""
+        if self._descends:
+            return count - end, count - begin - 1
+        return begin, end - 1
 
 
 def _way(
@@ -173,7 +199,7 @@ def _way(
     descends: bool = False,
 ) -> Way:
     """The steps, and distances of inputs that die from outputs; rings grow."""
-    steps = _on_demand(network, first, last, band, descends=descends)
+    steps = _Schedule(network, first, last, band, descends=descends).steps
     dying = {
         i for i in network.whole(first, last) - rings.keys() if network.dies[i] <= last
     }

@@ -39,7 +39,7 @@ class _WrongError(Exception):
     """What is wrong."""
 
 
-def _need(holds: bool, problem: str) -> None:  # noqa: FBT001  # reads as an assertion
+def _need(holds: bool | np.bool_, problem: str) -> None:  # noqa: FBT001  # reads as an assertion
     if not holds:
         raise _WrongError(problem)
 
@@ -50,6 +50,7 @@ class _Machine:
         self._plan = plan
         self._arena: Tags = np.full(plan.arena_bytes, _NOTHING, np.int64)
         self._made: list[set[int]] = [set() for _ in network.layers]
+        self._added: list[set[int]] = [set() for _ in network.layers]
 
     def run(self) -> None:
         network, plan = self._network, self._plan
@@ -76,6 +77,9 @@ class _Machine:
         layer = self._network.layers[step.layer]
         out, images = layer.out, self._network.images
         rows = {*range(step.first, step.last + 1)}
+        if layer.accumulates:
+            self._add(call)
+            return
         _need(not rows & self._made[step.layer], f"rows of image {out} again")
         self._made[step.layer] |= rows
         begin, end = call.out, call.out + len(rows) * images[out].row_bytes
@@ -99,6 +103,27 @@ class _Machine:
             _need(apart or same, f"output over rows of image {image} that it reads")
         self._write(out, begin, step.first, len(rows))
 
+    def _add(self, call: Call) -> None:
+        """A call that adds rows of its input to its output."""
+        layer = self._network.layers[call.step.layer]
+        ((image, window),) = layer.reads
+        ((low, high),), (at,) = call.step.reads, call.reads
+        size = self._network.images[layer.out].row_bytes
+        until = at + (high - low + 1) * self._network.images[image].row_bytes
+        _need(until <= call.out or call.out + size <= at, "sums over what is added")
+        added, rows = self._added[call.step.layer], {*range(low, high + 1)}
+        held = self._bytes(call.out, size)
+        if added:
+            partial = _partial(layer.out, len(added))
+            _need(np.all(held == partial), "sums are not where they were")
+        _need(not added & rows, f"rows of image {image} again")
+        self._read(image, at, low, high - low + 1)
+        added |= rows
+        held[:] = _partial(layer.out, len(added))
+        if added == {*range(window.size)}:
+            self._made[call.step.layer].add(0)
+            self._write(layer.out, call.out, 0, 1)
+
     def _bytes(self, at: int, size_bytes: int) -> Tags:
         _need(0 <= at <= at + size_bytes <= len(self._arena), "outside of the arena")
         return self._arena[at : at + size_bytes]
@@ -116,6 +141,11 @@ class _Machine:
     def _write(self, image: int, at: int, first: int, rows: int) -> None:
         tags = self._tags(image, first, rows)
         self._bytes(at, len(tags))[:] = tags
+
+
+def _partial(image: int, rows: int) -> int:
+    """The tag of sums of some rows."""
+    return -(image * _IMAGE + rows) - 2
 
 
 def _rows_of(window: Window, rows: set[int]) -> set[int]:

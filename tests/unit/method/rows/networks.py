@@ -28,13 +28,15 @@ def random_network(random: Random) -> Network:
         source = out - 1
         rows = images[source].rows
         same = [i for i in range(source) if images[i] == images[source]]
-        kind = random.choice(["window", "window", "window", "sum", "all", "rows"])
+        kind = random.choice(
+            ["window", "window", "window", "sum", "all", "rows", "add up"]
+        )
         if kind == "sum" and same:
             reads = tuple(
                 (i, Window(size=rows, out=rows)) for i in (source, random.choice(same))
             )
             images[out] = images[source]
-        elif kind == "all":
+        elif kind in ("all", "add up"):
             reads = ((source, Window(size=rows, out=1, kernel=rows)),)
             images[out] = Image(rows=1, row_bytes=random.randint(1, 60))
         else:
@@ -48,6 +50,7 @@ def random_network(random: Random) -> Network:
                 out=out,
                 scratch_bytes=random.choice([0, 0, random.randint(1, 40)]),
                 by_rows=kind != "all",
+                accumulates=kind == "add up",
                 in_place=kind in ("sum", "rows")
                 and images[reads[0][0]] == images[out]
                 and random.random() < 0.5,
@@ -91,6 +94,11 @@ def row_of(number: int, row: int, taps: list[Bytes], size: int) -> Bytes:
     return (mixed * np.uint32(2654435761) >> np.uint32(13)).astype(np.uint8)
 
 
+def added(number: int, row: Bytes, size: int) -> Bytes:
+    """What a layer adds up for a row, in whatever order."""
+    return row_of(number, 0, [row], size)
+
+
 def taps_of(window: Window, row: int) -> list[int]:
     """Rows of the input in a window."""
     first = row * window.stride - window.padding
@@ -103,6 +111,11 @@ def whole(network: Network, given: Bytes) -> dict[int, Bytes]:
     found = {0: given}
     for number, layer in enumerate(network.layers):
         image = network.images[layer.out]
+        if layer.accumulates:
+            rows = found[layer.reads[0][0]]
+            total = sum(added(number, row, image.row_bytes) for row in rows)
+            found[layer.out] = np.array([total], np.uint8)
+            continue
         found[layer.out] = np.array(
             [
                 row_of(
@@ -125,6 +138,7 @@ def by_plan(network: Network, plan: RowPlan, given: Bytes) -> dict[int, Bytes]:
     def view(at: int, rows: int, row_bytes: int) -> Bytes:
         return arena[at : at + rows * row_bytes].reshape(rows, row_bytes)
 
+    begun: set[int] = set()
     for index in network.inputs:
         view(plan.offsets[index], *given.shape)[:] = given
     for move in plan.moves:
@@ -135,6 +149,16 @@ def by_plan(network: Network, plan: RowPlan, given: Bytes) -> dict[int, Bytes]:
         step, layer = move.step, network.layers[move.step.layer]
         arena[move.scratch : move.scratch + layer.scratch_bytes] = 0x5A
         image = network.images[layer.out]
+        if layer.accumulates:
+            ((low, high),), (at,) = step.reads, move.reads
+            held = view(at, high - low + 1, network.images[layer.reads[0][0]].row_bytes)
+            sums = view(move.out, 1, image.row_bytes)
+            if step.layer not in begun:
+                sums[:] = 0
+            begun.add(step.layer)
+            for row in held:
+                sums[0] += added(step.layer, row.copy(), image.row_bytes)
+            continue
         for row in range(step.first, step.last + 1):
             taps = []
             for (read, window), (low, high), at in zip(

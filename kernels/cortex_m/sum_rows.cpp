@@ -1,0 +1,47 @@
+// Averages of whole images that are never whole: rows are added as they come.
+#include <string.h>
+
+#include "image.h"
+#include "prepared.h"
+#if ORCH_ISA == ORCH_ISA_MVE
+#include "mve.h"
+#endif
+
+namespace orch::cortex_m {
+
+// Prepared: adds pixels to the sums of their channels.
+ORCH_HOT void sum_rows(const PreparedCall& prepared) {
+  const SumRowsCall& call = static_cast<const SumRowsCall&>(prepared);
+  const int8_t* x = static_cast<const int8_t*>(call.input);
+  int32_t* const sums = static_cast<int32_t*>(call.out);
+  const int32_t channels = call.channels;
+  if (call.begins != 0) {
+    memset(sums, 0, static_cast<size_t>(channels) * sizeof *sums);
+  }
+  for (int32_t pixel = call.pixels; pixel > 0; --pixel) {
+    int32_t c = 0;
+#if ORCH_ISA == ORCH_ISA_MVE
+    for (; c + 4 <= channels; c += 4) {
+      vstrwq_s32(sums + c, vaddq_s32(vldrwq_s32(sums + c), vldrbq_s32(x)));
+      x += 4;
+    }
+#endif
+    for (; c < channels; ++c) sums[c] += *x++;
+  }
+}
+
+// Prepared: averages of sums; ties go away from zero, as those of
+// quantized_avg_pool2d.
+void average_sums(const PreparedCall& prepared) {
+  const AverageSumsCall& call = static_cast<const AverageSumsCall&>(prepared);
+  const int32_t* const sums = static_cast<const int32_t*>(call.input);
+  int8_t* const y = static_cast<int8_t*>(call.out);
+  const int32_t half = call.pixels / 2;
+  for (int32_t c = 0; c < call.channels; ++c) {
+    const int32_t sum = sums[c];
+    y[c] = static_cast<int8_t>((sum > 0 ? sum + half : sum - half) /
+                               call.pixels);
+  }
+}
+
+}  // namespace orch::cortex_m

@@ -1,0 +1,259 @@
+"""The calls of a plan by rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall, Prepared
+from orchestrator.method.rows.bands import (
+    Rows,
+    band_header,
+    band_numbers,
+    header_of,
+    pixels_of,
+)
+from orchestrator.method.rows.plan import Call
+from orchestrator.program.values import Allocation, TensorValue
+
+if TYPE_CHECKING:
+    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.rows.found import Found
+    from orchestrator.method.rows.plan import RowPlan, Slide
+
+_MEMORY: Final = ("input", "out")
+_ADDS: Final = (Access.READS, Access.UPDATES)
+_FILLS: Final = (Access.READS, Access.FILLS)
+
+
+def method_by_rows(method: LinkedMethod, found: Found, plan: RowPlan) -> LinkedMethod:
+    """The method with the calls and places of a plan.
+
+    Args:
+        method: With prepared calls.
+        found: Its network.
+        plan: A plan of it.
+    """
+    return _Writer(method, found, plan).method()
+
+
+class _Writer:
+    """Writes the calls of a plan; the tensors of bands have no slots."""
+
+    def __init__(self, method: LinkedMethod, found: Found, plan: RowPlan) -> None:
+        self._method = method
+        self._found = found
+        self._plan = plan
+        self._values = [*method.values]
+        self._views: dict[TensorValue, int] = {}
+        self._headers: dict[bytes, int] = {}
+        self._added: set[int] = set()
+
+    def method(self) -> LinkedMethod:
+        method, found, plan = self._method, self._found, self._plan
+        pairs = [*zip(method.inputs, found.inputs, strict=True)]
+        for index, image in pairs:
+            if image is not None:
+                self._values[index] = self._placed(image, plan.offsets[image])
+        outputs = [
+            index if image is None else self._at(image, plan.offsets[image])
+            for index, image in zip(method.outputs, found.outputs, strict=True)
+        ]
+        instructions: list[LinkedCall] = []
+        origins: list[int] = []
+        layer = 0
+        whole = self._averages()
+        for number, move in enumerate(plan.moves):
+            if number + 1 in whole:
+                continue  # the sums of an average that is one call
+            if isinstance(move, Call):
+                layer = move.step.layer
+                instructions.append(
+                    self._average(whole[number], move)
+                    if number in whole
+                    else self._call(move)
+                )
+            else:
+                instructions.append(self._slide(move, layer))
+            origins.append(method.origins[found.calls[layer]])
+        return replace(
+            method,
+            values=tuple(self._values),
+            instructions=tuple(instructions),
+            origins=tuple(origins),
+            outputs=tuple(outputs),
+            data=(*method.data, *((i, d) for d, i in self._headers.items())),
+        )
+
+    def _averages(self) -> dict[int, Call]:
+        """By move that averages sums: the one before, if it adds up all rows."""
+        found: dict[int, Call] = {}
+        moves, network = self._plan.moves, self._found.network
+        for number, move in enumerate(moves):
+            before = moves[number - 1]
+            if (
+                number == 0
+                or not isinstance(move, Call)
+                or not isinstance(before, Call)
+            ):
+                continue
+            layer = network.layers[before.step.layer]
+            if not layer.accumulates or move.step.layer != before.step.layer + 1:
+                continue
+            (low, high), rows = before.step.reads[0], layer.reads[0][1].size
+            if (low, high) == (0, rows - 1):
+                found[number] = before
+        return found
+
+    def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
+        call = self._method.instructions[self._found.calls[layer]]
+        assert isinstance(call, LinkedCall)  # noqa: S101  # layers are calls
+        assert call.prepared is not None  # noqa: S101  # with structs
+        return call, call.prepared
+
+    def _average(self, sums: Call, average: Call) -> LinkedCall:
+        """The call that two layers are for."""
+        layer = self._found.network.layers[sums.step.layer]
+        args = (
+            self._at(layer.reads[0][0], sums.reads[0]),
+            self._at(self._found.network.layers[average.step.layer].out, average.out),
+        )
+        return replace(self._old(sums.step.layer)[0], args=args, outs=args[1:])
+
+    def _call(self, call: Call) -> LinkedCall:
+        step, network = call.step, self._found.network
+        layer, (old, prepared) = network.layers[step.layer], self._old(step.layer)
+        if layer.accumulates:
+            return self._add_up(call)
+        if self._found.is_split(step.layer):
+            return self._from_sums(call)
+        args = list(old.args)
+        for position, (image, _), (low, high), at in zip(
+            self._found.reads[step.layer],
+            layer.reads,
+            step.reads,
+            call.reads,
+            strict=True,
+        ):
+            args[position] = self._at(image, at, low, high)
+        for position, access in enumerate(old.accesses):
+            if access is Access.FILLS:
+                args[position] = self._at(layer.out, call.out, step.first, step.last)
+            elif access is Access.SCRATCH:
+                value = self._method.values[args[position]]
+                args[position] = self._add(value, call.scratch)
+        if (step.first, step.last) != (0, network.images[layer.out].rows - 1):
+            low, high = step.reads[0]
+            rows = Rows(low=low, high=high, first=step.first, last=step.last)
+            count = network.images[layer.out].rows
+            numbers = band_numbers(prepared.numbers, rows, count)
+            prepared = replace(prepared, numbers=numbers)
+            header = header_of(self._method, old)
+            if header is not None:
+                position = prepared.memory.index("header")
+                data = band_header(header, rows)
+                args[position] = self._header(args[position], data)
+        return _with(old, tuple(args), prepared)
+
+    def _add_up(self, call: Call) -> LinkedCall:
+        """Sums of some more rows."""
+        step, network = call.step, self._found.network
+        layer, (old, _) = network.layers[step.layer], self._old(step.layer)
+        ((image, _),) = layer.reads
+        ((low, high),) = step.reads
+        value = self._found.values[image]
+        size = network.images[image]
+        channels = value.sizes[value.dim_order[-1]]
+        pixels = (high - low + 1) * size.row_bytes // channels
+        begins = step.layer not in self._added
+        self._added.add(step.layer)
+        args = self._at(image, call.reads[0], low, high), self._at(layer.out, call.out)
+        new = replace(
+            old,
+            function="orch::cortex_m::sum_rows",
+            accesses=_FILLS if begins else _ADDS,
+        )
+        prepared = Prepared(
+            struct="orch::cortex_m::SumRowsCall",
+            memory=_MEMORY,
+            numbers=(
+                ("begins", int(begins)),
+                ("pixels", pixels),
+                ("channels", channels),
+            ),
+        )
+        return _with(new, args, prepared)
+
+    def _from_sums(self, call: Call) -> LinkedCall:
+        """Averages of sums."""
+        old, _ = self._old(call.step.layer)
+        layer = self._found.network.layers[call.step.layer]
+        ((sums, _),) = layer.reads
+        pixels = pixels_of(old)
+        assert pixels is not None  # noqa: S101  # such calls alone are split
+        args = self._at(sums, call.reads[0]), self._at(layer.out, call.out)
+        new = replace(old, function="orch::cortex_m::average_sums", accesses=_FILLS)
+        prepared = Prepared(
+            struct="orch::cortex_m::AverageSumsCall",
+            memory=_MEMORY,
+            numbers=(
+                ("pixels", pixels),
+                ("channels", self._found.values[sums].sizes[0]),
+            ),
+        )
+        return _with(new, args, prepared)
+
+    def _slide(self, slide: Slide, layer: int) -> LinkedCall:
+        last = slide.size_bytes // self._found.network.images[slide.image].row_bytes - 1
+        args = (
+            self._at(slide.image, slide.source, 0, last),
+            self._at(slide.image, slide.target, 0, last),
+        )
+        new = replace(self._old(layer)[0], function="orch::move_bytes", accesses=_FILLS)
+        prepared = Prepared(
+            struct="orch::MoveCall",
+            memory=_MEMORY,
+            numbers=(("size_bytes", slide.size_bytes),),
+        )
+        return _with(new, args, prepared)
+
+    def _header(self, index: int, data: bytes) -> int:
+        """The constant of a header that is like another one."""
+        if data not in self._headers:
+            self._headers[data] = len(self._values)
+            self._values.append(self._values[index])
+        return self._headers[data]
+
+    def _placed(self, image: int, at: int) -> TensorValue:
+        place = Allocation(memory_id=self._found.memory_id, offset_bytes=at)
+        return replace(self._found.values[image], allocation=place)
+
+    def _at(self, image: int, at: int, low: int = 0, high: int | None = None) -> int:
+        """The value of an image, or of some rows of it, that begin at an offset."""
+        value = self._placed(image, at)
+        rows = self._found.network.images[image].rows
+        if rows > 1 and high is not None:
+            sizes = list(value.sizes)
+            sizes[value.dim_order[1]] = max(high - low + 1, 0)
+            value = replace(value, sizes=tuple(sizes))
+        return self._add(value, at)
+
+    def _add(self, value: object, at: int) -> int:
+        assert isinstance(value, TensorValue)  # noqa: S101  # with memory
+        place = Allocation(memory_id=self._found.memory_id, offset_bytes=at)
+        new = replace(value, allocation=place)
+        if new not in self._views:
+            self._views[new] = len(self._values)
+            self._values.append(new)
+        return self._views[new]
+
+
+def _with(call: LinkedCall, args: tuple[int, ...], prepared: Prepared) -> LinkedCall:
+    """The call with other arguments; what it writes follows from its accesses."""
+    outs = tuple(
+        index
+        for index, access in zip(args, call.accesses, strict=True)
+        if access is not Access.READS
+    )
+    return replace(call, args=args, outs=outs, prepared=prepared)
