@@ -69,7 +69,8 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
     ]
     there = image_of(out)
     members = dict(call.prepared.numbers)
-    window = _window(members) or _packed_window(method, call)
+    header = header_of(method, call)
+    window = _packed_window(header, there) if header else _window(members)
     if window is not None:
         found = tuple(window for _ in inputs)
     elif _COUNT in members and _is_by_items(out, inputs):
@@ -144,11 +145,10 @@ def _window(members: Mapping[str, Numbers]) -> Window | None:
     return None
 
 
-def _packed_window(method: LinkedMethod, call: LinkedCall) -> Window | None:
-    """The rows of a header of packed weights."""
-    header = header_of(method, call)
-    if header is None:
-        return None
+def _packed_window(header: tuple[int, ...], there: Image) -> Window:
+    """The rows of a header of packed weights; of any pixels for a matrix product."""
+    if _is_matrix(header):
+        return Window(size=there.rows, out=there.rows)
     size, out, kernel, stride, padding, dilation = header[: len(_AXIS)]
     return Window(
         size=size,
@@ -195,8 +195,26 @@ def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     return struct.unpack(f"<{len(data) // 4}i", data)
 
 
-def band_header(header: tuple[int, ...], rows: Rows) -> bytes:
-    """A header of packed weights for a band."""
+def _is_matrix(header: tuple[int, ...]) -> bool:
+    """Whether each output pixel has one input pixel, all in one row."""
+    count = len(_AXIS)
+    rows, columns = header[:count], header[count : 2 * count]
+    return rows == (1, 1, 1, 1, 0, 1) and columns == (*columns[:1] * 2, 1, 1, 0, 1)
+
+
+def band_header(header: tuple[int, ...], rows: Rows, count: int) -> bytes:
+    """A header of packed weights for a band.
+
+    Args:
+        header: Of the whole image.
+        rows: Of the band.
+        count: Rows of the whole output.
+    """
+    if _is_matrix(header):
+        at = len(_AXIS)
+        pixels = header[at] // count * (rows.last - rows.first + 1)
+        words = (*header[:at], pixels, pixels, *header[at + 2 :])
+        return struct.pack(f"<{len(words)}i", *words)
     axis = tuple(zip(_AXIS, header, strict=False))
     band = _band_axis(axis, rows)
     assert isinstance(band, tuple)  # noqa: S101  # as it was

@@ -62,19 +62,12 @@ class _Writer:
         ]
         instructions: list[LinkedCall] = []
         origins: list[int] = []
-        layer = 0
-        whole = self._averages()
-        for number, move in enumerate(plan.moves):
-            if number + 1 in whole:
-                continue  # the sums of an average that is one call
+        for move in plan.moves:
             if isinstance(move, Call):
                 layer = move.step.layer
-                instructions.append(
-                    self._average(whole[number], move)
-                    if number in whole
-                    else self._call(move)
-                )
+                instructions.append(self._call(move))
             else:
+                layer = found.network.born[move.image]
                 instructions.append(self._slide(move, layer))
             origins.append(method.origins[found.calls[layer]])
         return replace(
@@ -86,40 +79,11 @@ class _Writer:
             data=(*method.data, *((i, d) for d, i in self._headers.items())),
         )
 
-    def _averages(self) -> dict[int, Call]:
-        """By move that averages sums: the one before, if it adds up all rows."""
-        found: dict[int, Call] = {}
-        moves, network = self._plan.moves, self._found.network
-        for number, move in enumerate(moves):
-            before = moves[number - 1]
-            if (
-                number == 0
-                or not isinstance(move, Call)
-                or not isinstance(before, Call)
-            ):
-                continue
-            layer = network.layers[before.step.layer]
-            if not layer.accumulates or move.step.layer != before.step.layer + 1:
-                continue
-            (low, high), rows = before.step.reads[0], layer.reads[0][1].size
-            if (low, high) == (0, rows - 1):
-                found[number] = before
-        return found
-
     def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
         call = self._method.instructions[self._found.calls[layer]]
         assert isinstance(call, LinkedCall)  # noqa: S101  # layers are calls
         assert call.prepared is not None  # noqa: S101  # with structs
         return call, call.prepared
-
-    def _average(self, sums: Call, average: Call) -> LinkedCall:
-        """The call that two layers are for."""
-        layer = self._found.network.layers[sums.step.layer]
-        args = (
-            self._at(layer.reads[0][0], sums.reads[0]),
-            self._at(self._found.network.layers[average.step.layer].out, average.out),
-        )
-        return replace(self._old(sums.step.layer)[0], args=args, outs=args[1:])
 
     def _call(self, call: Call) -> LinkedCall:
         step, network = call.step, self._found.network
@@ -152,7 +116,7 @@ class _Writer:
             header = header_of(self._method, old)
             if header is not None:
                 position = prepared.memory.index("header")
-                data = band_header(header, rows)
+                data = band_header(header, rows, count)
                 args[position] = self._header(args[position], data)
         return _with(old, tuple(args), prepared)
 
