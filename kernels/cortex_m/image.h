@@ -17,14 +17,6 @@ enum class Layout : uint8_t {
   kNhwc,          // sizes [N, H, W, C], contiguous
 };
 
-/// Sizes of an image whose memory is NHWC.
-struct Image {
-  int32_t batch;
-  int32_t height;
-  int32_t width;
-  int32_t channels;
-};
-
 /// The sizes of an image. Errors: InvalidArgument (no int8, not of rank 4),
 /// NotSupported (the memory is not NHWC).
 __attribute__((noinline)) inline Error read_image(const Tensor& tensor,

@@ -4,7 +4,6 @@
 #include <stdint.h>
 
 #include "isa.h"
-#include "prepared.h"
 
 namespace orch::cortex_m {
 
@@ -82,6 +81,22 @@ ORCH_ALWAYS_INLINE int32_t requantize(int32_t value, int32_t multiplier,
   return multiply_and_divide(value, multiplier,
                              0U - static_cast<uint32_t>(shift), offset);
 }
+
+/// Limits of a fused activation, within those of int8.
+struct Range {
+  int32_t low;
+  int32_t high;
+};
+
+/// A factor: multiplier / 2^31 * 2^shift.
+struct Scale {
+  int32_t multiplier;
+  int32_t shift;
+
+  int32_t of(int32_t value) const {
+    return requantize(value, multiplier, shift);
+  }
+};
 
 ORCH_ALWAYS_INLINE int32_t clamp(int32_t value, const Range& range) {
   if (value < range.low) return range.low;

@@ -59,7 +59,7 @@ ORCH_HOT void add(const Tensor& a, const Tensor& b, const Affine* parameters,
       const float sum = dequantized(*x, affine[0]) + dequantized(*y, affine[1]);
       const float scaled = near.inverse * sum;
       // The limits fit 8 bits, whatever the dtype.
-      *to = is_near ? static_cast<T>(quantized(scaled, near))
+      *to = is_near ? static_cast<T>(to_quantized(scaled, near))
                     : static_cast<T>(limited<uint8_t>(
                           round_even(scaled) + zero_point, affine[2]));
       x += x_step;

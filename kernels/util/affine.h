@@ -134,7 +134,7 @@ inline NearAffine near_affine(const Affine& affine) {
 
 /// The number for a float that was multiplied by `inverse`: the sum with a
 /// float whose steps are 1 rounds it, and its lower bits are the number.
-inline uint32_t quantized(float value, const NearAffine& affine) {
+inline uint32_t to_quantized(float value, const NearAffine& affine) {
   constexpr float kWhole = 0x1.8p23F;
   value = value > affine.low ? value : affine.low;  // so is what is no number
   value = value < affine.high ? value : affine.high;
@@ -150,7 +150,7 @@ ORCH_HOT void quantize_near(const float* from, To* to, int32_t count,
                             const NearAffine& affine) {
   const NearAffine near = affine;  // what `to` points to cannot change it
   for (const To* const end = to + count; to != end; ++to) {
-    *to = static_cast<To>(quantized(near.inverse * *from++, near));
+    *to = static_cast<To>(to_quantized(near.inverse * *from++, near));
   }
 }
 

@@ -44,12 +44,13 @@ class Prepared:
 
     Args:
         struct: Qualified C++ name, declared in prepared.h of the kernel's library.
-        memory: Names of its first members: pointers to the call's arguments.
+        memory: Names of its first members, pointers, and the argument of the call that
+            each is to; None for a null pointer.
         numbers: Names of the other members, and what they are.
     """
 
     struct: str
-    memory: tuple[str, ...]
+    memory: tuple[tuple[str, int | None], ...]
     numbers: tuple[tuple[str, Numbers], ...] = ()
 
 

@@ -202,7 +202,9 @@ class _Comments:
                 schema = self._schemas.get(operator)
                 names = [a.name for a in schema.arguments] if schema else []
                 if instruction.prepared is not None:
-                    names = [*instruction.prepared.memory]
+                    names = [
+                        n for n, at in instruction.prepared.memory if at is not None
+                    ]
                 elif instruction.function in PACKED_FUNCTIONS:
                     names = [*PACKED_ARGUMENTS]
                 # Values after the arguments of the schema are results.

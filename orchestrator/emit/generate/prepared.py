@@ -49,11 +49,12 @@ def prepared_block(
         memory: C++ expressions of their addresses.
     """
     arguments = ", ".join(
-        f"{argument}={_shown(value)}"
-        for argument, value in zip(prepared.memory, tensors, strict=True)
+        f"{argument}={_shown(tensors[at])}"
+        for argument, at in prepared.memory
+        if at is not None
     )
     members = [
-        *zip(prepared.memory, memory, strict=True),
+        *((n, "nullptr" if at is None else memory[at]) for n, at in prepared.memory),
         *((member, _numbers(value)) for member, value in prepared.numbers),
     ]
     rows = ",\n".join(f"    /* {member} */ {text}" for member, text in members)

@@ -15,6 +15,8 @@ from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
 from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.preparing.affine import AFFINE
+from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
+from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
 from orchestrator.method.passes.preparing.packed import PACKED
 from orchestrator.method.passes.preparing.pool import POOLS
 from orchestrator.program.program import MoveCall
@@ -23,13 +25,14 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.linked import LinkedMethod, Numbers
     from orchestrator.method.passes.preparing.form import Preparer
 
 PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
-    {**PACKED, **AFFINE, **POOLS}
+    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS}
 )
 """By kernel: what prepares its calls."""
+_LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
 
 
 def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
@@ -48,11 +51,17 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
         if prepare is None:
             return call
         try:
-            form = prepare(Arguments(method, call, written), isa)
-            places = [position for _, position in form.memory]
+            arguments = Arguments(method, call, written)
+            form = prepare(arguments, isa)
+            # Arguments that are None are null pointers, too.
+            places = [
+                place
+                for _, place in form.memory
+                if place is not None and not arguments.is_none(place)
+            ]
             args = tuple(call.args[place] for place in places)
             accesses = tuple(call.accesses[place] for place in places)
-            need(not replaced.intersection(args))
+            need(not replaced.intersection(args) and _fits(form.numbers))
             for index, access in zip(args, accesses, strict=True):
                 need(_has_memory(method, index, access, constants))
         except UnknownCallError:
@@ -62,10 +71,14 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
             function=form.function,
             args=args,
             accesses=accesses,
+            outs=tuple(index for index in call.outs if index in args),
             in_place=(),
             prepared=Prepared(
                 struct=form.struct,
-                memory=tuple(name for name, _ in form.memory),
+                memory=tuple(
+                    (name, places.index(place) if place in places else None)
+                    for name, place in form.memory
+                ),
                 numbers=form.numbers,
             ),
         )
@@ -76,6 +89,16 @@ def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
     if instructions == method.instructions:
         return method
     return slots_first(replace(method, instructions=instructions))
+
+
+def _fits(members: tuple[tuple[str, Numbers], ...]) -> bool:
+    """Whether all numbers have 32 bits."""
+    return all(
+        _fits(value)
+        if isinstance(value, tuple)
+        else isinstance(value, float) or _LOWEST <= value <= _HIGHEST
+        for _, value in members
+    )
 
 
 def _has_memory(

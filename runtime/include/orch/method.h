@@ -101,15 +101,15 @@ struct Instruction {
       : move(what), arg_count(0), kind(Kind::Move) {}
   constexpr explicit Instruction(Jump where)
       : jump(where), arg_count(0), kind(Kind::JumpFalse) {}
-  constexpr explicit Instruction(const PreparedCall& call)
-      : prepared(&call), arg_count(0), kind(Kind::Prepared) {}
+  constexpr explicit Instruction(const PreparedCall& what)
+      : prepared(&what), arg_count(0), kind(Kind::Prepared) {}
 #else
   constexpr explicit Instruction(Move what)
       : move(what), first_arg(0), arg_count(0), kind(Kind::Move) {}
   constexpr explicit Instruction(Jump where)
       : jump(where), first_arg(0), arg_count(0), kind(Kind::JumpFalse) {}
-  constexpr explicit Instruction(const PreparedCall& call)
-      : prepared(&call), first_arg(0), arg_count(0), kind(Kind::Prepared) {}
+  constexpr explicit Instruction(const PreparedCall& what)
+      : prepared(&what), first_arg(0), arg_count(0), kind(Kind::Prepared) {}
 #endif
 };
 #else
@@ -117,7 +117,7 @@ struct Instruction {
 struct Instruction {
   const PreparedCall* prepared;
 
-  constexpr explicit Instruction(const PreparedCall& call) : prepared(&call) {}
+  constexpr explicit Instruction(const PreparedCall& what) : prepared(&what) {}
 };
 #endif
 

@@ -19,13 +19,14 @@ class Form:
     Args:
         function: Qualified C++ name of the kernel.
         struct: Of what it gets.
-        memory: First members, pointers: name, and position of the argument.
+        memory: First members, pointers: name, and position of the argument; None if it
+            is always null.
         numbers: The other members.
     """
 
     function: str
     struct: str
-    memory: tuple[tuple[str, int], ...]
+    memory: tuple[tuple[str, int | None], ...]
     numbers: tuple[tuple[str, Numbers], ...] = ()
 
 

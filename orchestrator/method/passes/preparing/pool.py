@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.passes.arguments import need
-from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.passes.preparing.form import Form
+from orchestrator.method.passes.preparing.images import (
+    axes_of,
+    axis_members,
+    image_of,
+    one_or_two,
+)
 from orchestrator.method.passes.preparing.numbers import float32
 
 if TYPE_CHECKING:
@@ -16,53 +21,12 @@ if TYPE_CHECKING:
 
     from orchestrator.method.linked import Numbers
     from orchestrator.method.passes.arguments import Arguments
+    from orchestrator.method.passes.packing.convolution import Axis
     from orchestrator.method.passes.preparing.form import Preparer
-    from orchestrator.program.values import TensorValue
+    from orchestrator.method.passes.preparing.images import Image
 
 _LOWEST_EXPONENT, _HIGHEST_EXPONENT = 1, 254
 """Of the scales that are normal floats."""
-
-
-def image_of(tensor: TensorValue, *, nhwc: bool) -> tuple[int, int, int, int]:
-    """Batch, height, width and channels."""
-    batch, height, width, channels = (
-        tensor.sizes[d] for d in ((0, 1, 2, 3) if nhwc else (0, 2, 3, 1))
-    )
-    return batch, height, width, channels
-
-
-def axes_of(
-    arguments: Arguments,
-    x: tuple[int, int, int, int],
-    y: tuple[int, int, int, int],
-    kernel: tuple[int, int],
-    lists: tuple[int, ...],
-) -> tuple[Axis, Axis]:
-    """Rows and columns of windows; `lists`: stride, padding and, if any, dilation."""
-    pairs = [_two(arguments.numbers(position)) for position in lists]
-    rows, columns = (
-        Axis(
-            size=x[1 + i],
-            out=y[1 + i],
-            kernel=kernel[i],
-            stride=pairs[0][i],
-            padding=pairs[1][i],
-            dilation=pairs[2][i] if len(pairs) > 2 else 1,  # noqa: PLR2004
-        )
-        for i in range(2)
-    )
-    return rows, columns
-
-
-def axis_members(axis: Axis) -> Numbers:
-    """An `Axis` of kernels/cortex_m/prepared.h."""
-    names = ("in", "out", "kernel", "stride", "padding", "dilation")
-    return tuple(zip(names, axis.words(), strict=True))
-
-
-def _two(numbers: tuple[int, ...]) -> tuple[int, int]:
-    """Numbers for rows and columns; one stands for both."""
-    return numbers[0], numbers[-1]
 
 
 def _taps(axis: Axis) -> list[int]:
@@ -76,15 +40,15 @@ def _taps(axis: Axis) -> list[int]:
 
 def _windows(
     arguments: Arguments, out: int, *, nhwc: bool, dilated: bool
-) -> tuple[tuple[int, int, int, int], Axis, Axis]:
+) -> tuple[Image, Axis, Axis]:
     x = image_of(arguments.tensor(0), nhwc=nhwc)
     y = image_of(arguments.tensor(out), nhwc=nhwc)
     lists = (2, 3, 4) if dilated else (2, 3)
-    rows, columns = axes_of(arguments, x, y, _two(arguments.numbers(1)), lists)
+    rows, columns = axes_of(arguments, x, y, one_or_two(arguments.numbers(1)), lists)
     return x, rows, columns
 
 
-def _pool(x: tuple[int, int, int, int], rows: Axis, columns: Axis) -> Numbers:
+def _pool(x: Image, rows: Axis, columns: Axis) -> Numbers:
     batch, _, width, channels = x
     return (
         ("batch", batch),
