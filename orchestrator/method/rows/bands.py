@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.access import Access
 from orchestrator.method.rows.network import Image, Window
@@ -18,17 +18,34 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.method.linked import LinkedCall, LinkedMethod, Numbers
+    from orchestrator.method.linked import LinkedCall, LinkedMethod, Numbers, Prepared
     from orchestrator.program.values import Value
 
+Members: TypeAlias = "tuple[tuple[str, Numbers], ...]"
+
+HEADER: Final = "header"
 _IMAGE_DIMS: Final = 4
-_COUNT: Final = "count"
+_AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")
+_MATRIX_ROWS: Final = (1, 1, 1, 1, 0, 1)
+"""An `Axis` of one row: all pixels of an image are those of a line."""
+_ITEMS: Final = frozenset(
+    {
+        *("orch::QuantizeNearCall", "orch::QuantizeVectorsCall"),
+        *("orch::DequantizeCall", "orch::cortex_m::ActivationCall"),
+    }
+)
+"""Structs with a count of items; outputs depend on the item at the same place."""
+_PAIRS: Final = frozenset(
+    f"orch::cortex_m::{name}Call" for name in ("Add", "Multiply", "Extreme")
+)
+"""The same of two tensors, with rows of items."""
+_POOLS: Final = frozenset(
+    f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
+)
+_CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
 _ITEM: Final = 10
 """Instructions per item, about; of products by instruction set."""
 _PRODUCT: Final = MappingProxyType({"scalar": 5.0, "dsp": 1.2, "mve": 0.3})
-_ROWS: Final = "rows"
-_HEADER: Final = "header"
-_AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +57,18 @@ class Rows:
         high: Last row of it; before `low` if it needs none.
         first: First row of the output.
         last: Last row of it.
+        count: Rows of the whole output.
     """
 
     low: int
     high: int
     first: int
     last: int
+    count: int
+
+    def part(self, whole: int) -> int:
+        """What a band has of items that rows share alike."""
+        return whole // self.count * (self.last - self.first + 1)
 
 
 def image_of(value: Value) -> Image:
@@ -67,97 +90,133 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
         for i, a in _arguments(call)
         if a is Access.READS and _is_planned(method.values[i])
     ]
-    there = image_of(out)
-    members = dict(call.prepared.numbers)
-    header = header_of(method, call)
-    window = _packed_window(header, there) if header else _window(members)
-    if window is not None:
-        found = tuple(window for _ in inputs)
-    elif _COUNT in members and _is_by_items(out, inputs):
-        found = tuple(Window(size=there.rows, out=there.rows) for _ in inputs)
-    else:
+    count = image_of(out).rows
+    axis = _rows_of(method, call)
+    if axis is None:
         return None
-    fits = all(
-        image_of(value).rows == w.size and w.out == there.rows
-        for value, w in zip(inputs, found, strict=True)
+    window = Window(size=count, out=count)
+    if axis != _MATRIX_ROWS:
+        size, rows, kernel, stride, padding, dilation = axis
+        window = Window(
+            size=size,
+            out=rows,
+            kernel=kernel,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+        )
+    fits = window.out == count and all(
+        image_of(value).rows == window.size for value in inputs
     )
-    return found if fits and len(inputs) == len(found) else None
+    return (window,) * len(inputs) if fits else None
 
 
-def band_numbers(
-    numbers: tuple[tuple[str, Numbers], ...], rows: Rows, count: int
-) -> tuple[tuple[str, Numbers], ...]:
-    """The numbers of a struct for a band.
+def _rows_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
+    """The `Axis` of the rows of a call; `_MATRIX_ROWS` if pixels are independent."""
+    assert call.prepared is not None  # noqa: S101  # callers know
+    header = header_of(method, call)
+    if header is not None:
+        return header[: len(_AXIS)]
+    numbers, kind = call.prepared.numbers, call.prepared.struct
+    if kind in _ITEMS:
+        return _MATRIX_ROWS
+    if kind in _PAIRS:
+        names = ("rows.rows", "rows.a_step", "rows.b_step")
+        plain = [_number(numbers, name) for name in names] == [1, 1, 1]
+        return _MATRIX_ROWS if plain else None
+    if kind in _POOLS:
+        return _axis_at(numbers, "pool.rows")
+    return _axis_at(numbers, "sizes.rows") if kind == _CONVOLUTION else None
 
-    Args:
-        numbers: Of the whole image.
-        rows: Of the band.
-        count: Rows of the whole output.
-    """
+
+def band_of(prepared: Prepared, rows: Rows) -> Members:
+    """The numbers of a struct for a band."""
+    numbers, kind = prepared.numbers, prepared.struct
+    if kind in _ITEMS:
+        return _edited(numbers, {"count": rows.part(_number(numbers, "count"))})
+    if kind in _PAIRS:
+        count = _number(numbers, "rows.count")
+        return _edited(numbers, {"rows.count": rows.part(count)})
+    if kind in _POOLS:
+        return _edited(numbers, _band_axis(numbers, "pool.rows", rows))
+    if kind != _CONVOLUTION:
+        return numbers  # its header has them
+    if _axis_at(numbers, "sizes.rows") == _MATRIX_ROWS:
+        pixels = rows.part(_number(numbers, "sizes.columns.out"))
+        places = ("in.width", "out.width", "columns.in", "columns.out")
+        return _edited(numbers, {f"sizes.{place}": pixels for place in places})
+    axis = _band_axis(numbers, "sizes.rows", rows)
+    heights = {
+        f"sizes.{name}.height": axis[f"sizes.rows.{name}"] for name in ("in", "out")
+    }
+    return _edited(numbers, axis | heights)
+
+
+def _number(members: Members, path: str) -> int:
+    """A number of a struct; names of structs in structs are joined by dots."""
+    value: Numbers = members
+    for name in path.split("."):
+        assert isinstance(value, tuple)  # noqa: S101  # its struct says so
+        value = dict(value)[name]
+    assert isinstance(value, int)  # noqa: S101
+    return value
+
+
+def _edited(members: Members, changed: Mapping[str, int]) -> Members:
+    """The members of a struct with other numbers at some paths."""
     found: list[tuple[str, Numbers]] = []
-    for name, value in numbers:
-        new = value
-        if name == _ROWS and isinstance(value, tuple):
-            new = _band_axis(value, rows)
-        elif name == _COUNT and isinstance(value, int):
-            new = value // count * (rows.last - rows.first + 1)
-        elif isinstance(value, tuple):
-            new = band_numbers(value, rows, count)
-        found.append((name, new))
+    for name, value in members:
+        inner = {
+            path.removeprefix(f"{name}."): number
+            for path, number in changed.items()
+            if path.startswith(f"{name}.")
+        }
+        new: Numbers = changed.get(name, value)
+        found.append(
+            (name, _edited(value, inner) if inner and isinstance(value, tuple) else new)
+        )
     return tuple(found)
 
 
-def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:
-    return list(zip(call.args, call.accesses, strict=True))
+def _axis_at(members: Members, path: str) -> tuple[int, ...]:
+    return tuple(_number(members, f"{path}.{name}") for name in _AXIS)
 
 
-def _is_planned(value: Value) -> bool:
-    return isinstance(value, TensorValue) and value.allocation is not None
+def _band_axis(members: Members, path: str, rows: Rows) -> dict[str, int]:
+    """What changes in an `Axis`."""
+    changed = _band_words(_axis_at(members, path), rows)
+    return {f"{path}.{name}": n for name, n in zip(_AXIS, changed, strict=True)}
 
 
-def _is_by_items(out: Value, inputs: list[Value]) -> bool:
-    """Whether each item of the output depends on the items at the same place."""
-    assert isinstance(out, TensorValue)  # noqa: S101  # an argument with memory
-    return all(
-        isinstance(x, TensorValue)
-        and (x.sizes, x.dim_order) == (out.sizes, out.dim_order)
-        for x in inputs
+def _band_words(axis: tuple[int, ...], rows: Rows) -> tuple[int, ...]:
+    """The numbers of an `Axis` for a band."""
+    _, _, kernel, stride, padding, dilation = axis
+    return (
+        max(rows.high - rows.low + 1, 0),
+        rows.last - rows.first + 1,
+        *(kernel, stride),
+        rows.low - (rows.first * stride - padding),  # taps above its first row
+        dilation,
     )
 
 
-def _window(members: Mapping[str, Numbers]) -> Window | None:
-    """The rows of an `Axis`, of the struct or of one in it."""
-    for name, value in members.items():
-        if name == _ROWS and isinstance(value, tuple):
-            axis = {n: v for n, v in value if isinstance(v, int)}
-            return Window(
-                size=axis["in"],
-                out=axis["out"],
-                kernel=axis["kernel"],
-                stride=axis["stride"],
-                padding=axis["padding"],
-                dilation=axis["dilation"],
-            )
-        if isinstance(value, tuple):
-            found = _window(dict(value))
-            if found is not None:
-                return found
-    return None
+def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
+    """The words of the header of a call with packed weights; None for others."""
+    position = dict(call.prepared.memory).get(HEADER) if call.prepared else None
+    if position is None:
+        return None
+    data = bytes(dict(method.data)[call.args[position]])
+    return struct.unpack(f"<{len(data) // 4}i", data)
 
 
-def _packed_window(header: tuple[int, ...], there: Image) -> Window:
-    """The rows of a header of packed weights; of any pixels for a matrix product."""
-    if _is_matrix(header):
-        return Window(size=there.rows, out=there.rows)
-    size, out, kernel, stride, padding, dilation = header[: len(_AXIS)]
-    return Window(
-        size=size,
-        out=out,
-        kernel=kernel,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-    )
+def band_header(header: tuple[int, ...], rows: Rows) -> bytes:
+    """A header of packed weights for a band; it begins with rows and columns."""
+    end = len(_AXIS)
+    words = (*_band_words(header[:end], rows), *header[end:])
+    if header[:end] == _MATRIX_ROWS:
+        pixels = rows.part(header[end])
+        words = (*header[:end], pixels, pixels, *header[end + 2 :])
+    return struct.pack(f"<{len(words)}i", *words)
 
 
 def pixels_of(call: LinkedCall) -> int | None:
@@ -174,61 +233,21 @@ def work_of(method: LinkedMethod, call: LinkedCall, isa: str) -> int:
     header = header_of(method, call)
     if header is None:
         return sum(
-            _ITEM * (v.numel if isinstance(v := method.values[i], TensorValue) else 0)
+            _ITEM * v.numel
             for i, access in _arguments(call)
-            if access is Access.FILLS
+            if access is Access.FILLS and isinstance(v := method.values[i], TensorValue)
         )
     assert call.prepared is not None  # noqa: S101  # it has a header
-    weights = call.args[call.prepared.memory.index("weights")]
-    _, rows, *_ = header
-    columns = header[len(_AXIS) + 1]
-    products = len(dict(method.data)[weights]) * rows * columns
+    position = dict(call.prepared.memory)["weights"]
+    assert position is not None  # noqa: S101  # and what follows it
+    weights = dict(method.data)[call.args[position]]
+    products = len(weights) * header[1] * header[len(_AXIS) + 1]
     return round(products * _PRODUCT[isa])
 
 
-def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
-    """The words of the header of a call with packed weights; None for others."""
-    if call.prepared is None or _HEADER not in call.prepared.memory:
-        return None
-    index = call.args[call.prepared.memory.index(_HEADER)]
-    data = bytes(dict(method.data)[index])
-    return struct.unpack(f"<{len(data) // 4}i", data)
+def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:
+    return list(zip(call.args, call.accesses, strict=True))
 
 
-def _is_matrix(header: tuple[int, ...]) -> bool:
-    """Whether each output pixel has one input pixel, all in one row."""
-    count = len(_AXIS)
-    rows, columns = header[:count], header[count : 2 * count]
-    return rows == (1, 1, 1, 1, 0, 1) and columns == (*columns[:1] * 2, 1, 1, 0, 1)
-
-
-def band_header(header: tuple[int, ...], rows: Rows, count: int) -> bytes:
-    """A header of packed weights for a band.
-
-    Args:
-        header: Of the whole image.
-        rows: Of the band.
-        count: Rows of the whole output.
-    """
-    if _is_matrix(header):
-        at = len(_AXIS)
-        pixels = header[at] // count * (rows.last - rows.first + 1)
-        words = (*header[:at], pixels, pixels, *header[at + 2 :])
-        return struct.pack(f"<{len(words)}i", *words)
-    axis = tuple(zip(_AXIS, header, strict=False))
-    band = _band_axis(axis, rows)
-    assert isinstance(band, tuple)  # noqa: S101  # as it was
-    words = (*(n for _, n in band if isinstance(n, int)), *header[len(_AXIS) :])
-    return struct.pack(f"<{len(words)}i", *words)
-
-
-def _band_axis(axis: tuple[tuple[str, Numbers], ...], rows: Rows) -> Numbers:
-    numbers = {n: v for n, v in axis if isinstance(v, int)}
-    start = rows.first * numbers["stride"] - numbers["padding"]
-    changed = {
-        "in": max(rows.high - rows.low + 1, 0),
-        "out": rows.last - rows.first + 1,
-        # Taps above the first row of the band.
-        "padding": rows.low - start,
-    }
-    return tuple((name, changed.get(name, value)) for name, value in axis)
+def _is_planned(value: Value) -> bool:
+    return isinstance(value, TensorValue) and value.allocation is not None

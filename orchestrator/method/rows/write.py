@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.rows.bands import (
+    HEADER,
     Rows,
     band_header,
-    band_numbers,
+    band_of,
     header_of,
     pixels_of,
 )
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from orchestrator.method.rows.found import Found
     from orchestrator.method.rows.plan import RowPlan, Slide
 
-_MEMORY: Final = ("input", "out")
+_MEMORY: Final = (("input", 0), ("out", 1))
 _ADDS: Final = (Access.READS, Access.UPDATES)
 _FILLS: Final = (Access.READS, Access.FILLS)
 
@@ -109,14 +110,18 @@ class _Writer:
                 args[position] = self._add(value, call.scratch)
         if (step.first, step.last) != (0, network.images[layer.out].rows - 1):
             low, high = step.reads[0]
-            rows = Rows(low=low, high=high, first=step.first, last=step.last)
-            count = network.images[layer.out].rows
-            numbers = band_numbers(prepared.numbers, rows, count)
-            prepared = replace(prepared, numbers=numbers)
+            rows = Rows(
+                low=low,
+                high=high,
+                first=step.first,
+                last=step.last,
+                count=network.images[layer.out].rows,
+            )
+            prepared = replace(prepared, numbers=band_of(prepared, rows))
             header = header_of(self._method, old)
             if header is not None:
-                position = prepared.memory.index("header")
-                data = band_header(header, rows, count)
+                position = dict(prepared.memory)[HEADER] or 0
+                data = band_header(header, rows)
                 args[position] = self._header(args[position], data)
         return _with(old, tuple(args), prepared)
 
