@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.ledger import PassRecord
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.aliases import alias_copies
+from orchestrator.method.passes.border import keep_inputs, quantized_io
 from orchestrator.method.passes.constants import (
     PERMUTE,
     evaluate_constants,
@@ -19,7 +20,12 @@ from orchestrator.method.passes.constants import (
 from orchestrator.method.passes.edit import LISTS, renumbered
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
-from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED, counts_of
+from orchestrator.method.passes.ledger_lines import (
+    NO_IO,
+    NO_OPERATOR,
+    NOT_WANTED,
+    counts_of,
+)
 from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
@@ -117,6 +123,7 @@ class Pass:
             would tie lifetimes together.
         before_plan: Changes methods whose memory is planned afterwards, in place of
             `change`.
+        of_io: Whether it does what the profile says of inputs and outputs.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
     """
@@ -125,6 +132,7 @@ class Pass:
     calls: Callable[[LinkedCall], bool] | None = None
     planned: bool = False
     before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
+    of_io: bool = False
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
     )
@@ -156,6 +164,8 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             before_plan=partial(alias_copies, grows=True),
         ),
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
+        "keep_inputs": Pass(change=keep_inputs, of_io=True),
+        "quantized_io": Pass(change=quantized_io, of_io=True),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "pack_weights": Pass(
             calls=lambda call: call.function in FUNCTIONS,
@@ -189,6 +199,9 @@ def run_passes(
         plans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
         disabled: Passes that must not run, each with the reason.
+
+    Raises:
+        BorderError: An input or output cannot be as the profile says.
     """
     wanted = frozenset(names)
     records = [*method.passes]
@@ -216,6 +229,8 @@ def run_passes(
 
 
 def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
+    if step.of_io and not method.io:
+        return NO_IO
     if not step.concerns(method):
         return NO_OPERATOR
     if not step.isas or isa in step.isas:
