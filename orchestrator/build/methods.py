@@ -236,7 +236,8 @@ def prelink_models(
             is_outside = bool(program.external) and not is_prelinked
             disabled = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
             passes = _passes(prelink)
-            plans = is_prelinked and planner is not Planner.KEEP
+            replans = planner is not Planner.KEEP
+            plans = is_prelinked and replans
             try:
                 methods = tuple(
                     run_passes(
@@ -246,6 +247,7 @@ def prelink_models(
                         # A pass for an ISA needs memory, which a kept plan has not.
                         isa=isa if plans else "",
                         plans=plans and can_plan(method),
+                        replans=replans and can_plan(method),
                         disabled=disabled,
                     )
                     for method in linkage.methods

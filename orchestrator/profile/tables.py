@@ -122,8 +122,9 @@ class PrelinkTable(Table):
         "needless copies. `drop_unused_calls`: no calls whose outputs are unused. "
         "`keep_inputs`, `quantized_io`: what `models.io` says. `in_place`: outputs "
         "over inputs that are no longer needed. `pack_weights`: "
-        "int8 weights in the order in which the kernel reads them. `drop_values`, "
-        "`share_values`: no slot unused or duplicated.",
+        "int8 weights in the order in which the kernel reads them. `order_calls`: the "
+        "order of calls that needs least memory. `drop_values`, `share_values`: no "
+        "slot unused or duplicated.",
         examples=[["fold_permutes"]],
     )
 

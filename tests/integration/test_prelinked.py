@@ -158,6 +158,7 @@ LOWERS = {
     "evaluate_constants": "calls",
     "alias_copies": "calls",
     "in_place": "arena_bytes",
+    "order_calls": "arena_bytes",
     "drop_values": "values",
     "share_values": "values",
 }

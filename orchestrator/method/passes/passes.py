@@ -23,9 +23,11 @@ from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.ledger_lines import (
     NO_IO,
     NO_OPERATOR,
+    NO_PLAN,
     NOT_WANTED,
     counts_of,
 )
+from orchestrator.method.passes.order import order_calls
 from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
@@ -124,6 +126,7 @@ class Pass:
         before_plan: Changes methods whose memory is planned afterwards, in place of
             `change`.
         of_io: Whether it does what the profile says of inputs and outputs.
+        of_plan: Whether it runs only where memory is planned afterwards.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
     """
@@ -133,6 +136,7 @@ class Pass:
     planned: bool = False
     before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
     of_io: bool = False
+    of_plan: bool = False
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
     )
@@ -171,6 +175,7 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             calls=lambda call: call.function in FUNCTIONS,
             isas=MappingProxyType({"dsp": pack_for_dsp, "mve": pack_for_mve}),
         ),
+        "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
         "share_values": Pass(change=share_values, planned=True),
     }
@@ -184,6 +189,7 @@ def run_passes(
     *,
     planned: bool | None = None,
     plans: bool = False,
+    replans: bool = False,
     isa: str = "",
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
@@ -196,7 +202,9 @@ def run_passes(
         names: Passes to run.
         planned: Run only the passes after memory is planned, or only those before;
             None for all.
-        plans: Whether memory is planned afterwards.
+        plans: Whether memory is planned afterwards, of a method that the device does
+            not load.
+        replans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
         disabled: Passes that must not run, each with the reason.
 
@@ -210,6 +218,7 @@ def run_passes(
         if planned not in (None, step.planned):
             continue
         skipped = disabled.get(name) or _skipped(step, method, isa)
+        skipped = NO_PLAN if step.of_plan and not replans else skipped
         skipped = skipped if name in wanted else NOT_WANTED
         change = (step.before_plan if plans else None) or step.change
         change = step.isas.get(isa, change)
