@@ -282,13 +282,12 @@ def _embeddings(name: str, bits: int, *, named: bool) -> Callable[[], Iterator[S
             scales = (torch.rand(shape) + 0.1).to(dtype)
             zeros = torch.randint(-3, 4, shape).to(dtype) if has_zero else None
             args = [weight, scales, zeros, *own, index.long()]
-            if named and (zeros is None or zeros.dtype == out):
+            given = [out] if named else []
+            if not named or zeros is None or zeros.dtype == out:
                 # In float, as in the kernel: Python rounds halves twice.
                 wide = [None if t is None else t.float() for t in (scales, zeros)]
-                found = run.default(weight, *wide, *args[3:]).to(out)
-                yield Sample([*args, out], [found], is_plain=True)
-            elif not named:
-                yield Sample(args, [run.default(*args)], is_plain=True)
+                found = run.default(weight, *wide, *args[3:]).to(out or dtype)
+                yield Sample([*args, *given], [found], is_plain=True)
 
     return samples
 
