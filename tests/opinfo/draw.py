@@ -512,6 +512,9 @@ def record(operator: Operator, rng: random.Random, most_bytes: int) -> Writer:
             except (TypeError, KeyError):
                 continue
             given = [Out(o, () if plain else _order(o.dim(), rng)) for o in outs]
+            for i, declared in enumerate(operator.inputs):
+                if declared.alias_info and declared.alias_info.is_write:
+                    args[i] = given.pop(0)  # changed in place
             writer.call(
                 operator.name,
                 args,
