@@ -8,6 +8,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+from orchestrator.core.border import NO_IO
 from orchestrator.core.lazy_bytes import Bytes, chunks_of
 from orchestrator.method.places import place_of
 from orchestrator.program.caller import lacks_memory
@@ -24,6 +25,7 @@ from orchestrator.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from orchestrator.core.border import Border, ModelIo
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
@@ -97,6 +99,8 @@ class LinkedMethod:
             mutable state.
         origins: By instruction: index of the program's instruction it comes from.
         passes: The ledger of passes; does not affect what the method computes.
+        io: What the profile says of inputs and outputs.
+        borders: Inputs and outputs that passes changed for it.
     """
 
     model: str
@@ -108,6 +112,8 @@ class LinkedMethod:
     data: tuple[tuple[int, Bytes], ...]
     origins: tuple[int, ...]
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
+    io: ModelIo = NO_IO
+    borders: tuple[Border, ...] = ()
 
     @cached_property
     def places(self) -> dict[int, Place]:
@@ -214,8 +220,13 @@ class LinkedMethod:
 
     @property
     def returned(self) -> frozenset[int]:
-        """Outputs, and the tensors in outputs that are lists."""
-        return self._with_items(self.outputs)
+        """What the caller reads after a run, with the tensors in lists."""
+        return self._with_items((*self.outputs, *self.kept))
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Inputs that a run leaves as they are."""
+        return tuple(self.inputs[b.index] for b in self.borders if b.is_kept)
 
     def _with_items(self, indices: tuple[int, ...]) -> frozenset[int]:
         values = (self.values[index] for index in indices)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.method.ledger import PassRecord
 from orchestrator.method.linked import INDEX_LISTS, LinkedCall
 from orchestrator.method.passes.aliases import alias_copies
+from orchestrator.method.passes.border import keep_inputs, quantized_io
 from orchestrator.method.passes.constants import (
     PERMUTE,
     evaluate_constants,
@@ -19,7 +20,14 @@ from orchestrator.method.passes.constants import (
 from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
-from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED, counts_of
+from orchestrator.method.passes.ledger_lines import (
+    NO_IO,
+    NO_OPERATOR,
+    NO_PLAN,
+    NOT_WANTED,
+    counts_of,
+)
+from orchestrator.method.passes.order import order_calls
 from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.prepare_calls import PREPARERS, prepare_calls
@@ -101,6 +109,8 @@ class Pass:
             would tie lifetimes together.
         before_plan: Changes methods whose memory is planned afterwards, in place of
             `change`.
+        of_io: Whether it does what the profile says of inputs and outputs.
+        of_plan: Whether it runs only where memory is planned afterwards.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
         prelinked: Changes methods that the device does not load, for cores with an
@@ -111,6 +121,8 @@ class Pass:
     calls: Callable[[LinkedCall], bool] | None = None
     planned: bool = False
     before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
+    of_io: bool = False
+    of_plan: bool = False
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
     )
@@ -144,11 +156,14 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             before_plan=partial(alias_copies, grows=True),
         ),
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
+        "keep_inputs": Pass(change=keep_inputs, of_io=True),
+        "quantized_io": Pass(change=quantized_io, of_io=True),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "pack_weights": Pass(
             calls=lambda call: call.function in FUNCTIONS,
             isas=MappingProxyType({"dsp": pack_for_dsp, "mve": pack_for_mve}),
         ),
+        "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
         "prepare_calls": Pass(
             calls=lambda call: call.function in PREPARERS,
@@ -167,6 +182,7 @@ def run_passes(
     *,
     planned: bool | None = None,
     plans: bool = False,
+    replans: bool = False,
     isa: str = "",
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
@@ -179,9 +195,14 @@ def run_passes(
         names: Passes to run.
         planned: Run only the passes after memory is planned, or only those before;
             None for all.
-        plans: Whether memory is planned afterwards.
+        plans: Whether memory is planned afterwards, of a method that the device does
+            not load.
+        replans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
         disabled: Passes that must not run, each with the reason.
+
+    Raises:
+        BorderError: An input or output cannot be as the profile says.
     """
     wanted = frozenset(names)
     records = [*method.passes]
@@ -190,6 +211,7 @@ def run_passes(
         if planned not in (None, step.planned):
             continue
         skipped = disabled.get(name) or _skipped(step, method, isa)
+        skipped = NO_PLAN if step.of_plan and not replans else skipped
         skipped = skipped if name in wanted else NOT_WANTED
         change = (step.before_plan if plans else None) or step.change
         change = step.isas.get(isa, change)
@@ -217,6 +239,8 @@ def _for_isa(
 
 
 def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
+    if step.of_io and not method.io:
+        return NO_IO
     if not step.concerns(method):
         return NO_OPERATOR
     if step.prelinked and not isa:
