@@ -141,7 +141,7 @@ Error run(const Args& args, Layout layout) {
 
   Pool pool;
   ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), pool, out));
-  ORCH_TRY(check_scratch(scratch, 0));
+  ORCH_TRY_DATA(check_scratch(scratch, 0));
   constexpr DtypeSet kSelected =
       selected::cortex_m_quantized_avg_pool2d_out |
       selected::cortex_m_quantized_avg_pool2d_nhwc_out;
