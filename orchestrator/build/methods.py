@@ -259,6 +259,7 @@ def replan_models(
     loads: Mapping[str, Load],
     prelink: PrelinkTable,
     planner: Planner,
+    isa: str,
     op_infos: Mapping[str, OpInfo],
     selection: Selection,
     resolution: Resolution,
@@ -279,6 +280,7 @@ def replan_models(
         passes=_passes(prelink),
         schemas=_schemas(resolution),
         planner=_block_planner(planner),
+        isa=isa,
     )
     models: dict[str, Adapted] = {}
     for number, (name, program) in enumerate(sized_programs.items(), 1):

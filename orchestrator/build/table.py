@@ -138,6 +138,7 @@ REPLAN = Stage(
         inputs.LOADS,
         inputs.PRELINK,
         inputs.PLANNER,
+        inputs.ISA,
         EXTRACT,
         AGGREGATE,
         RESOLVE,

@@ -32,8 +32,8 @@ def are_proved(
 
     Args:
         methods: After all passes: these are the calls that run.
-        resolution: Their kernels. Kernels that passes put in their places have no
-            conditions: passes make the arguments.
+        resolution: Their kernels. Kernels that passes put in their places, and
+            prepared calls, have no conditions: passes make what they get.
         unknown: Kernel libraries whose conditions may lack what the kernels check.
     """
     kernels = {
@@ -62,7 +62,7 @@ def _meets(method: LinkedMethod, kernels: dict[str, Kernel]) -> bool:
 
     for call in calls:
         kernel = kernels.get(call.function)
-        if kernel is None:
+        if call.prepared is not None or kernel is None:
             continue
         arguments = argument_facts(
             method.values, call.args, kernel.schema, facts, constant

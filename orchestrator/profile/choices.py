@@ -59,6 +59,6 @@ class RegionKind(StrEnum):
 PASSES: Final = (
     *("fold_permutes", "fold_constants", "evaluate_constants", "alias_copies"),
     *("drop_unused_calls", "in_place", "pack_weights"),
-    *("drop_values", "share_values"),
+    *("drop_values", "prepare_calls", "share_values"),
 )
 """Names of the passes of stage `prelink`; a test compares them with the passes."""

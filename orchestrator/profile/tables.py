@@ -120,7 +120,8 @@ class PrelinkTable(Table):
         "`evaluate_constants`: compute constants at build time. `alias_copies`: no "
         "needless copies. `drop_unused_calls`: no calls whose outputs are unused. "
         "`in_place`: outputs over inputs that are no longer needed. `pack_weights`: "
-        "int8 weights in the order in which the kernel reads them. `drop_values`, "
+        "int8 weights in the order in which the kernel reads them. `prepare_calls`: "
+        "no arguments to read and check at run time. `drop_values`, "
         "`share_values`: no slot unused or duplicated.",
         examples=[["fold_permutes"]],
     )
