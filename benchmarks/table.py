@@ -71,11 +71,10 @@ class Goal:
         """Cells for `GOAL_COLUMNS`."""
         side = "at most" if self.at_most else "at least"
         answer = "yes" if self.met else "NO"
-        part = self.found / self.limit if self.limit else None
-        return (self.name, self.found, f"{side} {_text(self.limit)}", answer, part)
+        return (self.name, self.found, f"{side} {_text(self.limit)}", answer)
 
 
-GOAL_COLUMNS = ("goal", "found", "wanted", "met", "found : wanted")
+GOAL_COLUMNS = ("goal", "found", "wanted", "met")
 
 
 @dataclass(slots=True, kw_only=True)
