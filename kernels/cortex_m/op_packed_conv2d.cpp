@@ -7,6 +7,7 @@
 #include "packed_dsp.h"
 #include "packed_gather.h"
 #include "tile_dsp.h"
+#include "unroll.h"
 
 namespace orch::cortex_m {
 namespace {
@@ -168,6 +169,31 @@ ORCH_HOT void widen_pixel(const int8_t* x, int32_t items, int32_t rows,
   }
 }
 
+/// The same of three pixels, one of each pointer.
+ORCH_HOT void widen_pixels(const int8_t* const* pixels, int32_t items,
+                           int32_t rows, int32_t step, Pair* to) {
+  const int8_t* a = pixels[0];
+  const int8_t* b = pixels[1];
+  const int8_t* c = pixels[2];
+  const int32_t skip = step - items;
+  for (; rows > 0; --rows) {
+    for (const int8_t* const end = a + items; a != end;) {
+      const uint32_t words[kPixels] = {load4(a), load4(b), load4(c)};
+      a += 4;
+      b += 4;
+      c += 4;
+      unrolled<kPixels>([&](auto p) {
+        to[p] = even(words[p]);
+        to[kPixels + p] = odd(words[p]);
+      });
+      to += 2 * kPixels;
+    }
+    a += skip;
+    b += skip;
+    c += skip;
+  }
+}
+
 ORCH_HOT void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
                   int8_t* y) {
   const PackedPixels& call = *reinterpret_cast<const PackedPixels*>(packed);
@@ -181,6 +207,8 @@ ORCH_HOT void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
   int32_t left = conv.batch * conv.rows.out * conv.columns.out;
   int32_t count = left < kPixels ? 1 : kPixels;
   int32_t filled = 0;
+  const int8_t* inside[kPixels] = {};  // those not yet widened
+  const int32_t step = conv.rows.dilation * line;
   for (int32_t n = 0; n < conv.batch; ++n) {
     for (int32_t h = 0; h < conv.rows.out; ++h) {
       const Taps rows = taps_at(conv.rows, h);
@@ -192,9 +220,7 @@ ORCH_HOT void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
         // is the one before them, whose inputs are still there.
         const int32_t slot = count == 2 ? 1 - filled : filled;
         if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
-          widen_pixel(image + rows.in * line + column * conv.in_channels,
-                      call.row_items, conv.rows.kernel,
-                      conv.rows.dilation * line, pairs + slot);
+          inside[slot] = image + rows.in * line + column * conv.in_channels;
         } else {
           gather(conv, image, rows, taps_at(conv.columns, v), patch);
           widen_pixel(patch, conv.depth, 1, 0, pairs + slot);
@@ -202,6 +228,17 @@ ORCH_HOT void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
         column += conv.columns.stride;
         if (++filled != count) continue;
         filled = 0;
+        if (inside[0] != nullptr && inside[1] != nullptr &&
+            inside[2] != nullptr) {
+          widen_pixels(inside, call.row_items, conv.rows.kernel, step, pairs);
+        } else {
+          for (int32_t i = 0; i < kPixels; ++i) {
+            if (inside[i] == nullptr) continue;
+            widen_pixel(inside[i], call.row_items, conv.rows.kernel, step,
+                        pairs + i);
+          }
+        }
+        for (const int8_t*& pixel : inside) pixel = nullptr;
         int8_t* first = y;
         loop.y_step = conv.out_channels;
         if (count == 2) {
