@@ -20,20 +20,37 @@ struct PairLoop {
   int32_t y_step;        // from a pixel to the next one
 };
 
+// Sums start with the first step where speed counts, else before it. Then the
+// first round of the loop begins where as many steps are left as it has to do.
 #ifdef __OPTIMIZE_SIZE__
 #define ORCH_STEPS "2"
 #define ORCH_SKIPPED_BYTES "64"
+#define ORCH_STEPS_BEFORE "0"
+#define ORCH_START   \
+  "  mov r7, r9\n"   \
+  "  mov r8, r9\n"   \
+  "  mov r10, r12\n" \
+  "  mov r11, r12\n" \
+  "  ldr pc, [sp, #20]\n"
 #else
 #define ORCH_STEPS "4"
 #define ORCH_SKIPPED_BYTES "192"
+#define ORCH_STEPS_BEFORE "1"
+#define ORCH_START                    \
+  "  ldrd r5, r6, [r1], #8\n"         \
+  "  orch_pair_of_taps r5, r9, r12\n" \
+  "  orch_pair_of_taps r6\n"          \
+  "  cmp r1, lr\n"                    \
+  "  it ne\n"                         \
+  "  ldrne pc, [sp, #20]\n"           \
+  "  b 5f\n"
 #endif
 
 // All output channels of three pixels. r0: `x`, inputs as pairs; r1: `w`, pairs
 // of channels; r2: `y`; r3: `loop`. What belongs to the last pixel is stored
 // first: with a step of 0 the first one stays.
 //
-// A step takes four taps and is of 64 bytes. The first round of the loop begins
-// where as many are left as it has to do.
+// A step takes four taps and is of 64 bytes.
 extern "C" void orch_packed_pixels(const int32_t* x, const uint8_t* w,
                                    int8_t* y, const PairLoop* loop);
 asm(R"(
@@ -45,15 +62,22 @@ asm(R"(
   .hidden orch_packed_pixels
   .type orch_packed_pixels, %function
   .thumb_func
-  .macro orch_pair_of_taps w
+  .macro orch_products sum0, sum1, sum2, w, start
+  .ifb \start
+  smlad \sum0, r2, \w, \sum0
+  smlad \sum1, r3, \w, \sum1
+  smlad \sum2, r4, \w, \sum2
+  .else
+  smlad \sum0, r2, \w, \start
+  smlad \sum1, r3, \w, \start
+  smlad \sum2, r4, \w, \start
+  .endif
+  .endm
+  .macro orch_pair_of_taps w, start, start_a
   ldm r0!, {r2, r3, r4}
-  smlad r7, r2, \w, r7
-  smlad r8, r3, \w, r8
-  smlad r9, r4, \w, r9
+  orch_products r7, r8, r9, \w, \start
   sxtb16 \w, \w
-  smlad r10, r2, \w, r10
-  smlad r11, r3, \w, r11
-  smlad r12, r4, \w, r12
+  orch_products r10, r11, r12, \w, \start_a
   .endm
   @ A number is less than what was added to its product if it was negative.
   .macro orch_ties_down sum, ties
@@ -75,7 +99,7 @@ orch_packed_pixels:
   strd r0, r4, [sp]
   strd r2, r6, [sp, #8]
   str r7, [sp, #16]
-  rsb r4, #0
+  rsb r4, #8 * )" ORCH_STEPS_BEFORE R"(
   lsl r4, #3
   and r4, #)" ORCH_SKIPPED_BYTES R"(
   adr.w r6, 2f
@@ -86,11 +110,7 @@ orch_packed_pixels:
   ldrd r9, r12, [r1], #8
   ldrd r0, lr, [sp]
   add lr, r1
-  mov r7, r9
-  mov r8, r9
-  mov r10, r12
-  mov r11, r12
-  ldr pc, [sp, #20]
+)" ORCH_START R"(
   .balign 4
 2:
   .rept )" ORCH_STEPS R"(
@@ -100,7 +120,7 @@ orch_packed_pixels:
   .endr
   cmp r1, lr
   bne 2b
-
+5:
   add r0, sp, #8
   ldm r0, {r0, r5, r6}
   ldm r1!, {r2, r3, r4}
@@ -145,6 +165,7 @@ orch_packed_pixels:
   add sp, #28
   pop {r4-r11, pc}
   .size orch_packed_pixels, . - orch_packed_pixels
+  .purgem orch_products
   .purgem orch_pair_of_taps
   .purgem orch_ties_down
   .purgem orch_store_three
@@ -154,43 +175,31 @@ orch_packed_pixels:
 /// Pixels that are computed at once.
 constexpr int32_t kPixels = 3;
 
-/// Pairs of inputs of one of the pixels, which lie in `rows` pieces.
-ORCH_HOT void widen_pixel(const int8_t* x, int32_t items, int32_t rows,
-                          int32_t step, Pair* to) {
-  for (; rows > 0; --rows) {
-    const int8_t* from = x;
-    for (const int8_t* const end = x + items; from != end; from += 4) {
-      const uint32_t word = load4(from);
-      to[0] = even(word);
-      to[kPixels] = odd(word);
-      to += 2 * kPixels;
-    }
-    x += step;
-  }
-}
-
-/// The same of three pixels, one of each pointer.
+/// Pairs of the inputs of kCount of the pixels, one of each pointer. They lie
+/// in `rows` pieces. If the items of a piece are no whole words, the last word
+/// begins earlier.
+template <int kCount>
 ORCH_HOT void widen_pixels(const int8_t* const* pixels, int32_t items,
                            int32_t rows, int32_t step, Pair* to) {
-  const int8_t* a = pixels[0];
-  const int8_t* b = pixels[1];
-  const int8_t* c = pixels[2];
+  const int8_t* from[kCount];
+  unrolled<kCount>([&](auto p) { from[p] = pixels[p]; });
   const int32_t skip = step - items;
   for (; rows > 0; --rows) {
-    for (const int8_t* const end = a + items; a != end;) {
-      const uint32_t words[kPixels] = {load4(a), load4(b), load4(c)};
-      a += 4;
-      b += 4;
-      c += 4;
-      unrolled<kPixels>([&](auto p) {
-        to[p] = even(words[p]);
-        to[kPixels + p] = odd(words[p]);
+    const int8_t* const last = from[0] + items - 4;
+    for (;;) {
+      unrolled<kCount>([&](auto p) {
+        const uint32_t word = load4(from[p]);
+        from[p] += 4;
+        to[p] = even(word);
+        to[kPixels + p] = odd(word);
       });
       to += 2 * kPixels;
+      const int32_t over = from[0] - last;
+      if (over <= 0) continue;
+      if (over == 4) break;
+      unrolled<kCount>([&](auto p) { from[p] -= over; });
     }
-    a += skip;
-    b += skip;
-    c += skip;
+    unrolled<kCount>([&](auto p) { from[p] += skip; });
   }
 }
 
@@ -212,8 +221,7 @@ ORCH_HOT void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
   for (int32_t n = 0; n < conv.batch; ++n) {
     for (int32_t h = 0; h < conv.rows.out; ++h) {
       const Taps rows = taps_at(conv.rows, h);
-      const bool in_rows =
-          call.row_items != 0 && rows.count == conv.rows.kernel;
+      const bool in_rows = rows.count == conv.rows.kernel;
       int32_t column = -conv.columns.padding;
       for (int32_t v = 0; v < conv.columns.out; ++v) {
         // Of two pixels at the end the last one is first, so that the third one
@@ -223,19 +231,21 @@ ORCH_HOT void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
           inside[slot] = image + rows.in * line + column * conv.in_channels;
         } else {
           gather(conv, image, rows, taps_at(conv.columns, v), patch);
-          widen_pixel(patch, conv.depth, 1, 0, pairs + slot);
+          widen_pixels<1>(&patch, call.patch_items, call.patch_rows,
+                          call.patch_items, pairs + slot);
         }
         column += conv.columns.stride;
         if (++filled != count) continue;
         filled = 0;
         if (inside[0] != nullptr && inside[1] != nullptr &&
             inside[2] != nullptr) {
-          widen_pixels(inside, call.row_items, conv.rows.kernel, step, pairs);
+          widen_pixels<kPixels>(inside, call.patch_items, call.patch_rows, step,
+                                pairs);
         } else {
           for (int32_t i = 0; i < kPixels; ++i) {
             if (inside[i] == nullptr) continue;
-            widen_pixel(inside[i], call.row_items, conv.rows.kernel, step,
-                        pairs + i);
+            widen_pixels<1>(inside + i, call.patch_items, call.patch_rows, step,
+                            pairs + i);
           }
         }
         for (const int8_t*& pixel : inside) pixel = nullptr;

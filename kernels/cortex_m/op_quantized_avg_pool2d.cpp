@@ -11,6 +11,8 @@
 #include "util/scratch.h"
 #if ORCH_ISA == ORCH_ISA_MVE
 #include "mve.h"
+#elif ORCH_ISA == ORCH_ISA_DSP
+#include "tile_dsp.h"
 #endif
 
 namespace orch::cortex_m {
@@ -82,6 +84,21 @@ struct Averages {
   float scale = 0;
 };
 
+/// The sum of a channel of a window, which is at `x`.
+ORCH_ALWAYS_INLINE int32_t sum_one(const Pool& pool, const PoolWindow& window,
+                                   const int8_t* x) {
+  int32_t sum = 0;
+  for (int32_t i = 0; i < window.rows; ++i) {
+    const int8_t* from = x;
+    for (int32_t j = 0; j < window.columns; ++j) {
+      sum += *from;
+      from += pool.column_step;
+    }
+    x += pool.row_step;
+  }
+  return sum;
+}
+
 #if ORCH_ISA == ORCH_ISA_MVE
 /// Four channels of a window, the first of which is at `x`.
 template <bool kFloats>
@@ -102,6 +119,31 @@ ORCH_HOT void average_four(const Averages<kFloats>& averages,
   vstrwq_s32(items, sums);
   for (const int32_t item : items) *y++ = averages.of(item, window, x++);
 }
+#elif ORCH_ISA == ORCH_ISA_DSP
+/// Items of a window whose sum has 16 bits.
+constexpr int32_t kMostTaps = 256;
+
+/// Sums of four channels of a window of at most kMostTaps, the first of which
+/// is at `x`.
+ORCH_HOT void sum_four(const Pool& pool, const PoolWindow& window,
+                       const int8_t* x, int32_t* sums) {
+  Pair evens = 0;
+  Pair odds = 0;
+  for (int32_t i = window.rows; i > 0; --i) {
+    const int8_t* from = x;
+    for (int32_t j = window.columns; j > 0; --j) {
+      const uint32_t word = load4(from);
+      evens = even(evens, word);
+      odds = odd(odds, word);
+      from += pool.column_step;
+    }
+    x += pool.row_step;
+  }
+  sums[0] = static_cast<int16_t>(evens);
+  sums[1] = static_cast<int16_t>(odds);
+  sums[2] = evens >> 16;
+  sums[3] = odds >> 16;
+}
 #endif
 
 template <bool kFloats>
@@ -117,19 +159,24 @@ void average_windows(const Averages<kFloats>& averages, const int8_t* x,
       y += 4;
     }
 #endif
-    for (; c < channels; ++c) {
-      int32_t sum = 0;
+    while (c < channels) {
       const int8_t* const first = x + window.first + c;
-      const int8_t* row = first;
-      for (int32_t i = 0; i < window.rows; ++i) {
-        const int8_t* from = row;
-        for (int32_t j = 0; j < window.columns; ++j) {
-          sum += *from;
-          from += pool.column_step;
-        }
-        row += pool.row_step;
+      int32_t count = 1;
+#if ORCH_ISA == ORCH_ISA_DSP
+      int32_t sums[4];
+      if (window.rows * window.columns <= kMostTaps && c + 4 <= channels) {
+        count = 4;
+        sum_four(pool, window, first, sums);
+      } else {
+        sums[0] = sum_one(pool, window, first);
       }
-      *y++ = averages.of(sum, window, first);
+#else
+      const int32_t sums[] = {sum_one(pool, window, first)};
+#endif
+      for (int32_t i = 0; i < count; ++i) {
+        *y++ = averages.of(sums[i], window, first + i);
+      }
+      c += count;
     }
   });
 }

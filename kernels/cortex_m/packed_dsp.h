@@ -34,6 +34,9 @@ struct PackedScale {
 ///                           16 bits each: 256 * b + a
 ///   PackedScale of A, of B
 ///
+/// Where the items of a piece are no whole words, the last four taps of it have
+/// some that were there before, without weights.
+///
 /// S is the sum of inputs and such numbers, S - A is then 256 * B. The sum of A
 /// is shifted to the left, and by 13 to the right after the product; that of B
 /// to the right. Where A or B is nobody's, it goes where the other one does
@@ -42,7 +45,8 @@ struct PackedPixels {
   PackedConvolution conv;
   int32_t weight_bytes;    // of a pair of channels
   int32_t all_bytes;       // of all pairs
-  int32_t row_items;       // of a window, side by side; 0 if they are no words
+  int32_t patch_rows;      // pieces of a window that lie side by side
+  int32_t patch_items;     // of each; with the last word at their end
   uint32_t inner_columns;  // where windows may begin, to lie in the image
   int32_t ties;            // 1 if those of negative sums go down, or 0
 };

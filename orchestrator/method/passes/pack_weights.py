@@ -90,10 +90,10 @@ def _packed_for_dsp(conv: Convolution, *, pays: bool) -> tuple[str, list[int], i
         with suppress(UnknownCallError):
             # A sum, and pairs.
             return MATRIX, dsp.matrix(conv), WORD + 2 * up(taps, dsp.STEP)
-    depth = up(taps, TILE)
-    is_joined = conv.is_matrix and conv.row_items == depth
-    # Pairs, and the inputs of a pixel.
-    scratch = 2 * dsp.PIXELS * depth + (0 if is_joined else depth)
+    of = dsp.pieces(conv)
+    # Pairs, and a copy of the inputs of a pixel.
+    is_joined = conv.is_matrix and of.inner_columns != 0
+    scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
     return CONVOLUTION, dsp.pixels(conv), scratch
 
 

@@ -125,22 +125,6 @@ class Convolution:
         taps: int = self.weights.shape[1]
         return -(-taps // 2)
 
-    @property
-    def row_items(self) -> int:
-        """Inputs in a row of a window, if they are whole words side by side; else 0."""
-        columns = self.columns
-        items = columns.kernel * self.channels
-        together = columns.dilation == 1 or columns.kernel == 1
-        return items if together and items % WORD == 0 else 0
-
-    @property
-    def inner_columns(self) -> int:
-        """How many columns are there where windows in the image may begin."""
-        columns = self.columns
-        if self.is_matrix:
-            return self.pixels
-        return max(columns.size - (columns.kernel - 1) * columns.dilation, 0)
-
 
 def convolutions(
     method: LinkedMethod, most: int

@@ -6,7 +6,7 @@ kernels/cortex_m/packed_dsp.h has the formats.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
@@ -45,6 +45,9 @@ _3X3_RIGHT: Final = 11
 """Bits that the assembly for windows of 3 x 3 shifts to the right."""
 _3X3_MOST_LEFT: Final = 8
 """Bits that weights can be shifted to the left, to have 16 at most."""
+_COPY, _COPY_ITEM = 128, 4
+"""Instructions that the copy of a window takes, and for each item: measured. One more
+tap takes about one for each output."""
 _NOBODY: Final = -1
 """Stands for a channel without weights."""
 
@@ -98,30 +101,75 @@ def channels_3x3(conv: Convolution) -> list[int]:
     return [*map(int32, depthwise_header(conv, conv.pairs, len(words))), *words]
 
 
+class Pieces(NamedTuple):
+    """How a kernel that takes whole words reads the inputs of a window.
+
+    Args:
+        rows: Pieces that lie side by side.
+        items: Of each; where they are no whole words, the last word begins earlier.
+        inner_columns: In how many columns windows in the image may begin; 0 if all of
+            them are copied first.
+    """
+
+    rows: int
+    items: int
+    inner_columns: int
+
+    @property
+    def depth(self) -> int:
+        """Taps that weights are for."""
+        return self.rows * up(self.items, TILE)
+
+
+def pieces(conv: Convolution) -> Pieces:
+    """Rows of the window in the image, or all of its inputs in a copy."""
+    rows, columns = conv.rows, conv.columns
+    outputs, taps = conv.weights.shape
+    copied = Pieces(1, up(taps, TILE), 0)
+    items = columns.kernel * conv.channels
+    inner = columns.size - (columns.kernel - 1) * columns.dilation
+    found = Pieces(rows.kernel, items, conv.pixels if conv.is_matrix else max(inner, 0))
+    together = columns.dilation == 1 or columns.kernel == 1
+    more = found.depth - copied.depth
+    if together and items >= TILE and more * outputs <= _COPY + _COPY_ITEM * taps:
+        return found
+    return copied
+
+
 def pixels(conv: Convolution) -> list[int]:
     """The words of `PackedPixels` and of the pairs that follow.
 
     Raises:
         UnknownCallError: The packed kernel cannot take this.
     """
+    import numpy as np  # noqa: PLC0415
+
     first, second = scales(conv, right=_A_RIGHT), scales(conv, left=_B_LEFT)
     all_ties = {2 * s.ties >> s.left for s in (*first, *second) if s is not None}
     need(all_ties <= {0} or all_ties <= {1})
-    weights, sums, depth = _padded(conv, TILE)
+    of = pieces(conv)
+    outputs, taps = conv.weights.shape
+    weights = np.zeros((outputs + 1, of.rows, of.depth // of.rows), np.int64)
+    given = conv.weights.reshape(outputs, of.rows, taps // of.rows)
+    whole = min(of.items // TILE * TILE, taps)
+    weights[:-1, :, :whole] = given[:, :, :whole]
+    if whole < given.shape[2]:
+        weights[:-1, :, whole - given.shape[2] :] = given[:, :, whole:]
+    weights = weights.reshape(outputs + 1, of.depth)
+    sums = np.append(starts_of(conv), 0)
     words: list[int] = []
     for a, b in _pairs(conv.weights, first, second):
         words += [int(sums[a] + (sums[b] << _B_LEFT)), int(sums[a])]
         joined = (weights[b] << _B_LEFT) + weights[a]
-        for tap in range(0, depth, TILE):
+        for tap in range(0, of.depth, TILE):
             words += _words_of(joined[tap : tap + TILE])
         # What is nobody's goes where the other one does later.
         has_a = a != _NOBODY
         words += _scale(first[a] if has_a else None, a if has_a else b, right=False)
         words += _scale(second[b], b, right=True)
     header = (
-        *convolution_header(conv, depth),
-        *(2 * depth, WORD * len(words), conv.row_items, conv.inner_columns),
-        *all_ties,
+        *convolution_header(conv, of.depth),
+        *(2 * of.depth, WORD * len(words), *of, *all_ties),
     )
     return [int32(word) for word in (*header, *words)]
 
@@ -132,13 +180,17 @@ def matrix(conv: Convolution) -> list[int]:
     Raises:
         UnknownCallError: The packed kernel cannot take this.
     """
+    import numpy as np  # noqa: PLC0415
+
     need(conv.is_matrix and conv.has_one_scale)
     first, second = scales(conv, right=_A_RIGHT), scales(conv, left=_B_LEFT)
     a_scale, b_scale = first[0], second[0]
     if a_scale is None or b_scale is None or None in {*first, *second}:
         raise UnknownCallError
-    weights, sums, depth = _padded(conv, STEP)
     outputs, taps = conv.weights.shape
+    depth = up(taps, STEP)
+    weights = np.pad(conv.weights, ((0, 1), (0, depth - taps)))
+    sums = np.append(starts_of(conv), 0)
     words: list[int] = []
     for tile in range(0, outputs, TILE):
         those = slice(tile, tile + TILE)
@@ -171,16 +223,6 @@ def matrix(conv: Convolution) -> list[int]:
         *(a_scale.ties, b_scale.ties),
     )
     return [int32(word) for word in (*header, *words)]
-
-
-def _padded(conv: Convolution, step: int) -> tuple[Ints, Ints, int]:
-    """Weights up to whole steps, sums, and the depth; what is last is nobody's."""
-    import numpy as np  # noqa: PLC0415
-
-    taps = conv.weights.shape[1]
-    depth = up(taps, step)
-    weights = np.pad(conv.weights, ((0, 1), (0, depth - taps)))
-    return weights, np.append(starts_of(conv), 0), depth
 
 
 def _scale(scale: Scale | None, channel: int, *, right: bool) -> tuple[int, ...]:
