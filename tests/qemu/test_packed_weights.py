@@ -32,9 +32,15 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
-COUNT: Final = 120
+COUNT: Final = 150
 NHWC: Final = (0, 2, 3, 1)
 _S: Final = ScalarType
+DSP_LOOPS: Final = {
+    *("orch_packed_pixels", "orch_packed_tiles", "orch_packed_depthwise"),
+    *("orch_packed_two_rows", "orch_packed_two_rows_swapped"),
+    *("orch_packed_row", "orch_packed_row_swapped"),
+}
+"""Inner loops of the kernels, all of which some call takes."""
 CORES: Final = (
     *(("cortex-m4", "gnu"), ("cortex-m4", "zig")),
     *(("cortex-m33", "gnu"), ("cortex-m7", "zig")),
@@ -88,7 +94,9 @@ class _Random:
         return np.where(self.rng.random(sizes) < 0.2, edges, anything)
 
     def weights(self, *sizes: int) -> Any:
-        """As quantizers make them: few are -128."""
+        """As quantizers make them: few are -128; or many are."""
+        if self.one(0, 5) == 0:
+            return self.items(*sizes)
         found = np.clip(self.rng.normal(0, 45, sizes).round(), -127, 127)
         flat = found.reshape(-1)
         flat[self.rng.integers(0, flat.size, self.one(0, 3))] = -128
@@ -161,6 +169,32 @@ class _Random:
             depthwise=True,
         )
 
+    def words(self) -> Call:
+        """Depthwise windows of 3 x 3 over images of whole words, as after a ReLU."""
+        stride = self.one(1, 2)
+        padding = (self.one(0, 2), self.one(0, 2))
+        size = [max(3 - 2 * p, 1) + self.one(4, 12) for p in padding]
+        channels = 4 * self.one(1, 8)
+        return self.call(
+            _Images(size, channels, 1, channels),
+            _Windows((3, 3), (stride, stride), padding, (1, 1)),
+            (-128, -128, 127),
+            depthwise=True,
+        )
+
+    def first(self) -> Call:
+        """The first layers of nets: few channels."""
+        kernel = (self.one(1, 5), self.one(2, 5))
+        padding = (self.one(0, 2), self.one(0, 2))
+        stride = (self.one(1, 2), self.one(1, 2))
+        size = [k + self.one(0, 9) for k in kernel]
+        return self.call(
+            _Images(size, self.one(1, 5), 1, self.one(1, 33)),
+            _Windows(kernel, stride, padding, (1, 1)),
+            self.limits(),
+            depthwise=False,
+        )
+
     def call(
         self,
         images: _Images,
@@ -226,8 +260,21 @@ class _Random:
         )
 
 
+def _canaries(call: Call) -> list[Any]:
+    """What lies beside the tensors of a call: as large as its output, or small.
+
+    They are alive all the time, so that memory of the call is beside them.
+    """
+    random = np.random.default_rng(len(call.args[0].data))
+    sizes = (len(call.args[-1].data), 16, len(call.args[0].data))
+    return [random.integers(-128, 128, size, np.int8) for size in sizes]
+
+
 def _method(call: Call, number: int) -> tuple[Method, Program, LinkedMethod]:
-    """A method that takes the first tensor of a call and returns its output."""
+    """A method that takes the first tensor of a call and returns its output.
+
+    It also takes and returns canaries.
+    """
     program = read_program(program_of(call, dynamic=False)[0], file="")
     linked = method_of([call])
     (instruction,) = linked.instructions
@@ -240,17 +287,29 @@ def _method(call: Call, number: int) -> tuple[Method, Program, LinkedMethod]:
         place = Allocation(memory_id=1, offset_bytes=end)
         values.append(replace(value, allocation=place, data_buffer_index=0))
         end += -(-value.size_bytes // 16) * 16
+    first, like = len(values), values[x]
+    assert isinstance(like, TensorValue)
+    for canary in _canaries(call):
+        place = Allocation(memory_id=1, offset_bytes=end)
+        sizes = (canary.size,)
+        values.append(replace(like, sizes=sizes, dim_order=(0,), allocation=place))
+        end += -(-canary.size // 16) * 16
+    canaries = range(first, len(values))
     linked = replace(
         linked,
         name=f"m{number}",
         values=tuple(values),
-        inputs=(x,),
-        outputs=(y,),
+        inputs=(x, *canaries),
+        outputs=(y, *canaries),
         data=tuple((i, d) for i, d in linked.data if i != x),
     )
     (method,) = program.methods
     method = replace(
-        method, name=f"m{number}", inputs=(x,), outputs=(y,), arena_bytes=(0, end)
+        method,
+        name=f"m{number}",
+        inputs=linked.inputs,
+        outputs=linked.outputs,
+        arena_bytes=(0, end),
     )
     return method, program, linked
 
@@ -258,8 +317,11 @@ def _method(call: Call, number: int) -> tuple[Method, Program, LinkedMethod]:
 def _calls() -> Iterator[Call]:
     random = _Random()
     for number in range(COUNT):
-        kinds = (random.image, random.depthwise, random.image, random.matrix)
-        yield kinds[number % 4]()
+        kinds = (
+            *(random.image, random.depthwise, random.image, random.matrix),
+            *(random.words, random.first),
+        )
+        yield kinds[number % len(kinds)]()
 
 
 @pytest.fixture(scope="module")
@@ -275,8 +337,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         x = call.args[0]
         lying = np.frombuffer(x.data, "i1").reshape([x.sizes[d] for d in x.order])
         np.save(folder / f"in{number}.npy", lying.transpose(np.argsort(x.order)))
-        value = {"kind": "tensor", "file": f"in{number}.npy"}
-        runs.append({"method": f"m{number}", "inputs": [value]})
+        files = [f"in{number}.npy"]
+        for at, canary in enumerate(_canaries(call)):
+            files.append(f"canary{number}_{at}.npy")
+            np.save(folder / files[-1], canary)
+        inputs = [{"kind": "tensor", "file": file} for file in files]
+        runs.append({"method": f"m{number}", "inputs": inputs})
     scenario = {"runs": runs, "tolerance": {"atol": 0, "rtol": 0}}
     (folder / "scenario.json").write_text(json.dumps(scenario))
     return folder
@@ -318,7 +384,7 @@ def test_packed_weights_change_no_bit(
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
     product, outputs = _outputs(folder, cpu, toolchain)
-    assert len(plain) == COUNT
+    assert len(plain) == 4 * COUNT  # an output of each call, and its canaries
     different = [name for name in plain if outputs[name] != plain[name]]
     assert different == []
     methods: Any = product.report()["prelink"]
@@ -330,3 +396,6 @@ def test_packed_weights_change_no_bit(
     )
     record_property("packed", packed)
     assert COUNT / 4 < packed < COUNT
+    if cpu != "cortex-m55":
+        symbols: Any = product.report()["symbols"]
+        assert {symbol["name"] for symbol in symbols} >= DSP_LOOPS
