@@ -42,9 +42,9 @@ DSP_LOOPS: Final = {
 }
 """Inner loops of the kernels, all of which some call takes."""
 CORES: Final = (
-    *(("cortex-m4", "gnu"), ("cortex-m4", "zig")),
-    *(("cortex-m33", "gnu"), ("cortex-m7", "zig")),
-    *(("cortex-m55", "gnu"), ("cortex-m55", "zig")),
+    *(("cortex-m4", "gnu", "size"), ("cortex-m4", "zig", "speed")),
+    *(("cortex-m33", "gnu", "speed"), ("cortex-m7", "zig", "size")),
+    *(("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "size")),
 )
 
 
@@ -349,13 +349,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _outputs(
-    folder: Path, cpu: str, toolchain: str
+    folder: Path, cpu: str, toolchain: str, optimize: str
 ) -> tuple[Product, dict[str, bytes]]:
     name = f"{cpu}-{toolchain}"
     profile = folder / f"{name}.toml"
     profile.write_text(
         f'schema = 1\nname = "{name}"\n'
         f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
+        f'optimize = "{optimize}"\n'
         '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
         '[[models]]\nname = "nets"\npath = "nets.pte"\nload = "prelinked"\n'
     )
@@ -370,20 +371,20 @@ def _outputs(
 def plain(folder: Path) -> dict[str, bytes]:
     """Outputs of plain C++ on the host."""
     need_toolchain("host", "zig")
-    return _outputs(folder, "host", "zig")[1]
+    return _outputs(folder, "host", "zig", "size")[1]
 
 
-@pytest.mark.parametrize(("cpu", "toolchain"), CORES)
+@pytest.mark.parametrize("core", CORES, ids="-".join)
 def test_packed_weights_change_no_bit(
-    cpu: str,
-    toolchain: str,
+    core: tuple[str, str, str],
     folder: Path,
     plain: dict[str, bytes],
     record_property: Callable[[str, object], None],
 ) -> None:
+    cpu, toolchain, optimize = core
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
-    product, outputs = _outputs(folder, cpu, toolchain)
+    product, outputs = _outputs(folder, cpu, toolchain, optimize)
     assert len(plain) == 4 * COUNT  # an output of each call, and its canaries
     different = [name for name in plain if outputs[name] != plain[name]]
     assert different == []
