@@ -203,8 +203,11 @@ ORCH_HOT void widen_pixels(const int8_t* const* pixels, int32_t items,
   }
 }
 
-ORCH_HOT void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
-                  int8_t* y) {
+ORCH_HOT void run(const PackedCall& prepared) {
+  const int8_t* image = static_cast<const int8_t*>(prepared.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(prepared.packed);
+  uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
+  int8_t* y = static_cast<int8_t*>(prepared.out);
   const PackedPixels& call = *reinterpret_cast<const PackedPixels*>(packed);
   const PackedConvolution& conv = call.conv;
   packed += sizeof call;
@@ -275,12 +278,12 @@ ORCH_HOT void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
 // `packed` is a PackedPixels; `scratch` holds the pairs of three pixels, then
 // the inputs of one if they do not lie side by side. The build has checked
 // everything.
+void packed_conv2d(const PreparedCall& call) {
+  run(static_cast<const PackedCall&>(call));
+}
+
 Error packed_conv2d_out(const Args& args) {
-  run(args.tensor(0).data<int8_t>(),
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>()),
-      args.tensor(2).mutable_data<uint8_t>(),
-      args.tensor(3).mutable_data<int8_t>());
-  return Error::Ok;
+  return run_packed(packed_conv2d, args);
 }
 
 }  // namespace orch::cortex_m

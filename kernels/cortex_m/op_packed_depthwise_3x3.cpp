@@ -192,8 +192,11 @@ ORCH_HOT void pair_rows(Row a, Row b, int32_t columns, Pair* to) {
   }
 }
 
-void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
-         int8_t* y) {
+void run(const PackedCall& prepared) {
+  const int8_t* image = static_cast<const int8_t*>(prepared.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(prepared.packed);
+  uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
+  int8_t* y = static_cast<int8_t*>(prepared.out);
   const PackedDepthwise& conv =
       *reinterpret_cast<const PackedDepthwise*>(packed);
   packed += sizeof conv;
@@ -268,12 +271,12 @@ void run(const int8_t* image, const uint8_t* packed, uint8_t* scratch,
 // `packed` is a PackedDepthwise and a PackedChannel for each channel; `scratch`
 // holds four channels of weights, and of four input rows. The build has checked
 // everything.
+void packed_depthwise_3x3(const PreparedCall& call) {
+  run(static_cast<const PackedCall&>(call));
+}
+
 Error packed_depthwise_3x3_out(const Args& args) {
-  run(args.tensor(0).data<int8_t>(),
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>()),
-      args.tensor(2).mutable_data<uint8_t>(),
-      args.tensor(3).mutable_data<int8_t>());
-  return Error::Ok;
+  return run_packed(packed_depthwise_3x3, args);
 }
 
 }  // namespace orch::cortex_m

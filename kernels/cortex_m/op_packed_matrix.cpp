@@ -169,7 +169,11 @@ ORCH_HOT void widen_pixel(const int8_t* x, int32_t items, int32_t depth,
   *to = sum;
 }
 
-void run(const int8_t* x, const uint8_t* packed, uint8_t* scratch, int8_t* y) {
+void run(const PackedCall& prepared) {
+  const int8_t* x = static_cast<const int8_t*>(prepared.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(prepared.packed);
+  uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
+  int8_t* y = static_cast<int8_t*>(prepared.out);
   const PackedMatrix& call = *reinterpret_cast<const PackedMatrix*>(packed);
   packed += sizeof call;
   int32_t* const pairs = reinterpret_cast<int32_t*>(scratch);
@@ -188,12 +192,12 @@ void run(const int8_t* x, const uint8_t* packed, uint8_t* scratch, int8_t* y) {
 //
 // `packed` is a PackedMatrix; `scratch` holds the pairs of a pixel. The build
 // has checked everything.
+void packed_matrix(const PreparedCall& call) {
+  run(static_cast<const PackedCall&>(call));
+}
+
 Error packed_matrix_out(const Args& args) {
-  run(args.tensor(0).data<int8_t>(),
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>()),
-      args.tensor(2).mutable_data<uint8_t>(),
-      args.tensor(3).mutable_data<int8_t>());
-  return Error::Ok;
+  return run_packed(packed_matrix, args);
 }
 
 }  // namespace orch::cortex_m

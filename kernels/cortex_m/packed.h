@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "image.h"
+#include "prepared.h"
 
 namespace orch::cortex_m {
 
@@ -97,5 +98,17 @@ struct PackedDepthwiseStrips {
   int32_t
       zero;  // weights of the next output line begin up to three bytes before
 };
+
+/// Runs a kernel for prepared calls on arguments `Tensor input, Tensor packed,
+/// Tensor scratch, *, Tensor(a!) out`.
+inline Error run_packed(void (*run)(const PreparedCall& call),
+                        const Args& args) {
+  run(PackedCall{{run},
+                 args.tensor(0).memory,
+                 args.tensor(1).memory,
+                 args.tensor(2).memory,
+                 args.tensor(3).memory});
+  return Error::Ok;
+}
 
 }  // namespace orch::cortex_m
