@@ -50,6 +50,13 @@ struct PackedScale {
   uint32_t to;  // 256 * output channel + bits to shift to the right
 };
 
+/// What the build knows of a call for vector instructions.
+struct PackedPixels {
+  PackedConvolution conv;
+  int32_t pixels;    // that `scratch` has room for
+  int32_t in_place;  // whether what a pixel sees lies side by side
+};
+
 /// What the build knows of a call for a single pixel, with vector instructions
 /// and one scale for all channels.
 struct PackedPixel {

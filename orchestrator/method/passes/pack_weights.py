@@ -15,7 +15,7 @@ from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.access import Access
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing import dsp, mve
-from orchestrator.method.passes.packing.convolution import convolutions
+from orchestrator.method.passes.packing.convolution import convolutions, in_one_column
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
 from orchestrator.method.passes.packing.words import TILE, WORD, up
 from orchestrator.program.shared import SHARED_ID
@@ -30,9 +30,9 @@ CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
 DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
 STRIPS: Final = "orch::cortex_m::packed_depthwise_strips_out"
-TWO_PIXELS: Final = "orch::cortex_m::packed_two_pixels_out"
+PIXELS: Final = "orch::cortex_m::packed_pixels_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
-PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, TWO_PIXELS, PIXEL})
+PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, PIXELS, PIXEL})
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
 _FEW: Final = 8
@@ -71,7 +71,6 @@ def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
     for number, call, conv in found:
         taps = conv.weights.shape[1]
         depth = up(taps, mve.LANES)
-        is_joined = depth == conv.channels and conv.is_matrix
         strips = best_strips(conv) if conv.depthwise else None
         if strips is not None:
             function, words = STRIPS, strip_groups(conv, strips)
@@ -84,10 +83,12 @@ def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
             scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
         elif conv.is_single and pays:
             function, words = PIXEL, mve.pixel(conv, depth)
-            scratch = 0 if is_joined else depth
+            scratch = 0 if depth == taps else depth
         else:
-            function, words = TWO_PIXELS, mve.two_pixels(conv, depth)
-            scratch = 0 if is_joined else 2 * depth
+            column = in_one_column(conv)
+            strip = mve.strip_of(column)
+            function, words = PIXELS, mve.pixels(column, strip)
+            scratch = strip.scratch_bytes
         new = replace(call, function=function)
         method = _with_call(method, number, new, words, scratch)
     return method

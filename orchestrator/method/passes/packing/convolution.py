@@ -7,7 +7,7 @@ and scales.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall
@@ -278,6 +278,17 @@ def _check(conv: Convolution, most: int) -> None:
     need(LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
     need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
     need(bool((largest_sums(conv) < most).all()))
+
+
+def in_one_column(conv: Convolution) -> Convolution:
+    """The same, as a column of pixels if it can be one."""
+    rows, columns = conv.rows, conv.columns
+    if conv.is_matrix:
+        axis = Axis(size=conv.pixels, out=conv.pixels)
+        return replace(conv, batch=1, rows=axis, columns=Axis(size=1, out=1))
+    if (rows.size, rows.out, rows.kernel, rows.padding) == (1, 1, 1, 0):
+        return replace(conv, rows=columns, columns=replace(rows, stride=1))
+    return conv
 
 
 def starts_of(conv: Convolution) -> Ints:

@@ -14,8 +14,8 @@ from orchestrator.method.passes.packing.convolution import (
     starts_of,
 )
 from orchestrator.method.passes.packing.headers import (
-    convolution_header,
     depthwise_header,
+    line_header,
 )
 from orchestrator.method.passes.packing.words import TILE, WORD, int32
 
@@ -104,7 +104,7 @@ def tiles(conv: Convolution, *, even: bool = False) -> list[int]:
                 words += [int(multipliers[channel]), 256 * to - int(shifts[channel])]
     tile_bytes = TILE * conv.depth
     header = (
-        *convolution_header(conv, conv.depth),
+        *line_header(conv, conv.depth),
         *(tile_bytes, WORD * len(words), conv.offset),
         *((int(conv.multipliers[0]), -int(conv.shifts[0])) if even else (0, 0)),
     )

@@ -5,6 +5,7 @@ The kernels are op_packed_depthwise.cpp and op_packed_pixels.cpp of kernels/cort
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.passes.packing.convolution import starts_of
@@ -28,6 +29,8 @@ MOST: Final = 1 << 31
 """Bound on sums, which have 32 bits."""
 LANES: Final = 16
 """Taps of a step of the loop."""
+_STRIP: Final = 512
+"""Bytes that a strip has, if two pixels need no more."""
 EIGHT: Final = (0, 2, 4, 6, 1, 3, 5, 7)
 """Channels of a tile for a single pixel, in the order of its sums."""
 
@@ -57,9 +60,52 @@ def groups(conv: Convolution) -> list[int]:
     return [int32(word) for word in (*header, *words)]
 
 
-def two_pixels(conv: Convolution, depth: int) -> list[int]:
-    """The words of `PackedConvolution` and of tiles of four channels, for vectors."""
-    words = [*convolution_header(conv, depth)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """How inputs of pixels come to the loop over them, which goes down a column.
+
+    Args:
+        depth: Taps of a pixel, up to whole vectors.
+        pixels: How many a strip is for.
+        in_place: Whether pixels are read where they are, as long as no vector goes
+            beyond the image.
+        scratch_bytes: Memory for the strip.
+    """
+
+    depth: int
+    pixels: int
+    in_place: bool
+    scratch_bytes: int
+
+
+def strip_of(conv: Convolution) -> Strip:
+    """The way that the kernel goes over a call."""
+    rows, columns, taps = conv.rows, conv.columns, conv.weights.shape[1]
+    depth = up(taps, LANES)
+    in_place = rows.padding == columns.padding == 0 and (
+        rows.kernel == columns.kernel == 1 or (columns.size == rows.dilation == 1)
+    )
+    if in_place and depth == taps:
+        return Strip(depth=depth, pixels=0, in_place=True, scratch_bytes=0)
+    line = columns.kernel * conv.channels
+    overlaps = rows.dilation == 1 and rows.stride < rows.kernel
+    step = line * (rows.stride if overlaps else rows.kernel)
+    # More pixels share more, but scratch memory adds to the arena.
+    pixels = 2 if in_place else max(2, (_STRIP - depth) // step + 1)
+    parts = -(-rows.out // pixels)
+    pixels = min(rows.out, up(-(-rows.out // parts), 2))
+    return Strip(
+        depth=depth,
+        pixels=pixels,
+        in_place=in_place,
+        scratch_bytes=(pixels - 1) * step + depth,
+    )
+
+
+def pixels(conv: Convolution, strip: Strip) -> list[int]:
+    """The words of `PackedPixels` and of tiles of four channels, for vectors."""
+    depth = strip.depth
+    words = [*convolution_header(conv, depth), strip.pixels, int(strip.in_place)]
     scales = [(m, s) for m, s in zip(conv.multipliers, conv.shifts, strict=True)]
     scales += [(0, 0)] * (TILE - 1)
     for first, tile in enumerate(_vectors(conv, depth, range(TILE))):
