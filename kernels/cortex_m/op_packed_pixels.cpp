@@ -6,6 +6,7 @@
 
 #include "orch/kernel.h"
 #include "packed.h"
+#include "packed_strip.h"
 
 namespace orch::cortex_m {
 namespace {
@@ -229,91 +230,28 @@ asm(R"(
   .text
 )");
 
-/// Copies a piece of `items` bytes of each of some lines.
-ORCH_HOT void copy_lines(const int8_t* from, int32_t from_step, int32_t items,
-                         int32_t lines, int8_t* to, int32_t to_step) {
-  if (lines <= 0) return;
-  for (; items > 0; items -= 16) {
-    const int8_t* x = from;
-    int8_t* y = to;
-    asm volatile(
-        "vctp.8 %[items]\n"
-        "dls lr, %[lines]\n"
-        "1:\n"
-        "vpstt\n"
-        "vldrbt.8 q0, [%[x]]\n"
-        "vstrbt.8 q0, [%[y]]\n"
-        "add %[x], %[x], %[x_step]\n"
-        "add %[y], %[y], %[y_step]\n"
-        "le lr, 1b\n"
-        : [x] "+l"(x), [y] "+l"(y)
-        : [items] "r"(items), [lines] "r"(lines), [x_step] "r"(from_step),
-          [y_step] "r"(to_step)
-        : "lr", "q0", "cc", "memory");
-    from += 16;
-    to += 16;
-  }
-}
-
-/// Writes `items` bytes.
-void fill(int8_t* to, int32_t items, int32_t value) {
-  asm volatile(
-      "vdup.8 q0, %[value]\n"
-      "wlstp.8 lr, %[items], 2f\n"
-      "1:\n"
-      "vstrb.8 q0, [%[to]], #16\n"
-      "letp lr, 1b\n"
-      "2:\n"
-      : [to] "+l"(to)
-      : [items] "r"(items), [value] "r"(value)
-      : "lr", "q0", "cc", "memory");
-}
-
-/// Brings together what a column of pixels sees, line by line.
-///
-/// image: the first tap of `columns`, in the first line.
-ORCH_HOT void gather_lines(const PackedConvolution& conv, const int8_t* image,
-                           const Taps& columns, const Axis& axis, int32_t first,
-                           int8_t* to) {
-  const Taps lines = taps_at(axis, first);
-  const int32_t channels = conv.in_channels;
-  const int32_t width = conv.columns.kernel * channels;
-  const int32_t line = conv.columns.in * channels;
-  if (lines.count < axis.kernel || columns.count < conv.columns.kernel) {
-    fill(to, axis.kernel * width, conv.padding);
-  }
-  to += lines.first * width + columns.first * channels;
-  image += lines.in * line;
-  int32_t items = columns.count * channels;
-  int32_t pieces = 1;
-  if (conv.columns.dilation != 1) {
-    items = channels;
-    pieces = columns.count;
-  }
-  for (; pieces > 0; --pieces) {
-    copy_lines(image, axis.dilation * line, items, lines.count, to, width);
-    image += conv.columns.dilation * channels;
-    to += channels;
-  }
-}
-
 /// Goes over all pixels of the output, from line to line of a column.
-ORCH_HOT void compute_columns(const PackedPixels& packed, const int8_t* image,
-                              const uint8_t* tiles, int8_t* strip, int8_t* y) {
+__attribute__((noinline)) void compute_columns(const PackedPixels& packed,
+                                               const int8_t* image,
+                                               const uint8_t* tiles,
+                                               int8_t* strip, int8_t* y) {
   const PackedConvolution& conv = packed.conv;
   const int32_t channels = conv.in_channels;
   const int32_t line = conv.columns.in * channels;
   const int32_t width = conv.columns.kernel * channels;
   const int8_t* const end = image + conv.batch * conv.rows.in * line;
   Run run;
-  run.y_step = conv.columns.out * conv.out_channels;
+  run.y_step = packed.y_line;
   run.depth = conv.depth;
   run.channels = conv.out_channels;
   run.offset = conv.offset;
+  const Strip to = {width, 16, channels};
   Axis axis = conv.rows;
   // Windows that overlap are parts of one strip.
   const bool overlaps = axis.dilation == 1 && axis.stride < axis.kernel;
+  y += packed.y_first;
   for (int32_t n = 0; n < conv.batch; ++n) {
+    int8_t* to_column = y;
     for (int32_t v = 0; v < conv.columns.out; ++v) {
       const Taps columns = taps_at(conv.columns, v);
       const int8_t* const top = image + columns.in * channels;
@@ -336,21 +274,22 @@ ORCH_HOT void compute_columns(const PackedPixels& packed, const int8_t* image,
           if (overlaps) {
             run.x_step = axis.stride * width;
             axis.kernel = (run.count - 1) * axis.stride + conv.rows.kernel;
-            gather_lines(conv, top, columns, axis, h, strip);
+            gather_lines(conv, top, columns, axis, h, strip, to,
+                         axis.kernel * width);
           } else {
             run.x_step = axis.kernel * width;
             for (int32_t i = 0; i < run.count; ++i) {
               gather_lines(conv, top, columns, axis, h + i,
-                           strip + i * run.x_step);
+                           strip + i * run.x_step, to, run.x_step);
             }
           }
         }
-        orch_packed_pixels(x, tiles, y + h * run.y_step, &run);
+        orch_packed_pixels(x, tiles, to_column + h * run.y_step, &run);
         h += run.count;
       }
-      y += conv.out_channels;
+      to_column += packed.y_pixel;
     }
-    y += (axis.out - 1) * run.y_step;
+    y += packed.y_image;
     image += conv.rows.in * line;
   }
 }
@@ -360,17 +299,21 @@ ORCH_HOT void compute_columns(const PackedPixels& packed, const int8_t* image,
 // What the build makes of cortex_m::quantized_conv2d.out and others: (Tensor
 //   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
 //
-// `packed` is a PackedPixels and tiles of four channels; `scratch` has room for
-// what some pixels see, and for a vector more. The build has checked
-// everything.
+// `packed` is a PackedPixels and tiles of four channels, or several; `scratch`
+// has room for what some pixels see, and for a vector more. The build has
+// checked everything.
 Error packed_pixels_out(const Args& args) {
-  const PackedPixels* packed =
-      reinterpret_cast<const PackedPixels*>(args.tensor(1).data<int32_t>());
-  compute_columns(
-      *packed, args.tensor(0).data<int8_t>(),
-      reinterpret_cast<const uint8_t*>(packed + 1),
-      reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>()),
-      args.tensor(3).mutable_data<int8_t>());
+  const uint8_t* packed =
+      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
+  const PackedPixels* phase;
+  do {
+    phase = reinterpret_cast<const PackedPixels*>(packed);
+    compute_columns(
+        *phase, args.tensor(0).data<int8_t>(), packed + sizeof *phase,
+        reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>()),
+        args.tensor(3).mutable_data<int8_t>());
+    packed += phase->next;
+  } while (phase->next != 0);
   return Error::Ok;
 }
 
@@ -387,7 +330,7 @@ ORCH_HOT Error packed_pixel_out(const Args& args) {
   packed += sizeof pixel;
   const int32_t channels = pixel.conv.in_channels;
   if (pixel.conv.depth != channels) {
-    copy_lines(x, 0, channels, 1, patch, 0);
+    copy_lines(x, 0, channels, 1, patch, {0, 16, 0});
     x = patch;
   }
   orch_packed_pixel(x, packed, y, &pixel);

@@ -192,6 +192,7 @@ def prelink_models(
     prelink: PrelinkTable,
     planner: Planner,
     isa: str,
+    fast: bool,
     model_spans: Mapping[str, SourceSpan],
     reporter: Reporter,
 ) -> dict[str, Linkage]:
@@ -234,6 +235,7 @@ def prelink_models(
                     planned=False,
                     # A pass for an ISA needs memory, which a kept plan has not.
                     isa=isa if plans else "",
+                    fast=fast,
                     plans=plans and can_plan(method),
                     disabled=disabled,
                 )

@@ -123,6 +123,7 @@ PRELINK = Stage(
         inputs.PRELINK,
         inputs.PLANNER,
         inputs.ISA,
+        inputs.FAST,
         inputs.MODEL_SPANS,
         inputs.REPORTER,
     ),

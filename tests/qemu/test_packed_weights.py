@@ -36,9 +36,10 @@ COUNT: Final = 120
 NHWC: Final = (0, 2, 3, 1)
 _S: Final = ScalarType
 CORES: Final = (
-    *(("cortex-m4", "gnu"), ("cortex-m4", "zig")),
-    *(("cortex-m33", "gnu"), ("cortex-m7", "zig")),
-    *(("cortex-m55", "gnu"), ("cortex-m55", "zig")),
+    *(("cortex-m4", "gnu", "size"), ("cortex-m4", "zig", "size")),
+    *(("cortex-m33", "gnu", "size"), ("cortex-m7", "zig", "size")),
+    *(("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "size")),
+    *(("cortex-m55", "gnu", "speed"), ("cortex-m55", "zig", "speed")),
 )
 
 
@@ -161,6 +162,64 @@ class _Random:
             depthwise=True,
         )
 
+    def lines(self) -> Call:
+        """Windows of three lines, over whole vectors of channels."""
+        channels, outputs = 16 * self.one(1, 4), self.one(1, 9)
+        kernel, dilation = (3, self.one(1, 4)), (1, self.one(1, 2))
+        padding = (self.one(0, 2), self.one(0, 2))
+        size = [
+            max((k - 1) * d + 1 - 2 * p, 1) + more
+            for k, d, p, more in zip(
+                kernel,
+                dilation,
+                padding,
+                (self.one(0, 12), self.one(0, 3)),
+                strict=True,
+            )
+        ]
+        return self.call(
+            _Images(size, channels, 1, outputs),
+            _Windows(kernel, (1, self.one(1, 2)), padding, dilation),
+            self.limits(),
+            depthwise=False,
+        )
+
+    def transposed(self) -> Call:
+        """Kernels may be smaller than the stride, and outputs end in padding."""
+        channels, outputs = self.one(1, 20), self.one(1, 12)
+        kernel = (self.one(1, 4), self.one(1, 4))
+        stride, dilation = (self.one(1, 3), self.one(1, 3)), (self.one(1, 2), 1)
+        padding = tuple(self.one(0, k - 1) for k in kernel)
+        more = tuple(self.one(0, s - 1) for s in stride)
+        size = (self.one(2, 6), self.one(2, 6))
+        out = [
+            (n - 1) * s + (k - 1) * d + 1 + m - 2 * p
+            for n, k, s, d, m, p in zip(
+                size, kernel, stride, dilation, more, padding, strict=True
+            )
+        ]
+        out = [max(n, 1) for n in out]
+        bias, multipliers, shifts = self.scales(outputs)
+        offset, low, high = self.limits()
+        batch = self.one(1, 2)
+        y = np.zeros((batch, *out, outputs))
+        return Call(
+            "cortex_m::quantized_transpose_conv2d.out",
+            (
+                _tensor(self.items(batch, *size, channels), _S.Char, NHWC),
+                _tensor(self.weights(outputs, *kernel, channels), _S.Char),
+                _tensor(bias, _S.Int) if self.one(0, 3) else None,
+                *(stride, padding, more, dilation),
+                *(self.one(-127, 128), offset),
+                _tensor(multipliers, _S.Int),
+                _tensor(shifts, _S.Int),
+                *(low, high),
+                Tensor(_S.Byte, (0,), (0,), b""),
+                Tensor(_S.Byte, (0,), (0,), b""),
+                replace(_tensor(y, _S.Char, NHWC), is_out=True),
+            ),
+        )
+
     def call(
         self,
         images: _Images,
@@ -245,12 +304,12 @@ def _method(call: Call, number: int) -> tuple[Method, Program, LinkedMethod]:
         name=f"m{number}",
         values=tuple(values),
         inputs=(x,),
-        outputs=(y,),
+        outputs=(y, x),  # what is not written has to stay
         data=tuple((i, d) for i, d in linked.data if i != x),
     )
     (method,) = program.methods
     method = replace(
-        method, name=f"m{number}", inputs=(x,), outputs=(y,), arena_bytes=(0, end)
+        method, name=f"m{number}", inputs=(x,), outputs=(y, x), arena_bytes=(0, end)
     )
     return method, program, linked
 
@@ -259,7 +318,8 @@ def _calls() -> Iterator[Call]:
     random = _Random()
     for number in range(COUNT):
         kinds = (random.image, random.depthwise, random.image, random.matrix)
-        yield kinds[number % 4]()
+        rest = {6: random.lines, 4: random.transposed}
+        yield rest.get(number % 8, kinds[number % 4])()
 
 
 @pytest.fixture(scope="module")
@@ -283,13 +343,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _outputs(
-    folder: Path, cpu: str, toolchain: str
+    folder: Path, cpu: str, toolchain: str, optimize: str
 ) -> tuple[Product, dict[str, bytes]]:
-    name = f"{cpu}-{toolchain}"
+    name = f"{cpu}-{toolchain}-{optimize}"
     profile = folder / f"{name}.toml"
     profile.write_text(
         f'schema = 1\nname = "{name}"\n'
         f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
+        f'optimize = "{optimize}"\n'
         '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
         '[[models]]\nname = "nets"\npath = "nets.pte"\nload = "prelinked"\n'
     )
@@ -304,21 +365,20 @@ def _outputs(
 def plain(folder: Path) -> dict[str, bytes]:
     """Outputs of plain C++ on the host."""
     need_toolchain("host", "zig")
-    return _outputs(folder, "host", "zig")[1]
+    return _outputs(folder, "host", "zig", "size")[1]
 
 
-@pytest.mark.parametrize(("cpu", "toolchain"), CORES)
+@pytest.mark.parametrize("core", CORES, ids="-".join)
 def test_packed_weights_change_no_bit(
-    cpu: str,
-    toolchain: str,
+    core: tuple[str, str, str],
     folder: Path,
     plain: dict[str, bytes],
     record_property: Callable[[str, object], None],
 ) -> None:
-    need_toolchain(cpu, toolchain)
-    need_emulator(cpu)
-    product, outputs = _outputs(folder, cpu, toolchain)
-    assert len(plain) == COUNT
+    need_toolchain(*core[:2])
+    need_emulator(core[0])
+    product, outputs = _outputs(folder, *core)
+    assert len(plain) == 2 * COUNT
     different = [name for name in plain if outputs[name] != plain[name]]
     assert different == []
     methods: Any = product.report()["prelink"]

@@ -17,6 +17,7 @@ from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing import dsp, mve
 from orchestrator.method.passes.packing.convolution import convolutions, in_one_column
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
+from orchestrator.method.passes.packing.transposed import phase_of, transposed
 from orchestrator.method.passes.packing.words import TILE, WORD, up
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
@@ -31,8 +32,9 @@ EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
 DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
 STRIPS: Final = "orch::cortex_m::packed_depthwise_strips_out"
 PIXELS: Final = "orch::cortex_m::packed_pixels_out"
+LINES: Final = "orch::cortex_m::packed_lines_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
-PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, PIXELS, PIXEL})
+PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, PIXELS, LINES, PIXEL})
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
 _FEW: Final = 8
@@ -61,8 +63,13 @@ def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     return method
 
 
-def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
-    """Pack the weights of all calls that the kernels for vectors can take."""
+def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
+    """Pack the weights of all calls that the kernels for vectors can take.
+
+    Args:
+        method: The method.
+        fast: Whether speed is worth the flash of more kernels.
+    """
     found = convolutions(method, mve.MOST)
     # Two pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
@@ -84,13 +91,22 @@ def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
         elif conv.is_single and pays:
             function, words = PIXEL, mve.pixel(conv, depth)
             scratch = 0 if depth == taps else depth
+        elif fast and (three := mve.lines_of(conv)) is not None:
+            function, words = LINES, mve.lines(conv, three)
+            scratch = three.scratch_bytes
         else:
-            column = in_one_column(conv)
-            strip = mve.strip_of(column)
-            function, words = PIXELS, mve.pixels(column, strip)
-            scratch = strip.scratch_bytes
+            phase = phase_of(in_one_column(conv))
+            if phase.line >= mve.LINE_BOUND:
+                continue
+            function, words = PIXELS, mve.pixels([phase])
+            scratch = mve.strip_of(phase.conv).scratch_bytes
         new = replace(call, function=function)
         method = _with_call(method, number, new, words, scratch)
+    for number, call, phases in transposed(method, mve.MOST):
+        if phases[0].line < mve.LINE_BOUND:
+            scratch = max(mve.strip_of(p.conv).scratch_bytes for p in phases)
+            new = replace(call, function=PIXELS)
+            method = _with_call(method, number, new, mve.pixels(phases), scratch)
     return method
 
 

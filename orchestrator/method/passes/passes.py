@@ -22,6 +22,7 @@ from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED, counts_of
 from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
+from orchestrator.method.passes.packing.transposed import TRANSPOSED
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
 from orchestrator.program.program import MoveCall
@@ -119,6 +120,7 @@ class Pass:
             `change`.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
+        fast: The same for products that favour speed, where they differ.
     """
 
     change: Callable[[LinkedMethod], LinkedMethod] = _keep
@@ -126,6 +128,9 @@ class Pass:
     planned: bool = False
     before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
+        default_factory=dict
+    )
+    fast: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
     )
 
@@ -158,8 +163,9 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "pack_weights": Pass(
-            calls=lambda call: call.function in FUNCTIONS,
+            calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED},
             isas=MappingProxyType({"dsp": pack_for_dsp, "mve": pack_for_mve}),
+            fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
         ),
         "drop_values": Pass(change=drop_values),
         "share_values": Pass(change=share_values, planned=True),
@@ -175,6 +181,7 @@ def run_passes(
     planned: bool | None = None,
     plans: bool = False,
     isa: str = "",
+    fast: bool = False,
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
     """Run the named passes on a method, in the order of `PASSES`.
@@ -188,6 +195,7 @@ def run_passes(
             None for all.
         plans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
+        fast: Whether the product favours speed.
         disabled: Passes that must not run, each with the reason.
     """
     wanted = frozenset(names)
@@ -199,7 +207,7 @@ def run_passes(
         skipped = disabled.get(name) or _skipped(step, method, isa)
         skipped = skipped if name in wanted else NOT_WANTED
         change = (step.before_plan if plans else None) or step.change
-        change = step.isas.get(isa, change)
+        change = (step.fast if fast else step.isas).get(isa, step.isas.get(isa, change))
         changed = method if skipped else change(method)
         after = before if changed is method else counts_of(changed)
         records.append(

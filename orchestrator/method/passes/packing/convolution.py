@@ -51,6 +51,12 @@ class Axis:
     padding: int = 0
     dilation: int = 1
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether no window has padding."""
+        last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
+        return self.padding == 0 and last < self.size
+
     def words(self) -> tuple[int, ...]:
         """As the kernels read them."""
         return (
@@ -158,9 +164,26 @@ def convolutions(
         if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
             with suppress(UnknownCallError):
                 conv = _convolution(method, call, written)
-                _check(conv, most)
+                check(conv, most)
                 found.append((number, call, conv))
     return found
+
+
+def constants(method: LinkedMethod, arguments: Arguments) -> Callable[[int, str], Ints]:
+    """What reads an argument with items of a dtype, as they lie in memory."""
+    import numpy as np  # noqa: PLC0415
+
+    data = dict(method.data)
+
+    def ints(position: int, dtype: str) -> Ints:
+        value = arguments.tensor(position)
+        index = arguments.index(position)
+        need(index in data and value.allocation is None)
+        found = data[index]
+        items = np.frombuffer(bytes(found), dtype=dtype).astype(np.int64)
+        return items.reshape([value.sizes[d] for d in value.dim_order])
+
+    return ints
 
 
 def _convolution(
@@ -174,16 +197,7 @@ def _convolution(
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
     arguments = Arguments(method, call, written)
-    data = dict(method.data)
-
-    def ints(position: int, dtype: str) -> Ints:
-        value = arguments.tensor(position)
-        index = arguments.index(position)
-        need(index in data and value.allocation is None)
-        found = data[index]
-        items = np.frombuffer(bytes(found), dtype=dtype).astype(np.int64)
-        return items.reshape([value.sizes[d] for d in value.dim_order])
-
+    ints = constants(method, arguments)
     if call.function == _LINEAR:
         return _linear(arguments, ints)
     depthwise = call.function in _DEPTHWISE
@@ -266,7 +280,7 @@ def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> Convoluti
     )
 
 
-def _check(conv: Convolution, most: int) -> None:
+def check(conv: Convolution, most: int) -> None:
     """Check what all kernels need.
 
     Raises:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.packing.convolution import starts_of
+from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
 from orchestrator.method.passes.packing.headers import (
     convolution_header,
     depthwise_header,
 )
-from orchestrator.method.passes.packing.words import TILE, int32, up
+from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from orchestrator.method.passes.packing.convolution import Convolution
+    from orchestrator.method.passes.packing.transposed import Phase
 
     Ints = NDArray[np.int64]
 
@@ -31,6 +32,13 @@ LANES: Final = 16
 """Taps of a step of the loop."""
 _STRIP: Final = 512
 """Bytes that a strip has, if two pixels need no more."""
+_LINES: Final = 3
+"""Of a window, of which four pixels see six together."""
+_PIXELS: Final = 4
+_FOUR_COST: Final = 0.84
+"""Of a product in the loop over such windows, of one in the other loop."""
+LINE_BOUND: Final = 1 << 16
+"""Bound on bytes from an output to the one below it."""
 EIGHT: Final = (0, 2, 4, 6, 1, 3, 5, 7)
 """Channels of a tile for a single pixel, in the order of its sums."""
 
@@ -82,8 +90,10 @@ def strip_of(conv: Convolution) -> Strip:
     """The way that the kernel goes over a call."""
     rows, columns, taps = conv.rows, conv.columns, conv.weights.shape[1]
     depth = up(taps, LANES)
-    in_place = rows.padding == columns.padding == 0 and (
-        rows.kernel == columns.kernel == 1 or (columns.size == rows.dilation == 1)
+    in_place = (
+        (rows.kernel == columns.kernel == 1 or columns.size == rows.dilation == 1)
+        and rows.is_inside
+        and columns.is_inside
     )
     if in_place and depth == taps:
         return Strip(depth=depth, pixels=0, in_place=True, scratch_bytes=0)
@@ -102,15 +112,92 @@ def strip_of(conv: Convolution) -> Strip:
     )
 
 
-def pixels(conv: Convolution, strip: Strip) -> list[int]:
-    """The words of `PackedPixels` and of tiles of four channels, for vectors."""
-    depth = strip.depth
-    words = [*convolution_header(conv, depth), strip.pixels, int(strip.in_place)]
+def pixels(phases: Sequence[Phase]) -> list[int]:
+    """The words of `PackedPixels` and of tiles of four channels, for each phase."""
+    words: list[int] = []
+    for phase in reversed(phases):
+        strip = strip_of(phase.conv)
+        found = _tiles(phase.conv, strip.depth)
+        header = (
+            *convolution_header(phase.conv, strip.depth),
+            *(strip.pixels, int(strip.in_place)),
+            *(phase.first, phase.line, phase.pixel, phase.image),
+        )
+        size = WORD * (len(header) + 1 + len(found))
+        words = [*header, size if words else 0, *found, *words]
+    return [int32(word) for word in words]
+
+
+def _tiles(conv: Convolution, depth: int) -> list[int]:
+    """Tiles of four channels."""
+    words: list[int] = []
     scales = [(m, s) for m, s in zip(conv.multipliers, conv.shifts, strict=True)]
     scales += [(0, 0)] * (TILE - 1)
     for first, tile in enumerate(_vectors(conv, depth, range(TILE))):
         those = scales[TILE * first : TILE * (first + 1)]
         words += [*tile, *(int(m) for m, _ in those), *(int(s) for _, s in those)]
+    return words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """How inputs come to the loop over windows of three lines.
+
+    Args:
+        pixels: Of a strip.
+        blocks: Vectors of a line.
+    """
+
+    pixels: int
+    blocks: int
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory for the strip."""
+        return (self.pixels + _LINES - 1) * self.blocks * LANES
+
+
+def lines_of(conv: Convolution) -> Lines | None:
+    """The way that the kernel goes over a call, if it can and pays."""
+    rows, columns = conv.rows, conv.columns
+    outputs = len(conv.weights)
+    wide = (rows.kernel, rows.stride, rows.dilation) == (_LINES, 1, 1)
+    if (
+        not wide
+        or conv.channels % LANES
+        or _PIXELS * columns.out * outputs >= LINE_BOUND
+    ):
+        return None
+    if conv.offset != LOWEST and (conv.shifts.max() == 0 or conv.multipliers.min() < 0):
+        return None
+    # Pixels that are computed for nothing: the other kernel has at most one.
+    four = up(rows.out, _PIXELS)
+    if _FOUR_COST * four * up(outputs, 2) > rows.out * up(outputs, TILE):
+        return None
+    blocks = columns.kernel * conv.channels // LANES
+    pixels = (_STRIP // LANES // blocks - _LINES + 1) // _PIXELS * _PIXELS
+    pixels = max(_PIXELS, min(four, pixels))
+    parts = -(-four // pixels)
+    return Lines(pixels=up(-(-four // parts), _PIXELS), blocks=blocks)
+
+
+def lines(conv: Convolution, way: Lines) -> list[int]:
+    """The words of `PackedLines` and of tiles of two channels, for vectors."""
+    import numpy as np  # noqa: PLC0415
+
+    words = [*convolution_header(conv, 0), way.pixels, way.blocks]
+    outputs = len(conv.weights)
+    more = outputs % 2
+    weights = np.pad(conv.weights, ((0, more), (0, 0))).astype(np.int8)
+    scales = np.array(
+        [np.pad(a, (0, more)) for a in (starts_of(conv), conv.multipliers, conv.shifts)]
+    )
+    for first in range(0, outputs, 2):
+        pair = slice(first, first + 2)
+        tile = weights[pair].reshape(2, _LINES, way.blocks, LANES)
+        items = tile.transpose(2, 0, 1, 3).tobytes()
+        words += np.frombuffer(items, "<i4").tolist()
+        words += scales[:, pair].T.reshape(-1).tolist()
     return [int32(word) for word in words]
 
 
