@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.access import Access
+from orchestrator.method.effects import effects_of_linked
+from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing import dsp, mve
 from orchestrator.method.passes.packing.convolution import convolutions, in_one_column
@@ -39,6 +41,8 @@ ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
 _FEW: Final = 8
 """The kernel for single pixels has to save one part in so many of all products."""
+_PLANNED: Final = 1
+"""The arena that calls have their scratch memory in, for all that is asked here."""
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
@@ -71,6 +75,7 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
         fast: Whether speed is worth the flash of more kernels.
     """
     found = convolutions(method, mve.MOST)
+    spare = _spare_bytes(method)
     # Two pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
     single = sum(c.products for c in most if c.is_single)
@@ -78,7 +83,7 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
     for number, call, conv in found:
         taps = conv.weights.shape[1]
         depth = up(taps, mve.LANES)
-        strips = best_strips(conv) if conv.depthwise else None
+        strips = best_strips(conv, spare[number]) if conv.depthwise else None
         if strips is not None:
             function, words = STRIPS, strip_groups(conv, strips)
             scratch = strips.scratch_bytes
@@ -91,23 +96,34 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
         elif conv.is_single and pays:
             function, words = PIXEL, mve.pixel(conv, depth)
             scratch = 0 if depth == taps else depth
-        elif fast and (three := mve.lines_of(conv)) is not None:
+        elif fast and (three := mve.lines_of(conv, spare[number])) is not None:
             function, words = LINES, mve.lines(conv, three)
             scratch = three.scratch_bytes
         else:
             phase = phase_of(in_one_column(conv))
             if phase.line >= mve.LINE_BOUND:
                 continue
-            function, words = PIXELS, mve.pixels([phase])
-            scratch = mve.strip_of(phase.conv).scratch_bytes
+            strip = mve.strip_of(phase.conv, spare[number])
+            function, words = PIXELS, mve.pixels([(phase, strip)])
+            scratch = strip.scratch_bytes
         new = replace(call, function=function)
         method = _with_call(method, number, new, words, scratch)
     for number, call, phases in transposed(method, mve.MOST):
         if phases[0].line < mve.LINE_BOUND:
-            scratch = max(mve.strip_of(p.conv).scratch_bytes for p in phases)
+            ways = [(p, mve.strip_of(p.conv, spare[number])) for p in phases]
+            scratch = max(strip.scratch_bytes for _, strip in ways)
             new = replace(call, function=PIXELS)
-            method = _with_call(method, number, new, mve.pixels(phases), scratch)
+            method = _with_call(method, number, new, mve.pixels(ways), scratch)
     return method
+
+
+def _spare_bytes(method: LinkedMethod) -> list[int]:
+    """By instruction: how much less is live than where most is."""
+    live = [0] * len(method.instructions)
+    for time, count in live_bytes(lifetimes(effects_of_linked(method), _PLANNED)):
+        # From there on, until the next change.
+        live[max(time, 0) :] = [count] * (len(live) - max(time, 0))
+    return [max(live) - count for count in live]
 
 
 def _with_call(

@@ -30,8 +30,8 @@ MOST: Final = 1 << 31
 """Bound on sums, which have 32 bits."""
 LANES: Final = 16
 """Taps of a step of the loop."""
-_STRIP: Final = 512
-"""Bytes that a strip has, if two pixels need no more."""
+_STRIP, _MOST_STRIP = 512, 2048
+"""Bytes of a strip if it adds to the arena, and the most; two pixels may need more."""
 _LINES: Final = 3
 """Of a window, of which four pixels see six together."""
 _PIXELS: Final = 4
@@ -86,7 +86,12 @@ class Strip:
     scratch_bytes: int
 
 
-def strip_of(conv: Convolution) -> Strip:
+def _strip_bytes(spare_bytes: int) -> int:
+    """How long a strip may be where the arena has so much for scratch memory."""
+    return min(max(spare_bytes, _STRIP), _MOST_STRIP)
+
+
+def strip_of(conv: Convolution, spare_bytes: int) -> Strip:
     """The way that the kernel goes over a call."""
     rows, columns, taps = conv.rows, conv.columns, conv.weights.shape[1]
     depth = up(taps, LANES)
@@ -101,7 +106,7 @@ def strip_of(conv: Convolution) -> Strip:
     overlaps = rows.dilation == 1 and rows.stride < rows.kernel
     step = line * (rows.stride if overlaps else rows.kernel)
     # More pixels share more, but scratch memory adds to the arena.
-    pixels = 2 if in_place else max(2, (_STRIP - depth) // step + 1)
+    pixels = 2 if in_place else max(2, (_strip_bytes(spare_bytes) - depth) // step + 1)
     parts = -(-rows.out // pixels)
     pixels = min(rows.out, up(-(-rows.out // parts), 2))
     return Strip(
@@ -112,11 +117,10 @@ def strip_of(conv: Convolution) -> Strip:
     )
 
 
-def pixels(phases: Sequence[Phase]) -> list[int]:
+def pixels(phases: Sequence[tuple[Phase, Strip]]) -> list[int]:
     """The words of `PackedPixels` and of tiles of four channels, for each phase."""
     words: list[int] = []
-    for phase in reversed(phases):
-        strip = strip_of(phase.conv)
+    for phase, strip in reversed(phases):
         found = _tiles(phase.conv, strip.depth)
         header = (
             *convolution_header(phase.conv, strip.depth),
@@ -157,7 +161,7 @@ class Lines:
         return (self.pixels + _LINES - 1) * self.blocks * LANES
 
 
-def lines_of(conv: Convolution) -> Lines | None:
+def lines_of(conv: Convolution, spare_bytes: int) -> Lines | None:
     """The way that the kernel goes over a call, if it can and pays."""
     rows, columns = conv.rows, conv.columns
     outputs = len(conv.weights)
@@ -175,7 +179,8 @@ def lines_of(conv: Convolution) -> Lines | None:
     if _FOUR_COST * four * up(outputs, 2) > rows.out * up(outputs, TILE):
         return None
     blocks = columns.kernel * conv.channels // LANES
-    pixels = (_STRIP // LANES // blocks - _LINES + 1) // _PIXELS * _PIXELS
+    most = _strip_bytes(spare_bytes) // LANES // blocks
+    pixels = (most - _LINES + 1) // _PIXELS * _PIXELS
     pixels = max(_PIXELS, min(four, pixels))
     parts = -(-four // pixels)
     return Lines(pixels=up(-(-four // parts), _PIXELS), blocks=blocks)
