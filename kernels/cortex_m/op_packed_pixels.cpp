@@ -31,8 +31,17 @@ struct Run {
 // All output channels of some pixels. Two pixels and four channels at a time:
 // eight sums, as many as there are registers for. An odd last pixel is computed
 // twice.
-extern "C" void orch_packed_pixels(const int8_t* x, const uint8_t* tiles,
-                                   int8_t* y, const Run* run);
+extern "C" {
+using Loop = void(const int8_t* x, const uint8_t* tiles, int8_t* y,
+                  const Run* run);
+Loop orch_packed_pixels;
+#ifndef __OPTIMIZE_SIZE__
+// The same for depths of a multiple of so many vectors.
+Loop orch_packed_pixels_2;
+Loop orch_packed_pixels_3;
+Loop orch_packed_pixels_4;
+#endif
+}
 // All output channels of a single pixel, eight at a time, all with one scale.
 extern "C" void orch_packed_pixel(const int8_t* x, const uint8_t* tiles,
                                   int8_t* y, const PackedPixel* pixel);
@@ -73,7 +82,9 @@ asm(R"(
   vmladava.s8 lr, q1, q3
   .endm
 
-  orch_begin orch_packed_pixels
+  @ Pixels whose taps are `steps` times 16, or a multiple of that.
+  .macro orch_pixels name, steps
+  orch_begin \name
   push {r4-r11, lr}
   vpush {d8-d9}
   @ 0: sums; 32: x, tiles, pixels left, step of x, depth, twice the channels;
@@ -116,7 +127,9 @@ asm(R"(
   ldm r1!, {r8, r10, r12, lr}
   ldrd r3, r5, [sp, #56]
 4:
+  .rept \steps
   orch_sixteen_taps
+  .endr
   cmp r3, r7
   bne 4b
 
@@ -162,7 +175,18 @@ asm(R"(
   vstrbt.16 q0, [r11, q4]
   add r11, #4
   b 7b
-  .size orch_packed_pixels, . - orch_packed_pixels
+  .size \name, . - \name
+  .endm
+  orch_pixels orch_packed_pixels, 1
+)"
+#ifndef __OPTIMIZE_SIZE__
+    R"(
+  orch_pixels orch_packed_pixels_2, 2
+  orch_pixels orch_packed_pixels_3, 3
+  orch_pixels orch_packed_pixels_4, 4
+)"
+#endif
+    R"(
 
   orch_begin orch_packed_pixel
   push {r4-r11, lr}
@@ -227,10 +251,12 @@ asm(R"(
   .purgem orch_begin
   .purgem orch_narrow
   .purgem orch_sixteen_taps
+  .purgem orch_pixels
   .text
 )");
 
 /// Goes over all pixels of the output, from line to line of a column.
+template <Loop& kLoop>
 __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
                                                const int8_t* image,
                                                const uint8_t* tiles,
@@ -284,7 +310,7 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
             }
           }
         }
-        orch_packed_pixels(x, tiles, to_column + h * run.y_step, &run);
+        kLoop(x, tiles, to_column + h * run.y_step, &run);
         h += run.count;
       }
       to_column += packed.y_pixel;
@@ -292,6 +318,24 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
     y += packed.y_image;
     image += conv.rows.in * line;
   }
+}
+
+/// Computes all phases. Which loop is no argument: whatever has a pointer could
+/// then be called, as far as bounds on the stack know.
+template <Loop& kLoop>
+Error compute_phases(const Args& args) {
+  const uint8_t* packed =
+      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
+  const PackedPixels* phase;
+  do {
+    phase = reinterpret_cast<const PackedPixels*>(packed);
+    compute_columns<kLoop>(
+        *phase, args.tensor(0).data<int8_t>(), packed + sizeof *phase,
+        reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>()),
+        args.tensor(3).mutable_data<int8_t>());
+    packed += phase->next;
+  } while (phase->next != 0);
+  return Error::Ok;
 }
 
 }  // namespace
@@ -303,19 +347,23 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
 // has room for what some pixels see, and for a vector more. The build has
 // checked everything.
 Error packed_pixels_out(const Args& args) {
-  const uint8_t* packed =
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
-  const PackedPixels* phase;
-  do {
-    phase = reinterpret_cast<const PackedPixels*>(packed);
-    compute_columns(
-        *phase, args.tensor(0).data<int8_t>(), packed + sizeof *phase,
-        reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>()),
-        args.tensor(3).mutable_data<int8_t>());
-    packed += phase->next;
-  } while (phase->next != 0);
-  return Error::Ok;
+  return compute_phases<orch_packed_pixels>(args);
 }
+
+#ifndef __OPTIMIZE_SIZE__
+// The same for depths of a multiple of two, three or four vectors.
+Error packed_pixels_2_out(const Args& args) {
+  return compute_phases<orch_packed_pixels_2>(args);
+}
+
+Error packed_pixels_3_out(const Args& args) {
+  return compute_phases<orch_packed_pixels_3>(args);
+}
+
+Error packed_pixels_4_out(const Args& args) {
+  return compute_phases<orch_packed_pixels_4>(args);
+}
+#endif
 
 // The same of a single pixel, as in a matrix product of one row: `packed` is a
 // PackedPixel and tiles of eight channels.

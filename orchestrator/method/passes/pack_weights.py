@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.method.passes.packing.transposed import Phase
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
@@ -36,7 +38,11 @@ STRIPS: Final = "orch::cortex_m::packed_depthwise_strips_out"
 PIXELS: Final = "orch::cortex_m::packed_pixels_out"
 LINES: Final = "orch::cortex_m::packed_lines_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
-PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, PIXELS, LINES, PIXEL})
+UNROLLED: Final = {n: f"orch::cortex_m::packed_pixels_{n}_out" for n in (4, 3, 2)}
+"""Kernels for so many vectors at once, of products that favour speed."""
+PACKED: Final = frozenset(
+    {*UNROLLED.values(), CONVOLUTION, EVEN, DEPTHWISE, STRIPS, PIXELS, LINES, PIXEL}
+)
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
 _FEW: Final = 8
@@ -104,7 +110,7 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
             if phase.line >= mve.LINE_BOUND:
                 continue
             strip = mve.strip_of(phase.conv, spare[number])
-            function, words = PIXELS, mve.pixels([(phase, strip)])
+            function, words = _pixels([(phase, strip)], fast=fast)
             scratch = strip.scratch_bytes
         new = replace(call, function=function)
         method = _with_call(method, number, new, words, scratch)
@@ -112,9 +118,19 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
         if phases[0].line < mve.LINE_BOUND:
             ways = [(p, mve.strip_of(p.conv, spare[number])) for p in phases]
             scratch = max(strip.scratch_bytes for _, strip in ways)
-            new = replace(call, function=PIXELS)
-            method = _with_call(method, number, new, mve.pixels(ways), scratch)
+            function, words = _pixels(ways, fast=fast)
+            new = replace(call, function=function)
+            method = _with_call(method, number, new, words, scratch)
     return method
+
+
+def _pixels(
+    phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool
+) -> tuple[str, list[int]]:
+    """The kernel for some phases, and its words."""
+    vectors = gcd(*(strip.depth // mve.LANES for _, strip in phases))
+    unrolled = [f for n, f in UNROLLED.items() if fast and vectors % n == 0]
+    return (*unrolled, PIXELS)[0], mve.pixels(phases)
 
 
 def _spare_bytes(method: LinkedMethod) -> list[int]:
