@@ -187,7 +187,7 @@ Error packed_lines_out(const Args& args) {
   Axis axis = conv.rows;
   axis.kernel += packed->pixels - 1;
   const int32_t block = axis.kernel * 16;
-  const Strip to = {16, block, conv.in_channels / 16 * block};
+  const Strip to = {16, block, conv.in_channels / 16 * block, conv.in_channels};
   const int32_t y_step = conv.columns.out * conv.out_channels;
   Column column = {0,      block - 96, packed->blocks, conv.out_channels,
                    y_step, conv.offset};

@@ -263,7 +263,7 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
                                                int8_t* strip, int8_t* y) {
   const PackedConvolution& conv = packed.conv;
   const int32_t channels = conv.in_channels;
-  const int32_t line = conv.columns.in * channels;
+  const int32_t line = conv.columns.in * packed.x_pixel;
   const int32_t width = conv.columns.kernel * channels;
   const int8_t* const end = image + conv.batch * conv.rows.in * line;
   Run run;
@@ -271,16 +271,17 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
   run.depth = conv.depth;
   run.channels = conv.out_channels;
   run.offset = conv.offset;
-  const Strip to = {width, 16, channels};
+  const Strip to = {width, 16, channels, packed.x_pixel};
   Axis axis = conv.rows;
   // Windows that overlap are parts of one strip.
   const bool overlaps = axis.dilation == 1 && axis.stride < axis.kernel;
+  image += packed.x_first;
   y += packed.y_first;
   for (int32_t n = 0; n < conv.batch; ++n) {
     int8_t* to_column = y;
     for (int32_t v = 0; v < conv.columns.out; ++v) {
       const Taps columns = taps_at(conv.columns, v);
-      const int8_t* const top = image + columns.in * channels;
+      const int8_t* const top = image + columns.in * packed.x_pixel;
       for (int32_t h = 0; h < axis.out;) {
         const int8_t* x = top + h * axis.stride * line;
         run.x_step = axis.stride * line;
@@ -378,7 +379,7 @@ ORCH_HOT Error packed_pixel_out(const Args& args) {
   packed += sizeof pixel;
   const int32_t channels = pixel.conv.in_channels;
   if (pixel.conv.depth != channels) {
-    copy_lines(x, 0, channels, 1, patch, {0, 16, 0});
+    copy_lines(x, 0, channels, 1, patch, {0, 16, 0, 0});
     x = patch;
   }
   orch_packed_pixel(x, packed, y, &pixel);

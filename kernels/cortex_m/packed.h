@@ -51,16 +51,19 @@ struct PackedScale {
 };
 
 /// What the build knows of a call for vector instructions. A transposed
-/// convolution has several of these, one for each phase.
+/// convolution has several of these, one for each phase, as has a convolution
+/// of groups of channels.
 struct PackedPixels {
   PackedConvolution conv;
   int32_t pixels;    // that `scratch` has room for
   int32_t in_place;  // whether what a pixel sees lies side by side
+  int32_t x_first;   // bytes to the first input
+  int32_t x_pixel;   // from a pixel of the image to the next one
   int32_t y_first;   // bytes to the first output
   int32_t y_line;    // from a line of outputs to the next one, less than 64 K
   int32_t y_pixel;   // from a pixel to the next one
   int32_t y_image;   // from an image to the next one
-  int32_t next;      // from here to the next phase, or 0
+  int32_t next;      // from here to the next of these, or 0
 };
 
 /// What the build knows of a call for vector instructions whose windows have

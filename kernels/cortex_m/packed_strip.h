@@ -13,6 +13,7 @@ struct Strip {
   int32_t line;   // from a line of the image to the next one
   int32_t block;  // from 16 items of a line to the next ones
   int32_t tap;    // from a tap of a line to the next one
+  int32_t pixel;  // of the image, from a pixel to the next one
 };
 
 /// Copies `items` bytes of each of some lines.
@@ -68,7 +69,7 @@ __attribute__((noinline)) inline void gather_lines(
     int32_t bytes) {
   const Taps lines = taps_at(axis, first);
   const int32_t channels = conv.in_channels;
-  const int32_t line = conv.columns.in * channels;
+  const int32_t line = conv.columns.in * strip.pixel;
   if (lines.count < axis.kernel || columns.count < conv.columns.kernel) {
     fill(to, bytes, conv.padding);
   }
@@ -76,13 +77,13 @@ __attribute__((noinline)) inline void gather_lines(
   image += lines.in * line;
   int32_t items = columns.count * channels;
   int32_t pieces = 1;
-  if (conv.columns.dilation != 1) {
+  if (conv.columns.dilation != 1 || strip.pixel != channels) {
     items = channels;
     pieces = columns.count;
   }
   for (; pieces > 0; --pieces) {
     copy_lines(image, axis.dilation * line, items, lines.count, to, strip);
-    image += conv.columns.dilation * channels;
+    image += conv.columns.dilation * strip.pixel;
     to += strip.tap;
   }
 }

@@ -18,9 +18,13 @@ from orchestrator.method.effects import effects_of_linked
 from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing import dsp, mve
-from orchestrator.method.passes.packing.convolution import convolutions, in_one_column
+from orchestrator.method.passes.packing.convolution import (
+    all_convolutions,
+    convolutions,
+    in_one_column,
+)
+from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
-from orchestrator.method.passes.packing.transposed import phase_of, transposed
 from orchestrator.method.passes.packing.words import TILE, WORD, up
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.method.linked import LinkedCall, LinkedMethod
-    from orchestrator.method.passes.packing.transposed import Phase
+    from orchestrator.method.passes.packing.phases import Phase
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
@@ -47,8 +51,6 @@ ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
 _FEW: Final = 8
 """The kernel for single pixels has to save one part in so many of all products."""
-_PLANNED: Final = 1
-"""The arena that calls have their scratch memory in, for all that is asked here."""
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
@@ -80,43 +82,41 @@ def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
         method: The method.
         fast: Whether speed is worth the flash of more kernels.
     """
-    found = convolutions(method, mve.MOST)
+    found = all_convolutions(method, mve.MOST)
     spare = _spare_bytes(method)
     # Two pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
     single = sum(c.products for c in most if c.is_single)
     pays = _FEW * single > sum(c.products for c in most)
+    several = []
     for number, call, conv in found:
         taps = conv.weights.shape[1]
         depth = up(taps, mve.LANES)
         strips = best_strips(conv, spare[number]) if conv.depthwise else None
+        three = mve.lines_of(conv, spare[number]) if fast else None
         if strips is not None:
             function, words = STRIPS, strip_groups(conv, strips)
             scratch = strips.scratch_bytes
-        elif conv.depthwise:
-            if depth > mve.LANES:
-                continue
+        elif conv.depthwise and depth <= mve.LANES:
             function, words = DEPTHWISE, mve.groups(conv)
             # Pointers and distances, taps of 16 channels, and a pixel of padding.
             scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
         elif conv.is_single and pays:
             function, words = PIXEL, mve.pixel(conv, depth)
             scratch = 0 if depth == taps else depth
-        elif fast and (three := mve.lines_of(conv, spare[number])) is not None:
+        elif three is not None:
             function, words = LINES, mve.lines(conv, three)
             scratch = three.scratch_bytes
         else:
-            phase = phase_of(in_one_column(conv))
-            if phase.line >= mve.LINE_BOUND:
-                continue
-            strip = mve.strip_of(phase.conv, spare[number])
-            function, words = _pixels([(phase, strip)], fast=fast)
-            scratch = strip.scratch_bytes
+            # Fewer outputs than a tile make weights several times as large.
+            if fast or conv.groups == 1 or len(conv.weights) >= TILE * conv.groups:
+                several.append((number, call, groups_of(in_one_column(conv))))
+            continue
         new = replace(call, function=function)
         method = _with_call(method, number, new, words, scratch)
-    for number, call, phases in transposed(method, mve.MOST):
+    for number, call, phases in (*several, *transposed(method, mve.MOST)):
         if phases[0].line < mve.LINE_BOUND:
-            ways = [(p, mve.strip_of(p.conv, spare[number])) for p in phases]
+            ways = [(p, mve.strip_of(p, spare[number])) for p in phases]
             scratch = max(strip.scratch_bytes for _, strip in ways)
             function, words = _pixels(ways, fast=fast)
             new = replace(call, function=function)
@@ -136,9 +136,15 @@ def _pixels(
 def _spare_bytes(method: LinkedMethod) -> list[int]:
     """By instruction: how much less is live than where most is."""
     live = [0] * len(method.instructions)
-    for time, count in live_bytes(lifetimes(effects_of_linked(method), _PLANNED)):
-        # From there on, until the next change.
-        live[max(time, 0) :] = [count] * (len(live) - max(time, 0))
+    spaces = {
+        v.allocation.memory_id
+        for v in method.values
+        if isinstance(v, TensorValue) and v.allocation is not None
+    }
+    if len(spaces) == 1:
+        for time, count in live_bytes(lifetimes(effects_of_linked(method), *spaces)):
+            # From there on, until the next change.
+            live[max(time, 0) :] = [count] * (len(live) - max(time, 0))
     return [max(live) - count for count in live]
 
 

@@ -22,7 +22,7 @@ from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.ledger_lines import NO_OPERATOR, NOT_WANTED, counts_of
 from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
-from orchestrator.method.passes.packing.transposed import TRANSPOSED
+from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
 from orchestrator.program.program import MoveCall

@@ -72,6 +72,7 @@ class Convolution:
     Args:
         weights: [outputs, taps]; taps of a depthwise one have no channels.
         depthwise: Whether each output has an input channel of its own.
+        groups: Of channels, each with outputs of its own.
         has_words: Whether pixels of such inputs are whole words at such addresses.
         sums: What each sum starts with.
         x_offset: Added to each input.
@@ -86,6 +87,7 @@ class Convolution:
     columns: Axis
     weights: Ints
     depthwise: bool = False
+    groups: int = 1
     has_words: bool = False
     sums: Ints
     x_offset: int
@@ -133,7 +135,7 @@ class Convolution:
     @property
     def is_single(self) -> bool:
         """Whether there is one pixel, and one scale, as in a matrix product."""
-        return self.is_matrix and self.pixels == 1 and self.has_one_scale
+        return self.is_matrix and self.groups == self.pixels == 1 and self.has_one_scale
 
     @property
     def pairs(self) -> int:
@@ -158,6 +160,14 @@ def convolutions(
     method: LinkedMethod, most: int
 ) -> list[tuple[int, LinkedCall, Convolution]]:
     """Calls whose sums are less than `most`, and what they compute."""
+    found = all_convolutions(method, most)
+    return [c for c in found if c[2].depthwise or c[2].groups == 1]
+
+
+def all_convolutions(
+    method: LinkedMethod, most: int
+) -> list[tuple[int, LinkedCall, Convolution]]:
+    """The same, with those of several groups of channels."""
     written = method.written
     found = []
     for number, call in enumerate(method.instructions):
@@ -212,12 +222,9 @@ def _convolution(
     batch, height, width, channels = (x.sizes[i] for i in places)
     _, out_height, out_width, outputs = (y.sizes[i] for i in places)
     need(weights.shape[0] == outputs)
-    # A depthwise one of one input channel is a convolution; others have one group.
-    depthwise = depthwise and channels > 1
-    if depthwise:
-        need(outputs == channels)
-    else:
-        need(weights.shape[3] == channels)
+    groups = channels // weights.shape[3]
+    # One of one input channel is a convolution.
+    depthwise = depthwise and channels > 1 and outputs == channels
     stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 5))
     axes = [
         Axis(
@@ -237,6 +244,7 @@ def _convolution(
         columns=axes[1],
         weights=weights.reshape(outputs, -1),
         depthwise=depthwise,
+        groups=groups,
         has_words=x.allocation is not None
         and x.allocation.offset_bytes % WORD == 0
         and channels % WORD == 0,

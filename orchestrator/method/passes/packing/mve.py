@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from orchestrator.method.passes.packing.convolution import Convolution
-    from orchestrator.method.passes.packing.transposed import Phase
+    from orchestrator.method.passes.packing.phases import Phase
 
     Ints = NDArray[np.int64]
 
@@ -91,12 +91,14 @@ def _strip_bytes(spare_bytes: int) -> int:
     return min(max(spare_bytes, _STRIP), _MOST_STRIP)
 
 
-def strip_of(conv: Convolution, spare_bytes: int) -> Strip:
-    """The way that the kernel goes over a call."""
+def strip_of(phase: Phase, spare_bytes: int) -> Strip:
+    """The way that the kernel goes over a convolution."""
+    conv = phase.conv
     rows, columns, taps = conv.rows, conv.columns, conv.weights.shape[1]
     depth = up(taps, LANES)
     in_place = (
         (rows.kernel == columns.kernel == 1 or columns.size == rows.dilation == 1)
+        and (phase.x_pixel == conv.channels or rows.kernel == 1)
         and rows.is_inside
         and columns.is_inside
     )
@@ -125,6 +127,7 @@ def pixels(phases: Sequence[tuple[Phase, Strip]]) -> list[int]:
         header = (
             *convolution_header(phase.conv, strip.depth),
             *(strip.pixels, int(strip.in_place)),
+            *(phase.x_first, phase.x_pixel),
             *(phase.first, phase.line, phase.pixel, phase.image),
         )
         size = WORD * (len(header) + 1 + len(found))
@@ -168,6 +171,7 @@ def lines_of(conv: Convolution, spare_bytes: int) -> Lines | None:
     wide = (rows.kernel, rows.stride, rows.dilation) == (_LINES, 1, 1)
     if (
         not wide
+        or conv.groups > 1
         or conv.channels % LANES
         or _PIXELS * columns.out * outputs >= LINE_BOUND
     ):

@@ -1,7 +1,7 @@
-"""Transposed convolutions as convolutions, one for each phase.
+"""Calls as several convolutions: transposed ones, and those of groups of channels.
 
-Outputs that are a stride apart see the same taps, of inputs side by side: they are a
-phase, and the outputs of a convolution.
+Outputs of a transposed convolution that are a stride apart see the same taps, of inputs
+side by side: they are a phase, and the outputs of a convolution.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ TRANSPOSED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """A convolution whose outputs lie apart, in bytes.
+    """A convolution whose inputs and outputs lie apart, in bytes.
 
     Args:
         conv: What is computed.
+        x_first: Where the first input is.
+        x_pixel: From a pixel of the image to the next one.
         first: Where the first output is.
         line: From a line to the next one.
         pixel: From a pixel to the next one.
@@ -44,17 +46,43 @@ class Phase:
     """
 
     conv: Convolution
-    first: int
+    x_first: int = 0
+    x_pixel: int
+    first: int = 0
     line: int
     pixel: int
     image: int
 
 
-def phase_of(conv: Convolution) -> Phase:
-    """A convolution whose outputs lie side by side."""
-    pixel = len(conv.weights)
-    line = conv.columns.out * pixel
-    return Phase(conv=conv, first=0, line=line, pixel=pixel, image=conv.rows.out * line)
+def groups_of(conv: Convolution) -> list[Phase]:
+    """The groups of a convolution, or the whole one."""
+    outputs = len(conv.weights)
+    line = conv.columns.out * outputs
+    inputs, each = conv.channels // conv.groups, outputs // conv.groups
+    found = []
+    for group in range(conv.groups):
+        those = slice(group * each, (group + 1) * each)
+        found.append(
+            Phase(
+                conv=replace(
+                    conv,
+                    channels=inputs,
+                    depthwise=False,
+                    groups=1,
+                    weights=conv.weights[those],
+                    sums=conv.sums[those],
+                    multipliers=conv.multipliers[those],
+                    shifts=conv.shifts[those],
+                ),
+                x_first=group * inputs,
+                x_pixel=conv.channels,
+                first=group * each,
+                line=line,
+                pixel=outputs,
+                image=conv.rows.out * line,
+            )
+        )
+    return found
 
 
 def transposed(
@@ -82,9 +110,7 @@ class _Taps:
     taps: tuple[int, ...]
 
 
-def _taps(
-    axis: Axis,
-) -> list[_Taps]:
+def _taps(axis: Axis) -> list[_Taps]:
     """The phases of an axis, whose padding and stride are those of the inputs."""
     common = gcd(axis.stride, axis.dilation)
     found = []
@@ -171,6 +197,7 @@ def _phases(
                     (outputs, row.axis.kernel * column.axis.kernel * channels), np.int64
                 ),
             ),
+            x_pixel=channels,
             first=row.first * line + column.first * outputs,
             line=rows.stride * line,
             pixel=columns.stride * outputs,
