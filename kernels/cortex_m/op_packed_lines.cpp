@@ -175,13 +175,13 @@ orch_packed_lines:
 //
 // `packed` is a PackedLines and tiles of two channels; `scratch` has room for a
 // strip. The build has checked everything.
-Error packed_lines_out(const Args& args) {
-  const int8_t* image = args.tensor(0).data<int8_t>();
+void packed_lines(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const int8_t* image = static_cast<const int8_t*>(call.input);
   const PackedLines* const packed =
-      reinterpret_cast<const PackedLines*>(args.tensor(1).data<int32_t>());
-  int8_t* const strip =
-      reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>());
-  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+      static_cast<const PackedLines*>(call.packed);
+  int8_t* const strip = static_cast<int8_t*>(call.scratch);
+  int8_t* y = static_cast<int8_t*>(call.out);
   const uint8_t* const tiles = reinterpret_cast<const uint8_t*>(packed + 1);
   const PackedConvolution& conv = packed->conv;
   Axis axis = conv.rows;
@@ -206,7 +206,10 @@ Error packed_lines_out(const Args& args) {
     y += (axis.out - 1) * y_step;
     image += conv.rows.in * conv.columns.in * conv.in_channels;
   }
-  return Error::Ok;
+}
+
+Error packed_lines_out(const Args& args) {
+  return run_packed(packed_lines, args);
 }
 
 }  // namespace orch::cortex_m

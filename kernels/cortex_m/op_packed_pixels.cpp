@@ -324,19 +324,17 @@ __attribute__((noinline)) void compute_columns(const PackedPixels& packed,
 /// Computes all phases. Which loop is no argument: whatever has a pointer could
 /// then be called, as far as bounds on the stack know.
 template <Loop& kLoop>
-Error compute_phases(const Args& args) {
-  const uint8_t* packed =
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
+void compute_phases(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
   const PackedPixels* phase;
   do {
     phase = reinterpret_cast<const PackedPixels*>(packed);
     compute_columns<kLoop>(
-        *phase, args.tensor(0).data<int8_t>(), packed + sizeof *phase,
-        reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>()),
-        args.tensor(3).mutable_data<int8_t>());
+        *phase, static_cast<const int8_t*>(call.input), packed + sizeof *phase,
+        static_cast<int8_t*>(call.scratch), static_cast<int8_t*>(call.out));
     packed += phase->next;
   } while (phase->next != 0);
-  return Error::Ok;
 }
 
 }  // namespace
@@ -347,34 +345,49 @@ Error compute_phases(const Args& args) {
 // `packed` is a PackedPixels and tiles of four channels, or several; `scratch`
 // has room for what some pixels see, and for a vector more. The build has
 // checked everything.
+void packed_pixels(const PreparedCall& call) {
+  compute_phases<orch_packed_pixels>(call);
+}
+
 Error packed_pixels_out(const Args& args) {
-  return compute_phases<orch_packed_pixels>(args);
+  return run_packed(packed_pixels, args);
 }
 
 #ifndef __OPTIMIZE_SIZE__
 // The same for depths of a multiple of two, three or four vectors.
+void packed_pixels_2(const PreparedCall& call) {
+  compute_phases<orch_packed_pixels_2>(call);
+}
+
 Error packed_pixels_2_out(const Args& args) {
-  return compute_phases<orch_packed_pixels_2>(args);
+  return run_packed(packed_pixels_2, args);
+}
+
+void packed_pixels_3(const PreparedCall& call) {
+  compute_phases<orch_packed_pixels_3>(call);
 }
 
 Error packed_pixels_3_out(const Args& args) {
-  return compute_phases<orch_packed_pixels_3>(args);
+  return run_packed(packed_pixels_3, args);
+}
+
+void packed_pixels_4(const PreparedCall& call) {
+  compute_phases<orch_packed_pixels_4>(call);
 }
 
 Error packed_pixels_4_out(const Args& args) {
-  return compute_phases<orch_packed_pixels_4>(args);
+  return run_packed(packed_pixels_4, args);
 }
 #endif
 
 // The same of a single pixel, as in a matrix product of one row: `packed` is a
 // PackedPixel and tiles of eight channels.
-ORCH_HOT Error packed_pixel_out(const Args& args) {
-  const int8_t* x = args.tensor(0).data<int8_t>();
-  const uint8_t* packed =
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
-  int8_t* const patch =
-      reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>());
-  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+ORCH_HOT void packed_pixel(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const int8_t* x = static_cast<const int8_t*>(call.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
+  int8_t* const patch = static_cast<int8_t*>(call.scratch);
+  int8_t* y = static_cast<int8_t*>(call.out);
   const PackedPixel& pixel = *reinterpret_cast<const PackedPixel*>(packed);
   packed += sizeof pixel;
   const int32_t channels = pixel.conv.in_channels;
@@ -383,7 +396,10 @@ ORCH_HOT Error packed_pixel_out(const Args& args) {
     x = patch;
   }
   orch_packed_pixel(x, packed, y, &pixel);
-  return Error::Ok;
+}
+
+Error packed_pixel_out(const Args& args) {
+  return run_packed(packed_pixel, args);
 }
 
 }  // namespace orch::cortex_m

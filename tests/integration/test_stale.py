@@ -112,6 +112,7 @@ CHANGES: dict[str, Edit] = {
     "models.data": _set("models", 2, "data", to=["changed.ptd"]),
     "models.region": _set("models", 0, "region", to="sram"),
     "models.regions": _set("models", 0, "regions", to={"1": "sram"}),
+    "models.io.quantized": _set("models", 0, "io", to={"quantized": True}),
     "models.tensors": _set(
         "models", 0, "tensors", to=[{"tensor": "input 0", "region": "sram"}]
     ),

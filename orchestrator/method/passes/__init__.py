@@ -1,6 +1,7 @@
 """Stage `prelink`: run passes over linked methods."""
 
 from orchestrator.method.link import link_program, try_link
+from orchestrator.method.passes.border import BorderError
 from orchestrator.method.passes.ledger_lines import ledger_lines, ledger_of, not_run
 from orchestrator.method.passes.passes import MAKES_CONSTANTS, PASSES, run_passes
 from orchestrator.method.unlink import UnlinkError, WriteProofError, unlink_program
@@ -8,6 +9,7 @@ from orchestrator.method.unlink import UnlinkError, WriteProofError, unlink_prog
 __all__ = [
     "MAKES_CONSTANTS",
     "PASSES",
+    "BorderError",
     "UnlinkError",
     "WriteProofError",
     "ledger_lines",

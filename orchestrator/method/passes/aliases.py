@@ -61,6 +61,20 @@ def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
     return without(method, dropped)
 
 
+def shared_places(
+    method: LinkedMethod, flow: Dataflow, index: int, views: tuple[View, ...]
+) -> Candidate | None:
+    """New places of tensors with which a call that copies does nothing, or None.
+
+    Args:
+        method: The method.
+        flow: Its dataflow.
+        index: Of the call.
+        views: What it copies.
+    """
+    return _Sides(method, flow, index, views, grows=False).share()
+
+
 class _Sides:
     """The two sides of the copies that one call makes."""
 

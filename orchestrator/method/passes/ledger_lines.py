@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NOT_WANTED: Final = "named in prelink.skip"
 NO_OPERATOR: Final = "no call of its operators"
+NO_PLAN: Final = "memory is not planned"
+NO_IO: Final = "nothing in models.io"
 
 
 def counts_of(method: LinkedMethod) -> PassCounts:
