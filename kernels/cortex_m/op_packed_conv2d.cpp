@@ -16,7 +16,7 @@ namespace {
 struct PairLoop {
   int32_t weight_bytes;  // of a pair of channels
   int32_t all_bytes;     // of all pairs
-  int32_t ties;          // as in PackedPixels
+  int32_t ties;          // as in PackedPairs
   int32_t y_step;        // from a pixel to the next one
 };
 
@@ -208,7 +208,7 @@ ORCH_HOT void run(const PackedCall& prepared) {
   const uint8_t* packed = static_cast<const uint8_t*>(prepared.packed);
   uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
   int8_t* y = static_cast<int8_t*>(prepared.out);
-  const PackedPixels& call = *reinterpret_cast<const PackedPixels*>(packed);
+  const PackedPairs& call = *reinterpret_cast<const PackedPairs*>(packed);
   const PackedConvolution& conv = call.conv;
   packed += sizeof call;
   PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, 0};
@@ -275,7 +275,7 @@ ORCH_HOT void run(const PackedCall& prepared) {
 // What the build makes of cortex_m::quantized_conv2d.out and others: (Tensor
 //   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
 //
-// `packed` is a PackedPixels; `scratch` holds the pairs of three pixels, then
+// `packed` is a PackedPairs; `scratch` holds the pairs of three pixels, then
 // the inputs of one if they do not lie side by side. The build has checked
 // everything.
 void packed_conv2d(const PreparedCall& call) {

@@ -22,6 +22,36 @@ struct PackedConvolution {
   int32_t offset;   // added to outputs
 };
 
+/// What the build knows of a call for vector instructions. A transposed
+/// convolution has several of these, one for each phase, as has a convolution
+/// of groups of channels.
+struct PackedPixels {
+  PackedConvolution conv;
+  int32_t pixels;    // that `scratch` has room for
+  int32_t in_place;  // whether what a pixel sees lies side by side
+  int32_t x_first;   // bytes to the first input
+  int32_t x_pixel;   // from a pixel of the image to the next one
+  int32_t y_first;   // bytes to the first output
+  int32_t y_line;    // from a line of outputs to the next one, less than 64 K
+  int32_t y_pixel;   // from a pixel to the next one
+  int32_t y_image;   // from an image to the next one
+  int32_t next;      // from here to the next of these, or 0
+};
+
+/// What the build knows of a call for vector instructions whose windows have
+/// three lines, side by side, and whole vectors of channels. Tiles of two
+/// channels follow:
+///
+///   int8_t weights[...]    for each 16 taps of a line, those of the three
+///                          lines of one channel, then of the other
+///   for each channel: int32_t start of the sum, int32_t multiplier,
+///   int32_t shift          to the left, so none is positive
+struct PackedLines {
+  PackedConvolution conv;
+  int32_t pixels;  // of a strip, a multiple of four
+  int32_t blocks;  // vectors of a line
+};
+
 /// What the build knows of a call for a single pixel, with vector instructions
 /// and one scale for all channels.
 struct PackedPixel {

@@ -41,7 +41,7 @@ struct PackedScale {
 /// is shifted to the left, and by 13 to the right after the product; that of B
 /// to the right. Where A or B is nobody's, it goes where the other one does
 /// later.
-struct PackedPixels {
+struct PackedPairs {
   PackedConvolution conv;
   int32_t weight_bytes;    // of a pair of channels
   int32_t all_bytes;       // of all pairs

@@ -143,7 +143,7 @@ def run_calls(
     Returns:
         The product, and by name the files of its outputs.
     """
-    name = f"{name}{cpu}-{toolchain}"
+    name = f"{name}{cpu}-{toolchain}-{optimize}"
     profile = folder / f"{name}.toml"
     profile.write_text(
         f'schema = 1\nname = "{name}"\n'

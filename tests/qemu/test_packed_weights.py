@@ -37,6 +37,7 @@ CORES: Final = (
     *(("cortex-m4", "gnu", "size"), ("cortex-m4", "zig", "speed")),
     *(("cortex-m33", "gnu", "speed"), ("cortex-m7", "zig", "size")),
     *(("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "size")),
+    *(("cortex-m55", "gnu", "speed"), ("cortex-m55", "zig", "speed")),
 )
 
 
@@ -187,6 +188,65 @@ class _Random:
             depthwise=False,
         )
 
+    def lines(self) -> Call:
+        """Windows of three lines, over whole vectors of channels."""
+        channels, outputs = 16 * self.one(1, 4), self.one(1, 9)
+        kernel, dilation = (3, self.one(1, 4)), (1, self.one(1, 2))
+        padding = (self.one(0, 2), self.one(0, 2))
+        size = [
+            max((k - 1) * d + 1 - 2 * p, 1) + more
+            for k, d, p, more in zip(
+                kernel,
+                dilation,
+                padding,
+                (self.one(0, 12), self.one(0, 3)),
+                strict=True,
+            )
+        ]
+        return self.call(
+            _Images(size, channels, 1, outputs),
+            _Windows(kernel, (1, self.one(1, 2)), padding, dilation),
+            self.limits(),
+            depthwise=False,
+        )
+
+    def transposed(self) -> Call:
+        """Kernels may be smaller than the stride, and outputs end in padding."""
+        channels, outputs = self.one(1, 20), self.one(1, 12)
+        kernel = (self.one(1, 4), self.one(1, 4))
+        stride, dilation = (self.one(1, 3), self.one(1, 3)), (self.one(1, 2), 1)
+        more = tuple(self.one(0, s - 1) for s in stride)
+        size = (self.one(2, 6), self.one(2, 6))
+        whole = [
+            (n - 1) * s + (k - 1) * d + 1 + m
+            for n, k, s, d, m in zip(size, kernel, stride, dilation, more, strict=True)
+        ]
+        padding = tuple(
+            min(self.one(0, k - 1), (n - 1) // 2)
+            for k, n in zip(kernel, whole, strict=True)
+        )
+        out = [n - 2 * p for n, p in zip(whole, padding, strict=True)]
+        bias, multipliers, shifts = self.scales(outputs)
+        offset, low, high = self.limits()
+        batch = self.one(1, 2)
+        y = np.zeros((batch, *out, outputs))
+        return Call(
+            "cortex_m::quantized_transpose_conv2d.out",
+            (
+                _tensor(self.items(batch, *size, channels), _S.Char, NHWC),
+                _tensor(self.weights(outputs, *kernel, channels), _S.Char),
+                _tensor(bias, _S.Int) if self.one(0, 3) else None,
+                *(stride, padding, more, dilation),
+                *(self.one(-127, 128), offset),
+                _tensor(multipliers, _S.Int),
+                _tensor(shifts, _S.Int),
+                *(low, high),
+                Tensor(_S.Byte, (0,), (0,), b""),
+                Tensor(_S.Byte, (0,), (0,), b""),
+                replace(_tensor(y, _S.Char, NHWC), is_out=True),
+            ),
+        )
+
     def call(
         self,
         images: _Images,
@@ -259,7 +319,8 @@ def _calls() -> Iterator[Call]:
             *(random.image, random.depthwise, random.image, random.matrix),
             *(random.words, random.first),
         )
-        yield kinds[number % len(kinds)]()
+        rest = {6: random.lines, 4: random.transposed}
+        yield rest.get(number % 8, kinds[number % len(kinds)])()
 
 
 @pytest.fixture(scope="module")

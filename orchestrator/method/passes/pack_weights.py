@@ -9,14 +9,22 @@ from __future__ import annotations
 import struct
 from contextlib import suppress
 from dataclasses import replace
+from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.access import Access
+from orchestrator.method.effects import effects_of_linked
+from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing import dsp, mve
-from orchestrator.method.passes.packing.convolution import convolutions
+from orchestrator.method.passes.packing.convolution import (
+    all_convolutions,
+    convolutions,
+    in_one_column,
+)
+from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
 from orchestrator.method.passes.packing.words import TILE, WORD, up
 from orchestrator.program.shared import SHARED_ID
@@ -27,18 +35,22 @@ if TYPE_CHECKING:
 
     from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.packing.convolution import Convolution
+    from orchestrator.method.passes.packing.phases import Phase
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
 MATRIX: Final = "orch::cortex_m::packed_matrix_out"
 DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
 DEPTHWISE_3X3: Final = "orch::cortex_m::packed_depthwise_3x3_out"
 STRIPS: Final = "orch::cortex_m::packed_depthwise_strips_out"
-TWO_PIXELS: Final = "orch::cortex_m::packed_two_pixels_out"
+PIXELS: Final = "orch::cortex_m::packed_pixels_out"
+LINES: Final = "orch::cortex_m::packed_lines_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
+UNROLLED: Final = {n: f"orch::cortex_m::packed_pixels_{n}_out" for n in (4, 3, 2)}
+"""Kernels for so many vectors at once, of products that favour speed."""
 PACKED: Final = frozenset(
     {
-        *(CONVOLUTION, MATRIX, TWO_PIXELS, PIXEL),
-        *(DEPTHWISE, DEPTHWISE_3X3, STRIPS),
+        *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
+        *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
     }
 )
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
@@ -103,35 +115,76 @@ def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
     return _FEW * part > whole
 
 
-def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
-    """Pack the weights of all calls that the kernels for vectors can take."""
-    found = convolutions(method, mve.MOST)
+def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
+    """Pack the weights of all calls that the kernels for vectors can take.
+
+    Args:
+        method: The method.
+        fast: Whether speed is worth the flash of more kernels.
+    """
+    found = all_convolutions(method, mve.MOST)
+    spare = _spare_bytes(method)
     # Two pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
     pays = _pays([c for c in most if c.is_single], most)
+    several = []
     for number, call, conv in found:
         taps = conv.weights.shape[1]
         depth = up(taps, mve.LANES)
-        is_joined = depth == conv.channels and conv.is_matrix
-        strips = best_strips(conv) if conv.depthwise else None
+        strips = best_strips(conv, spare[number]) if conv.depthwise else None
+        three = mve.lines_of(conv, spare[number]) if fast else None
         if strips is not None:
             function, words = STRIPS, strip_groups(conv, strips)
             scratch = strips.scratch_bytes
-        elif conv.depthwise:
-            if depth > mve.LANES:
-                continue
+        elif conv.depthwise and depth <= mve.LANES:
             function, words = DEPTHWISE, mve.groups(conv)
             # Pointers and distances, taps of 16 channels, and a pixel of padding.
             scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
         elif conv.is_single and pays:
             function, words = PIXEL, mve.pixel(conv, depth)
-            scratch = 0 if is_joined else depth
+            scratch = 0 if depth == taps else depth
+        elif three is not None:
+            function, words = LINES, mve.lines(conv, three)
+            scratch = three.scratch_bytes
         else:
-            function, words = TWO_PIXELS, mve.two_pixels(conv, depth)
-            scratch = 0 if is_joined else 2 * depth
+            # Fewer outputs than a tile make weights several times as large.
+            if fast or conv.groups == 1 or len(conv.weights) >= TILE * conv.groups:
+                several.append((number, call, groups_of(in_one_column(conv))))
+            continue
         new = replace(call, function=function)
         method = _with_call(method, number, new, words, scratch)
+    for number, call, phases in (*several, *transposed(method, mve.MOST)):
+        if phases[0].line < mve.LINE_BOUND:
+            ways = [(p, mve.strip_of(p, spare[number])) for p in phases]
+            scratch = max(strip.scratch_bytes for _, strip in ways)
+            function, words = _pixels(ways, fast=fast)
+            new = replace(call, function=function)
+            method = _with_call(method, number, new, words, scratch)
     return method
+
+
+def _pixels(
+    phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool
+) -> tuple[str, list[int]]:
+    """The kernel for some phases, and its words."""
+    vectors = gcd(*(strip.depth // mve.LANES for _, strip in phases))
+    unrolled = [f for n, f in UNROLLED.items() if fast and vectors % n == 0]
+    return (*unrolled, PIXELS)[0], mve.pixels(phases)
+
+
+def _spare_bytes(method: LinkedMethod) -> list[int]:
+    """By instruction: how much less is live than where most is."""
+    live = [0] * len(method.instructions)
+    spaces = {
+        v.allocation.memory_id
+        for v in method.values
+        if isinstance(v, TensorValue) and v.allocation is not None
+    }
+    if len(spaces) == 1:
+        for time, count in live_bytes(lifetimes(effects_of_linked(method), *spaces)):
+            # From there on, until the next change.
+            live[max(time, 0) :] = [count] * (len(live) - max(time, 0))
+    return [max(live) - count for count in live]
 
 
 def _with_call(

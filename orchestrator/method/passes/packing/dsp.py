@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
 from orchestrator.method.passes.packing.headers import (
-    convolution_header,
     depthwise_header,
+    line_header,
 )
 from orchestrator.method.passes.packing.scaling import scales
 from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
@@ -137,7 +137,7 @@ def pieces(conv: Convolution) -> Pieces:
 
 
 def pixels(conv: Convolution) -> list[int]:
-    """The words of `PackedPixels` and of the pairs that follow.
+    """The words of `PackedPairs` and of the pairs that follow.
 
     Raises:
         UnknownCallError: The packed kernel cannot take this.
@@ -168,7 +168,7 @@ def pixels(conv: Convolution) -> list[int]:
         words += _scale(first[a] if has_a else None, a if has_a else b, right=False)
         words += _scale(second[b], b, right=True)
     header = (
-        *convolution_header(conv, of.depth),
+        *line_header(conv, of.depth),
         *(2 * of.depth, WORD * len(words), *of, *all_ties),
     )
     return [int32(word) for word in (*header, *words)]
