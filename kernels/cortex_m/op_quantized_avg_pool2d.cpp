@@ -93,8 +93,9 @@ ORCH_HOT void average_four(const Averages<kFloats>& averages,
 
 /// The averages of all channels of a window, from `y` on; returns their end.
 template <bool kFloats>
-int8_t* average_window(const Averages<kFloats>& averages,
-                       const PoolWindow& window, const int8_t* x, int8_t* y) {
+ORCH_ALWAYS_INLINE int8_t* average_window(const Averages<kFloats>& averages,
+                                          const PoolWindow& window,
+                                          const int8_t* x, int8_t* y) {
   x += window.first;
   int32_t left = averages.taps.channels;
 #if ORCH_ISA == ORCH_ISA_MVE

@@ -146,12 +146,19 @@ inline uint32_t to_quantized(float value, const NearAffine& affine) {
 
 /// Quantizes floats side by side. Trusts `suits_near`.
 template <typename To>
-ORCH_HOT void quantize_near(const float* from, To* to, int32_t count,
-                            const NearAffine& affine) {
+ORCH_ALWAYS_INLINE void quantize_near(const float* from, To* to, int32_t count,
+                                      const NearAffine& affine) {
   const NearAffine near = affine;  // what `to` points to cannot change it
   for (const To* const end = to + count; to != end; ++to) {
     *to = static_cast<To>(to_quantized(near.inverse * *from++, near));
   }
+}
+
+/// The same, kept out of the function that chooses it.
+template <typename To>
+ORCH_HOT void quantize_near(const float* from, To* to, int32_t count,
+                            const Affine& affine) {
+  quantize_near(from, to, count, near_affine(affine));
 }
 
 /// Quantizes a row of floats if they lie side by side and their parameters are
@@ -169,7 +176,7 @@ ORCH_ALWAYS_INLINE bool quantize_fast(const float* from, To* to,
   }
 #endif
   if (!suits_near(affine)) return false;
-  quantize_near(from, to, row.count, near_affine(affine));
+  quantize_near(from, to, row.count, affine);
   return true;
 }
 
@@ -238,7 +245,7 @@ ORCH_HOT void dequantize_row(const AffineRow& row, const Affine& affine) {
 /// Prepared: what `quantize_row` and `dequantize_row` do with items side by
 /// side.
 template <typename To>
-void quantize_near_items(const PreparedCall& prepared) {
+ORCH_HOT void quantize_near_items(const PreparedCall& prepared) {
   const auto& call = static_cast<const QuantizeNearCall&>(prepared);
   quantize_near(static_cast<const float*>(call.input),
                 static_cast<To*>(call.out), call.count, call.affine);
