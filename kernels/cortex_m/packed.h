@@ -22,35 +22,6 @@ struct PackedConvolution {
   int32_t offset;   // added to outputs
 };
 
-/// What follows for DSP instructions, and then tiles.
-struct TileLoop {
-  int32_t tile_bytes;  // weights of four channels
-  int32_t all_bytes;   // of all tiles
-  int32_t offset;      // added to outputs
-  int32_t multiplier;  // of all channels, or 0
-  int32_t shift;       // of all channels, to the right
-};
-
-/// A tile of weights is four channels: two pairs of A and B.
-///
-///   int32_t start[4]        of S0, A0, S1, A1: see below
-///   uint32_t weights[...]   for each 8 taps, and of these for each 4: taps 0
-///   and
-///                           2, then 1 and 3 of pair 0, then those of pair 1;
-///                           16 bits each: 256 * b + a
-///   PackedScale of A0, B0, A1, B1; if all channels have one scale, the place
-///   of
-///                each among the four outputs of the tile, a byte
-///
-/// With x and h = 256 * b + a, S is the sum of x * h. The sum of x * a comes
-/// from half as many products: the sum of (x[i] + a[i + 1]) * (x[i + 1] + a[i])
-/// is that, and products of two inputs, which are the same for all channels,
-/// and of two weights, which `start` takes off. S - A is then 256 * B.
-struct PackedScale {
-  int32_t multiplier;
-  uint32_t to;  // 256 * output channel + bits to shift to the right
-};
-
 /// What the build knows of a call for a single pixel, with vector instructions
 /// and one scale for all channels.
 struct PackedPixel {
@@ -95,9 +66,9 @@ struct PackedDepthwise {
 ///   int32_t channel;    the first one
 ///   int32_t start[4];   of the sums
 ///   int8_t weights[8];  for each pair of taps a and b: of channel 0 and 1 at
-///   a,
-///                       0 and 1 at b, then the same of 2 and 3
-///   PackedScale[4]
+///                       a, 0 and 1 at b, then the same of 2 and 3
+///   for each channel: int32_t multiplier; uint32_t to: 256 * output channel
+///   + bits to shift to the right
 
 /// What the build knows of a depthwise call for strips, with vector
 /// instructions. `along` is the dimension of a strip, `across` the other one.
@@ -127,21 +98,6 @@ struct PackedDepthwiseStrips {
   int32_t
       zero;  // weights of the next output line begin up to three bytes before
 };
-
-/// Scales `sum`, which is twice the sum, stores it at r8 and an output channel,
-/// and adds r9 before. The product is rounded up at ties. Then ties are rounded
-/// away from zero: what a shift drops last is its carry, and a negative number
-/// is made smaller by one before.
-#define ORCH_SCALE_MACRO                    \
-  ".macro orch_scale sum, multiplier, to\n" \
-  "  smmulr \\sum, \\sum, \\multiplier\n"   \
-  "  adds \\sum, \\sum, \\sum, asr #31\n"   \
-  "  asrs \\sum, \\to\n"                    \
-  "  adc \\sum, r9\n"                       \
-  "  ssat \\sum, #8, \\sum\n"               \
-  "  lsr \\to, \\to, #8\n"                  \
-  "  strb \\sum, [r8, \\to]\n"              \
-  ".endm\n"
 
 /// Runs a kernel for prepared calls on arguments `Tensor input, Tensor packed,
 /// Tensor scratch, *, Tensor(a!) out`.

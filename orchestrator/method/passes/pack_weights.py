@@ -7,6 +7,7 @@ For cores with DSP or vector instructions. kernels/cortex_m/packed.h has the for
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -25,40 +26,81 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.method.passes.packing.convolution import Convolution
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
-EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
+MATRIX: Final = "orch::cortex_m::packed_matrix_out"
 DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
+DEPTHWISE_3X3: Final = "orch::cortex_m::packed_depthwise_3x3_out"
 STRIPS: Final = "orch::cortex_m::packed_depthwise_strips_out"
 TWO_PIXELS: Final = "orch::cortex_m::packed_two_pixels_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
-PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, TWO_PIXELS, PIXEL})
+PACKED: Final = frozenset(
+    {
+        *(CONVOLUTION, MATRIX, TWO_PIXELS, PIXEL),
+        *(DEPTHWISE, DEPTHWISE_3X3, STRIPS),
+    }
+)
 ARGUMENTS: Final = ("input", "packed", "scratch", "out")
 """Of these functions, which no schema has."""
 _FEW: Final = 8
-"""The kernel for single pixels has to save one part in so many of all products."""
+"""A kernel for single pixels has to save one part in so many of all products."""
+_LITTLE: Final = 4
+"""Scratch memory for rows of an image is one part in so many of it at most."""
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
 def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for DSP instructions can take."""
-    found = convolutions(method, dsp.MOST_A)
-    # One of the two kernels is enough: the other has room for all calls.
-    even = all(c.is_even for _, _, c in found if not c.depthwise)
+    found = convolutions(method, dsp.MOST)
+    # Three pixels at once also compute one. The other kernel has to pay.
+    most = [c for _, _, c in found if not c.depthwise]
+    pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
     for number, call, conv in found:
-        try:
-            if conv.depthwise:
-                need(conv.has_words)
-                function, words = DEPTHWISE, dsp.groups(conv)
-            elif even:
-                function, words = EVEN, dsp.tiles(conv, even=True)
-            else:
-                function, words = CONVOLUTION, dsp.tiles(conv)
-        except UnknownCallError:
-            continue
-        new = replace(call, function=function)
-        method = _with_call(method, number, new, words, conv.scratch_bytes)
+        with suppress(UnknownCallError):
+            function, words, scratch = _packed_for_dsp(conv, pays=pays)
+            new = replace(call, function=function)
+            method = _with_call(method, number, new, words, scratch)
     return method
+
+
+def _packed_for_dsp(conv: Convolution, *, pays: bool) -> tuple[str, list[int], int]:
+    """The kernel of a call, the words of its constant, and its scratch memory in bytes.
+
+    Args:
+        conv: What the call computes.
+        pays: Whether the kernel for matrix products does.
+
+    Raises:
+        UnknownCallError: There is none.
+    """
+    taps = conv.weights.shape[1]
+    if conv.depthwise:
+        need(conv.has_words)
+        # Two pairs of rows for each column, and weights of the channels in them.
+        columns = conv.columns.size + 2 * conv.columns.padding
+        scratch = (2 * columns + dsp.CHANNEL_WORDS) * WORD * TILE
+        if _LITTLE * scratch <= conv.rows.size * conv.columns.size * conv.channels:
+            with suppress(UnknownCallError):
+                return DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch
+        # Pointers to taps, distances of others, and a pixel of padding.
+        scratch = 2 * WORD * 2 * conv.pairs + conv.channels
+        return DEPTHWISE, dsp.groups(conv), scratch
+    if pays:
+        with suppress(UnknownCallError):
+            # A sum, and pairs.
+            return MATRIX, dsp.matrix(conv), WORD + 2 * up(taps, dsp.STEP)
+    of = dsp.pieces(conv)
+    # Pairs, and a copy of the inputs of a pixel.
+    is_joined = conv.is_matrix and of.inner_columns != 0
+    scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
+    return CONVOLUTION, dsp.pixels(conv), scratch
+
+
+def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
+    """Whether a kernel of its own saves enough for some of all calls."""
+    part, whole = (sum(c.products for c in cs) for cs in (few, most))
+    return _FEW * part > whole
 
 
 def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
@@ -66,8 +108,7 @@ def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
     found = convolutions(method, mve.MOST)
     # Two pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
-    single = sum(c.products for c in most if c.is_single)
-    pays = _FEW * single > sum(c.products for c in most)
+    pays = _pays([c for c in most if c.is_single], most)
     for number, call, conv in found:
         taps = conv.weights.shape[1]
         depth = up(taps, mve.LANES)

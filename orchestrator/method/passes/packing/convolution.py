@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.packing.words import TILE, WORD, up
+from orchestrator.method.passes.packing.words import WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,11 +90,6 @@ class Convolution:
     high: int
 
     @property
-    def depth(self) -> int:
-        """Taps, up to a whole step of the loop with DSP instructions."""
-        return up(self.weights.shape[1], 2 * TILE)
-
-    @property
     def pixels(self) -> int:
         """Of the output."""
         return self.batch * self.rows.out * self.columns.out
@@ -120,11 +115,6 @@ class Convolution:
         return len({*scales}) == 1
 
     @property
-    def is_even(self) -> bool:
-        """Whether all outputs have one scale, and whole tiles."""
-        return self.has_one_scale and len(self.multipliers) % TILE == 0
-
-    @property
     def is_single(self) -> bool:
         """Whether there is one pixel, and one scale, as in a matrix product."""
         return self.is_matrix and self.pixels == 1 and self.has_one_scale
@@ -134,18 +124,6 @@ class Convolution:
         """Pairs of taps of a depthwise one."""
         taps: int = self.weights.shape[1]
         return -(-taps // 2)
-
-    @property
-    def scratch_bytes(self) -> int:
-        """Memory for what kernels make of a pixel.
-
-        Pairs of taps, and taps side by side; or pointers to taps, and a pixel of
-        padding.
-        """
-        if self.depthwise:
-            return WORD * 2 * self.pairs + self.channels
-        is_pixel = self.depth == self.channels
-        return 4 + 2 * self.depth + (0 if is_pixel else self.depth)
 
 
 def convolutions(
