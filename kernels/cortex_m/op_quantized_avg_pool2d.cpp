@@ -210,7 +210,7 @@ Error run(const Args& args, Layout layout) {
 
   AveragePoolCall call;
   ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), call.pool, out));
-  ORCH_TRY(check_scratch(scratch, 0));
+  ORCH_TRY_DATA(check_scratch(scratch, 0));
   call.input = input.memory;
   call.out = out.memory;
   constexpr DtypeSet kSelected =
