@@ -168,8 +168,8 @@ class _Random:
         """Depthwise windows of 3 x 3 over images of whole words, as after a ReLU."""
         stride = self.one(1, 2)
         padding = (self.one(0, 2), self.one(0, 2))
-        size = [max(3 - 2 * p, 1) + self.one(4, 12) for p in padding]
-        channels = 4 * self.one(1, 8)
+        size = [max(3 - 2 * p, 1) + self.one(6, 15) for p in padding]
+        channels = 4 * self.one(2, 8)
         return self.call(
             _Images(size, channels, 1, channels),
             _Windows((3, 3), (stride, stride), padding, (1, 1)),
@@ -318,7 +318,7 @@ def _calls() -> Iterator[Call]:
     random = _Random()
     for number in range(COUNT):
         kinds = (
-            *(random.image, random.depthwise, random.image, random.matrix),
+            *(random.image, random.depthwise, random.words, random.matrix),
             *(random.words, random.first),
         )
         rest = {6: random.lines, 4: random.transposed}
