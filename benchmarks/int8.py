@@ -1,6 +1,7 @@
 """int8 models on Cortex-M, beside ExecuTorch and TFLite Micro with CMSIS-NN.
 
-Prelinked, both toolchains, exact: sizes from the ELF, instructions from QEMU.
+Prelinked, both toolchains, exact: sizes from the ELF, instructions from QEMU. Those of
+`size` and `speed` are beside the best published results, too, which are cycles.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from benchmarks import counting
 from benchmarks.firmwares import measure_all
 from benchmarks.macs import multiply_accumulates
 from benchmarks.product import CORPUS, Built, build
-from benchmarks.reference import EXECUTORCH_INT8, TFLITE_MICRO_INT8
+from benchmarks.profiled import profiled
+from benchmarks.reference import (
+    EXECUTORCH_INT8,
+    GOALS,
+    PUBLISHED,
+    TFLITE_MICRO_INT8,
+)
 from benchmarks.table import Cell, Findings, Goal, NotMeasuredError, Table
 from orchestrator.program.reader import read_program
 
@@ -29,6 +36,7 @@ _CASES = {
 }
 _CORES = ("cortex-m55", "cortex-m4")
 _TOOLCHAINS = ("gnu", "zig")
+_OPTIMIZE = ("size", "speed")
 _EXTRA = (
     'load = "prelinked"\n[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
 )
@@ -36,6 +44,8 @@ _KIB = 1024
 _FLASH_PARTS = 4
 _RAM_PARTS = 10
 _LOAD = 500
+_MILLION = 1_000_000
+_PUBLISHED_CORES = ("M4", "M33", "M7", "M85")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +57,30 @@ class _Measured:
     arena: int
     macs: int
     counts: Counts | None
+    cycles: int | None
 
 
 def measure(repetitions: int) -> Findings:
     """Sizes and instructions; they are exact, so that one run is enough."""
     del repetitions
     findings = Findings()
-    keys = [(m, c, t) for c in _CORES for m in _CASES for t in _TOOLCHAINS]
-    measured = measure_all(keys, _measure, findings)
+    keys = [
+        (m, c, t, o)
+        for c in _CORES
+        for m in _CASES
+        for t in _TOOLCHAINS
+        for o in _OPTIMIZE
+    ]
+    every = measure_all(keys, _measure, findings)
+    measured = [m for m in every if m.built.optimize == "size"]
     for cpu in _CORES:
         rows = [m for m in measured if m.built.cpu == cpu]
         if rows:
             findings.tables += [_sizes(cpu, rows), _instructions(cpu, rows)]
             findings.goals += [goal for m in rows for goal in _goals(m)]
+    if counted := [m for m in every if m.counts is not None]:
+        findings.tables.append(_published(counted))
+        findings.goals += [goal for m in counted for goal in _wanted(m)]
     return findings
 
 
@@ -70,18 +91,29 @@ def _case(model: str, cpu: str) -> str:
 
 
 def _measure(
-    folder: Path, key: tuple[str, str, str], plugin: Path | None
+    folder: Path, key: tuple[str, str, str, str], plugin: Path | None
 ) -> _Measured | str:
     """What there is to know of a firmware, or why nothing is."""
-    model, cpu, toolchain = key
+    model, cpu, toolchain, optimize = key
     case = _case(model, cpu)
+    counts, cycles = None, None
     try:
         built = build(
-            folder / "-".join(key), case, cpu=cpu, toolchain=toolchain, extra=_EXTRA
+            folder / "-".join(key),
+            case,
+            cpu=cpu,
+            toolchain=toolchain,
+            optimize=optimize,
+            extra=_EXTRA,
         )
-        counts = counting.run(built, plugin=plugin) if plugin is not None else None
+        if plugin is not None:
+            counts = counting.run(built, plugin=plugin)
+            scenario = str(CORPUS / case / "case.json")
+            where = ("--scenario", scenario, "--out", str(built.folder))
+            costs = profiled(built.folder.parent / "product.toml", *where)
+            cycles = costs["cycle_estimate"]["total"] // costs["runs"]
     except NotMeasuredError as missing:
-        return f"{model}, {cpu}, {toolchain}: {missing}"
+        return f"{model}, {cpu}, {toolchain}, {optimize}: {missing}"
     report = built.report
     totals = report["totals"]
     program = read_program((CORPUS / case / "model.pte").read_bytes(), file=case)
@@ -95,6 +127,7 @@ def _measure(
         arena=totals["arena_bytes"],
         macs=sum(multiply_accumulates(program.method("forward")).values()),
         counts=counts,
+        cycles=cycles,
     )
 
 
@@ -157,6 +190,71 @@ def _instructions(cpu: str, found: list[_Measured]) -> Table:
         rows=tuple(rows),
         notes=("MACs of our program, padding counted as if it were multiplied",),
     )
+
+
+def _published(found: list[_Measured]) -> Table:
+    """Millions, beside the best of MLPerf Tiny."""
+    rows: list[tuple[Cell, ...]] = []
+    for model in _CASES:
+        for toolchain in _TOOLCHAINS:
+            for optimize in _OPTIMIZE:
+                ours = {
+                    m.built.cpu: m
+                    for m in found
+                    if (m.model, m.built.toolchain, m.built.optimize)
+                    == (model, toolchain, optimize)
+                }
+                cells: list[Cell] = []
+                for cpu in reversed(_CORES):
+                    m = ours.get(cpu)
+                    counts = m.counts if m else None
+                    cells.append(counts.inference / _MILLION if counts else None)
+                    cells.append(m.cycles / _MILLION if m and m.cycles else None)
+                best = (PUBLISHED[model, core] for core in _PUBLISHED_CORES)
+                rows.append(
+                    (
+                        f"{model}, {toolchain}, {optimize}",
+                        *cells,
+                        *(published.million_cycles for published in best),
+                    )
+                )
+    return Table(
+        title="int8, prelinked, beside the best published: millions per inference",
+        columns=(
+            *("model", "M4 instructions", "M4 est. cycles"),
+            *("M55 instructions", "M55 est. cycles"),
+            *(f"{core} cycles" for core in _PUBLISHED_CORES),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "estimated cycles: memory without wait states; docs/targets.md",
+            "published: MLPerf Tiny, closed division, devices: reference.py; M4: "
+            + ", ".join(f"{m} {PUBLISHED[m, 'M4'].by}" for m in _CASES),
+        ),
+    )
+
+
+def _wanted(m: _Measured) -> list[Goal]:
+    """What the project wants to reach."""
+    fast, small, cycles, fast55, small55 = GOALS[m.model]
+    is_m4, is_fast = m.built.cpu == "cortex-m4", m.built.optimize == "speed"
+    limit = (fast if is_fast else small) if is_m4 else (fast55 if is_fast else small55)
+    where = f"{m.model}, {m.built.place}, {m.built.optimize}"
+    limits: list[tuple[str, int | None, float]] = []
+    if m.counts is not None:
+        limits.append(("million instructions", m.counts.inference, limit))
+    if is_m4 and is_fast:
+        limits.append(("million estimated cycles", m.cycles, cycles))
+    return [
+        Goal(
+            name=f"{name}, {where}",
+            found=found / _MILLION,
+            limit=most,
+            at_most=True,
+        )
+        for name, found, most in limits
+        if found is not None
+    ]
 
 
 def _goals(m: _Measured) -> list[Goal]:

@@ -182,3 +182,56 @@ TFLITE_MICRO_INT8 = {
 }
 """TFLite Micro on the same shapes, float inputs and outputs, CMSIS-NN at -Ofast, error
 strings stripped. Its RAM is not split in the same way and left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """The best closed result of MLPerf Tiny for a net on a core, in million cycles."""
+
+    million_cycles: float
+    by: str
+
+
+_PUBLISHED_BOARDS = {
+    "M4": "STM32L4R5",
+    "M33": "STM32U575",
+    "M7": "STM32H7A3",
+    "M85": "RA8D1, TFLite Micro with CMSIS-NN",
+}
+_PUBLISHED = {
+    "autoencoder": ("0.486 Plumerai", "0.495 Bosch", "0.303 Bosch", "0.255"),
+    "resnet8": ("19.8 ST", "16.7 Plumerai", "11.4 ST", "4.07"),
+    "kws": ("5.19 ST", "4.64 ST", "3.17 ST", "1.66"),
+    "vww": ("10.7 ST", "9.48 ST", "6.67 ST", "6.43"),
+}
+PUBLISHED = {
+    (net, core): Published(
+        million_cycles=float(text.split()[0]),
+        by=" ".join((*text.split()[1:], _PUBLISHED_BOARDS[core])),
+    )
+    for net, texts in _PUBLISHED.items()
+    for core, text in zip(_PUBLISHED_BOARDS, texts, strict=True)
+}
+"""The best of the closed division of MLPerf Tiny on devices, by net and core: latency
+times clock, as MLCommons publishes them (https://mlcommons.org/benchmarks/inference-tiny).
+The nets have the shapes of the corpus' int8 models."""
+
+GOALS = {
+    "autoencoder": (0.24, 0.25, 0.35, 0.05, 0.06),
+    "resnet8": (11.0, 12.5, 16.0, 1.8, 2.2),
+    "kws": (2.8, 3.2, 4.2, 0.70, 0.85),
+    "vww": (8.0, 9.5, 10.5, 1.9, 2.3),
+}
+"""Wanted at most, in millions: instructions on M4 with `speed` and `size`, estimated
+cycles on M4 with `speed`, instructions on M55 with `speed` and with `size`."""
+
+CMSIS_NN_HELD_OUT = {
+    ("unet", "cortex-m4"): 15_059_251,
+    ("head10", "cortex-m4"): 686_085,
+    ("rgb", "cortex-m4"): 7_084_989,
+    ("groups", "cortex-m4"): 1_864_362,
+    ("lstm", "cortex-m4"): 349_865,
+}
+"""Instructions of an inference with CMSIS-NN 19.1.0, by net and core: its kernels, by
+examples/cmsis_nn, arm-none-eabi-gcc 12.2, `optimize = "speed"`. Benchmark `held_out`
+measures them again if the environment variable CMSIS_NN names a checkout."""

@@ -71,10 +71,11 @@ class Goal:
         """Cells for `GOAL_COLUMNS`."""
         side = "at most" if self.at_most else "at least"
         answer = "yes" if self.met else "NO"
-        return (self.name, self.found, f"{side} {_text(self.limit)}", answer)
+        part = self.found / self.limit if self.limit else None
+        return (self.name, self.found, f"{side} {_text(self.limit)}", answer, part)
 
 
-GOAL_COLUMNS = ("goal", "found", "wanted", "met")
+GOAL_COLUMNS = ("goal", "found", "wanted", "met", "found : wanted")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "util/affine.h"
+#include "util/check.h"
 
 namespace orch::cortex_m {
 
@@ -13,7 +14,7 @@ inline constexpr DtypeSet kItems =
 /// (the tensors are laid out differently).
 inline Error prepare_items(const Tensor& input, Tensor& out) {
   ORCH_CHECK(same_layout(input, out), Error::NotSupported);
-  return resize(out, input.sizes());
+  return set_sizes(out, input.sizes());
 }
 
 }  // namespace orch::cortex_m

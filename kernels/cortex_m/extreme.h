@@ -41,7 +41,7 @@ inline uint32_t load_four(const int8_t* from) {
 
 /// Items of a row.
 template <bool kLargest>
-void extreme_row(PairRow<int8_t> row) {
+ORCH_ALWAYS_INLINE void extreme_row(PairRow<int8_t> row) {
   const bool side_by_side =
       row.a_step == 1 && row.b_step == 1 && row.to_step == 1;
 #if ORCH_ISA == ORCH_ISA_MVE
@@ -95,7 +95,9 @@ void extreme_row(PairRow<int8_t> row) {
 template <bool kLargest>
 Error extreme(const Tensor& a, const Tensor& b, Tensor& out) {
   ORCH_TRY(prepare_pair(a, b, out));
-  for_each_pair_row<int8_t>(a, b, out, extreme_row<kLargest>);
+  for_each_pair_row<int8_t>(a, b, out, [](const PairRow<int8_t>& row) {
+    extreme_row<kLargest>(row);
+  });
   return Error::Ok;
 }
 

@@ -19,8 +19,8 @@ Error dequantize_per_tensor_out(const Args& args) {
   constexpr DtypeSet kDtypes{selected::cortex_m_dequantize_per_tensor_out.bits};
   return switch_dtype<(kDtypes & kItems).bits>(input.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    dequantize_row<T, float>({input.memory, out.memory, 1, 1, out.numel()},
-                             affine);
+    dequantize_row<T, float, true>(
+        {input.memory, out.memory, 1, 1, out.numel()}, affine);
     return Error::Ok;
   });
 }

@@ -10,8 +10,9 @@ Error maximum_out(const Args& args) {
 }
 
 void maximum(const PreparedCall& prepared) {
-  for_each_prepared_row<int8_t>(static_cast<const ExtremeCall&>(prepared),
-                                extreme_row<true>);
+  for_each_prepared_row<int8_t>(
+      static_cast<const ExtremeCall&>(prepared),
+      [](const PairRow<int8_t>& row) { extreme_row<true>(row); });
 }
 
 }  // namespace orch::cortex_m

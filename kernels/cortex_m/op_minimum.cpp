@@ -10,8 +10,9 @@ Error minimum_out(const Args& args) {
 }
 
 void minimum(const PreparedCall& prepared) {
-  for_each_prepared_row<int8_t>(static_cast<const ExtremeCall&>(prepared),
-                                extreme_row<false>);
+  for_each_prepared_row<int8_t>(
+      static_cast<const ExtremeCall&>(prepared),
+      [](const PairRow<int8_t>& row) { extreme_row<false>(row); });
 }
 
 }  // namespace orch::cortex_m

@@ -4,189 +4,265 @@
 
 #include "orch/kernel.h"
 #include "packed.h"
+#include "packed_dsp.h"
 #include "packed_gather.h"
 #include "tile_dsp.h"
+#include "unroll.h"
 
 namespace orch::cortex_m {
 namespace {
 
-// All output channels of a pixel. r0: `x`: the sum of products of two inputs,
-// then inputs as pairs; r1: `w`, tiles of weights; r2: `y`; r3: `loop`. All
-// registers are in use: compilers do not find that they suffice.
-using TilesFn = void(const int32_t* x, const uint8_t* w, int8_t* y,
-                     const TileLoop* loop);
-extern "C" TilesFn orch_packed_tiles;
-/// The same with one scale for all channels. A tile ends with the places of its
-/// four outputs, a byte each.
-extern "C" TilesFn orch_packed_even_tiles;
-asm(ORCH_SCALE_MACRO R"(
+/// What `orch_packed_pixels` takes besides pointers. Known to the assembly.
+struct PairLoop {
+  int32_t weight_bytes;  // of a pair of channels
+  int32_t all_bytes;     // of all pairs
+  int32_t ties;          // as in PackedPairs
+  int32_t y_step;        // from a pixel to the next one
+};
+
+// Sums start with the first step where speed counts, else before it. Then the
+// first round of the loop begins where as many steps are left as it has to do.
+#ifdef __OPTIMIZE_SIZE__
+#define ORCH_STEPS "2"
+#define ORCH_SKIPPED_BYTES "64"
+#define ORCH_STEPS_BEFORE "0"
+#define ORCH_START   \
+  "  mov r7, r9\n"   \
+  "  mov r8, r9\n"   \
+  "  mov r10, r12\n" \
+  "  mov r11, r12\n" \
+  "  ldr pc, [sp, #20]\n"
+#else
+#define ORCH_STEPS "4"
+#define ORCH_SKIPPED_BYTES "192"
+#define ORCH_STEPS_BEFORE "1"
+#define ORCH_START                    \
+  "  ldrd r5, r6, [r1], #8\n"         \
+  "  orch_pair_of_taps r5, r9, r12\n" \
+  "  orch_pair_of_taps r6\n"          \
+  "  cmp r1, lr\n"                    \
+  "  it ne\n"                         \
+  "  ldrne pc, [sp, #20]\n"           \
+  "  b 5f\n"
+#endif
+
+// All output channels of three pixels. r0: `x`, inputs as pairs; r1: `w`, pairs
+// of channels; r2: `y`; r3: `loop`. What belongs to the last pixel is stored
+// first: with a step of 0 the first one stays.
+//
+// A step takes four taps and is of 64 bytes.
+extern "C" void orch_packed_pixels(const int32_t* x, const uint8_t* w,
+                                   int8_t* y, const PairLoop* loop);
+asm(R"(
+  .section .text.orch_packed_pixels, "ax", %progbits
   .syntax unified
-  .macro orch_begin name
-  .section .text.\name, "ax", %progbits
   .thumb
   .balign 4
-  .globl \name
-  .hidden \name
-  .type \name, %function
+  .globl orch_packed_pixels
+  .hidden orch_packed_pixels
+  .type orch_packed_pixels, %function
   .thumb_func
-\name:
+  .macro orch_products sum0, sum1, sum2, w, start
+  .ifb \start
+  smlad \sum0, r2, \w, \sum0
+  smlad \sum1, r3, \w, \sum1
+  smlad \sum2, r4, \w, \sum2
+  .else
+  smlad \sum0, r2, \w, \start
+  smlad \sum1, r3, \w, \start
+  smlad \sum2, r4, \w, \start
+  .endif
   .endm
-  @ Leaves sums of two pairs, 256 * B and A, in r10, r11, r12, lr, the output in
-  @ r8, and its offset in r9.
-  .macro orch_tile_sums
+  .macro orch_pair_of_taps w, start, start_a
+  ldm r0!, {r2, r3, r4}
+  orch_products r7, r8, r9, \w, \start
+  sxtb16 \w, \w
+  orch_products r10, r11, r12, \w, \start_a
+  .endm
+  @ A number is less than what was added to its product if it was negative.
+  .macro orch_ties_down sum, ties
+  cmp \sum, r3
+  it lt
+  sublt \sum, \sum, \ties
+  .endm
+  .macro orch_store_three first, second, third
+  add lr, r0, r4, lsr #8
+  strb \third, [lr, r6, lsl #1]
+  strb \second, [lr, r6]
+  strb \first, [lr]
+  .endm
+orch_packed_pixels:
   push {r4-r11, lr}
-  sub sp, #36
-  ldm r3, {r4, r5, r6, r7, r8}
+  sub sp, #28
+  ldm r3, {r4, r5, r6, r7}
   add r5, r1
-  strd r0, r2, [sp]
-  strd r4, r5, [sp, #8]
-  str r6, [sp, #16]
-  strd r7, r8, [sp, #24]
+  strd r0, r4, [sp]
+  strd r2, r6, [sp, #8]
+  str r7, [sp, #16]
+  rsb r4, #8 * )" ORCH_STEPS_BEFORE R"(
+  lsl r4, #3
+  and r4, #)" ORCH_SKIPPED_BYTES R"(
+  adr.w r6, 2f
+  add r4, r6
+  add r4, #1
+  strd r4, r5, [sp, #20]
 1:
-  ldm r1!, {r10, r11, r12, lr}
-  ldr r0, [sp]
-  ldr r2, [sp, #8]
-  ldr r3, [r0], #4
-  add r2, r1
-  str r2, [sp, #20]
-  sub r11, r3
-  sub lr, r3
+  ldrd r9, r12, [r1], #8
+  ldrd r0, lr, [sp]
+  add lr, r1
+)" ORCH_START R"(
+  .balign 4
 2:
-  ldm r0!, {r2, r3, r4, r5}
-  ldm r1!, {r6, r7, r8, r9}
-  smlad r10, r2, r6, r10
-  smlad r10, r3, r7, r10
-  sxtab16 r6, r3, r6
-  sxtab16 r7, r2, r7
-  smlad r11, r6, r7, r11
-  smlad r12, r2, r8, r12
-  smlad r12, r3, r9, r12
-  sxtab16 r8, r3, r8
-  sxtab16 r9, r2, r9
-  smlad lr, r8, r9, lr
-  ldm r1!, {r6, r7, r8, r9}
-  ldr r2, [sp, #20]
-  smlad r10, r4, r6, r10
-  smlad r10, r5, r7, r10
-  sxtab16 r6, r5, r6
-  sxtab16 r7, r4, r7
-  smlad r11, r6, r7, r11
-  smlad r12, r4, r8, r12
-  smlad r12, r5, r9, r12
-  sxtab16 r8, r5, r8
-  sxtab16 r9, r4, r9
-  smlad lr, r8, r9, lr
-  cmp r1, r2
+  .rept )" ORCH_STEPS R"(
+  ldrd r5, r6, [r1], #8
+  orch_pair_of_taps r5
+  orch_pair_of_taps r6
+  .endr
+  cmp r1, lr
   bne 2b
-
-  ldr r8, [sp, #4]
-  ldr r9, [sp, #16]
-  sub r10, r11
-  sub r12, lr
-  .endm
-  .macro orch_end name
-  ldr r2, [sp, #12]
+5:
+  add r0, sp, #8
+  ldm r0, {r0, r5, r6}
+  ldm r1!, {r2, r3, r4}
+  sub r7, r10
+  sub r8, r11
+  sub r9, r12
+  lsl r10, r4
+  lsl r11, r4
+  lsl r12, r4
+  smmla r10, r10, r2, r3
+  smmla r11, r11, r2, r3
+  smmla r12, r12, r2, r3
+  cbz r5, 3f
+  lsl lr, r5, r4
+  orch_ties_down r10, "lr, lsr #1"
+  orch_ties_down r11, "lr, lsr #1"
+  orch_ties_down r12, "lr, lsr #1"
+3:
+  ssat r10, #8, r10, asr #13
+  ssat r11, #8, r11, asr #13
+  ssat r12, #8, r12, asr #13
+  orch_store_three r10, r11, r12
+  ldm r1!, {r2, r3, r4}
+  smmla r7, r7, r2, r3
+  smmla r8, r8, r2, r3
+  smmla r9, r9, r2, r3
+  cbz r5, 4f
+  orch_ties_down r7, #128
+  orch_ties_down r8, #128
+  orch_ties_down r9, #128
+4:
+  asr r7, r4
+  asr r8, r4
+  asr r9, r4
+  ssat r7, #8, r7
+  ssat r8, #8, r8
+  ssat r9, #8, r9
+  orch_store_three r7, r8, r9
+  ldr r2, [sp, #24]
   cmp r1, r2
   bne 1b
-  add sp, #36
+  add sp, #28
   pop {r4-r11, pc}
-  .size \name, . - \name
-  .endm
-  .macro orch_scale_even sum, place
-  smmulr \sum, \sum, r2
-  adds \sum, \sum, \sum, asr #31
-  asrs \sum, r3
-  adc \sum, r9
-  ssat \sum, #8, \sum
-  uxtb r5, r4, ror #\place
-  strb \sum, [r8, r5]
-  .endm
-
-  orch_begin orch_packed_tiles
-  orch_tile_sums
-  ldm r1!, {r2-r5}
-  lsl r11, #1
-  asr r10, #7
-  orch_scale r11, r2, r3
-  orch_scale r10, r4, r5
-  ldm r1!, {r2-r5}
-  lsl lr, #1
-  asr r12, #7
-  orch_scale lr, r2, r3
-  orch_scale r12, r4, r5
-  orch_end orch_packed_tiles
-
-  orch_begin orch_packed_even_tiles
-  orch_tile_sums
-  ldr r4, [r1], #4
-  ldr r2, [sp, #24]
-  ldr r3, [sp, #28]
-  lsl r11, #1
-  asr r10, #7
-  lsl lr, #1
-  asr r12, #7
-  orch_scale_even r11, 0
-  orch_scale_even r10, 8
-  orch_scale_even lr, 16
-  orch_scale_even r12, 24
-  add r8, #4
-  str r8, [sp, #4]
-  orch_end orch_packed_even_tiles
-  .purgem orch_scale
-  .purgem orch_scale_even
-  .purgem orch_tile_sums
-  .purgem orch_begin
-  .purgem orch_end
+  .size orch_packed_pixels, . - orch_packed_pixels
+  .purgem orch_products
+  .purgem orch_pair_of_taps
+  .purgem orch_ties_down
+  .purgem orch_store_three
   .text
 )");
 
-/// Pairs of the inputs of a pixel, and first the sum of products of neighbours.
-ORCH_HOT void widen_pixel(const int8_t* x, int32_t depth, int32_t* to) {
-  int32_t sum = 0;
-  int32_t* pairs = to + 1;
-  for (const int8_t* const end = x + depth; x != end; x += 4) {
-    const uint32_t word = load4(x);
-    const Pair first = even(word);
-    const Pair second = odd(word);
-    sum = __builtin_arm_smlad(first, second, sum);
-    pairs[0] = first;
-    pairs[1] = second;
-    pairs += 2;
+/// Pixels that are computed at once.
+constexpr int32_t kPixels = 3;
+
+/// Pairs of the inputs of kCount of the pixels, one of each pointer. They lie
+/// in `rows` pieces. If the items of a piece are no whole words, the last word
+/// begins earlier.
+template <int kCount>
+ORCH_HOT void widen_pixels(const int8_t* const* pixels, int32_t items,
+                           int32_t rows, int32_t step, Pair* to) {
+  const int8_t* from[kCount];
+  unrolled<kCount>([&](auto p) { from[p] = pixels[p]; });
+  const int32_t skip = step - items;
+  for (; rows > 0; --rows) {
+    const int8_t* const last = from[0] + items - 4;
+    for (;;) {
+      unrolled<kCount>([&](auto p) {
+        const uint32_t word = load4(from[p]);
+        from[p] += 4;
+        to[p] = even(word);
+        to[kPixels + p] = odd(word);
+      });
+      to += 2 * kPixels;
+      const int32_t over = from[0] - last;
+      if (over <= 0) continue;
+      if (over == 4) break;
+      unrolled<kCount>([&](auto p) { from[p] -= over; });
+    }
+    unrolled<kCount>([&](auto p) { from[p] += skip; });
   }
-  *to = sum;
 }
 
-/// One of the two: what a pointer calls has no known stack.
-template <TilesFn* kCompute>
-ORCH_HOT void run(const PreparedCall& prepared) {
-  const PackedCall& call = static_cast<const PackedCall&>(prepared);
-  const int8_t* image = static_cast<const int8_t*>(call.input);
-  const uint8_t* header = static_cast<const uint8_t*>(call.header);
-  const uint8_t* packed = static_cast<const uint8_t*>(call.weights);
-  uint8_t* scratch = static_cast<uint8_t*>(call.scratch);
-  int8_t* y = static_cast<int8_t*>(call.out);
-  const PackedConvolution& conv =
-      *reinterpret_cast<const PackedConvolution*>(header);
-  const TileLoop& loop =
-      *reinterpret_cast<const TileLoop*>(header + sizeof conv);
-  int32_t* const pairs = reinterpret_cast<int32_t*>(scratch);
-  int8_t* const patch = reinterpret_cast<int8_t*>(pairs + 1 + conv.depth / 2);
+ORCH_HOT void run(const PackedCall& prepared) {
+  const int8_t* image = static_cast<const int8_t*>(prepared.input);
+  uint8_t* scratch = static_cast<uint8_t*>(prepared.scratch);
+  int8_t* y = static_cast<int8_t*>(prepared.out);
+  const PackedPairs& call = *static_cast<const PackedPairs*>(prepared.header);
+  const PackedConvolution& conv = call.conv;
+  PairLoop loop = {call.weight_bytes, call.all_bytes, call.ties, 0};
+  Pair* const pairs = reinterpret_cast<Pair*>(scratch);
+  int8_t* const patch = reinterpret_cast<int8_t*>(
+      scratch + 2 * static_cast<uint32_t>(kPixels * conv.depth));
   const int32_t line = conv.columns.in * conv.in_channels;
+  int32_t left = conv.batch * conv.rows.out * conv.columns.out;
+  int32_t count = left < kPixels ? 1 : kPixels;
+  int32_t filled = 0;
+  const int8_t* inside[kPixels] = {};  // those not yet widened
+  const int32_t step = conv.rows.dilation * line;
   for (int32_t n = 0; n < conv.batch; ++n) {
     for (int32_t h = 0; h < conv.rows.out; ++h) {
       const Taps rows = taps_at(conv.rows, h);
+      const bool in_rows = rows.count == conv.rows.kernel;
+      int32_t column = -conv.columns.padding;
       for (int32_t v = 0; v < conv.columns.out; ++v) {
-        const Taps columns = taps_at(conv.columns, v);
-        const int8_t* x =
-            image + rows.in * line + columns.in * conv.in_channels;
-        if (rows.count != 1 || columns.count != 1 ||
-            conv.depth != conv.in_channels) {
-          gather(conv, image, rows, columns, patch);
-          x = patch;
+        // Of two pixels at the end the last one is first, so that the third one
+        // is the one before them, whose inputs are still there.
+        const int32_t slot = count == 2 ? 1 - filled : filled;
+        if (in_rows && static_cast<uint32_t>(column) < call.inner_columns) {
+          inside[slot] = image + rows.in * line + column * conv.in_channels;
+        } else {
+          gather(conv, image, rows, taps_at(conv.columns, v), patch);
+          widen_pixels<1>(&patch, call.patch_items, call.patch_rows,
+                          call.patch_items, pairs + slot);
         }
-        widen_pixel(x, conv.depth, pairs);
-        kCompute(pairs, packed, y, &loop);
-        y += conv.out_channels;
+        column += conv.columns.stride;
+        if (++filled != count) continue;
+        filled = 0;
+        if (inside[0] != nullptr && inside[1] != nullptr &&
+            inside[2] != nullptr) {
+          widen_pixels<kPixels>(inside, call.patch_items, call.patch_rows, step,
+                                pairs);
+        } else {
+          for (int32_t i = 0; i < kPixels; ++i) {
+            if (inside[i] == nullptr) continue;
+            widen_pixels<1>(inside + i, call.patch_items, call.patch_rows, step,
+                            pairs + i);
+          }
+        }
+        for (const int8_t*& pixel : inside) pixel = nullptr;
+        int8_t* first = y;
+        loop.y_step = conv.out_channels;
+        if (count == 2) {
+          first += conv.out_channels;
+          loop.y_step = -conv.out_channels;
+        } else if (count == 1) {
+          loop.y_step = 0;
+        }
+        orch_packed_pixels(pairs, static_cast<const uint8_t*>(prepared.weights),
+                           first, &loop);
+        y += count * conv.out_channels;
+        left -= count;
+        if (left < count) count = count == kPixels ? left : 1;
       }
     }
     image += conv.rows.in * line;
@@ -196,24 +272,18 @@ ORCH_HOT void run(const PreparedCall& prepared) {
 }  // namespace
 
 // What the build makes of cortex_m::quantized_conv2d.out and others: (Tensor
-//   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
+//   input, Tensor header, Tensor weights, Tensor scratch, *, Tensor(a!) out) ->
+//   Tensor(a!)
 //
-// `packed` is a PackedConvolution, a TileLoop and tiles; `scratch` holds the
-// pairs of a pixel, then its inputs if they do not lie side by side. The build
-// has checked everything.
-void packed_conv2d(const PreparedCall& call) { run<orch_packed_tiles>(call); }
+// `header` is a PackedPairs; `scratch` holds the pairs of three pixels, then
+// the inputs of one if they do not lie side by side. The build has checked
+// everything.
+void packed_conv2d(const PreparedCall& call) {
+  run(static_cast<const PackedCall&>(call));
+}
 
 Error packed_conv2d_out(const Args& args) {
   return run_packed(packed_conv2d, args);
-}
-
-// The same where all channels have one scale.
-void packed_even_conv2d(const PreparedCall& call) {
-  run<orch_packed_even_tiles>(call);
-}
-
-Error packed_even_conv2d_out(const Args& args) {
-  return run_packed(packed_even_conv2d, args);
 }
 
 }  // namespace orch::cortex_m

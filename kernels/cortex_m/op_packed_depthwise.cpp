@@ -12,22 +12,35 @@ namespace {
 
 #if ORCH_ISA == ORCH_ISA_DSP
 
-/// What `orch_packed_depthwise` takes besides pointers.
+/// What `orch_packed_depthwise` takes besides pointers. Known to the assembly.
 struct Groups {
   int32_t pair_bytes;  // of the pointers
   int32_t all_bytes;
   int32_t offset;
 };
 
-// All channels of a pixel. r0: `taps`, for each tap its first channel; r1: `w`,
-// groups; r2: `y`; r3: `groups`.
+// All channels of a pixel. r0: `taps`, for each tap how far its first channel
+// is from `base`; r1: `w`, groups; r2: `y`; r3: `groups`; then `base`.
 extern "C" void orch_packed_depthwise(const int8_t* const* taps,
                                       const uint8_t* w, int8_t* y,
-                                      const Groups* groups);
-asm(ORCH_SCALE_MACRO R"(
+                                      const Groups* groups, const int8_t* base);
+asm(R"(
   .section .text.orch_packed_depthwise, "ax", %progbits
   .syntax unified
   .thumb
+  @ Twice a sum, scaled and stored at r8 and an output channel; r9 is added
+  @ before. The product is rounded up at ties. Then ties are rounded away from
+  @ zero: what a shift drops last is its carry, and a negative number is made
+  @ smaller by one before.
+  .macro orch_scale sum, multiplier, to
+  smmulr \sum, \sum, \multiplier
+  adds \sum, \sum, \sum, asr #31
+  asrs \sum, \to
+  adc \sum, r9
+  ssat \sum, #8, \sum
+  lsr \to, \to, #8
+  strb \sum, [r8, \to]
+  .endm
   .balign 4
   .globl orch_packed_depthwise
   .hidden orch_packed_depthwise
@@ -43,8 +56,10 @@ orch_packed_depthwise:
   strd r4, r5, [sp, #8]
   str r6, [sp, #16]
 1:
-  ldr r0, [sp]
   ldm r1!, {r2, r8, r9, r10, r11}
+  ldr r3, [sp, #64]
+  ldr r0, [sp]
+  add r2, r3
   ldr r3, [sp, #8]
 2:
   ldrd r4, r5, [r0], #8
@@ -255,8 +270,6 @@ ORCH_HOT void point_to_taps(const PackedDepthwise& conv, const int8_t* image,
   while (to != end) *to++ = padding;
 }
 
-#if ORCH_ISA == ORCH_ISA_MVE
-
 /// Whether all taps lie in the image if the first one is at `first`.
 ORCH_ALWAYS_INLINE bool lies_inside(const Axis& axis, int32_t first) {
   return first >= 0 && first + (axis.kernel - 1) * axis.dilation < axis.in;
@@ -275,8 +288,6 @@ void measure_taps(const PackedDepthwise& conv, const int8_t** to) {
   }
   while (to != end) *to++ = nullptr;
 }
-
-#endif
 
 }  // namespace
 
@@ -297,27 +308,23 @@ void packed_depthwise(const PreparedCall& prepared) {
   const int32_t pair_bytes = conv.pairs * static_cast<int32_t>(2 * sizeof y);
   const int8_t** const taps = reinterpret_cast<const int8_t**>(scratch);
   scratch += pair_bytes;
-#if ORCH_ISA == ORCH_ISA_DSP
-  const Groups groups = {pair_bytes, conv.group_bytes, conv.offset};
-#else
   // Where all taps lie in the image, all pixels have them at the same
   // distances.
   const int8_t** const inside = reinterpret_cast<const int8_t**>(scratch);
   scratch += pair_bytes;
+#if ORCH_ISA == ORCH_ISA_DSP
+  const Groups groups = {pair_bytes, conv.group_bytes, conv.offset};
+#else
   const Groups groups = {pair_bytes, conv.channels, conv.offset, scratch};
   memset(scratch, 0, kColumnBytes);
   scratch += kColumnBytes;
-  measure_taps(conv, inside);
 #endif
+  measure_taps(conv, inside);
   int8_t* const padding = reinterpret_cast<int8_t*>(scratch);
   memset(padding, conv.padding, static_cast<size_t>(conv.channels));
   for (int32_t n = 0; n < conv.batch; ++n) {
     for (int32_t h = 0; h < conv.rows.out; ++h) {
       for (int32_t v = 0; v < conv.columns.out; ++v) {
-#if ORCH_ISA == ORCH_ISA_DSP
-        point_to_taps(conv, image, h, v, padding, taps);
-        orch_packed_depthwise(taps, packed, y, &groups);
-#else
         const int32_t row = h * conv.rows.stride - conv.rows.padding;
         const int32_t column = v * conv.columns.stride - conv.columns.padding;
         if (lies_inside(conv.rows, row) && lies_inside(conv.columns, column)) {
@@ -328,7 +335,6 @@ void packed_depthwise(const PreparedCall& prepared) {
           point_to_taps(conv, image, h, v, padding, taps);
           orch_packed_depthwise(taps, packed, y, &groups, nullptr);
         }
-#endif
         y += conv.channels;
       }
     }

@@ -256,18 +256,18 @@ void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
 }  // namespace
 
 // What the build makes of cortex_m::quantized_depthwise_conv2d.out: (Tensor
-//   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
+//   input, Tensor header, Tensor weights, Tensor scratch, *, Tensor(a!) out) ->
+//   Tensor(a!)
 //
-// `packed` is a PackedDepthwiseStrips; `scratch` holds zeros, padding and a
+// `header` is a PackedDepthwiseStrips; `scratch` holds zeros, padding and a
 // strip of 16 channels. The build has checked everything.
 void packed_depthwise_strips(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
   const int8_t* image = static_cast<const int8_t*>(call.input);
-  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
   uint8_t* const zeros = static_cast<uint8_t*>(call.scratch);
   int8_t* y = static_cast<int8_t*>(call.out);
   const PackedDepthwiseStrips& conv =
-      *reinterpret_cast<const PackedDepthwiseStrips*>(packed);
+      *static_cast<const PackedDepthwiseStrips*>(call.header);
   uint8_t* const padding = zeros + kZeroBytes;
   uint8_t* const strip = padding + kPaddingBytes;
   memset(zeros, 0, kZeroBytes);
@@ -281,7 +281,7 @@ void packed_depthwise_strips(const PreparedCall& prepared) {
   lines.at[3] = zeros;
   lines.phases = phases;
   lines.end = phases + conv.phases;
-  lines.weights = packed + sizeof conv;
+  lines.weights = static_cast<const uint8_t*>(call.weights) + sizeof(int32_t);
   lines.scales = lines.weights + conv.weight_bytes;
   lines.channels = conv.channels;
   lines.pixel_bytes = conv.out_along;

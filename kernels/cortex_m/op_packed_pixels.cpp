@@ -6,25 +6,43 @@
 
 #include "orch/kernel.h"
 #include "packed.h"
-#include "packed_gather.h"
+#include "packed_strip.h"
 
 namespace orch::cortex_m {
 namespace {
 
-static_assert(offsetof(PackedConvolution, out_channels) == 56 &&
-                  offsetof(PackedConvolution, depth) == 60 &&
-                  offsetof(PackedConvolution, offset) == 68 &&
+static_assert(offsetof(PackedPixel, conv.out_channels) == 56 &&
+                  offsetof(PackedPixel, conv.depth) == 60 &&
+                  offsetof(PackedPixel, conv.offset) == 68 &&
                   offsetof(PackedPixel, multiplier) == 72,
               "the assembly knows where things are");
 
-// All output channels of two pixels, four at a time: eight sums, as many as
-// there are registers for. r0: inputs of the first pixel; r1: tiles; r2: its
-// outputs; r3: `conv`; then inputs of the second pixel, and how far its outputs
-// are from those of the first. An odd last pixel is computed twice.
-extern "C" void orch_packed_two_pixels(const int8_t* x, const uint8_t* tiles,
-                                       int8_t* y, const PackedConvolution* conv,
-                                       const int8_t* next_x, int32_t y_step);
-// The same of a single pixel, eight channels at a time, all with one scale.
+/// Pixels whose inputs are equally far apart, as are their outputs. Known to
+/// the assembly.
+struct Run {
+  int32_t count;   // at least one
+  int32_t x_step;  // bytes
+  int32_t y_step;  // bytes, less than 64 K
+  int32_t depth;
+  int32_t channels;
+  int32_t offset;  // added to outputs
+};
+
+// All output channels of some pixels. Two pixels and four channels at a time:
+// eight sums, as many as there are registers for. An odd last pixel is computed
+// twice.
+extern "C" {
+using Loop = void(const int8_t* x, const uint8_t* tiles, int8_t* y,
+                  const Run* run);
+Loop orch_packed_pixels;
+#ifndef __OPTIMIZE_SIZE__
+// The same for depths of a multiple of so many vectors.
+Loop orch_packed_pixels_2;
+Loop orch_packed_pixels_3;
+Loop orch_packed_pixels_4;
+#endif
+}
+// All output channels of a single pixel, eight at a time, all with one scale.
 extern "C" void orch_packed_pixel(const int8_t* x, const uint8_t* tiles,
                                   int8_t* y, const PackedPixel* pixel);
 asm(R"(
@@ -40,84 +58,135 @@ asm(R"(
 \name:
   .endm
   @ From results in q0 and q1 to items in turn, in the 16-bit lanes of q0.
-  .macro orch_narrow offset
+  .macro orch_narrow
   vqmovnb.s32 q0, q0
   vqmovnt.s32 q0, q1
-  ldr r0, [sp, \offset]
   vqadd.s16 q0, q0, r0
   vqmovnb.s16 q0, q0
-  vctp.16 r9
-  vpst
+  .endm
+  @ Sixteen taps of two pixels.
+  .macro orch_sixteen_taps
+  vldrb.8 q0, [r3], #16
+  vldrw.32 q2, [r1], #16
+  vmladava.s8 r0, q0, q2
+  vldrb.8 q1, [r5], #16
+  vmladava.s8 r8, q1, q2
+  vldrw.32 q3, [r1], #16
+  vmladava.s8 r2, q0, q3
+  vldrw.32 q2, [r1], #16
+  vmladava.s8 r10, q1, q3
+  vldrw.32 q3, [r1], #16
+  vmladava.s8 r4, q0, q2
+  vmladava.s8 r12, q1, q2
+  vmladava.s8 r6, q0, q3
+  vmladava.s8 lr, q1, q3
   .endm
 
-  orch_begin orch_packed_two_pixels
+  @ Pixels whose taps are `steps` times 16, or a multiple of that.
+  .macro orch_pixels name, steps
+  orch_begin \name
   push {r4-r11, lr}
   vpush {d8-d9}
-  sub sp, #44
-  ldrd r5, r6, [sp, #96]
-  ldrd r9, r7, [r3, #56]
-  ldr r4, [r3, #68]
-  strd r0, r5, [sp, #32]
-  str r4, [sp, #40]
-  add r7, r0
+  @ 0: sums; 32: x, tiles, pixels left, step of x, depth, twice the channels;
+  @ 56: x of both pixels; 64: offset; 68: from the end of y to the next pixels.
+  sub sp, #76
+  ldm r3, {r3, r4, r5, r6, r7, r8}
+  add r9, sp, #32
+  lsl r7, #1
+  stm r9, {r0, r1, r3, r4, r6, r7}
   mov r11, r2
-  lsl r9, #1
+  @ Channels are passed four at a time.
+  adds r2, r7, #7
+  bic r2, #7
+  rsb r2, r2, r5, lsl #2
+  asr r2, #1
+  strd r8, r2, [sp, #64]
   @ Where the items of q0 go: first and second pixel in turn.
   movs r4, #0
   vidup.u16 q4, r4, #1
   vshr.u16 q4, q4, #1
-  lsl r6, r6, #16
-  vdup.32 q0, r6
+  lsl r5, r5, #16
+  vdup.32 q0, r5
   vadd.i32 q4, q4, q0
 1:
+  add r12, sp, #32
+  ldm r12, {r0, r1, r2, r3, r7, r9}
+  add r7, r0
+  add r4, r0, r3
+  subs r2, #2
+  bpl 2f
+  mov r4, r0
+  vmovnt.i32 q4, q4
+2:
+  add r3, r4
+  str r3, [sp, #32]
+  str r2, [sp, #40]
+  strd r0, r4, [sp, #56]
+3:
   ldm r1, {r0, r2, r4, r6}
   ldm r1!, {r8, r10, r12, lr}
-  ldrd r3, r5, [sp, #32]
-2:
-  vldrb.8 q0, [r3], #16
-  vldrw.32 q2, [r1]
-  vmladava.s8 r0, q0, q2
-  vldrb.8 q1, [r5], #16
-  vmladava.s8 r8, q1, q2
-  vldrw.32 q3, [r1, #16]
-  vmladava.s8 r2, q0, q3
-  vldrw.32 q2, [r1, #32]
-  vmladava.s8 r10, q1, q3
-  vldrw.32 q3, [r1, #48]
-  vmladava.s8 r4, q0, q2
-  add r1, #64
-  vmladava.s8 r12, q1, q2
-  vmladava.s8 r6, q0, q3
-  vmladava.s8 lr, q1, q3
+  ldrd r3, r5, [sp, #56]
+4:
+  .rept \steps
+  orch_sixteen_taps
+  .endr
   cmp r3, r7
-  bne 2b
+  bne 4b
 
   stm sp, {r0, r2, r4, r6, r8, r10, r12, lr}
-  vldrw.32 q2, [r1]
+  vldrw.32 q2, [r1], #16
   vldrw.32 q0, [sp]
   vqrdmulh.s32 q0, q0, q2
   vldrw.32 q1, [sp, #16]
   vqrdmulh.s32 q1, q1, q2
-  vldrw.32 q3, [r1, #16]
+  vldrw.32 q3, [r1], #16
+  ldr r0, [sp, #64]
+  cmn r0, #128
+  beq 6f
   @ Ties of negative numbers go down, for which they are made smaller by one.
-  @ Without a shift there are none.
+  @ Without a shift there are none. Below the lowest item nobody sees it.
   vshr.s32 q2, q3, #31
   vpt.s32 lt, q0, zr
   vaddt.i32 q0, q0, q2
   vpt.s32 lt, q1, zr
   vaddt.i32 q1, q1, q2
+6:
   vrshl.s32 q0, q0, q3
   vrshl.s32 q1, q1, q3
-  orch_narrow #40
-  vstrbt.16 q0, [r11, q4]
-  add r1, #32
-  add r11, #4
+  orch_narrow
   subs r9, #8
+  bmi 8f
+  vstrb.16 q0, [r11, q4]
+  add r11, #4
+  bne 3b
+7:
+  ldr r2, [sp, #68]
+  ldr r4, [sp, #40]
+  add r11, r2
+  cmp r4, #0
   bgt 1b
-  add sp, #44
+  add sp, #76
   vpop {d8-d9}
   pop {r4-r11, pc}
-  .size orch_packed_two_pixels, . - orch_packed_two_pixels
+8:
+  add r9, #8
+  vctp.16 r9
+  vpst
+  vstrbt.16 q0, [r11, q4]
+  add r11, #4
+  b 7b
+  .size \name, . - \name
+  .endm
+  orch_pixels orch_packed_pixels, 1
+)"
+#ifndef __OPTIMIZE_SIZE__
+    R"(
+  orch_pixels orch_packed_pixels_2, 2
+  orch_pixels orch_packed_pixels_3, 3
+  orch_pixels orch_packed_pixels_4, 4
+)"
+#endif
+    R"(
 
   orch_begin orch_packed_pixel
   push {r4-r11, lr}
@@ -169,7 +238,10 @@ asm(R"(
   vaddt.i32 q1, q1, r2
   vrshl.s32 q0, r4
   vrshl.s32 q1, r4
-  orch_narrow #32
+  ldr r0, [sp, #32]
+  orch_narrow
+  vctp.16 r9
+  vpst
   vstrbt.16 q0, [r5], #8
   subs r9, #8
   bgt 1b
@@ -178,82 +250,154 @@ asm(R"(
   .size orch_packed_pixel, . - orch_packed_pixel
   .purgem orch_begin
   .purgem orch_narrow
+  .purgem orch_sixteen_taps
+  .purgem orch_pixels
   .text
 )");
+
+/// Goes over all pixels of the output, from line to line of a column.
+template <Loop& kLoop>
+__attribute__((noinline)) void compute_columns(const PackedPixels& packed,
+                                               const int8_t* image,
+                                               const uint8_t* tiles,
+                                               int8_t* strip, int8_t* y) {
+  const PackedConvolution& conv = packed.conv;
+  const int32_t channels = conv.in_channels;
+  const int32_t line = conv.columns.in * packed.x_pixel;
+  const int32_t width = conv.columns.kernel * channels;
+  const int8_t* const end = image + conv.batch * conv.rows.in * line;
+  Run run;
+  run.y_step = packed.y_line;
+  run.depth = conv.depth;
+  run.channels = conv.out_channels;
+  run.offset = conv.offset;
+  const Strip to = {width, 16, channels, packed.x_pixel};
+  Axis axis = conv.rows;
+  // Windows that overlap are parts of one strip.
+  const bool overlaps = axis.dilation == 1 && axis.stride < axis.kernel;
+  image += packed.x_first;
+  y += packed.y_first;
+  for (int32_t n = 0; n < conv.batch; ++n) {
+    int8_t* to_column = y;
+    for (int32_t v = 0; v < conv.columns.out; ++v) {
+      const Taps columns = taps_at(conv.columns, v);
+      const int8_t* const top = image + columns.in * packed.x_pixel;
+      for (int32_t h = 0; h < axis.out;) {
+        const int8_t* x = top + h * axis.stride * line;
+        run.x_step = axis.stride * line;
+        run.count = 0;
+        if (packed.in_place) {
+          // Whole vectors are read, but none beyond the image.
+          run.count = axis.out - h;
+          while (run.count > 0 &&
+                 end - x < (run.count - 1) * run.x_step + conv.depth) {
+            --run.count;
+          }
+        }
+        if (run.count == 0) {
+          run.count = axis.out - h;
+          if (run.count > packed.pixels) run.count = packed.pixels;
+          x = strip;
+          if (overlaps) {
+            run.x_step = axis.stride * width;
+            axis.kernel = (run.count - 1) * axis.stride + conv.rows.kernel;
+            gather_lines(conv, top, columns, axis, h, strip, to,
+                         axis.kernel * width);
+          } else {
+            run.x_step = axis.kernel * width;
+            for (int32_t i = 0; i < run.count; ++i) {
+              gather_lines(conv, top, columns, axis, h + i,
+                           strip + i * run.x_step, to, run.x_step);
+            }
+          }
+        }
+        kLoop(x, tiles, to_column + h * run.y_step, &run);
+        h += run.count;
+      }
+      to_column += packed.y_pixel;
+    }
+    y += packed.y_image;
+    image += conv.rows.in * line;
+  }
+}
+
+/// Computes all phases. Which loop is no argument: whatever has a pointer could
+/// then be called, as far as bounds on the stack know.
+template <Loop& kLoop>
+void compute_phases(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.header);
+  const uint8_t* tiles = static_cast<const uint8_t*>(call.weights);
+  const PackedPixels* phase;
+  do {
+    phase = reinterpret_cast<const PackedPixels*>(packed);
+    if (call.weights == nullptr) tiles = packed + sizeof *phase;
+    compute_columns<kLoop>(*phase, static_cast<const int8_t*>(call.input),
+                           tiles, static_cast<int8_t*>(call.scratch),
+                           static_cast<int8_t*>(call.out));
+    packed += phase->next;
+  } while (phase->next != 0);
+}
 
 }  // namespace
 
 // What the build makes of cortex_m::quantized_conv2d.out and others: (Tensor
-//   input, Tensor packed, Tensor scratch, *, Tensor(a!) out) -> Tensor(a!)
+//   input, Tensor header, Tensor weights, Tensor scratch, *, Tensor(a!) out) ->
+//   Tensor(a!)
 //
-// `packed` is a PackedConvolution and tiles of four channels; `scratch` has
-// room for the inputs of two pixels if they do not lie side by side. The build
-// has checked everything.
-ORCH_HOT void packed_two_pixels(const PreparedCall& prepared) {
-  const PackedCall& call = static_cast<const PackedCall&>(prepared);
-  const int8_t* image = static_cast<const int8_t*>(call.input);
-  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
-  int8_t* const patches = static_cast<int8_t*>(call.scratch);
-  int8_t* y = static_cast<int8_t*>(call.out);
-  const PackedConvolution& conv =
-      *reinterpret_cast<const PackedConvolution*>(packed);
-  packed += sizeof conv;
-  const bool joined = conv.depth == conv.in_channels &&
-                      conv.rows.padding + conv.columns.padding == 0;
-  const int32_t channels = conv.in_channels;
-  const int32_t line = conv.columns.in * channels;
-  const int8_t* first =
-      nullptr;  // inputs of a pixel that waits for the next one
-  int8_t* patch = patches;
-  for (int32_t n = 0; n < conv.batch; ++n) {
-    for (int32_t h = 0; h < conv.rows.out; ++h) {
-      const Taps rows = taps_at(conv.rows, h);
-      const int8_t* x = image + rows.in * line;
-      for (int32_t v = 0; v < conv.columns.out; ++v) {
-        const int8_t* inputs = x;
-        x += conv.columns.stride * channels;
-        if (!joined) {
-          gather(conv, image, rows, taps_at(conv.columns, v), patch);
-          inputs = patch;
-          patch = patch == patches ? patches + conv.depth : patches;
-        }
-        if (first == nullptr) {
-          first = inputs;
-          continue;
-        }
-        orch_packed_two_pixels(first, packed, y, &conv, inputs,
-                               conv.out_channels);
-        y += 2 * conv.out_channels;
-        first = nullptr;
-      }
-    }
-    image += conv.rows.in * line;
-  }
-  if (first != nullptr) {
-    orch_packed_two_pixels(first, packed, y, &conv, first, 0);
-  }
+// `header` is a PackedPixels, `weights` tiles of four channels; several have
+// both in `header`, one after the other, and no `weights`. `scratch` has room
+// for what some pixels see, and for a vector more. The build has checked
+// everything.
+void packed_pixels(const PreparedCall& call) {
+  compute_phases<orch_packed_pixels>(call);
 }
 
-Error packed_two_pixels_out(const Args& args) {
-  return run_packed(packed_two_pixels, args);
+Error packed_pixels_out(const Args& args) {
+  return run_packed(packed_pixels, args);
 }
 
-// The same of a single pixel, as in a matrix product of one row: `packed` is a
-// PackedPixel and tiles of eight channels.
+#ifndef __OPTIMIZE_SIZE__
+// The same for depths of a multiple of two, three or four vectors.
+void packed_pixels_2(const PreparedCall& call) {
+  compute_phases<orch_packed_pixels_2>(call);
+}
+
+Error packed_pixels_2_out(const Args& args) {
+  return run_packed(packed_pixels_2, args);
+}
+
+void packed_pixels_3(const PreparedCall& call) {
+  compute_phases<orch_packed_pixels_3>(call);
+}
+
+Error packed_pixels_3_out(const Args& args) {
+  return run_packed(packed_pixels_3, args);
+}
+
+void packed_pixels_4(const PreparedCall& call) {
+  compute_phases<orch_packed_pixels_4>(call);
+}
+
+Error packed_pixels_4_out(const Args& args) {
+  return run_packed(packed_pixels_4, args);
+}
+#endif
+
+// The same of a single pixel, as in a matrix product of one row: `header` is a
+// PackedPixel, `weights` tiles of eight channels.
 ORCH_HOT void packed_pixel(const PreparedCall& prepared) {
   const PackedCall& call = static_cast<const PackedCall&>(prepared);
   const int8_t* x = static_cast<const int8_t*>(call.input);
-  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
   int8_t* const patch = static_cast<int8_t*>(call.scratch);
   int8_t* y = static_cast<int8_t*>(call.out);
-  const PackedPixel& pixel = *reinterpret_cast<const PackedPixel*>(packed);
-  packed += sizeof pixel;
+  const PackedPixel& pixel = *static_cast<const PackedPixel*>(call.header);
   const int32_t channels = pixel.conv.in_channels;
   if (pixel.conv.depth != channels) {
-    copy_rows(x, 0, channels, 1, patch, 0);
+    copy_lines(x, 0, channels, 1, patch, {0, 16, 0, 0});
     x = patch;
   }
-  orch_packed_pixel(x, packed, y, &pixel);
+  orch_packed_pixel(x, static_cast<const uint8_t*>(call.weights), y, &pixel);
 }
 
 Error packed_pixel_out(const Args& args) {

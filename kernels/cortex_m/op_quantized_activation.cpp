@@ -7,8 +7,9 @@ namespace orch::cortex_m {
 namespace {
 
 /// Items by a table, whose item for 0 is at `zero`.
-void look_up(const int8_t* zero, const int8_t* x, int32_t x_step, int8_t* y,
-             int32_t y_step, int32_t count) {
+ORCH_ALWAYS_INLINE void look_up(const int8_t* zero, const int8_t* x,
+                                int32_t x_step, int8_t* y, int32_t y_step,
+                                int32_t count) {
   for (int32_t left = count; left > 0; --left) {
     *y = zero[*x];
     x += x_step;

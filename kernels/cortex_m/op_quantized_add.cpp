@@ -3,9 +3,6 @@
 #include "elementwise.h"
 #include "image.h"
 #include "orch/kernel.h"
-#if ORCH_ISA == ORCH_ISA_DSP
-#include "high_multiply.h"
-#endif
 
 namespace orch::cortex_m {
 namespace {
@@ -51,11 +48,19 @@ bool is_near(int32_t zero_point) {
 
 /// Whether `add_plain` computes this, as it does whatever exporters write: the
 /// factor of the larger scale is a half, without a shift, and nothing is made
-/// larger or changes its sign.
+/// larger or changes its sign. With DSP instructions, sums have 30 bits and a
+/// sign.
 bool is_plain(const Addition& add) {
   const Scale& a = add.a.scale;
   const Scale& b = add.b.scale;
   const Scale& sum = add.sum.scale;
+#if ORCH_ISA == ORCH_ISA_DSP
+  constexpr int32_t kHalf = 1 << 30;
+  if (a.multiplier != kHalf || (b.shift == 0 && b.multiplier > kHalf) ||
+      sum.shift < -21) {
+    return false;
+  }
+#endif
   return is_near(add.a.zero_point) && is_near(add.b.zero_point) &&
          (a.multiplier | b.multiplier | sum.multiplier) >= 0 && a.shift == 0 &&
          b.shift <= 0 && sum.shift < 0;
@@ -115,26 +120,80 @@ ORCH_HOT void add_plain(const Addition& add, const PairRow<int8_t>& row) {
         "q3", "q4", "q5", "q6", "cc", "memory");
 }
 #elif ORCH_ISA == ORCH_ISA_DSP
-/// Computes a row of items side by side for a plain addition. Sums have a bit
-/// to spare.
-ORCH_HOT void add_plain(const Addition& addition, const PairRow<int8_t>& row) {
-  const Addition add = addition;  // what is written cannot change it
-  const uint32_t b_shift = static_cast<uint32_t>(-add.b.scale.shift);
-  const uint32_t shift = static_cast<uint32_t>(-add.sum.scale.shift);
-  const bool full = is_full(add.range);
-  const int8_t* a = row.a;
-  const int8_t* b = row.b;
-  for (int8_t *to = row.to, *const end = to + row.count; to != end; ++to) {
-    const int32_t x = (*a++ - add.a.zero_point) * (1 << kLeftShift);
-    const int32_t y = (*b++ - add.b.zero_point) * (1 << kLeftShift);
-    int32_t sum = divide_and_add(high_multiply_small(y, add.b.scale.multiplier),
-                                 b_shift, 0);
-    asm("smmlar %0, %1, %2, %0"
-        : "+r"(sum)
-        : "r"(x * 2), "r"(add.a.scale.multiplier));
-    sum = divide_and_add(high_multiply_small(sum, add.sum.scale.multiplier),
-                         shift, add.sum.zero_point);
-    *to = clamp_item(sum, full, add.range);
+/// What `orch_add_plain` takes besides pointers. Known to the assembly.
+struct PlainAddition {
+  const int8_t* end;  // of the outputs
+  int32_t a_zero;     // minus the zero point, with as many more bits as items
+  int32_t ties;       // taken off negative sums, if that changes anything
+  int32_t b_zero;     // as of a
+  int32_t b_multiplier;
+  int32_t b_shift;  // to the right
+  int32_t multiplier;
+  int32_t added;  // to the high half of the product
+  int32_t shift;  // to the right
+};
+
+// Computes items side by side. r0: `a`; r1: `b`; r2: `to`; r3: `add`.
+//
+// Half of what belongs to `a` is exact. That of `b` is rounded twice: what a
+// shift drops last is its carry, and a negative number is made smaller by one
+// before. Both roundings of the sum are one, as in packed_dsp.h, with sums that
+// are shifted by two before.
+extern "C" void orch_add_plain(const int8_t* a, const int8_t* b, int8_t* to,
+                               const PlainAddition* add);
+asm(R"(
+  .section .text.orch_add_plain, "ax", %progbits
+  .syntax unified
+  .thumb
+  .balign 4
+  .globl orch_add_plain
+  .hidden orch_add_plain
+  .type orch_add_plain, %function
+  .thumb_func
+orch_add_plain:
+  push {r4-r11, lr}
+  ldm r3, {r3-r5, r8-r12, lr}
+1:
+  ldrsb r7, [r1], #1
+  ldrsb r6, [r0], #1
+  add r7, r8, r7, lsl #21
+  smmulr r7, r7, r9
+  add r6, r4, r6, lsl #19
+  adds r7, r7, r7, asr #31
+  asrs r7, r10
+  adc r7, r6
+  lsl r7, #2
+  smmla r7, r7, r11, r12
+  cbz r5, 2f
+  cmp r7, r12
+  it lt
+  sublt r7, r5
+2:
+  asr r7, lr
+  ssat r7, #8, r7
+  strb r7, [r2], #1
+  cmp r2, r3
+  bne 1b
+  pop {r4-r11, pc}
+  .size orch_add_plain, . - orch_add_plain
+  .text
+)");
+
+/// Computes a row of items side by side for a plain addition.
+void add_plain(const Addition& add, const PairRow<int8_t>& row) {
+  const int32_t shift = -add.sum.scale.shift;
+  int8_t* const end = row.to + row.count;
+  const PlainAddition plain = {
+      end, -add.a.zero_point * (1 << (kLeftShift - 1)),
+      // With the lowest item as the offset, all of these sums are clamped.
+      add.sum.zero_point == INT8_MIN ? 0 : 2,
+      -add.b.zero_point * (2 << kLeftShift), add.b.scale.multiplier,
+      -add.b.scale.shift, add.sum.scale.multiplier,
+      add.sum.zero_point * (2 << shift) + (1 << shift) + 1, shift + 1};
+  orch_add_plain(row.a, row.b, row.to, &plain);
+  if (is_full(add.range)) return;
+  for (int8_t* to = row.to; to != end; ++to) {
+    *to = static_cast<int8_t>(clamp(*to, add.range));
   }
 }
 #endif
@@ -178,7 +237,8 @@ Error quantized_add_out(const Args& args) {
 #endif
   for_each_pair_row<int8_t>(a, b, out, [&](PairRow<int8_t> row) {
 #if ORCH_ISA != ORCH_ISA_SCALAR
-    if (plain && row.a_step == 1 && row.b_step == 1 && row.to_step == 1) {
+    if (plain && row.a_step == 1 && row.b_step == 1 && row.to_step == 1 &&
+        row.count > 0) {
       add_plain(add, row);
       return;
     }

@@ -11,6 +11,8 @@
 #include "util/scratch.h"
 #if ORCH_ISA == ORCH_ISA_MVE
 #include "mve.h"
+#elif ORCH_ISA == ORCH_ISA_DSP
+#include "tile_dsp.h"
 #endif
 
 namespace orch::cortex_m {
@@ -69,6 +71,21 @@ struct Averages {
   const ItemScale& items;  // with floats
 };
 
+/// The sum of a channel of a window, which is at `x`.
+ORCH_ALWAYS_INLINE int32_t sum_one(const PoolTaps& taps,
+                                   const PoolWindow& window, const int8_t* x) {
+  int32_t sum = 0;
+  for (int32_t i = 0; i < window.rows; ++i) {
+    const int8_t* from = x;
+    for (int32_t j = 0; j < window.columns; ++j) {
+      sum += *from;
+      from += taps.column_step;
+    }
+    x += taps.row_step;
+  }
+  return sum;
+}
+
 #if ORCH_ISA == ORCH_ISA_MVE
 /// Four channels of a window, the first of which is at `x`.
 template <bool kFloats>
@@ -89,12 +106,38 @@ ORCH_HOT void average_four(const Averages<kFloats>& averages,
   vstrwq_s32(items, sums);
   for (const int32_t item : items) *y++ = averages.of(item, window, x++);
 }
+#elif ORCH_ISA == ORCH_ISA_DSP
+/// Items of a window whose sum has 16 bits.
+constexpr int32_t kMostTaps = 256;
+
+/// Sums of four channels of a window of at most kMostTaps, the first of which
+/// is at `x`.
+ORCH_HOT void sum_four(const PoolTaps& taps, const PoolWindow& window,
+                       const int8_t* x, int32_t* sums) {
+  Pair evens = 0;
+  Pair odds = 0;
+  for (int32_t i = window.rows; i > 0; --i) {
+    const int8_t* from = x;
+    for (int32_t j = window.columns; j > 0; --j) {
+      const uint32_t word = load4(from);
+      evens = even(evens, word);
+      odds = odd(odds, word);
+      from += taps.column_step;
+    }
+    x += taps.row_step;
+  }
+  sums[0] = static_cast<int16_t>(evens);
+  sums[1] = static_cast<int16_t>(odds);
+  sums[2] = evens >> 16;
+  sums[3] = odds >> 16;
+}
 #endif
 
 /// The averages of all channels of a window, from `y` on; returns their end.
 template <bool kFloats>
-int8_t* average_window(const Averages<kFloats>& averages,
-                       const PoolWindow& window, const int8_t* x, int8_t* y) {
+ORCH_ALWAYS_INLINE int8_t* average_window(const Averages<kFloats>& averages,
+                                          const PoolWindow& window,
+                                          const int8_t* x, int8_t* y) {
   x += window.first;
   int32_t left = averages.taps.channels;
 #if ORCH_ISA == ORCH_ISA_MVE
@@ -104,18 +147,23 @@ int8_t* average_window(const Averages<kFloats>& averages,
     y += 4;
   }
 #endif
-  for (; left > 0; --left) {
-    int32_t sum = 0;
-    const int8_t* row = x;
-    for (int32_t i = 0; i < window.rows; ++i) {
-      const int8_t* from = row;
-      for (int32_t j = 0; j < window.columns; ++j) {
-        sum += *from;
-        from += averages.taps.column_step;
-      }
-      row += averages.taps.row_step;
+  while (left > 0) {
+    int32_t count = 1;
+#if ORCH_ISA == ORCH_ISA_DSP
+    int32_t sums[4];
+    if (window.rows * window.columns <= kMostTaps && left >= 4) {
+      count = 4;
+      sum_four(averages.taps, window, x, sums);
+    } else {
+      sums[0] = sum_one(averages.taps, window, x);
     }
-    *y++ = averages.of(sum, window, x++);
+#else
+    const int32_t sums[] = {sum_one(averages.taps, window, x)};
+#endif
+    for (int32_t i = 0; i < count; ++i) {
+      *y++ = averages.of(sums[i], window, x++);
+    }
+    left -= count;
   }
   return y;
 }
@@ -162,7 +210,7 @@ Error run(const Args& args, Layout layout) {
 
   AveragePoolCall call;
   ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), call.pool, out));
-  ORCH_TRY(check_scratch(scratch, 0));
+  ORCH_TRY_DATA(check_scratch(scratch, 0));
   call.input = input.memory;
   call.out = out.memory;
   constexpr DtypeSet kSelected =

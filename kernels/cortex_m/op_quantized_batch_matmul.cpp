@@ -39,7 +39,7 @@ Error quantized_batch_matmul_out(const Args& args) {
   ORCH_TRY(read_offset(args, 3, conv.w_offset));
   ORCH_TRY(read_item(args, 4, conv.to.offset));
   ORCH_TRY(read_scale(args, 5, scale));
-  ORCH_TRY(check_scratch(scratch, 0));
+  ORCH_TRY_DATA(check_scratch(scratch, 0));
   const int32_t sizes[] = {lhs.size(0), rows, columns};
   ORCH_TRY(resize_output(out, sizes, lhs, rhs_transposed));
   if (out.numel() == 0) return Error::Ok;

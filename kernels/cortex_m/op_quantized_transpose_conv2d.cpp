@@ -60,8 +60,8 @@ __attribute__((noinline)) Error prepare(const Args& args, Layout layout,
       output_padding[1], conv.columns));
   conv.out = {conv.in.batch, conv.rows.axis.out, conv.columns.axis.out,
               outputs};
-  ORCH_TRY(check_scratch(args.tensor(13), 0));
-  ORCH_TRY(check_scratch(args.tensor(14), 0));
+  ORCH_TRY_DATA(check_scratch(args.tensor(13), 0));
+  ORCH_TRY_DATA(check_scratch(args.tensor(14), 0));
   ORCH_TRY(
       resize_image(out, layout, conv.out, input, weight, multipliers, shifts));
 

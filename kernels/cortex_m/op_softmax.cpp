@@ -181,7 +181,7 @@ Error softmax_out(const Args& args) {
   ORCH_TRY(read_between(args, 5, 0, 31, shift));
   ORCH_TRY(read_between(args, 6, INT32_MIN, INT32_MAX, softmax.diff_min));
   softmax.shift = static_cast<uint32_t>(shift);
-  ORCH_TRY(resize(out, input.sizes()));
+  ORCH_TRY(set_sizes(out, input.sizes()));
   if (out.numel() == 0) return Error::Ok;
 
   const Strides x_strides(input);

@@ -22,33 +22,34 @@ struct PackedConvolution {
   int32_t offset;   // added to outputs
 };
 
-/// What follows for DSP instructions, and then tiles.
-struct TileLoop {
-  int32_t tile_bytes;  // weights of four channels
-  int32_t all_bytes;   // of all tiles
-  int32_t offset;      // added to outputs
-  int32_t multiplier;  // of all channels, or 0
-  int32_t shift;       // of all channels, to the right
+/// What the build knows of a call for vector instructions. A transposed
+/// convolution has several of these, one for each phase, as has a convolution
+/// of groups of channels.
+struct PackedPixels {
+  PackedConvolution conv;
+  int32_t pixels;    // that `scratch` has room for
+  int32_t in_place;  // whether what a pixel sees lies side by side
+  int32_t x_first;   // bytes to the first input
+  int32_t x_pixel;   // from a pixel of the image to the next one
+  int32_t y_first;   // bytes to the first output
+  int32_t y_line;    // from a line of outputs to the next one, less than 64 K
+  int32_t y_pixel;   // from a pixel to the next one
+  int32_t y_image;   // from an image to the next one
+  int32_t next;      // from here to the next of these, or 0
 };
 
-/// A tile of weights is four channels: two pairs of A and B.
+/// What the build knows of a call for vector instructions whose windows have
+/// three lines, side by side, and whole vectors of channels. Tiles of two
+/// channels follow:
 ///
-///   int32_t start[4]        of S0, A0, S1, A1: see below
-///   uint32_t weights[...]   for each 8 taps, and of these for each 4: taps 0
-///   and
-///                           2, then 1 and 3 of pair 0, then those of pair 1;
-///                           16 bits each: 256 * b + a
-///   PackedScale of A0, B0, A1, B1; if all channels have one scale, the place
-///   of
-///                each among the four outputs of the tile, a byte
-///
-/// With x and h = 256 * b + a, S is the sum of x * h. The sum of x * a comes
-/// from half as many products: the sum of (x[i] + a[i + 1]) * (x[i + 1] + a[i])
-/// is that, and products of two inputs, which are the same for all channels,
-/// and of two weights, which `start` takes off. S - A is then 256 * B.
-struct PackedScale {
-  int32_t multiplier;
-  uint32_t to;  // 256 * output channel + bits to shift to the right
+///   int8_t weights[...]    for each 16 taps of a line, those of the three
+///                          lines of one channel, then of the other
+///   for each channel: int32_t start of the sum, int32_t multiplier,
+///   int32_t shift          to the left, so none is positive
+struct PackedLines {
+  PackedConvolution conv;
+  int32_t pixels;  // of a strip, a multiple of four
+  int32_t blocks;  // vectors of a line
 };
 
 /// What the build knows of a call for a single pixel, with vector instructions
@@ -95,14 +96,15 @@ struct PackedDepthwise {
 ///   int32_t channel;    the first one
 ///   int32_t start[4];   of the sums
 ///   int8_t weights[8];  for each pair of taps a and b: of channel 0 and 1 at
-///   a,
-///                       0 and 1 at b, then the same of 2 and 3
-///   PackedScale[4]
+///                       a, 0 and 1 at b, then the same of 2 and 3
+///   for each channel: int32_t multiplier; uint32_t to: 256 * output channel
+///   + bits to shift to the right
 
 /// What the build knows of a depthwise call for strips, with vector
 /// instructions. `along` is the dimension of a strip, `across` the other one.
 ///
-///   int32_t zero;
+///   int32_t zero;          weights of the next output line begin up to three
+///                          bytes before
 ///   int8_t weights[...]    for each channel, of each group of eight channels
 ///   0,
 ///                          2, 4, 6, 1, 3, 5, 7: 4 across for 3 along
@@ -124,35 +126,19 @@ struct PackedDepthwiseStrips {
   int32_t columns;     // of a phase
   int32_t at[3];       // bytes in the strip, for each column of weights
   int32_t weight_bytes;
-  int32_t
-      zero;  // weights of the next output line begin up to three bytes before
 };
 
-/// Scales `sum`, which is twice the sum, stores it at r8 and an output channel,
-/// and adds r9 before. The product is rounded up at ties. Then ties are rounded
-/// away from zero: what a shift drops last is its carry, and a negative number
-/// is made smaller by one before.
-#define ORCH_SCALE_MACRO                    \
-  ".macro orch_scale sum, multiplier, to\n" \
-  "  smmulr \\sum, \\sum, \\multiplier\n"   \
-  "  adds \\sum, \\sum, \\sum, asr #31\n"   \
-  "  asrs \\sum, \\to\n"                    \
-  "  adc \\sum, r9\n"                       \
-  "  ssat \\sum, #8, \\sum\n"               \
-  "  lsr \\to, \\to, #8\n"                  \
-  "  strb \\sum, [r8, \\to]\n"              \
-  ".endm\n"
-
-/// Runs a kernel for prepared calls on arguments `Tensor input, Tensor packed,
-/// Tensor scratch, *, Tensor(a!) out`.
+/// Runs a kernel for prepared calls on arguments `Tensor input, Tensor header,
+/// Tensor weights, Tensor scratch, *, Tensor(a!) out`; there may be no weights.
 inline Error run_packed(void (*run)(const PreparedCall& call),
                         const Args& args) {
+  const int out = static_cast<int>(args.count()) - 1;
   run(PackedCall{{run},
                  args.tensor(0).memory,
                  args.tensor(1).memory,
-                 args.tensor(2).memory,
-                 args.tensor(3).memory,
-                 args.tensor(4).memory});
+                 out == 4 ? args.tensor(2).memory : nullptr,
+                 args.tensor(out - 1).memory,
+                 args.tensor(out).memory});
   return Error::Ok;
 }
 

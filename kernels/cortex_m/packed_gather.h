@@ -4,13 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "isa.h"
 #include "orch/kernel.h"
 #include "packed.h"
-
-#if ORCH_ISA == ORCH_ISA_DSP
 #include "tile_dsp.h"
-#endif
 
 namespace orch::cortex_m {
 
@@ -19,26 +15,6 @@ ORCH_ALWAYS_INLINE void copy_rows(const int8_t* from, int32_t from_step,
                                   int32_t items, int32_t rows, int8_t* to,
                                   int32_t to_step) {
   if (rows <= 0) return;
-#if ORCH_ISA == ORCH_ISA_MVE
-  // Pointers move by whole vectors.
-  const int32_t passed = (items + 15) & ~15;
-  asm volatile(
-      "1:\n"
-      "wlstp.8 lr, %[items], 3f\n"
-      "2:\n"
-      "vldrb.8 q0, [%[from]], #16\n"
-      "vstrb.8 q0, [%[to]], #16\n"
-      "letp lr, 2b\n"
-      "3:\n"
-      "add %[from], %[from], %[from_skip]\n"
-      "add %[to], %[to], %[to_skip]\n"
-      "subs %[rows], %[rows], #1\n"
-      "bne 1b\n"
-      : [from] "+l"(from), [to] "+l"(to), [rows] "+r"(rows)
-      : [items] "r"(items), [from_skip] "r"(from_step - passed),
-        [to_skip] "r"(to_step - passed)
-      : "lr", "q0", "cc", "memory");
-#else
   for (; rows > 0; --rows) {
     int32_t i = 0;
     for (; i <= items - 4; i += 4) {
@@ -49,7 +25,6 @@ ORCH_ALWAYS_INLINE void copy_rows(const int8_t* from, int32_t from_step,
     from += from_step;
     to += to_step;
   }
-#endif
 }
 
 /// Copies the inputs of a pixel, row by row, to `to`; taps outside of the image

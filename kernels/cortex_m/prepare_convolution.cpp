@@ -46,7 +46,7 @@ Error prepare(const Args& args, Kind kind, Layout layout, Convolution& conv) {
   ORCH_TRY(set_output(conv.rows));
   ORCH_TRY(set_output(conv.columns));
   conv.out = {conv.in.batch, conv.rows.out, conv.columns.out, outputs};
-  ORCH_TRY(check_scratch(args.tensor(next + 6), 0));
+  ORCH_TRY_DATA(check_scratch(args.tensor(next + 6), 0));
   ORCH_TRY(
       resize_image(out, layout, conv.out, input, weight, multipliers, shifts));
   conv.w_offset = 0;

@@ -10,7 +10,8 @@ namespace orch::cortex_m {
 
 /// The taps of a convolution that lie in the input, as pieces of `items` that
 /// lie one after the other in inputs as well as in weights. Pixel p is at
-/// x + p * x_step, output channel c at w + c * w_step.
+/// x + p * x_step, output channel c of a tile at w + c * w_step, its last one
+/// at w + w_last.
 struct Patch {
   int32_t rows;
   int32_t columns;
@@ -20,7 +21,8 @@ struct Patch {
   int32_t w_row;
   int32_t w_column;
   int32_t x_step;
-  int32_t w_step;     // 0 where every channel of a tile is the first one
+  int32_t w_step;
+  int32_t w_last;     // less than the others' steps in a tile that is not full
   int32_t w_channel;  // from one output channel to the next
   int32_t x_offset;   // added to every input
 };

@@ -39,8 +39,8 @@ void average_sums(const PreparedCall& prepared) {
   const int32_t half = call.pixels / 2;
   for (int32_t c = 0; c < call.channels; ++c) {
     const int32_t sum = sums[c];
-    y[c] = static_cast<int8_t>((sum > 0 ? sum + half : sum - half) /
-                               call.pixels);
+    y[c] =
+        static_cast<int8_t>((sum > 0 ? sum + half : sum - half) / call.pixels);
   }
 }
 

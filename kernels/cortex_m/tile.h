@@ -73,16 +73,23 @@ ORCH_ALWAYS_INLINE void compute_tiles(Patch& patch, const int8_t* x,
   int32_t first = channels.first;
   w += first * patch.w_channel;
   while (first < channels.end) {
-    const int32_t left = channels.end - first;
-    // Of a last tile that is not full every channel is the first one.
-    const bool full = left >= kChannels;
-    int32_t count = full ? left / kChannels * kChannels : 1;
+    int32_t count = channels.end - first;
     if (count > kMostChannels) count = kMostChannels;
-    patch.w_step = full ? patch.w_channel : 0;
+    // A last tile that is not full has some channels several times: the first
+    // instead of those between it and the last, or the last twice.
+    const int32_t tile = count < kChannels ? count : kChannels;
+    count -= count % tile;
+    patch.w_step = tile > 2 ? patch.w_channel : 0;
+    patch.w_last = (tile - 1) * patch.w_channel;
     Sums<kPixels> sums;
     start(bias, first, count, extra, sums);
-    sum_patch<kPixels, kChannels>(patch, x, w, sums,
-                                  full ? count / kChannels : 1);
+    if (kChannels > 2 && tile == 2) {
+      for (int p = 0; p < kPixels; ++p) sums[p][kChannels - 1] = sums[p][1];
+    }
+    sum_patch<kPixels, kChannels>(patch, x, w, sums, count / tile);
+    if (kChannels > 2 && tile == 2) {
+      for (int p = 0; p < kPixels; ++p) sums[p][1] = sums[p][kChannels - 1];
+    }
     finish<kPixels, kMostChannels>(to, &sums[0][0], first, count, y + first,
                                    y_step);
     w += count * patch.w_channel;

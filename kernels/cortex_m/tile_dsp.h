@@ -92,8 +92,8 @@ ORCH_ALWAYS_INLINE void widen(const int8_t* x, int32_t x_step, int32_t items,
 /// Products of two pixels and two channels, from w up to `end`. Compilers do
 /// not find that the registers just suffice.
 ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
-                                       const int8_t* end, int32_t w_step,
-                                       int32_t (&sums)[2][2]) {
+                                       const int8_t* end, int32_t,
+                                       int32_t w_last, int32_t (&sums)[2][2]) {
   Pair x0;
   Pair x1;
   uint32_t weights;
@@ -121,14 +121,14 @@ ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
       : [x] "+r"(x), [w] "+r"(w), [s00] "+r"(sums[0][0]),
         [s01] "+r"(sums[0][1]), [s10] "+r"(sums[1][0]), [s11] "+r"(sums[1][1]),
         [x0] "=&r"(x0), [x1] "=&r"(x1), [weights] "=&r"(weights)
-      : [end] "r"(end), [w_step] "r"(w_step)
+      : [end] "r"(end), [w_step] "r"(w_last)
       : "cc", "memory");
 }
 
 /// Products of one pixel and four channels.
 ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
                                        const int8_t* end, int32_t w_step,
-                                       int32_t (&sums)[1][4]) {
+                                       int32_t w_last, int32_t (&sums)[1][4]) {
   Pair x0;
   Pair x1;
   uint32_t weights;
@@ -160,7 +160,7 @@ ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
       : [x] "+r"(x), [w] "+r"(w), [s0] "+r"(sums[0][0]), [s1] "+r"(sums[0][1]),
         [s2] "+r"(sums[0][2]), [s3] "+r"(sums[0][3]), [x0] "=&r"(x0),
         [x1] "=&r"(x1), [weights] "=&r"(weights), [evens] "=&r"(evens)
-      : [end] "r"(end), [w_step] "r"(w_step), [w_last] "r"(3 * w_step)
+      : [end] "r"(end), [w_step] "r"(w_step), [w_last] "r"(w_last)
       : "cc", "memory");
 }
 
@@ -170,6 +170,8 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
   Pair pairs[kMostItems / 2 * kPixels];
   const Pair offsets = pair_of(patch.x_offset);
   const int32_t w_step = patch.w_step;
+  const int32_t w_last = patch.w_last;
+  const int32_t w_steps = w_step | w_last;
   for_each_piece(
       patch, x, w,
       [&](const int8_t* from, const int8_t* weights)
@@ -177,7 +179,7 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
             for (int32_t left = patch.items; left > 0;) {
               int32_t items = left < kMostItems ? left : kMostItems;
               // Where weights do not lie in words, none is loaded.
-              const int32_t words = in_words(weights, w_step) ? items & ~3 : 0;
+              const int32_t words = in_words(weights, w_steps) ? items & ~3 : 0;
               widen<kPixels>(from, patch.x_step, words, offsets, pairs);
               const int8_t* row = weights;
               for (int32_t first = 0; first < tiles * kChannels;
@@ -188,14 +190,16 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
                       [&](auto c) { tile[p][c] = sums[p][first + c]; });
                 });
                 if (words != 0) {
-                  multiply_pairs(pairs, row, row + words, w_step, tile);
+                  multiply_pairs(pairs, row, row + words, w_step, w_last, tile);
                 }
                 for (int32_t i = words; i < items; ++i) {
                   unrolled<kPixels>([&](auto p) {
                     const int32_t input =
                         from[p * patch.x_step + i] + patch.x_offset;
                     unrolled<kChannels>([&](auto c) {
-                      add_product(tile[p][c], input, row[c * w_step + i]);
+                      const bool is_last = c == kChannels - 1;
+                      const int32_t at = is_last ? w_last : c * w_step;
+                      add_product(tile[p][c], input, row[at + i]);
                     });
                   });
                 }
@@ -203,7 +207,7 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
                   unrolled<kChannels>(
                       [&](auto c) { sums[p][first + c] = tile[p][c]; });
                 });
-                row += kChannels * w_step;
+                row += kChannels * patch.w_channel;
               }
               left -= items;
               from += items;

@@ -17,7 +17,7 @@ template <int kPixels, int kChannels>
 ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
                         Sums<kPixels>& sums, int32_t tiles) {
   const int32_t x_step = patch.x_step;
-  const int32_t w_step = patch.w_step;
+  const int32_t w_last = patch.w_last;  // a tile has two channels at most
   const int32_t x_offset = patch.x_offset;
   const int32_t items = patch.items;
   for (int32_t first = 0; tiles > 0; --tiles) {
@@ -31,7 +31,7 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
         unrolled<kPixels>(
             [&](auto p) { inputs[p] = from[p * x_step] + x_offset; });
         unrolled<kChannels>([&](auto c) {
-          const int32_t weight = weights[c * w_step];
+          const int32_t weight = weights[c == 0 ? 0 : w_last];
           unrolled<kPixels>(
               [&](auto p) { add_product(tile[p][c], inputs[p], weight); });
         });
@@ -43,7 +43,7 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
       unrolled<kChannels>([&](auto c) { sums[p][first + c] = tile[p][c]; });
     });
     first += kChannels;
-    w += kChannels * w_step;
+    w += kChannels * patch.w_channel;
   }
 }
 

@@ -55,6 +55,11 @@ __attribute__((noinline)) inline Taps taps_at(const Axis& axis, int32_t o) {
   return taps;
 }
 
+/// Those of the images of a volume; in an image, which is one, there is one.
+inline Taps images_at(const Axis& axis, int32_t d) {
+  return kVolumes ? taps_at(axis, d) : Taps{1, 0, 0, 0, 0};
+}
+
 struct Convolution {
   Axis axes[3];  // D, H, W
   int32_t groups;
@@ -144,6 +149,23 @@ void dots(const Dot<T>& dot, const DotLoops& loops, int32_t block,
   }
 }
 
+/// Adds the sums of further images of a volume, whose factors lie this many
+/// items after each other.
+template <typename T>
+__attribute__((noinline)) void add_images(Dot<T> dot, const DotLoops& loops,
+                                          int32_t count, int32_t x_image,
+                                          int32_t w_image, int32_t block,
+                                          Compute<T>* sums) {
+  dot.start = nullptr;
+  while (--count > 0) {
+    dot.x += x_image;
+    dot.w += w_image;
+    Compute<T> next[kDotBlock];
+    dots(dot, loops, block, next);
+    for (int32_t i = 0; i < block; ++i) sums[i] += next[i];
+  }
+}
+
 /// The outputs of all channels at one position: `x` and `w` are the first input
 /// and weight that meet there in an image.
 template <typename T>
@@ -164,14 +186,8 @@ void convolve_at(const Filters& filters, const Taps& images, const T* x,
       block = left >= kDotBlock ? kDotBlock : 1;
       C sums[kDotBlock];
       dots(dot, relative, block, sums);
-      Dot<T> image = dot;
-      image.start = nullptr;
-      for (int32_t more = images.count - 1; more > 0; --more) {
-        image.x += x_image;
-        image.w += w_image;
-        C next[kDotBlock];
-        dots(image, relative, block, next);
-        for (int32_t i = 0; i < block; ++i) sums[i] += next[i];
+      if (kVolumes && images.count > 1) {
+        add_images(dot, relative, images.count, x_image, w_image, block, sums);
       }
       for (int32_t i = 0; i < block; ++i) {
         *to = static_cast<T>(sums[i]);
@@ -197,7 +213,7 @@ void convolve_plain(Filters& filters, const T* input, const T* weight,
   const Convolution& conv = filters.conv;
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t d = 0; d < conv.axes[0].out; ++d) {
-      const Taps images = taps_at(conv.axes[0], d);
+      const Taps images = images_at(conv.axes[0], d);
       for (int32_t h = 0; h < y.size[2]; ++h) {
         const Taps rows = taps_at(conv.axes[1], h);
         filters.set_rows(rows);

@@ -2,6 +2,8 @@
 // outputs that see the same weights, wherever they lie.
 #pragma once
 
+#include <string.h>
+
 #include "convolve.h"
 #include "util/dot_mve.h"
 
@@ -43,68 +45,44 @@ struct Area {
   float* y;
 };
 
-/// Adds the sums of a further image of a volume to outputs; `dot` has those of
-/// the first, this many items before it.
-__attribute__((noinline)) inline void add_image(const VectorDot& dot,
-                                                int32_t rows, int32_t x_items,
-                                                int32_t w_items) {
-  float sums[kVectorRows][kVectorLanes];
+/// Adds the sums of further images of a volume, whose factors lie this many
+/// items after each other, to rows that `dot` has just computed.
+__attribute__((noinline)) inline void add_images(const Area& area,
+                                                 const VectorDot& dot,
+                                                 int32_t rows, int32_t x_image,
+                                                 int32_t w_image) {
+  const float zero = 0;
+  float sums[kVectorLanes];
   VectorDot image = dot;
-  image.x += x_items;
-  for (int32_t row = 0; row < rows; ++row) {
-    image.w[row] += w_items;
-    image.start[row] = 0;
-    image.y[row] = sums[row];
-  }
-  for (int32_t lane = 0; lane < kVectorLanes; ++lane) image.y_lane[lane] = lane;
-  dot_tile(image, rows);
-  for (int32_t row = 0; row < rows; ++row) {
-    for (int32_t lane = 0; lane < dot.lanes; ++lane) {
-      dot.y[row][dot.y_lane[lane]] += sums[row][lane];
+  image.set_lanes(dot.lanes, 0, 1, 0);
+  memcpy(image.x_lane, dot.x_lane, sizeof image.x_lane);
+  for (int32_t row = -rows; row < 0; ++row) {
+    float* const y = dot.y + row * dot.y_next;
+    for (int32_t i = 1; i < area.images.count; ++i) {
+      image.x = dot.x + row * dot.x_next + i * x_image;
+      image.w = dot.w + row * dot.w_next + i * w_image;
+      image.start = &zero;
+      image.y = sums;
+      dot_rows(image, 1);
+      for (int32_t lane = 0; lane < dot.lanes; ++lane) {
+        y[dot.y_lane[lane]] += sums[lane];
+      }
     }
   }
 }
 
-/// All channels of the outputs that the lanes of `dot` are.
-__attribute__((noinline)) inline void convolve_lanes(const Filters& filters,
-                                                     const Area& area,
-                                                     const float* bias,
-                                                     VectorDot& dot) {
-  const float* x_group = area.x;
-  float* y = area.y;
-  const int32_t x_image = area.images.in_step * filters.x.depth_stride;
-  const int32_t w_image = area.images.kernel_step * filters.w.depth_stride;
-  for (int32_t g = 0; g < filters.groups; ++g) {
-    dot.x = x_group;
-    const float* w = area.w + g * filters.w_group;
-    for (int32_t left = filters.out_channels, rows; left > 0; left -= rows) {
-      // Rows share their inputs.
-      rows = filters.x_next != 0 || left < kVectorRows ? 1 : kVectorRows;
-      for (int32_t row = 0; row < rows; ++row) {
-        dot.w[row] = w;
-        dot.y[row] = y;
-        dot.start[row] = bias == nullptr ? 0 : *bias++;
-        w += filters.w_next;
-        y += filters.y.stride[1];
-      }
-      dot_tile(dot, rows);
-      for (int32_t i = 1; i < area.images.count; ++i) {
-        add_image(dot, rows, i * x_image, i * w_image);
-      }
-      dot.x += filters.x_next;
-    }
-    x_group += filters.in_channels * filters.x.stride[1];
-  }
-}
-
-inline void convolve_area(const Filters& filters, const Area& area,
-                          const float* bias) {
+/// An area whose lanes are pixels and whose rows are channels.
+inline void convolve_pixels(const Filters& filters, const Area& area,
+                            const float* bias, VectorDot& dot) {
+  const float zero = 0;
   const int32_t x_row = area.rows.in_step * filters.x.stride[2];
   const int32_t x_column = area.columns.in_step * filters.x.stride[3];
-  VectorDot dot;
-  dot.loops = filters.loops;
-  dot.loops.make_relative();
-  if (area.images.count == 0) dot.loops.count[0] = 0;
+  const int32_t x_image = area.images.in_step * filters.x.depth_stride;
+  const int32_t w_image = area.images.kernel_step * filters.w.depth_stride;
+  dot.x_next = filters.x_next;
+  dot.w_next = filters.w_next;
+  dot.start_next = bias == nullptr ? 0 : 1;
+  dot.y_next = filters.y.stride[1];
   int32_t row = 0;
   int32_t column = 0;
   for (int32_t left = area.rows.count * area.columns.count; left > 0;
@@ -114,6 +92,7 @@ inline void convolve_area(const Filters& filters, const Area& area,
       dot.x_lane[lane] = row * x_row + column * x_column;
       dot.y_lane[lane] =
           row * filters.y.stride[2] + column * filters.y.stride[3];
+      dot.start_lane[lane] = 0;
       // Lanes that are not stored are like the last one.
       if (lane + 1 >= left) continue;
       if (++column == area.columns.count) {
@@ -121,7 +100,18 @@ inline void convolve_area(const Filters& filters, const Area& area,
         ++row;
       }
     }
-    convolve_lanes(filters, area, bias, dot);
+    const float* x = area.x;
+    dot.y = area.y;
+    dot.start = bias == nullptr ? &zero : bias;
+    for (int32_t g = 0; g < filters.groups; ++g) {
+      dot.x = x;
+      dot.w = area.w + g * filters.w_group;
+      dot_rows(dot, filters.out_channels);
+      if (kVolumes && area.images.count > 1) {
+        add_images(area, dot, filters.out_channels, x_image, w_image);
+      }
+      x += filters.in_channels * filters.x.stride[1];
+    }
   }
 }
 
@@ -135,7 +125,7 @@ inline void convolve_vectors(Filters& filters, const float* input,
   Area area;
   for (int32_t n = 0; n < y.size[0]; ++n) {
     for (int32_t d = 0; d < axes[0].out; ++d) {
-      area.images = taps_at(axes[0], d);
+      area.images = images_at(axes[0], d);
       const float* const x = input + area.images.in * filters.x.depth_stride;
       const float* const w =
           weight + area.images.kernel * filters.w.depth_stride;
@@ -150,7 +140,11 @@ inline void convolve_vectors(Filters& filters, const float* input,
               x + filters.first_input(n, area.rows.taps, area.columns.taps);
           area.w = w + filters.first_weight(area.rows.taps, area.columns.taps);
           area.y = to + h * y.stride[2] + v * y.stride[3];
-          convolve_area(filters, area, bias);
+          VectorDot dot;
+          dot.loops = filters.loops;
+          dot.loops.make_relative();
+          if (area.images.count == 0) dot.loops.count[0] = 0;
+          convolve_pixels(filters, area, bias, dot);
         }
       }
     }

@@ -1,6 +1,7 @@
 #include "orch_selected/op__clone_dim_order.h"
 
 #include "orch/kernel.h"
+#include "util/check.h"
 #include "util/copy.h"
 
 namespace orch::portable {
@@ -14,7 +15,7 @@ Error _clone_dim_order_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::dim_order_ops__clone_dim_order_out;
   ORCH_CHECK(self.dtype == out.dtype && has_dim_order(args, 2, self, out),
              Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   StridedLoop loop = loop_over(out, self);
   return copy_same<kDtypes.bits>(loop, self, out);
 }

@@ -41,13 +41,15 @@ Error check(const Bags& bags) {
   int64_t before = 0;
   for (int32_t i = 0, n = bags.offsets.numel(); i < n; ++i) {
     const int64_t offset = load_index(bags.offsets, i);
-    ORCH_CHECK(offset >= before && offset <= items && (i > 0 || offset == 0),
-               Error::InvalidArgument);
+    ORCH_CHECK_DATA(
+        offset >= before && offset <= items && (i > 0 || offset == 0),
+        Error::InvalidArgument);
     before = offset;
   }
   for (int32_t i = 0; i < items; ++i) {
     const int64_t row = load_index(bags.indices, i);
-    ORCH_CHECK(row >= 0 && row < bags.weight.size(0), Error::InvalidArgument);
+    ORCH_CHECK_DATA(row >= 0 && row < bags.weight.size(0),
+                    Error::InvalidArgument);
   }
   return Error::Ok;
 }
@@ -143,7 +145,7 @@ Error _embedding_bag_forward_only_out(const Args& args) {
   ORCH_CHECK(count >= 0, Error::InvalidArgument);
   const int64_t padding = args.integer(8);
   const Bags bags = {weight, indices, offsets, scales, mode, padding, count};
-  ORCH_TRY(check(bags));
+  ORCH_TRY_DATA(check(bags));
   const int32_t sizes[] = {count, weight.size(1)};
   ORCH_TRY(resize_output(out, sizes, weight));
 

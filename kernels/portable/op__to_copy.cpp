@@ -1,6 +1,7 @@
 #include "orch_selected/op__to_copy.h"
 
 #include "orch/kernel.h"
+#include "util/check.h"
 #include "util/copy.h"
 
 namespace orch::portable {
@@ -15,7 +16,7 @@ Error _to_copy_out(const Args& args) {
 
   constexpr DtypeSet kFrom = selected::aten__to_copy_out_of_self;
   constexpr DtypeSet kTo = selected::aten__to_copy_out_of_out;
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   StridedLoop loop = loop_over(out, self);
   return copy_rows<kFrom.bits, kTo.bits>(loop, self, out);
 }

@@ -1,6 +1,7 @@
 #include "orch_selected/op__to_dim_order_copy.h"
 
 #include "orch/kernel.h"
+#include "util/check.h"
 #include "util/copy.h"
 
 namespace orch::portable {
@@ -16,7 +17,7 @@ Error _to_dim_order_copy_out(const Args& args) {
   constexpr DtypeSet kTo =
       selected::dim_order_ops__to_dim_order_copy_out_of_out;
   ORCH_CHECK(has_dim_order(args, 2, self, out), Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   StridedLoop loop = loop_over(out, self);
   return copy_rows<kFrom.bits, kTo.bits>(loop, self, out);
 }

@@ -64,7 +64,7 @@ Error cat_out(const Args& args) {
   for (int i = 0; i < tensors.size(); ++i) {
     ORCH_CHECK(kDtypes.has(tensors[i]->dtype), Error::DtypeNotSelected);
   }
-  ORCH_TRY(resize(out, {sizes, rank}));
+  ORCH_TRY(set_sizes(out, {sizes, rank}));
 
   const Strides strides(out);
   int32_t offset = 0;

@@ -17,7 +17,7 @@ Error cumsum_out(const Args& args) {
   int dim = 0;
   ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
   ORCH_TRY(check_out_dtype(args, 2, out));
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   constexpr DtypeSet kDtypes = selected::aten_cumsum_out;
   ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   Lines lines(self, dim, out, out);

@@ -101,7 +101,7 @@ Error div_out_mode(const Args& args) {
   ORCH_CHECK(floor || is_word(mode, "trunc"), Error::InvalidArgument);
   ScalarType common;
   ORCH_TRY(prepare_binary<kDtypes.bits>(self, other, out, common));
-  ORCH_TRY(check_divisors<kDtypes.bits>(common, self, other));
+  ORCH_TRY_DATA(check_divisors<kDtypes.bits>(common, self, other));
   return divide_items<kDtypes.bits>(
       common, self, other, out, [floor](auto a, auto b) {
         return floor ? divide_floor(a, b) : divide_trunc(a, b);

@@ -19,7 +19,7 @@ Error embedding_out(const Args& args) {
              Error::InvalidArgument);
   ORCH_CHECK(weight.dim == 2 && indices.dim < kMaxDim, Error::InvalidArgument);
   const int32_t rows = weight.size(0);
-  ORCH_CHECK(are_within(indices, 0, rows), Error::InvalidArgument);
+  ORCH_CHECK_DATA(are_within(indices, 0, rows), Error::InvalidArgument);
   int32_t sizes[kMaxDim];
   for (int i = 0; i < indices.dim; ++i) sizes[i] = indices.size(i);
   sizes[indices.dim] = weight.size(1);
@@ -42,7 +42,7 @@ Error embedding_out(const Args& args) {
           weight.mutable_data<uint8_t>(), from[0] * bytes,
           results + loop.offset(0) * bytes, loop.row_stride(0) * bytes,
           static_cast<size_t>(sizes[indices.dim] * bytes)};
-      ORCH_TRY(with_indices(indices, [&](auto* items) {
+      ORCH_TRY_DATA(with_indices(indices, [&](auto* items) {
         return move_indexed<false, false>(items + loop.offset(1),
                                           loop.row_stride(1), loop.row_size(),
                                           rows, moved);
@@ -53,7 +53,7 @@ Error embedding_out(const Args& args) {
       const int64_t index =
           load_index(indices, loop.offset(1) + i * loop.row_stride(1));
       // Again: where memories overlap, what was written may be an index.
-      ORCH_CHECK(index >= 0 && index < rows, Error::InvalidArgument);
+      ORCH_CHECK_DATA(index >= 0 && index < rows, Error::InvalidArgument);
       const int32_t source = static_cast<int32_t>(index) * from[0];
       const int32_t target = loop.offset(0) + i * loop.row_stride(0);
       move_row(table + source * bytes, from[1], results + target * bytes,

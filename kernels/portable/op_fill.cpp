@@ -13,7 +13,7 @@ Error fill_Scalar_out(const Args& args) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(2);
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   return fill<selected::aten_fill_Scalar_out.bits>(out, args.scalar(1));
 }
 

@@ -13,7 +13,7 @@ Error flip_out(const Args& args) {
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
   unsigned flipped = 0;
   ORCH_TRY(read_dims(dims, self.dim, flipped));
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
 
   const Strides strides(self);
   ItemView view{};

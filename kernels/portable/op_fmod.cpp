@@ -35,7 +35,7 @@ Error fmod_Tensor_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_fmod_Tensor_out;
   ScalarType common;
   ORCH_TRY(prepare_binary<kDtypes.bits>(self, other, out, common));
-  ORCH_TRY(check_divisors<kDtypes.bits>(common, self, other));
+  ORCH_TRY_DATA(check_divisors<kDtypes.bits>(common, self, other));
   return divide_items<kDtypes.bits>(
       common, self, other, out,
       [](auto a, auto b) { return truncated_mod(a, b); });

@@ -1,6 +1,7 @@
 #include "orch_selected/op_full_like.h"
 
 #include "orch/kernel.h"
+#include "util/check.h"
 #include "util/fill.h"
 
 namespace orch::portable {
@@ -9,7 +10,7 @@ namespace orch::portable {
 //   memory_format=None, Tensor(a!) out) -> Tensor(a!)
 Error full_like_out(const Args& args) {
   Tensor& out = args.tensor(3);
-  ORCH_TRY(resize(out, args.tensor(0).sizes()));
+  ORCH_TRY(set_sizes(out, args.tensor(0).sizes()));
   return fill<selected::aten_full_like_out.bits>(out, args.scalar(1));
 }
 

@@ -19,7 +19,7 @@ Error gather_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_gather_out;
   ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  ORCH_TRY(AlongDim::check(self, dim, index, nullptr));
+  ORCH_TRY_DATA(AlongDim::check(self, dim, index, nullptr));
   ORCH_TRY(resize_output(out, index.sizes(), self, index));
   if (index.numel() == 0) return Error::Ok;
   AlongDim along(self, dim, index, out);

@@ -15,7 +15,7 @@ Error index_Tensor_out(const Args& args) {
   Indexing indexing;
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
   ORCH_TRY(indexing.read(self, indices));
-  ORCH_TRY(indexing.check());
+  ORCH_TRY_DATA(indexing.check());
   ORCH_CHECK(keeps_sizes(indices, out, indexing.sizes()),
              Error::InvalidArgument);
   ORCH_TRY(resize_output(out, indexing.sizes(), self));
@@ -39,7 +39,7 @@ Error index_Tensor_out(const Args& args) {
     int32_t source = 0;
     int32_t target = 0;
     // Checks again: where memories overlap, what was written may be an index.
-    ORCH_TRY(indexing.find(i, from.at, to.at, source, target));
+    ORCH_TRY_DATA(indexing.find(i, from.at, to.at, source, target));
     move_rows(loop, self.data<uint8_t>() + source * bytes,
               out.mutable_data<uint8_t>() + target * bytes, out.dtype);
     loop.restart();

@@ -63,7 +63,7 @@ Error put(Indexing& indexing, const int32_t* from, const Tensor& values,
     int32_t source = 0;
     int32_t target = 0;
     // Checks again: where memories overlap, what was written may be an index.
-    ORCH_TRY(indexing.find(i, to.at, from, target, source));
+    ORCH_TRY_DATA(indexing.find(i, to.at, from, target, source));
     if (accumulate) {
       ORCH_TRY(switch_dtype<kBits>(out.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
@@ -100,13 +100,13 @@ Error index_put_out(const Args& args) {
   ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
   ORCH_TRY(indexing.read(self, indices));
   ORCH_TRY(broadcast_strides(values, indexing.sizes(), from));
-  ORCH_TRY(indexing.check());
+  ORCH_TRY_DATA(indexing.check());
   // The sizes of an input that shares them with the output must stay, but may
   // be others than those of `self`.
   ORCH_CHECK(keeps_sizes(indices, out, self.sizes()) &&
                  keeps_sizes(values, out, self.sizes()),
              Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   copy_items(self, out);
   return put<kDtypes.bits>(indexing, from, values, args.boolean(3), out);
 }
@@ -125,7 +125,7 @@ Error index_put_(const Args& args) {
   ORCH_CHECK(kDtypes.has(self.dtype), Error::DtypeNotSelected);
   ORCH_TRY(indexing.read(self, indices));
   ORCH_TRY(broadcast_strides(values, indexing.sizes(), from));
-  ORCH_TRY(indexing.check());
+  ORCH_TRY_DATA(indexing.check());
   return put<kDtypes.bits>(indexing, from, values, args.boolean(3), self);
 }
 

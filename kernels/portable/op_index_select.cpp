@@ -19,7 +19,7 @@ Error index_select_out(const Args& args) {
   const int32_t count = index.numel();
   const int32_t size = self.dim == 0 ? 1 : self.size(dim);
   ORCH_CHECK(self.dim > 0 || count == 1, Error::InvalidArgument);
-  ORCH_CHECK(are_below(index, size), Error::InvalidArgument);
+  ORCH_CHECK_DATA(are_below(index, size), Error::InvalidArgument);
   int32_t sizes[kMaxDim];
   for (int d = 0; d < self.dim; ++d) sizes[d] = d == dim ? count : self.size(d);
   ORCH_TRY(resize_output(out, {sizes, self.dim}, self, index));
@@ -44,7 +44,7 @@ Error index_select_out(const Args& args) {
     for (int32_t i = 0; i < block; ++i) {
       const int64_t value = load_index(index, first + i);
       // Again: where memories overlap, what was written may be an index.
-      ORCH_CHECK(is_index(value, size), Error::InvalidArgument);
+      ORCH_CHECK_DATA(is_index(value, size), Error::InvalidArgument);
       at[i] = static_cast<int32_t>(value) * from_step;
     }
     for (; rest.valid(); rest.next()) {
@@ -60,7 +60,7 @@ Error index_select_out(const Args& args) {
   for (int32_t i = 0; to_step != 1 && i < count; ++i) {
     const int64_t value = load_index(index, i);
     // Again: where memories overlap, what was written may be an index.
-    ORCH_CHECK(value >= 0 && value < size, Error::InvalidArgument);
+    ORCH_CHECK_DATA(value >= 0 && value < size, Error::InvalidArgument);
     const int32_t source = static_cast<int32_t>(value) * from_step;
     move_rows(rest, self.data<uint8_t>() + source * bytes,
               out.mutable_data<uint8_t>() + i * to_step * bytes, out.dtype);

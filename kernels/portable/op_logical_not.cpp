@@ -12,7 +12,7 @@ Error logical_not_out(const Args& args) {
 
   constexpr DtypeSet kIn = selected::aten_logical_not_out_of_self;
   constexpr DtypeSet kOut = selected::aten_logical_not_out_of_out;
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   return map_in<kIn.bits, kOut.bits, kIn.bits>(
       self.dtype, self, out, [](auto type) {
         using T = typename decltype(type)::type;

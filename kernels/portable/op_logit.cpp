@@ -27,7 +27,7 @@ Error logit_out(const Args& args) {
   Tensor& out = args.tensor(2);
 
   ORCH_CHECK(kFloating.has(out.dtype), Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   constexpr DtypeSet kDtypes = selected::aten_logit_out;
   const ScalarType common =
       kFloating.has(self.dtype) ? self.dtype : ScalarType::Float;

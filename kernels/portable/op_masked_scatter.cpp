@@ -22,7 +22,7 @@ Error masked_scatter_out(const Args& args) {
              Error::InvalidArgument);
   int32_t sizes[kMaxDim];
   ORCH_TRY(masked_sizes(self, mask, sizes));
-  ORCH_CHECK(
+  ORCH_CHECK_DATA(
       count_true(loop_over_mask(mask, self, nullptr), mask) <= source.numel(),
       Error::InvalidArgument);
   const size_t rank = mask.dim > self.dim ? mask.dim : self.dim;
@@ -46,7 +46,7 @@ Error masked_scatter_out(const Args& args) {
         const T* item = from + i * from_step;
         if (chosen[i * mask_step] != 0) {
           // Where memories overlap, the mask may change.
-          ORCH_CHECK(rows.valid(), Error::InvalidArgument);
+          ORCH_CHECK_DATA(rows.valid(), Error::InvalidArgument);
           item = source.data<T>() + rows.offset(0) + taken * rows.row_stride(0);
           if (++taken == rows.row_size()) {
             taken = 0;

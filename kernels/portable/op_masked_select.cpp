@@ -23,7 +23,7 @@ Error masked_select_out(const Args& args) {
   StridedLoop loop = loop_over_mask(mask, self, nullptr);
   const int32_t count = count_true(loop, mask);
   const int32_t sizes[] = {count};
-  ORCH_TRY(resize_output(out, sizes, self, mask));
+  ORCH_TRY_DATA(resize_counted(out, sizes, self, mask));
   return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     T* to = out.mutable_data<T>();
@@ -36,7 +36,7 @@ Error masked_select_out(const Args& args) {
       const int32_t mask_step = loop.row_stride(0);
       for (int32_t i = 0, size = loop.row_size(); i < size; ++i) {
         if (chosen[i * mask_step] == 0) continue;
-        ORCH_CHECK(left-- > 0, Error::InvalidArgument);
+        ORCH_CHECK_DATA(left-- > 0, Error::InvalidArgument);
         *to++ = from[i * from_step];
       }
     }

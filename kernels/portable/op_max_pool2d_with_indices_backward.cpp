@@ -72,7 +72,7 @@ ORCH_ALWAYS_INLINE Error add_items(const T* gradients, int32_t step,
                             static_cast<Compute<T>>(*gradients));
     } else {
       // Again: where memories overlap, what was written may be an index.
-      ORCH_CHECK(at == -1, Error::InvalidArgument);
+      ORCH_CHECK_DATA(at == -1, Error::InvalidArgument);
     }
     gradients += step;
     indices += index_step;
@@ -117,8 +117,8 @@ Error add_gradients(const Tensor& grad_output, const Tensor& indices,
       T* const plane =
           grad_input.mutable_data<T>() + n * x.stride[0] + c * x.stride[1];
       for (int32_t h = 0; h < height; ++h) {
-        ORCH_TRY(add_items(gradients, y.stride[3], places, z.stride[3], width,
-                           plane, x));
+        ORCH_TRY_DATA(add_items(gradients, y.stride[3], places, z.stride[3],
+                                width, plane, x));
         gradients += y.stride[2];
         places += z.stride[2];
       }
@@ -163,7 +163,7 @@ Error max_pool2d_with_indices_backward_grad_input(const Args& args) {
   const int32_t items = pool.axes[0].in * pool.axes[1].in;
   const bool every = kFavourSpeed && are_within(indices.data<int64_t>(),
                                                 indices.numel(), 0, items);
-  ORCH_CHECK(
+  ORCH_CHECK_DATA(
       every || are_within(indices.data<int64_t>(), indices.numel(), -1, items),
       Error::InvalidArgument);
   ORCH_TRY(resize_output(grad_input, self.sizes(), self, grad_output, indices));

@@ -5,6 +5,7 @@
 #include "orch/kernel.h"
 #include "orch/random.h"
 #include "util/broadcast.h"
+#include "util/check.h"
 #include "util/dtype.h"
 #include "util/move_items.h"
 #include "util/truncate.h"
@@ -29,8 +30,8 @@ Error native_dropout_out(const Args& args) {
   ORCH_CHECK(kDtypes.has(input.dtype), Error::DtypeNotSelected);
   const bool drops = train && p != 0;
   ORCH_CHECK(!drops || kFloating.has(input.dtype), Error::InvalidArgument);
-  ORCH_TRY(resize(out, input.sizes()));
-  ORCH_TRY(resize(mask, input.sizes()));
+  ORCH_TRY(set_sizes(out, input.sizes()));
+  ORCH_TRY(set_sizes(mask, input.sizes()));
   if (!drops) {
     memset(mask.memory, 1, mask.nbytes());
     return move_all(input, out);

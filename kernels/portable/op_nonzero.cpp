@@ -35,7 +35,7 @@ Error nonzero_out(const Args& args) {
       count += is_nonzero(self.data<T>()[i], floating) ? 1 : 0;
     }
     const int32_t sizes[] = {count, self.dim};
-    ORCH_TRY(resize_output(out, sizes, self));
+    ORCH_TRY_DATA(resize_counted(out, sizes, self));
     const Strides from(self);
     const Strides to(out);
     int64_t* found = out.mutable_data<int64_t>();
@@ -50,7 +50,7 @@ Error nonzero_out(const Args& args) {
       for (int32_t j = 0; j < size; ++j) {
         if (!is_nonzero(self.data<T>()[at + j * step], floating)) continue;
         // Where memories overlap, items may change.
-        ORCH_CHECK(row < count, Error::InvalidArgument);
+        ORCH_CHECK_DATA(row < count, Error::InvalidArgument);
         ++row;
         index[last] = j;
         int64_t* item = found;

@@ -23,7 +23,7 @@ Error relu_out(const Args& args) {
   Tensor& out = args.tensor(1);
 
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   constexpr DtypeSet kDtypes = selected::aten_relu_out;
   return switch_dtype<kDtypes.bits>(self.dtype, [&](auto type) {
     using T = typename decltype(type)::type;

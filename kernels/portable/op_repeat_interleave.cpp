@@ -21,20 +21,20 @@ Error repeat_interleave_Tensor_out(const Args& args) {
     int64_t total = 0;
     for (int32_t i = 0; i < count; ++i) {
       const int64_t wanted = repeats.data<T>()[i];
-      ORCH_CHECK(wanted >= 0, Error::InvalidArgument);
-      ORCH_CHECK(wanted <= INT32_MAX - total, Error::ShapeTooLarge);
+      ORCH_CHECK_DATA(wanted >= 0, Error::InvalidArgument);
+      ORCH_CHECK_DATA(wanted <= INT32_MAX - total, Error::ShapeTooLarge);
       total += wanted;
     }
-    ORCH_CHECK(!args.has(1) || args.integer(1) == total,
-               Error::InvalidArgument);
+    ORCH_CHECK_DATA(!args.has(1) || args.integer(1) == total,
+                    Error::InvalidArgument);
     const int32_t size = static_cast<int32_t>(total);
-    ORCH_TRY(resize_output(out, {&size, 1}, repeats));
+    ORCH_TRY_DATA(resize_counted(out, {&size, 1}, repeats));
     T* target = out.mutable_data<T>();
     int32_t left = size;
     for (int32_t i = 0; i < count; ++i) {
       // Where memories overlap, it may be another number by now.
       const int64_t wanted = repeats.data<T>()[i];
-      ORCH_CHECK(wanted >= 0 && wanted <= left, Error::InvalidArgument);
+      ORCH_CHECK_DATA(wanted >= 0 && wanted <= left, Error::InvalidArgument);
       left -= static_cast<int32_t>(wanted);
       for (int64_t j = 0; j < wanted; ++j) {
         *target++ = static_cast<T>(i);

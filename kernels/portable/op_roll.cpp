@@ -49,7 +49,7 @@ Error roll_out(const Args& args) {
     const int32_t left = size - before[dim];
     before[dim] = shift < left ? before[dim] + shift : shift - left;
   }
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   if (empty) return Error::Ok;
   if (flat) {
     move_flattened(out, self, wrapped(shifts[0], self.numel()));

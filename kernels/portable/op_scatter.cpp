@@ -45,7 +45,7 @@ Error scatter_src_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_scatter_src_out;
   ORCH_CHECK(src.dtype == out.dtype, Error::InvalidArgument);
   ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
-  ORCH_TRY(copy_to_scatter(self, dim, index, &src, out));
+  ORCH_TRY_DATA(copy_to_scatter(self, dim, index, &src, out));
   if (index.numel() == 0) return Error::Ok;
   AlongDim along(out, dim, index, src);
   return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {
@@ -74,7 +74,7 @@ Error scatter_value_out(const Args& args) {
     memcpy(&bits, &value, sizeof value);
     return Error::Ok;
   }));
-  ORCH_TRY(copy_to_scatter(self, dim, index, nullptr, out));
+  ORCH_TRY_DATA(copy_to_scatter(self, dim, index, nullptr, out));
   if (index.numel() == 0) return Error::Ok;
   AlongDim along(out, dim, index, index);
   return switch_item<kDtypes.bits>(out.dtype, [&](auto type) {

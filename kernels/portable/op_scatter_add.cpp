@@ -33,7 +33,7 @@ Error scatter_add_out(const Args& args) {
   constexpr DtypeSet kDtypes = selected::aten_scatter_add_out;
   ORCH_CHECK(src.dtype == out.dtype, Error::InvalidArgument);
   ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
-  ORCH_TRY(copy_to_scatter(self, dim, index, &src, out));
+  ORCH_TRY_DATA(copy_to_scatter(self, dim, index, &src, out));
   if (index.numel() == 0) return Error::Ok;
   return switch_dtype<kDtypes.bits>(out.dtype, [&](auto type) {
     using T = typename decltype(type)::type;

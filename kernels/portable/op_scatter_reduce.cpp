@@ -84,7 +84,8 @@ Error reduce_items(const Tensor& index, const Tensor& src, int dim,
   if (!include_self) {
     AlongDim along(out, dim, index, src);
     const T start = neutral<T>(reduce);
-    ORCH_TRY(along.each([to, start](int32_t at, int32_t) { to[at] = start; }));
+    ORCH_TRY_DATA(
+        along.each([to, start](int32_t at, int32_t) { to[at] = start; }));
   }
   AlongDim along(out, dim, index, src);
   return along.each([reduce, from, to](int32_t at, int32_t k) {
@@ -128,7 +129,7 @@ Error scatter_reduce_two_out(const Args& args) {
   ORCH_CHECK(src.dtype == out.dtype, Error::InvalidArgument);
   ORCH_CHECK(kDtypes.has(out.dtype), Error::DtypeNotSelected);
   ORCH_TRY(read_reduce(args.value(4).list(), reduce));
-  ORCH_TRY(copy_to_scatter(self, dim, index, &src, out));
+  ORCH_TRY_DATA(copy_to_scatter(self, dim, index, &src, out));
   if (index.numel() == 0) return Error::Ok;
   int along;
   ORCH_TRY(read_dim(dim, out.dim, along));

@@ -33,7 +33,7 @@ Error stack_out(const Args& args) {
   }
   const Span<const int32_t> out_sizes = {sizes, static_cast<size_t>(rank)};
   ORCH_CHECK(keeps_sizes(tensors, out, out_sizes), Error::InvalidArgument);
-  ORCH_TRY(resize(out, out_sizes));
+  ORCH_TRY(set_sizes(out, out_sizes));
 
   const Strides to(out);
   sizes[dim] = 1;

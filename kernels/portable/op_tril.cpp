@@ -33,7 +33,7 @@ Error tril_out(const Args& args) {
   Tensor& out = args.tensor(2);
 
   ORCH_CHECK(self.dtype == out.dtype && self.dim >= 2, Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   const int32_t rows = self.size(self.dim - 2);
   const int32_t columns = self.size(self.dim - 1);
   if (diagonal < -rows) diagonal = -rows;

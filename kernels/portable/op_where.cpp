@@ -114,8 +114,8 @@ Error where_self_out(const Args& args) {
   ORCH_CHECK(is_mask && result_type(self, other) == out.dtype,
              Error::InvalidArgument);
   // Read after `out` was written where the condition holds.
-  ORCH_CHECK(condition.memory != out.memory || out.numel() == 0,
-             Error::NotSupported);
+  ORCH_CHECK_DATA(condition.memory != out.memory || out.numel() == 0,
+                  Error::NotSupported);
   constexpr DtypeSet kDtypes = selected::aten_where_self_out;
   ORCH_CHECK(kDtypes.has(self.dtype) && kDtypes.has(other.dtype) &&
                  kDtypes.has(out.dtype),

@@ -146,7 +146,7 @@ Error softmax(const Args& args) {
 
   int dim = 0;
   ORCH_TRY(read_dim(args.integer(1), self.dim, dim));
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   Lines lines(self, dim, out, out);
   if (half_to_float) {
     ORCH_CHECK(self.dtype == ScalarType::Half && out.dtype == ScalarType::Float,

@@ -62,7 +62,7 @@ __attribute__((noinline)) inline Error prepare(const Args& args, int32_t packed,
   }
   for (int32_t i = 0, count = indices.numel(); i < count; ++i) {
     const int64_t row = load_index(indices, i);
-    ORCH_CHECK(row >= 0 && row < weight.size(0), Error::InvalidArgument);
+    ORCH_CHECK_DATA(row >= 0 && row < weight.size(0), Error::InvalidArgument);
   }
   int32_t sizes[kMaxDim];
   for (int i = 0; i < indices.dim; ++i) sizes[i] = indices.size(i);
@@ -116,7 +116,7 @@ Error embed_rows(const Embedding& embedding, Tensor& out) {
       const int64_t index = load_index(embedding.indices,
                                        loop.offset(1) + i * loop.row_stride(1));
       // Again: where memories overlap, what was written may be an index.
-      ORCH_CHECK(index >= 0 && index < rows, Error::InvalidArgument);
+      ORCH_CHECK_DATA(index >= 0 && index < rows, Error::InvalidArgument);
       const int32_t row = static_cast<int32_t>(index);
       const uint8_t* const weights =
           embedding.weight.data<uint8_t>() + row * from[0];
@@ -156,7 +156,7 @@ Error embed(const Args& args, int out_index) {
   Tensor& out = args.tensor(out_index);
   Embedding embedding(args);
   ORCH_CHECK(kParameters.has(out.dtype), Error::InvalidArgument);
-  ORCH_TRY(prepare(args, 8 / kBits, embedding, out));
+  ORCH_TRY_DATA(prepare(args, 8 / kBits, embedding, out));
   return switch_dtype<kDtypes & kParameters.bits>(out.dtype, [&](auto type) {
     return embed_rows<typename decltype(type)::type, kBits>(embedding, out);
   });

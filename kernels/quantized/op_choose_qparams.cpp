@@ -26,7 +26,7 @@ Error choose_qparams_Tensor_out(const Args& args) {
                Error::InvalidArgument);
     ORCH_CHECK(input.numel() > 0, Error::InvalidArgument);
     const Range range(input.data<float>(), input.numel(), 1);
-    ORCH_CHECK(range.is_finite(), Error::InvalidArgument);
+    ORCH_CHECK_DATA(range.is_finite(), Error::InvalidArgument);
     ORCH_CHECK(scale_out.numel() == 1 && zero_point_out.numel() == 1,
                Error::InvalidArgument);
     int32_t zero_point;

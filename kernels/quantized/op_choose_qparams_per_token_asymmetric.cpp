@@ -25,7 +25,8 @@ Error choose_qparams_per_token_asymmetric_out(const Args& args) {
     ORCH_CHECK(input.dim > 0, Error::InvalidArgument);
     const int last = input.dim - 1;
     const int32_t items = input.size(last);
-    ORCH_CHECK(items > 0 && all_finite(input), Error::InvalidArgument);
+    ORCH_CHECK(items > 0, Error::InvalidArgument);
+    ORCH_CHECK_DATA(all_finite(input), Error::InvalidArgument);
     int32_t sizes[kMaxDim];
     for (int i = 0; i < last; ++i) sizes[i] = input.size(i);
     sizes[last] = 1;

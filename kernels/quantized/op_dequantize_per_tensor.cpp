@@ -34,7 +34,7 @@ Error dequantize_per_tensor_out(const Args& args) {
   Affine affine;
   affine.scale = static_cast<float>(args.real(1));
   ORCH_TRY(read_zero_point(args.integer(2), affine));
-  ORCH_TRY(resize(out, input.sizes()));
+  ORCH_TRY(set_sizes(out, input.sizes()));
   StridedLoop loop = loop_over(out, input);
   for_each_row(loop, input, out, affine, fn);
   return Error::Ok;

@@ -18,7 +18,7 @@ Error quantize_per_tensor_out(const Args& args) {
                              .bits>(input.dtype, out.dtype, fn));
   Affine affine;
   ORCH_TRY(read_affine(args, out.dtype, affine));
-  ORCH_TRY(resize(out, input.sizes()));
+  ORCH_TRY(set_sizes(out, input.sizes()));
   StridedLoop loop = loop_over(out, input);
   for_each_row(loop, input, out, affine, fn);
   return Error::Ok;

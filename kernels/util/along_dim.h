@@ -54,7 +54,7 @@ struct AlongDim {
       const int32_t k_step = loop.row_stride(2);
       for (int32_t left = loop.row_size(); left > 0; --left) {
         const I value = *item;
-        ORCH_CHECK(is_index(value, size), Error::InvalidArgument);
+        ORCH_CHECK_DATA(is_index(value, size), Error::InvalidArgument);
         fn(first + static_cast<int32_t>(value) * step, k);
         item += item_step;
         first += first_step;
@@ -121,12 +121,12 @@ __attribute__((noinline)) inline Error copy_to_scatter(const Tensor& self,
                                                        const Tensor* src,
                                                        Tensor& out) {
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  ORCH_TRY(AlongDim::check(self, dim, index, src));
+  ORCH_TRY_DATA(AlongDim::check(self, dim, index, src));
   const Tensor& other = src == nullptr ? index : *src;
   ORCH_CHECK(keeps_sizes(index, out, self.sizes()) &&
                  keeps_sizes(other, out, self.sizes()),
              Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   copy_items(self, out);
   return Error::Ok;
 }

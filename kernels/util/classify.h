@@ -29,7 +29,7 @@ Error classify(const Args& args, Fn fn, LaneFn lanes) {
   const Tensor& self = args.tensor(0);
   Tensor& out = args.tensor(1);
   ORCH_CHECK(out.dtype == ScalarType::Bool, Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   if (!kFloating.has(self.dtype)) {
     ORCH_CHECK(DtypeSet{kBits}.has(self.dtype), Error::DtypeNotSelected);
     memset(out.memory, 0, out.nbytes());

@@ -52,7 +52,7 @@ Error compare_number(const Args& args, Fn fn, LaneFn lanes) {
   const Tensor& self = args.tensor(0);
   const Scalar& other = args.scalar(1);
   Tensor& out = args.tensor(2);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   return map_in<kIn, kOut, with_number(DtypeSet{kIn}).bits>(
       result_type(self.dtype, other), self, out,
       [fn, lanes, &other](auto type) {

@@ -1,8 +1,10 @@
 // Sums of products: the inner loop of convolution and matrix product.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "util/isa.h"
 #include "util/types.h"
 
 namespace orch {
@@ -160,5 +162,171 @@ __attribute__((noinline)) void dot4(const Dot<T>& dot, const DotLoops* loops,
   sums[2] = sum2;
   sums[3] = sum3;
 }
+
+#if ORCH_FLOAT_REGISTERS
+
+/// The same for floats in an FPU's registers: compilers address each factor
+/// anew, and load neighbours one by one.
+template <>
+__attribute__((noinline)) inline void dot4<float, true>(const Dot<float>& dot,
+                                                        const DotLoops* loops,
+                                                        float* sums) {
+  register float sum0 asm("s0") = 0;
+  register float sum1 asm("s1") = 0;
+  register float sum2 asm("s2") = 0;
+  register float sum3 asm("s3") = 0;
+  if (dot.start != nullptr) {
+    sum0 = dot.start[0];
+    sum1 = dot.start[1];
+    sum2 = dot.start[2];
+    sum3 = dot.start[3];
+  }
+  const float* x = dot.x;
+  const float* w0 = dot.w;
+  const float* w1 = w0 + dot.w_next;
+  const float* w2 = w1 + dot.w_next;
+  const float* w3 = w2 + dot.w_next;
+  int32_t i, j, k, x_step, w_step;
+  asm volatile(
+      "ldr %[i], [%[loops]]\n"
+      "cmp %[i], #0\n"
+      "beq 7f\n"
+      "ldr %[x_step], [%[loops], #20]\n"
+      "lsl %[x_step], %[x_step], #2\n"
+      "ldr %[w_step], [%[loops], #32]\n"
+      "lsl %[w_step], %[w_step], #2\n"
+      "1:\n"
+      "ldr %[j], [%[loops], #4]\n"
+      "2:\n"
+      "ldr %[k], [%[loops], #8]\n"
+      "cmp %[w_step], #4\n"
+      "bne 5f\n"
+      "subs %[k], %[k], #4\n"
+      "blt 4f\n"
+      "3:\n"  // four products of each sum, whose factors w are neighbours
+      "vldr s4, [%[x]]\n"
+      "add %[x], %[x], %[x_step]\n"
+      "vldr s5, [%[x]]\n"
+      "add %[x], %[x], %[x_step]\n"
+      "vldr s6, [%[x]]\n"
+      "add %[x], %[x], %[x_step]\n"
+      "vldr s7, [%[x]]\n"
+      "add %[x], %[x], %[x_step]\n"
+      "vldmia %[w0]!, {s8-s11}\n"
+      "vmul.f32 s8, s4, s8\n"
+      "vadd.f32 s0, s0, s8\n"
+      "vmul.f32 s9, s5, s9\n"
+      "vadd.f32 s0, s0, s9\n"
+      "vmul.f32 s10, s6, s10\n"
+      "vadd.f32 s0, s0, s10\n"
+      "vmul.f32 s11, s7, s11\n"
+      "vadd.f32 s0, s0, s11\n"
+      "vldmia %[w1]!, {s8-s11}\n"
+      "vmul.f32 s8, s4, s8\n"
+      "vadd.f32 s1, s1, s8\n"
+      "vmul.f32 s9, s5, s9\n"
+      "vadd.f32 s1, s1, s9\n"
+      "vmul.f32 s10, s6, s10\n"
+      "vadd.f32 s1, s1, s10\n"
+      "vmul.f32 s11, s7, s11\n"
+      "vadd.f32 s1, s1, s11\n"
+      "vldmia %[w2]!, {s8-s11}\n"
+      "vmul.f32 s8, s4, s8\n"
+      "vadd.f32 s2, s2, s8\n"
+      "vmul.f32 s9, s5, s9\n"
+      "vadd.f32 s2, s2, s9\n"
+      "vmul.f32 s10, s6, s10\n"
+      "vadd.f32 s2, s2, s10\n"
+      "vmul.f32 s11, s7, s11\n"
+      "vadd.f32 s2, s2, s11\n"
+      "vldmia %[w3]!, {s8-s11}\n"
+      "vmul.f32 s8, s4, s8\n"
+      "vadd.f32 s3, s3, s8\n"
+      "vmul.f32 s9, s5, s9\n"
+      "vadd.f32 s3, s3, s9\n"
+      "vmul.f32 s10, s6, s10\n"
+      "vadd.f32 s3, s3, s10\n"
+      "vmul.f32 s11, s7, s11\n"
+      "vadd.f32 s3, s3, s11\n"
+      "subs %[k], %[k], #4\n"
+      "bge 3b\n"
+      "4:\n"
+      "adds %[k], %[k], #4\n"
+      "beq 6f\n"
+      "8:\n"  // one of each
+      "vldr s4, [%[x]]\n"
+      "add %[x], %[x], %[x_step]\n"
+      "vldmia %[w0]!, {s8}\n"
+      "vldmia %[w1]!, {s9}\n"
+      "vldmia %[w2]!, {s10}\n"
+      "vldmia %[w3]!, {s11}\n"
+      "vmul.f32 s8, s4, s8\n"
+      "vmul.f32 s9, s4, s9\n"
+      "vmul.f32 s10, s4, s10\n"
+      "vmul.f32 s11, s4, s11\n"
+      "vadd.f32 s0, s0, s8\n"
+      "vadd.f32 s1, s1, s9\n"
+      "vadd.f32 s2, s2, s10\n"
+      "vadd.f32 s3, s3, s11\n"
+      "subs %[k], %[k], #1\n"
+      "bne 8b\n"
+      "b 6f\n"
+      "5:\n"  // one of each, whose factors are apart
+      "vldr s4, [%[x]]\n"
+      "add %[x], %[x], %[x_step]\n"
+      "vldr s8, [%[w0]]\n"
+      "add %[w0], %[w0], %[w_step]\n"
+      "vldr s9, [%[w1]]\n"
+      "add %[w1], %[w1], %[w_step]\n"
+      "vldr s10, [%[w2]]\n"
+      "add %[w2], %[w2], %[w_step]\n"
+      "vldr s11, [%[w3]]\n"
+      "add %[w3], %[w3], %[w_step]\n"
+      "vmul.f32 s8, s4, s8\n"
+      "vmul.f32 s9, s4, s9\n"
+      "vmul.f32 s10, s4, s10\n"
+      "vmul.f32 s11, s4, s11\n"
+      "vadd.f32 s0, s0, s8\n"
+      "vadd.f32 s1, s1, s9\n"
+      "vadd.f32 s2, s2, s10\n"
+      "vadd.f32 s3, s3, s11\n"
+      "subs %[k], %[k], #1\n"
+      "bne 5b\n"
+      "6:\n"
+      "ldr %[k], [%[loops], #16]\n"
+      "add %[x], %[x], %[k], lsl #2\n"
+      "ldr %[k], [%[loops], #28]\n"
+      "add %[w0], %[w0], %[k], lsl #2\n"
+      "add %[w1], %[w1], %[k], lsl #2\n"
+      "add %[w2], %[w2], %[k], lsl #2\n"
+      "add %[w3], %[w3], %[k], lsl #2\n"
+      "subs %[j], %[j], #1\n"
+      "bne 2b\n"
+      "ldr %[k], [%[loops], #12]\n"
+      "add %[x], %[x], %[k], lsl #2\n"
+      "ldr %[k], [%[loops], #24]\n"
+      "add %[w0], %[w0], %[k], lsl #2\n"
+      "add %[w1], %[w1], %[k], lsl #2\n"
+      "add %[w2], %[w2], %[k], lsl #2\n"
+      "add %[w3], %[w3], %[k], lsl #2\n"
+      "subs %[i], %[i], #1\n"
+      "bne 1b\n"
+      "7:\n"
+      : [x] "+r"(x), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3),
+        [i] "=&r"(i), [j] "=&r"(j), [k] "=&r"(k), [x_step] "=&r"(x_step),
+        [w_step] "=&r"(w_step), "+t"(sum0), "+t"(sum1), "+t"(sum2), "+t"(sum3)
+      : [loops] "r"(loops)
+      : "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "cc", "memory");
+  sums[0] = sum0;
+  sums[1] = sum1;
+  sums[2] = sum2;
+  sums[3] = sum3;
+}
+
+static_assert(offsetof(DotLoops, x_step) == 12 &&
+                  offsetof(DotLoops, w_step) == 24,
+              "the assembly knows where things are");
+
+#endif
 
 }  // namespace orch

@@ -49,45 +49,90 @@ class FlushFlags {
 inline constexpr int kVectorLanes = 8;
 inline constexpr int kVectorRows = 2;
 
-/// Sums of up to two rows and eight lanes: lanes have factors x of their own,
-/// rows factors w. What a second row has does not matter if only one is
-/// computed. Known to the assembly below.
+/// Sums of rows and of eight lanes: lanes have factors x at places of their
+/// own, rows factors w, and both may have starts of their own. Rows are even
+/// steps apart. Known to the assembly below.
 struct VectorDot {
   DotLoops loops;                // relative
   int32_t lanes;                 // that are stored, at least one
   int32_t x_lane[kVectorLanes];  // in items; those not stored are read, too
   int32_t y_lane[kVectorLanes];
-  const float* x;
-  const float* w[kVectorRows];
-  float start[kVectorRows];
-  float* y[kVectorRows];
+  int32_t start_lane[kVectorLanes];
+  const float* x;  // of the first row
+  const float* w;
+  const float* start;
+  float* y;
+  int32_t x_next;  // to the next row; 0 means that all share x
+  int32_t w_next;
+  int32_t start_next;
+  int32_t y_next;
+
+  /// Lanes whose places are even steps apart; those beyond `count` are the
+  /// last.
+  void set_lanes(int32_t count, int32_t x_step, int32_t y_step,
+                 int32_t start_step) {
+    lanes = count < kVectorLanes ? count : kVectorLanes;
+    int32_t x_at = 0;
+    int32_t y_at = 0;
+    int32_t start_at = 0;
+    for (int32_t lane = 0; lane < kVectorLanes; ++lane) {
+      x_lane[lane] = x_at;
+      y_lane[lane] = y_at;
+      start_lane[lane] = start_at;
+      if (lane + 1 >= lanes) continue;
+      x_at += x_step;
+      y_at += y_step;
+      start_at += start_step;
+    }
+  }
 };
 
 static_assert(
     offsetof(VectorDot, loops) == 0 && offsetof(DotLoops, x_step) == 12 &&
         offsetof(DotLoops, w_step) == 24 && offsetof(VectorDot, lanes) == 36 &&
         offsetof(VectorDot, x_lane) == 40 &&
-        offsetof(VectorDot, y_lane) == 72 && offsetof(VectorDot, x) == 104 &&
-        offsetof(VectorDot, w) == 108 && offsetof(VectorDot, start) == 116 &&
-        offsetof(VectorDot, y) == 124,
+        offsetof(VectorDot, y_lane) == 72 &&
+        offsetof(VectorDot, start_lane) == 104 &&
+        offsetof(VectorDot, x) == 136 && offsetof(VectorDot, w) == 140 &&
+        offsetof(VectorDot, start) == 144 && offsetof(VectorDot, y) == 148 &&
+        offsetof(VectorDot, x_next) == 152 &&
+        offsetof(VectorDot, w_next) == 156 &&
+        offsetof(VectorDot, start_next) == 160 &&
+        offsetof(VectorDot, y_next) == 164,
     "the assembly knows where things are");
 
-/// Computes one row or both. What vectors flush to 0 is.
-ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, bool one_row) {
+/// Which rows of a VectorDot are computed.
+enum class VectorRows : int32_t {
+  kShared,  // the first two, of the same x
+  kOne,     // the first
+  kOwn,     // the first two, each of an x of its own
+  kPairs,   // as kShared: innermost an even number of neighbours in w
+};
+
+/// Computes their sums. What vectors flush to 0 is.
+ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, VectorRows rows) {
   int32_t i, j, x, w0, w1, at, x_step, w_step, value0, value1;
   asm volatile(
+      "vldrw.32 q6, [%[dot], #104]\n"
+      "vldrw.32 q7, [%[dot], #120]\n"
+      "ldr %[value0], [%[dot], #144]\n"
+      "ldr %[j], [%[dot], #160]\n"
+      "mov %[value1], %[value0]\n"
+      "cmp %[rows], #1\n"
+      "it ne\n"
+      "addne %[value1], %[value1], %[j], lsl #2\n"
+      "vldrw.u32 q0, [%[value0], q6, uxtw #2]\n"
+      "vldrw.u32 q1, [%[value0], q7, uxtw #2]\n"
+      "vldrw.u32 q2, [%[value1], q6, uxtw #2]\n"
+      "vldrw.u32 q3, [%[value1], q7, uxtw #2]\n"
       "vldrw.32 q6, [%[dot], #40]\n"
       "vldrw.32 q7, [%[dot], #56]\n"
-      "ldrd %[value0], %[value1], [%[dot], #116]\n"
-      "vdup.32 q0, %[value0]\n"
-      "vdup.32 q1, %[value0]\n"
-      "vdup.32 q2, %[value1]\n"
-      "vdup.32 q3, %[value1]\n"
       "ldr %[i], [%[dot]]\n"
       "cmp %[i], #0\n"
       "beq 6f\n"
-      "ldrd %[x], %[w0], [%[dot], #104]\n"
-      "ldr %[w1], [%[dot], #112]\n"
+      "ldrd %[x], %[w0], [%[dot], #136]\n"
+      "ldr %[w1], [%[dot], #156]\n"
+      "add %[w1], %[w0], %[w1], lsl #2\n"
       "ldr %[x_step], [%[dot], #20]\n"
       "lsl %[x_step], %[x_step], #2\n"
       "ldr %[w_step], [%[dot], #32]\n"
@@ -96,9 +141,9 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, bool one_row) {
       "ldr %[j], [%[dot], #4]\n"
       "2:\n"
       "ldr lr, [%[dot], #8]\n"
+      "cbnz %[rows], 4f\n"
       "dls lr, lr\n"
-      "cbnz %[one_row], 4f\n"
-      "3:\n"  // a product of each sum of both rows
+      "3:\n"  // a product of each sum of both rows, of the same x
       "ldr %[value0], [%[w0], %[at], lsl #2]\n"
       "vldrw.u32 q4, [%[x], q6, uxtw #2]\n"
       "vmul.f32 q5, q4, %[value0]\n"
@@ -114,8 +159,13 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, bool one_row) {
       "add %[x], %[x], %[x_step]\n"
       "add %[at], %[at], %[w_step]\n"
       "le lr, 3b\n"
-      "b 5f\n"
-      "4:\n"  // the same for one row
+      "b 7f\n"
+      "4:\n"
+      "cmp %[rows], #2\n"
+      "beq 5f\n"
+      "bhi 10f\n"
+      "dls lr, lr\n"
+      "8:\n"  // of one row
       "ldr %[value0], [%[w0], %[at], lsl #2]\n"
       "vldrw.u32 q4, [%[x], q6, uxtw #2]\n"
       "vmul.f32 q5, q4, %[value0]\n"
@@ -125,8 +175,65 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, bool one_row) {
       "vadd.f32 q1, q1, q5\n"
       "add %[x], %[x], %[x_step]\n"
       "add %[at], %[at], %[w_step]\n"
-      "le lr, 4b\n"
-      "5:\n"
+      "le lr, 8b\n"
+      "b 7f\n"
+      "5:\n"  // of both rows, each of its own x
+      "ldr %[value1], [%[dot], #152]\n"
+      "add %[value1], %[x], %[value1], lsl #2\n"
+      "dls lr, lr\n"
+      "12:\n"
+      "ldr %[value0], [%[w0], %[at], lsl #2]\n"
+      "vldrw.u32 q4, [%[x], q6, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value0]\n"
+      "vadd.f32 q0, q0, q5\n"
+      "vldrw.u32 q4, [%[x], q7, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value0]\n"
+      "vadd.f32 q1, q1, q5\n"
+      "ldr %[value0], [%[w1], %[at], lsl #2]\n"
+      "vldrw.u32 q4, [%[value1], q6, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value0]\n"
+      "vadd.f32 q2, q2, q5\n"
+      "vldrw.u32 q4, [%[value1], q7, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value0]\n"
+      "vadd.f32 q3, q3, q5\n"
+      "add %[x], %[x], %[x_step]\n"
+      "add %[value1], %[value1], %[x_step]\n"
+      "add %[at], %[at], %[w_step]\n"
+      "le lr, 12b\n"
+      "b 7f\n"
+      "10:\n"  // the first loop, two turns in one
+      "lsr lr, lr, #1\n"
+      "dls lr, lr\n"
+      "add %[w0], %[w0], %[at], lsl #2\n"
+      "add %[w1], %[w1], %[at], lsl #2\n"
+      "11:\n"
+      "ldrd %[value0], %[value1], [%[w0]], #8\n"
+      "ldrd %[w_step], %[at], [%[w1]], #8\n"
+      "vldrw.u32 q4, [%[x], q6, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value0]\n"
+      "vadd.f32 q0, q0, q5\n"
+      "vmul.f32 q5, q4, %[w_step]\n"
+      "vadd.f32 q2, q2, q5\n"
+      "vldrw.u32 q4, [%[x], q7, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value0]\n"
+      "vadd.f32 q1, q1, q5\n"
+      "vmul.f32 q5, q4, %[w_step]\n"
+      "vadd.f32 q3, q3, q5\n"
+      "add %[x], %[x], %[x_step]\n"
+      "vldrw.u32 q4, [%[x], q6, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value1]\n"
+      "vadd.f32 q0, q0, q5\n"
+      "vmul.f32 q5, q4, %[at]\n"
+      "vadd.f32 q2, q2, q5\n"
+      "vldrw.u32 q4, [%[x], q7, uxtw #2]\n"
+      "vmul.f32 q5, q4, %[value1]\n"
+      "vadd.f32 q1, q1, q5\n"
+      "vmul.f32 q5, q4, %[at]\n"
+      "vadd.f32 q3, q3, q5\n"
+      "add %[x], %[x], %[x_step]\n"
+      "le lr, 11b\n"
+      "mov %[at], #0\n"
+      "7:\n"
       "ldr %[value0], [%[dot], #16]\n"
       "ldr %[value1], [%[dot], #28]\n"
       "add %[x], %[x], %[value0], lsl #2\n"
@@ -142,45 +249,71 @@ ORCH_ALWAYS_INLINE void dot_vectors(const VectorDot& dot, bool one_row) {
       "6:\n"
       "vldrw.32 q6, [%[dot], #72]\n"
       "vldrw.32 q7, [%[dot], #88]\n"
-      "ldr %[i], [%[dot], #36]\n"
-      "ldrd %[w0], %[w1], [%[dot], #124]\n"
-      "vctp.32 %[i]\n"
+      "ldr %[at], [%[dot], #36]\n"
+      "ldr %[w0], [%[dot], #148]\n"
+      "vctp.32 %[at]\n"
       "vpst\n"
       "vstrwt.32 q0, [%[w0], q6, uxtw #2]\n"
-      "subs %[j], %[i], #4\n"
+      "subs %[j], %[at], #4\n"
       "it mi\n"
       "movmi %[j], #0\n"
       "vctp.32 %[j]\n"
       "vpst\n"
       "vstrwt.32 q1, [%[w0], q7, uxtw #2]\n"
-      "cbnz %[one_row], 7f\n"
+      "cmp %[rows], #1\n"
+      "beq 9f\n"
+      "ldr %[w1], [%[dot], #164]\n"
+      "add %[w1], %[w0], %[w1], lsl #2\n"
       "vpst\n"
       "vstrwt.32 q3, [%[w1], q7, uxtw #2]\n"
-      "vctp.32 %[i]\n"
+      "vctp.32 %[at]\n"
       "vpst\n"
       "vstrwt.32 q2, [%[w1], q6, uxtw #2]\n"
-      "7:\n"
+      "9:\n"
       : [i] "=&r"(i), [j] "=&r"(j), [x] "=&r"(x), [w0] "=&r"(w0),
         [w1] "=&r"(w1), [at] "=&r"(at), [x_step] "=&r"(x_step),
         [w_step] "=&r"(w_step), [value0] "=&r"(value0), [value1] "=&r"(value1)
-      : [dot] "r"(&dot), [one_row] "l"(one_row ? 1 : 0)
+      : [dot] "r"(&dot), [rows] "l"(rows)
       : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
 }
 
-/// Computes `rows` rows; again, and item by item, if something was flushed.
-/// Needs flags that were clear, and leaves them so.
-__attribute__((noinline)) inline void dot_tile(const VectorDot& dot,
-                                               int32_t rows) {
-  dot_vectors(dot, rows == 1);
-  if (!FlushFlags::any()) return;
-  for (int32_t row = 0; row < rows; ++row) {
-    for (int32_t lane = 0; lane < dot.lanes; ++lane) {
-      const Dot<float> one = {dot.x + dot.x_lane[lane], dot.w[row],
-                              &dot.start[row], 0, 0};
-      dot1(one, &dot.loops, dot.y[row] + dot.y_lane[lane]);
-    }
+/// One row, item by item.
+__attribute__((noinline)) inline void dot_items(const VectorDot& dot,
+                                                int32_t row) {
+  for (int32_t lane = 0; lane < dot.lanes; ++lane) {
+    const Dot<float> one = {
+        dot.x + row * dot.x_next + dot.x_lane[lane], dot.w + row * dot.w_next,
+        dot.start + row * dot.start_next + dot.start_lane[lane], 0, 0};
+    dot1(one, &dot.loops, dot.y + row * dot.y_next + dot.y_lane[lane]);
   }
-  FlushFlags::clear();
+}
+
+/// Computes rows, and leaves pointers behind them; those where something was
+/// flushed again, item by item. Needs flags that were clear, and leaves them
+/// so.
+__attribute__((noinline)) inline void dot_rows(VectorDot& dot, int32_t rows) {
+  VectorRows kind = VectorRows::kOwn;
+  if (dot.x_next == 0) {
+    kind = dot.loops.w_step[2] == 1 && dot.loops.count[2] % 2 == 0
+               ? VectorRows::kPairs
+               : VectorRows::kShared;
+  }
+  for (int32_t block; rows > 0; rows -= block) {
+    block = kVectorRows;
+    if (rows == 1) {
+      kind = VectorRows::kOne;
+      block = 1;
+    }
+    dot_vectors(dot, kind);
+    if (FlushFlags::any()) {
+      for (int32_t row = 0; row < block; ++row) dot_items(dot, row);
+      FlushFlags::clear();
+    }
+    dot.x += block * dot.x_next;
+    dot.w += block * dot.w_next;
+    dot.start += block * dot.start_next;
+    dot.y += block * dot.y_next;
+  }
 }
 
 }  // namespace orch

@@ -27,13 +27,31 @@
 
 namespace orch {
 
+/// The first dtype of a set.
+constexpr ScalarType first_of(DtypeSet set) {
+  unsigned code = 0;
+  while (!set.has(static_cast<ScalarType>(code))) ++code;
+  return static_cast<ScalarType>(code);
+}
+
+/// A dtype, which is known if the set has no other.
+template <uint32_t kBits>
+constexpr ScalarType one_of(ScalarType dtype) {
+  constexpr DtypeSet kSet{kBits};
+  if constexpr (kProvedCalls && kBits != 0 && kSet.single()) {
+    return first_of(kSet);
+  } else {
+    return dtype;
+  }
+}
+
 /// Calls `fn(Type<T>{})` for the C++ type of `dtype` and returns its error.
 ///
 /// kBits is a `DtypeSet::bits`. A dtype outside of it is never instantiated and
 /// costs no flash. Errors: DtypeNotSelected, and those of `fn`.
 template <uint32_t kBits, typename Fn>
 Error switch_dtype(ScalarType dtype, Fn&& fn) {
-  switch (dtype) {
+  switch (one_of<kBits>(dtype)) {
 #define ORCH_CASE(name, T)                                 \
   case ScalarType::name:                                   \
     if constexpr (DtypeSet{kBits}.has(ScalarType::name)) { \
@@ -71,7 +89,7 @@ template <uint32_t kBits, typename Fn>
 Error switch_item(ScalarType dtype, Fn&& fn) {
   constexpr DtypeSet kSet{kBits};
   ORCH_CHECK(kSet.has(dtype), Error::DtypeNotSelected);
-  const size_t bytes = item_bytes(dtype);
+  const size_t bytes = item_bytes(one_of<kBits>(dtype));
   if constexpr (has_item_bytes(kSet, 1)) {
     if (bytes == 1) return fn(Type<uint8_t>{});
   }

@@ -111,7 +111,7 @@ ORCH_HOT Error move_indexed(const I* items, int32_t step, int32_t count,
   const size_t bytes = rows.bytes;
   for (; count > 0; --count) {
     const I index = kNegative ? counted_up(*items, size) : *items;
-    ORCH_CHECK(is_index(index, size), Error::InvalidArgument);
+    ORCH_CHECK_DATA(is_index(index, size), Error::InvalidArgument);
     uint8_t* const row = indexed + static_cast<ptrdiff_t>(index) * indexed_step;
     uint8_t* const to = kInto ? row : other;
     const uint8_t* const from = kInto ? other : row;
@@ -201,7 +201,7 @@ class Indexing {
              const int32_t* result_strides, int32_t& indexed, int32_t& result) {
     if (kFavourSpeed && only() != nullptr) {
       const int32_t index = read_index(*only(), position, self_->size(0));
-      ORCH_CHECK(index >= 0, Error::InvalidArgument);
+      ORCH_CHECK_DATA(index >= 0, Error::InvalidArgument);
       indexed = index * indexed_strides[0];
       result = position * result_strides[0];
       return Error::Ok;
@@ -353,7 +353,7 @@ __attribute__((noinline)) inline Error Indexing::find_in_mask(int list_index,
   for (; mask.number < number; ++mask.number) {
     do {
       ++mask.at;
-      ORCH_CHECK(mask.at < end, Error::InvalidArgument);
+      ORCH_CHECK_DATA(mask.at < end, Error::InvalidArgument);
     } while (!load_mask(tensor, mask.at));
   }
   return Error::Ok;
@@ -377,7 +377,7 @@ __attribute__((noinline)) inline Error Indexing::find_any(
     const Tensor* const index = (*list_)[item];
     if (index == nullptr) continue;
     if (is_mask(*index)) {
-      ORCH_TRY(find_in_mask(item, coordinates[shared_rank_ - 1]));
+      ORCH_TRY_DATA(find_in_mask(item, coordinates[shared_rank_ - 1]));
       int32_t at = masks_[item].at;
       for (int i = index->dim; i-- > 0;) {
         indexed += at % index->size(i) * indexed_strides[d + i];
@@ -394,7 +394,7 @@ __attribute__((noinline)) inline Error Indexing::find_any(
       }
     }
     const int32_t value = read_index(*index, at, self_->size(d));
-    ORCH_CHECK(value >= 0, Error::InvalidArgument);
+    ORCH_CHECK_DATA(value >= 0, Error::InvalidArgument);
     indexed += value * indexed_strides[d];
   }
   return Error::Ok;
@@ -410,7 +410,7 @@ __attribute__((noinline)) inline Error Indexing::check() {
       continue;
     }
     const int32_t size = self_->size(d);
-    ORCH_CHECK(are_within(*index, -size, size), Error::InvalidArgument);
+    ORCH_CHECK_DATA(are_within(*index, -size, size), Error::InvalidArgument);
   }
   return Error::Ok;
 }

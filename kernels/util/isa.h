@@ -32,6 +32,14 @@
 #define ORCH_FLOAT_VECTORS 0
 #endif
 
+// Floats in registers of an FPU, but no vectors: assembly for these.
+#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4) != 0 && \
+    !ORCH_FLOAT_VECTORS
+#define ORCH_FLOAT_REGISTERS 1
+#else
+#define ORCH_FLOAT_REGISTERS 0
+#endif
+
 // Loops that most of the time is spent in. At -Os, gcc leaves the test of a
 // loop at its top and what it could keep in registers in memory.
 #if defined(__GNUC__) && !defined(__clang__)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "util/check.h"
 #include "util/dtype.h"
 #include "util/isa.h"
 #include "util/strided_loop.h"
@@ -135,7 +136,7 @@ __attribute__((noinline)) inline void move_rows(StridedLoop& loop,
 __attribute__((noinline)) inline Error move_all(const Tensor& self,
                                                 Tensor& out) {
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   StridedLoop loop = loop_over(out, self);
   move_rows(loop, self.memory, out.memory, out.dtype);
   return Error::Ok;

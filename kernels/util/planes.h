@@ -5,7 +5,14 @@
 #include "util/isa.h"
 #include "util/types.h"
 
+/// 0 if no tensor of the product has more than four dimensions.
+#ifndef ORCH_VOLUMES
+#define ORCH_VOLUMES 1
+#endif
+
 namespace orch {
+
+inline constexpr bool kVolumes = ORCH_VOLUMES != 0;
 
 /// Sizes and strides of a tensor as [N, C, H, W].
 struct Planes {
@@ -23,7 +30,7 @@ struct Planes {
         size[i] = 1;
         stride[i] = 0;
       } else {
-        if (tensor.dim == 5 && i == 2) depth_stride = strides[d++];
+        if (kVolumes && tensor.dim == 5 && i == 2) depth_stride = strides[d++];
         size[i] = tensor.size(d);
         stride[i] = strides[d++];
       }

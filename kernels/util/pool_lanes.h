@@ -176,18 +176,20 @@ ORCH_HOT inline int32_t largest_of_channels(const Channels& channels,
 template <typename T, typename One, typename InLanes>
 ORCH_ALWAYS_INLINE void each_channel(int32_t c, int32_t last, One one,
                                      [[maybe_unused]] InLanes lanes) {
+  while (c < last) {
+    int32_t end = last;
 #if ORCH_FLOAT_VECTORS
-  if constexpr (kIsSame<T, float>) {
-    while (last >= 4 && c < last) {
-      c = lanes(c);
-      if (c == last) return;
-      FlushFlags::clear();
-      const int32_t end = c <= last - 4 ? c + 4 : last;
-      for (; c < end; ++c) one(c);
+    if constexpr (kIsSame<T, float>) {
+      if (last >= 4) {
+        c = lanes(c);
+        if (c == last) return;
+        FlushFlags::clear();
+        if (c <= last - 4) end = c + 4;
+      }
     }
-  }
 #endif
-  for (; c < last; ++c) one(c);
+    for (; c < end; ++c) one(c);
+  }
 }
 
 }  // namespace orch

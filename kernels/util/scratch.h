@@ -18,7 +18,7 @@ namespace orch {
 /// ScratchTooSmall.
 inline Error check_scratch(const Tensor& scratch, size_t bytes) {
   if constexpr (ORCH_CHECKS_SCRATCH != 0) {
-    ORCH_CHECK(scratch.nbytes() >= bytes, Error::ScratchTooSmall);
+    ORCH_CHECK_DATA(scratch.nbytes() >= bytes, Error::ScratchTooSmall);
   }
   return Error::Ok;
 }

@@ -1,6 +1,7 @@
 // Operators that map each item of one tensor to one item of another.
 #pragma once
 
+#include "util/check.h"
 #include "util/dtype.h"
 #include "util/lanes.h"
 #include "util/promote.h"
@@ -100,7 +101,7 @@ Error unary_in(ScalarType common, const Tensor& self, Tensor& out, Make make) {
   constexpr DtypeSet kDtypes{kBits};
   constexpr DtypeSet kCommon = with_number(kDtypes) & DtypeSet{kTaken};
   ORCH_CHECK(can_cast(common, out.dtype), Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   return map_in<kBits, kBits, usable(kCommon, kDtypes).bits>(common, self, out,
                                                              make);
 }
@@ -110,7 +111,7 @@ Error unary_in(ScalarType common, const Tensor& self, Tensor& out, Make make) {
 template <uint32_t kBits, typename Make>
 Error unary_same(const Tensor& self, Tensor& out, Make make) {
   ORCH_CHECK(self.dtype == out.dtype, Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   return switch_dtype<kBits>(self.dtype, [&](auto type) {
     map_unary<typename decltype(type)::type>(self, out, make(type));
     return Error::Ok;
@@ -127,7 +128,7 @@ Error unary_floating(const Tensor& self, Tensor& out, Fn fn) {
   constexpr DtypeSet kDtypes{kBits};
   constexpr DtypeSet kOut = kDtypes & kFloating;
   ORCH_CHECK(kFloating.has(out.dtype), Error::InvalidArgument);
-  ORCH_TRY(resize(out, self.sizes()));
+  ORCH_TRY(set_sizes(out, self.sizes()));
   if (self.dtype == out.dtype) {
     return switch_dtype<kOut.bits>(out.dtype, [&](auto type) {
       using T = typename decltype(type)::type;

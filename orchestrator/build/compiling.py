@@ -12,7 +12,7 @@ from orchestrator.profile import Load
 from orchestrator.shell import sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from orchestrator.build.libraries import Libraries
@@ -68,6 +68,7 @@ def plan_commands(
     scratch_checks = scratch.runtime_check.applies(target.optimize) and any(
         scratch_arguments(operator.schema) for operator in adapted.resolution.operators
     )
+    tables = table_layout(programs, adapted.linked)
     return plan_compile(
         profile=name,
         target=target,
@@ -89,8 +90,17 @@ def plan_commands(
         ),
         inline_constants=inline_constants,
         common_arenas=bool(memory.common),
-        tables=table_layout(programs, adapted.linked),
+        tables=tables,
+        proved_calls=tables.compact and _are_proved(adapted, library_options),
     )
+
+
+def _are_proved(adapted: AdaptedModels, custom: Collection[str]) -> bool:
+    """Whether kernels need not check the arguments of any call."""
+    from orchestrator.method.proved import are_proved  # noqa: PLC0415  # numpy
+
+    methods = [method for methods in adapted.linked.values() for method in methods]
+    return are_proved(methods, adapted.resolution, unknown=frozenset(custom))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

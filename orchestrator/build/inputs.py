@@ -34,6 +34,7 @@ from orchestrator.build.reading import (
     digest_program,
     digest_reprs,
     digest_texts,
+    favours_speed,
     find_model_spans,
     find_origin_span,
     find_toolchain,
@@ -163,6 +164,7 @@ HOST_TOOLCHAIN = Input(
 TARGET = Derived(
     gives="target", reads=(TARGET_CHOICE, HOST_TOOLCHAIN, REGIONS), run=choose_target
 )
+FAST = Derived(gives="fast", reads=(TARGET_CHOICE,), run=favours_speed)
 ISA = Derived(gives="isa", reads=(TARGET_CHOICE,), run=name_isa)
 TOOLCHAIN = Input(
     gives="toolchain",

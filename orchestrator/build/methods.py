@@ -194,6 +194,7 @@ def prelink_models(
     prelink: PrelinkTable,
     planner: Planner,
     isa: str,
+    fast: bool,
     io: Mapping[str, ModelIo],
     span: Callable[..., SourceSpan],
     model_spans: Mapping[str, SourceSpan],
@@ -247,6 +248,7 @@ def prelink_models(
                         planned=False,
                         # A pass for an ISA needs memory, which a kept plan has not.
                         isa=isa if plans else "",
+                        fast=fast,
                         plans=plans and can_plan(method),
                         replans=replans and can_plan(method),
                         disabled=disabled,

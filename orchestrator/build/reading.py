@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.build.engine import digest
 from orchestrator.build.libraries import Libraries, library_text
 from orchestrator.errors import Diagnostic, ModelError, ProfileError, SourceSpan
+from orchestrator.profile.choices import Optimize
 from orchestrator.shell import sources
 from orchestrator.shell.files import MOST_LIST_BYTES
 from orchestrator.targets.cores import CPUS, resolve_target
@@ -82,6 +83,11 @@ def choose_target(
         unaligned=target_choice.unaligned,
         regions=regions,
     )
+
+
+def favours_speed(*, target_choice: TargetTable) -> bool:
+    """Whether speed is worth flash."""
+    return target_choice.optimize is Optimize.SPEED
 
 
 def name_isa(*, target_choice: TargetTable) -> str:

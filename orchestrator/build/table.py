@@ -123,6 +123,7 @@ PRELINK = Stage(
         inputs.PRELINK,
         inputs.PLANNER,
         inputs.ISA,
+        inputs.FAST,
         inputs.IO,
         inputs.SPAN,
         inputs.MODEL_SPANS,

@@ -17,6 +17,7 @@ WIDE = 4
 """Bytes of a value index in tables with the layout of programs."""
 _BYTE = 0xFF
 _HALF_WORD = 0xFFFF
+_IMAGE_RANK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class TableLayout:
         dynamic_sizes: Tensors may change their sizes.
         control_flow: There may be moves and jumps.
         initial_bytes: Bytes may be written before the first call.
+        volumes: Tensors may have more than four dimensions.
         prepared_calls: There are prepared calls.
         kernel_calls: There may be other instructions.
 
@@ -39,6 +41,7 @@ class TableLayout:
     dynamic_sizes: bool = True
     control_flow: bool = True
     initial_bytes: bool = True
+    volumes: bool = True
     prepared_calls: bool = False
     kernel_calls: bool = True
 
@@ -78,6 +81,11 @@ def table_layout(
         dynamic_sizes=any(m.dynamic_words for m in methods),
         control_flow=None in calls,
         initial_bytes=any(m.has_initial_bytes for m in methods),
+        volumes=any(
+            isinstance(value, TensorValue) and len(value.sizes) > _IMAGE_RANK
+            for method in methods
+            for value in method.values
+        ),
         prepared_calls=any(prepared),
         kernel_calls=not all(prepared),
     )

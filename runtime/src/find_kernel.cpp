@@ -20,14 +20,6 @@ static_assert(has_letter(Tag::Tensor, 'T') && has_letter(Tag::Int, 'I') &&
 
 constexpr char kSmall = 'a' - 'A';
 
-/// Whether the kind of a value fits the letter of a signature.
-bool accepts(char letter, const Value& value) {
-  if (letter >= 'a') letter = static_cast<char>(letter - kSmall);
-  if (letter == 'S') return value.is_scalar();
-  if (letter == 'O') letter = 'L';
-  return has_letter(value.tag(), letter);
-}
-
 /// Compares "namespace::base" and overload of a program with
 /// "namespace::base.out".
 __attribute__((noinline)) bool same_name(const char* name,
@@ -99,8 +91,13 @@ bool matches(const Kernel& kernel, const Args& args, Error& why) {
     if (index == args.count()) return false;
     const int at = static_cast<int>(index++);
     const Value& value = args.value(at);
-    if (letter[1] == '?' && value.is_none()) continue;
-    if (!accepts(*letter, value)) return false;
+    const bool writes = *letter >= 'a';
+    char kind = *letter;
+    if (writes) kind = static_cast<char>(kind - kSmall);
+    if (!has_letter(value.tag(), kind == 'O' ? 'L' : kind)) {
+      if (letter[1] == '?' && value.is_none()) continue;
+      if (kind != 'S' || !value.is_scalar()) return false;
+    }
     const bool is_list = value.tag() == Tag::TensorList;
     const uint32_t count = is_list ? value.list().count : value.is_tensor();
     for (uint32_t k = 0; k < count; ++k) {
@@ -110,7 +107,6 @@ bool matches(const Kernel& kernel, const Args& args, Error& why) {
         if (*letter != 'O') return false;
         continue;
       }
-      const bool writes = *letter >= 'a';
       if (writes && (tensor->flags & Tensor::kReadOnly) != 0) return false;
       selected = selected && kernel.dtypes.has(tensor->dtype);
     }
@@ -167,11 +163,17 @@ void settle_result(KernelTable kernels, Span<const char> base,
 }
 
 Error find_kernel(KernelTable kernels, Span<const char> base,
-                  Span<const char> overload, const Args& args,
+                  Span<const char> overload, const Args& args, uint8_t& first,
                   KernelFn& function) {
   Error why = Error::OperatorMissing;
-  for (const Kernel& kernel : kernels) {
-    if (same_name(kernel.name, base, overload) && matches(kernel, args, why)) {
+  const uint32_t known = first;
+  for (size_t i = known == 0 ? 0 : known - 1; i < kernels.size(); ++i) {
+    const Kernel& kernel = kernels[i];
+    if (i + 1 != known) {
+      if (!same_name(kernel.name, base, overload)) continue;
+      if (first == 0 && i < UINT8_MAX) first = static_cast<uint8_t>(i + 1);
+    }
+    if (matches(kernel, args, why)) {
       function = kernel.function;
       return Error::Ok;
     }

@@ -22,8 +22,11 @@ void settle_result(KernelTable kernels, Span<const char> base,
 /// "namespace::base", and `overload`: kinds, dtypes and kernel key fit. If
 /// there is none, the error says how near the nearest came: OperatorMissing,
 /// InvalidProgram (kinds), DtypeNotSelected.
+///
+/// `first` is 0, or what an earlier call of the same operator has left there:
+/// one more than the place of the first kernel with its name.
 Error find_kernel(KernelTable kernels, Span<const char> base,
-                  Span<const char> overload, const Args& args,
+                  Span<const char> overload, const Args& args, uint8_t& first,
                   KernelFn& function);
 
 }  // namespace orch

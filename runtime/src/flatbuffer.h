@@ -14,6 +14,13 @@
 
 #include "orch/span.h"
 
+// Worth a call where products are to be small.
+#ifdef __OPTIMIZE_SIZE__
+#define ORCH_OF_SIZE __attribute__((noinline))
+#else
+#define ORCH_OF_SIZE
+#endif
+
 namespace orch {
 
 /// A vector of the buffer: position of item 0 and number of items.
@@ -64,18 +71,22 @@ class FbReader {
   /// The table at `at`. Fails if it has another field than the first `fields`.
   FbTable table(uint32_t at, uint32_t fields) {
     FbTable table;
-    const int64_t vtable = static_cast<int64_t>(at) - read<int32_t>(at);
-    if (vtable < 0 || vtable >= size_) {
+    // Wraps around to what is too large where it leads out of the buffer, which
+    // has more than two bytes.
+    const uint32_t vtable = at - read<uint32_t>(at);
+    if (failed_ || vtable > size_ - 2) {
       failed_ = true;
       return table;
     }
-    table.vtable = static_cast<uint32_t>(vtable);
-    table.vtable_bytes = read<uint16_t>(table.vtable);
-    if (table.vtable_bytes < 4 || table.vtable_bytes > kMostVtable ||
-        table.vtable_bytes > size_ - table.vtable) {
+    uint16_t vtable_bytes;
+    memcpy(&vtable_bytes, base_ + vtable, sizeof vtable_bytes);
+    if (vtable_bytes < 4 || vtable_bytes > kMostVtable ||
+        vtable_bytes > size_ - vtable) {
       failed_ = true;
-      return FbTable{};
+      return table;
     }
+    table.vtable = vtable;
+    table.vtable_bytes = vtable_bytes;
     table.at = at;
     // Writers leave out what is at its default.
     for (uint32_t i = table.vtable_bytes; i > 4 + 2 * fields; --i) {
@@ -85,10 +96,11 @@ class FbReader {
   }
 
   /// Position of a field, 0 if the table does not store it (or is absent).
-  uint32_t field(const FbTable& table, uint32_t slot) {
+  ORCH_OF_SIZE uint32_t field(const FbTable& table, uint32_t slot) const {
     const uint32_t entry = 4 + 2 * (slot & 0xF);
     if (entry + 2 > table.vtable_bytes) return 0;
-    const uint32_t offset = read<uint16_t>(table.vtable + entry);
+    uint16_t offset;  // table() has checked that the vtable is in the buffer
+    memcpy(&offset, base_ + table.vtable + entry, sizeof offset);
     return offset == 0 ? 0 : table.at + offset;
   }
 

@@ -48,8 +48,6 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   ORCH_CHECK(
       values_at_.count <= kMaxCount && instructions_at_.count <= kMaxCount,
       Error::InvalidProgram);
-  size_t dynamic_words = 0;
-  ORCH_TRY(count_dynamic(dynamic_words));
 
   values_count_ = values_at_.count;
   values_ = state_.take<Value>(values_at_.count);
@@ -58,14 +56,30 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
   ORCH_TRY(count_delegates(plan));
 #endif
   Bump sizes = state_;
-  sizes.take<int32_t>(dynamic_words);
 #if ORCH_DELEGATES
+  size_t dynamic_words = 0;
+  ORCH_TRY(count_dynamic(dynamic_words));
+  sizes.take<int32_t>(dynamic_words);
   ORCH_TRY(count_delegate_states(sizes));
+#endif
+  Error error = Error::Ok;
+  bool fits = sizes.fits();
+  for (uint32_t i = 0; i < values_at_.count && fits; ++i) {
+    error = load_value(i);
+    fits = error == Error::Ok && state_.fits();
+  }
+#if !ORCH_DELEGATES
+  if (fits) {
+    sizes = state_;
+  } else {  // how much state there should be
+    size_t dynamic_words = 0;
+    ORCH_TRY(count_dynamic(dynamic_words));
+    sizes.take<int32_t>(dynamic_words);
+  }
 #endif
   state_used = sizes.used();
   ORCH_CHECK(sizes.fits(), Error::StateTooSmall);
-
-  for (uint32_t i = 0; i < values_at_.count; ++i) ORCH_TRY(load_value(i));
+  ORCH_TRY(error);
   if constexpr (kCallerIo) ORCH_TRY(check_callers(plan));
   // What numbers are comes first, as everything else is checked against it.
   // Moves before calls: they decide which values may come to alias a constant.
@@ -188,17 +202,20 @@ Error MethodLoader::load_call(const FbTable& table, Pass pass,
   instruction.kind = Instruction::Kind::Kernel;
   instruction.arg_count = static_cast<uint16_t>(at.count);
   instruction.call.args = args;
-  const FbTable op = reader_.item(operators_, static_cast<uint32_t>(op_index),
-                                  slot::kOperators);
-  const Span<const char> base = reader_.text(op, slot::kOpName);
-  const Span<const char> overload = reader_.text(op, slot::kOverload);
+  const uint32_t op = static_cast<uint32_t>(op_index);
+  const FbTable name = reader_.item(operators_, op, slot::kOperators);
+  const Span<const char> base = reader_.text(name, slot::kOpName);
+  const Span<const char> overload = reader_.text(name, slot::kOverload);
   ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
   const Args call(values_, args, at.count);
   if (kSettlesResults && pass == Pass::Results) {
     settle_result(kernels_, base, overload, call);
     return Error::Ok;
   }
-  return find_kernel(kernels_, base, overload, call, instruction.call.function);
+  uint8_t none = 0;
+  return find_kernel(kernels_, base, overload, call,
+                     op < sizeof first_kernels_ ? first_kernels_[op] : none,
+                     instruction.call.function);
 }
 
 Error MethodLoader::indices(const FbTable& plan, uint32_t slot,

@@ -168,6 +168,7 @@ Error MethodLoader::load_tensor(const FbTable& table, Value& value) {
   ORCH_TRY(locate(table, tensor, bytes));
   if (dynamism != 0) {
     int32_t* const words = state_.take<int32_t>(1 + sizes.count);
+    if (words == nullptr) return Error::Ok;  // the caller asks what fits
     words[0] = static_cast<int32_t>(bytes);
     memcpy(words + 1, tensor.dims, sizes.count * sizeof(int32_t));
     tensor.dims = words + 1;
@@ -243,9 +244,11 @@ Error MethodLoader::locate(const FbTable& table, Tensor& tensor, size_t bytes) {
     ORCH_CHECK(!reader_.failed() && segment < segments.count,
                Error::InvalidProgram);
     const uint8_t* data = nullptr;
-    ORCH_TRY(subsegment(reader_.item(segments, static_cast<uint32_t>(segment),
-                                     slot::kMutableDataSegments),
-                        buffer, bytes, data));
+    Pieces pieces;
+    ORCH_TRY(find_pieces(reader_.item(segments, static_cast<uint32_t>(segment),
+                                      slot::kMutableDataSegments),
+                         pieces));
+    ORCH_TRY(piece(pieces, buffer, bytes, data));
     if (bytes != 0) memcpy(tensor.memory, data, bytes);
   }
   return Error::Ok;
@@ -276,7 +279,10 @@ Error MethodLoader::external(const FbTable& extra, Tensor& tensor,
 
 Error MethodLoader::constant(uint32_t buffer, size_t bytes,
                              const uint8_t*& data) {
-  const FbTable segment = reader_.child(root_, slot::kConstantSegment);
+  FbTable segment;
+  if (kInlineConstants || constants_.starts.at == 0) {
+    segment = reader_.child(root_, slot::kConstantSegment);
+  }
   if constexpr (kInlineConstants) {
     const FbVector inside = reader_.vector(root_, slot::kConstantBuffer, 4);
     if (inside.count != 0 &&
@@ -291,30 +297,36 @@ Error MethodLoader::constant(uint32_t buffer, size_t bytes,
       return Error::Ok;
     }
   }
-  return subsegment(segment, buffer, bytes, data);
+  if (constants_.starts.at == 0) ORCH_TRY(find_pieces(segment, constants_));
+  return piece(constants_, buffer, bytes, data);
 }
 
-/// Finds entry `index` of a segment that is cut into pieces by a list of
-/// offsets.
-Error MethodLoader::subsegment(const FbTable& offsets, uint32_t index,
-                               size_t bytes, const uint8_t*& data) {
+Error MethodLoader::find_pieces(const FbTable& offsets, Pieces& pieces) {
   const uint32_t segment_index =
       reader_.scalar<uint32_t>(offsets, slot::kSegmentIndex);
-  const FbVector starts = reader_.vector(offsets, slot::kOffsets, 8);
+  pieces.starts = reader_.vector(offsets, slot::kOffsets, 8);
   const FbVector segments = reader_.vector(root_, slot::kSegments, 4);
-  ORCH_CHECK(!reader_.failed() && index < starts.count &&
-                 segment_index < segments.count,
+  ORCH_CHECK(!reader_.failed() && segment_index < segments.count,
              Error::InvalidProgram);
   const FbTable segment =
       reader_.item(segments, segment_index, slot::kSegments);
   const uint64_t base = reader_.scalar<uint64_t>(segment, slot::kOffset);
   const uint64_t size = reader_.scalar<uint64_t>(segment, slot::kSize);
-  const uint64_t start = reader_.read<uint64_t>(starts.at + 8 * index);
   ORCH_CHECK(!reader_.failed() && base <= program_.segment_bytes_ &&
-                 size <= program_.segment_bytes_ - base && start <= size &&
-                 bytes <= size - start,
+                 size <= program_.segment_bytes_ - base,
              Error::InvalidProgram);
-  data = program_.bytes_.data() + program_.segment_base_ + base + start;
+  pieces.base = static_cast<uint32_t>(base);
+  pieces.size = static_cast<uint32_t>(size);
+  return Error::Ok;
+}
+
+Error MethodLoader::piece(const Pieces& pieces, uint32_t index, size_t bytes,
+                          const uint8_t*& data) {
+  ORCH_CHECK(index < pieces.starts.count, Error::InvalidProgram);
+  const uint64_t start = reader_.read<uint64_t>(pieces.starts.at + 8 * index);
+  ORCH_CHECK(start <= pieces.size && bytes <= pieces.size - start,
+             Error::InvalidProgram);
+  data = program_.bytes_.data() + program_.segment_base_ + pieces.base + start;
   return Error::Ok;
 }
 
@@ -334,7 +346,7 @@ Error MethodLoader::check_callers(const FbTable& plan) {
       if (slot == slot::kInputs) flags |= Tensor::kReadOnly;
     }
   }
-  for (int64_t i = 0; i < values_count_; ++i) {
+  for (uint32_t i = 0; i < values_count_; ++i) {
     ORCH_CHECK(
         !values_[i].is_tensor() || (values_[i].tensor().flags & kUnnamed) == 0,
         Error::UnsupportedProgram);
@@ -344,7 +356,7 @@ Error MethodLoader::check_callers(const FbTable& plan) {
 
 /// Items of lists must name values of the right kind.
 Error MethodLoader::check_lists() {
-  for (int64_t i = 0; i < values_count_; ++i) {
+  for (uint32_t i = 0; i < values_count_; ++i) {
     if (values_[i].tag() != Tag::IntList &&
         values_[i].tag() != Tag::TensorList) {
       continue;
@@ -354,7 +366,9 @@ Error MethodLoader::check_lists() {
     for (uint32_t k = 0; k < list.count; ++k) {
       if (list.tag == Tag::IntList) {
         const int64_t at = static_cast<const int64_t*>(list.items)[k];
-        ORCH_CHECK(valid(at) && values_[at].tag() == Tag::Int,
+        ORCH_CHECK(at == static_cast<int32_t>(at) &&
+                       valid(static_cast<int32_t>(at)) &&
+                       values_[at].tag() == Tag::Int,
                    Error::InvalidProgram);
       } else {
         const int32_t at = static_cast<const int32_t*>(list.items)[k];

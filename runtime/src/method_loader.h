@@ -69,8 +69,15 @@ class MethodLoader {
   Error external(const FbTable& extra, Tensor& tensor, size_t bytes);
 #endif
   Error constant(uint32_t buffer, size_t bytes, const uint8_t*& data);
-  Error subsegment(const FbTable& offsets, uint32_t index, size_t bytes,
-                   const uint8_t*& data);
+  /// A segment that is cut into pieces by a list of offsets.
+  struct Pieces {
+    FbVector starts;
+    uint32_t base = 0;
+    uint32_t size = 0;
+  };
+  Error find_pieces(const FbTable& offsets, Pieces& pieces);
+  Error piece(const Pieces& pieces, uint32_t index, size_t bytes,
+              const uint8_t*& data);
   Error check_lists();
   Error check_callers(const FbTable& plan);
   /// The instructions are gone through several times, see `load`.
@@ -96,8 +103,8 @@ class MethodLoader {
     items_left_ -= items;
     return Error::Ok;
   }
-  bool valid(int64_t value) const {
-    return value >= 0 && value < values_count_;
+  bool valid(int32_t value) const {
+    return static_cast<uint32_t>(value) < values_count_;
   }
 
   const Program& program_;
@@ -111,8 +118,12 @@ class MethodLoader {
   FbVector operators_;
   FbVector instructions_at_;
   FbVector buffer_sizes_;
+  Pieces constants_;  // found when the first constant is
+  /// By operator, for as many as there is room: one more than the place of the
+  /// first kernel with its name in the table; 0 if that is not known.
+  uint8_t first_kernels_[16] = {};
   Value* values_ = nullptr;
-  int64_t values_count_ = 0;
+  uint32_t values_count_ = 0;
   Instruction* instructions_ = nullptr;
 #if ORCH_DELEGATES
   FbVector delegates_at_;

@@ -38,7 +38,9 @@ def _in_place() -> str:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("name", ["all_dtypes", "float_only", "compact_1", "compact_2"])
+@pytest.mark.parametrize(
+    "name", ["all_dtypes", "float_only", "compact_1", "compact_2", "proved"]
+)
 def test_all_cases_pass(programs: dict[str, Path], name: str) -> None:
     done = subprocess.run(
         [programs[name], "--no-version"],

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.toolchain
 
 AUTOENCODER = "ad_autoencoder_fp32"
+ONLY_PRELINKED = {"pack_weights", "prepare_calls"}
 CHOICES: dict[str, tuple[str, ...]] = {
-    # `pack_weights` is for models that the device does not load.
-    **{name: (name,) for name in PASSES if name != "pack_weights"},
+    # These are for models that the device does not load.
+    **{name: (name,) for name in PASSES if name not in ONLY_PRELINKED},
     "all": tuple(PASSES),
 }
 

@@ -122,7 +122,13 @@ def _method(
 
 
 def run_calls(
-    folder: Path, cpu: str, toolchain: str, *, name: str = "", keys: str = ""
+    folder: Path,
+    cpu: str,
+    toolchain: str,
+    *,
+    optimize: str = "size",
+    name: str = "",
+    keys: str = "",
 ) -> tuple[Product, dict[str, bytes]]:
     """Build the program of `write_calls` for a target, and run its scenario.
 
@@ -130,17 +136,19 @@ def run_calls(
         folder: The folder.
         cpu: The core.
         toolchain: The compiler.
+        optimize: What it optimizes for.
         name: What the product's name begins with.
         keys: Tables of the profile.
 
     Returns:
         The product, and by name the files of its outputs.
     """
-    name = f"{name}{cpu}-{toolchain}"
+    name = f"{name}{cpu}-{toolchain}-{optimize}"
     profile = folder / f"{name}.toml"
     profile.write_text(
         f'schema = 1\nname = "{name}"\n'
         f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
+        f'optimize = "{optimize}"\n'
         '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
         f'[[models]]\nname = "nets"\npath = "nets.pte"\nload = "prelinked"\n{keys}'
     )

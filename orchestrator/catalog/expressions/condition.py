@@ -47,7 +47,7 @@ def refusal(
     Args:
         requires: Conditions of a kernel; its dtypes and dim orders suit the call.
         schema: Of its operator.
-        arguments: By name, see `pte.call_facts.argument_facts`.
+        arguments: By name, see `selection.call_facts.argument_facts`.
 
     Returns:
         None if there is none: then the kernel accepts the call, as far as that can be
@@ -62,6 +62,22 @@ def refusal(
         except ExpressionError as error:
             return Refusal(condition=text, reason=str(error))
     return None
+
+
+def holds(
+    requires: Iterable[str], schema: OpSchema, arguments: Mapping[str, Value]
+) -> bool:
+    """Whether a call certainly meets all conditions, whatever a run shows.
+
+    Args:
+        requires: Conditions of a kernel; its dtypes and dim orders suit the call.
+        schema: Of its operator.
+        arguments: By name, see `selection.call_facts.argument_facts`.
+    """
+    try:
+        return all(compiled(t, schema, Kind.TRUTH)(arguments) for t in requires)
+    except ExpressionError:  # Undecided is one
+        return False
 
 
 @lru_cache(maxsize=1024)

@@ -105,6 +105,7 @@ def plan_compile(
     inline_constants: bool = False,
     common_arenas: bool = False,
     tables: TableLayout = WIDE_TABLES,
+    proved_calls: bool = False,
 ) -> CompilePlan:
     """List every compile and link step.
 
@@ -128,6 +129,7 @@ def plan_compile(
         inline_constants: Programs have constants inside the flatbuffer.
         common_arenas: Arenas of methods overlap.
         tables: The layout of the tables of methods.
+        proved_calls: No check of an argument in a kernel can fail.
     """
     common = (
         *target.isa.machine_flags,
@@ -169,12 +171,17 @@ def plan_compile(
         if s.startswith("src/")
         and has_source(s, tables, delegates=bool(resolution.delegates))
     )
+    kernel_flags = (
+        *common,
+        *(("-DORCH_PROVED_CALLS=1",) * proved_calls),
+        *(() if tables.volumes else ("-DORCH_VOLUMES=0",)),
+    )
     checking = _with_scratch(resolution) if scratch_checks else frozenset[str]()
     kernel_units = [
         _kernel_unit(
             f"kernels/{library}",
             source,
-            (*common, *(("-DORCH_CHECKS_SCRATCH=1",) * (library in checking))),
+            (*kernel_flags, *(("-DORCH_CHECKS_SCRATCH=1",) * (library in checking))),
             target,
             custom.get(library),
         )

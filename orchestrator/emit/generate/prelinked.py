@@ -15,8 +15,8 @@ from orchestrator.emit.generate.prepared import number_block, prepared_block
 from orchestrator.memory.plan import model_section
 from orchestrator.method.compact import WIDE, WIDE_TABLES
 from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.method.passes.pack_weights import ARGUMENTS as PACKED_ARGUMENTS
 from orchestrator.method.passes.pack_weights import PACKED as PACKED_FUNCTIONS
+from orchestrator.method.passes.pack_weights import arguments_of
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     BoolListValue,
@@ -206,7 +206,7 @@ class _Comments:
                         n for n, at in instruction.prepared.memory if at is not None
                     ]
                 elif instruction.function in PACKED_FUNCTIONS:
-                    names = [*PACKED_ARGUMENTS]
+                    names = [*arguments_of(len(args))]
                 # Values after the arguments of the schema are results.
                 beyond = "result" if schema else "argument"
                 for index, name in zip_longest(args, names[: len(args)]):

@@ -44,6 +44,11 @@ class Arguments:
         self._written = written
         self._args = call.args
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._args)
+
     def index(self, position: int) -> int:
         """Value index of an argument."""
         need(position < len(self._args))

@@ -7,15 +7,24 @@ For cores with DSP or vector instructions. kernels/cortex_m/packed.h has the for
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from dataclasses import replace
+from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.access import Access
+from orchestrator.method.effects import effects_of_linked
+from orchestrator.method.lifetimes import lifetimes, live_bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
 from orchestrator.method.passes.packing import dsp, mve
-from orchestrator.method.passes.packing.convolution import convolutions
+from orchestrator.method.passes.packing.convolution import (
+    all_convolutions,
+    convolutions,
+    in_one_column,
+)
+from orchestrator.method.passes.packing.phases import groups_of, transposed
 from orchestrator.method.passes.packing.strips import best_strips, strip_groups
 from orchestrator.method.passes.packing.words import TILE, WORD, up
 from orchestrator.program.shared import SHARED_ID
@@ -25,80 +34,170 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.method.passes.packing.convolution import Convolution
+    from orchestrator.method.passes.packing.phases import Phase
 
 CONVOLUTION: Final = "orch::cortex_m::packed_conv2d_out"
-EVEN: Final = "orch::cortex_m::packed_even_conv2d_out"
+MATRIX: Final = "orch::cortex_m::packed_matrix_out"
 DEPTHWISE: Final = "orch::cortex_m::packed_depthwise_out"
+DEPTHWISE_3X3: Final = "orch::cortex_m::packed_depthwise_3x3_out"
 STRIPS: Final = "orch::cortex_m::packed_depthwise_strips_out"
-TWO_PIXELS: Final = "orch::cortex_m::packed_two_pixels_out"
+PIXELS: Final = "orch::cortex_m::packed_pixels_out"
+LINES: Final = "orch::cortex_m::packed_lines_out"
 PIXEL: Final = "orch::cortex_m::packed_pixel_out"
-PACKED: Final = frozenset({CONVOLUTION, EVEN, DEPTHWISE, STRIPS, TWO_PIXELS, PIXEL})
+UNROLLED: Final = {n: f"orch::cortex_m::packed_pixels_{n}_out" for n in (4, 3, 2)}
+"""Kernels for so many vectors at once, of products that favour speed."""
+PACKED: Final = frozenset(
+    {
+        *(CONVOLUTION, MATRIX, DEPTHWISE, DEPTHWISE_3X3, STRIPS),
+        *(*UNROLLED.values(), PIXELS, LINES, PIXEL),
+    }
+)
 ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")
-"""Of these functions, which no schema has."""
-HEADER_WORDS: Final = {
-    CONVOLUTION: 23,
-    EVEN: 23,
+"""Of these functions, which no schema has. There are no weights where several headers
+have theirs behind them."""
+_HEADER_WORDS: Final = {
+    CONVOLUTION: 24,
+    MATRIX: 13,
     DEPTHWISE: 18,
-    STRIPS: 29,
-    TWO_PIXELS: 18,
+    DEPTHWISE_3X3: 18,
+    STRIPS: 27,
+    **dict.fromkeys((PIXELS, *UNROLLED.values()), 27),
+    LINES: 20,
     PIXEL: 20,
 }
+"""Of the structs of kernels/cortex_m/packed.h and packed_dsp.h."""
+_PHASED: Final = frozenset({PIXELS, *UNROLLED.values()})
 _FEW: Final = 8
-"""The kernel for single pixels has to save one part in so many of all products."""
+"""A kernel for single pixels has to save one part in so many of all products."""
+_LITTLE: Final = 4
+"""Scratch memory for rows of an image is one part in so many of it at most."""
 _WRITES: Final = (Access.FILLS, Access.WRITES)
 
 
 def pack_for_dsp(method: LinkedMethod) -> LinkedMethod:
     """Pack the weights of all calls that the kernels for DSP instructions can take."""
-    found = convolutions(method, dsp.MOST_A)
-    # One of the two kernels is enough: the other has room for all calls.
-    even = all(c.is_even for _, _, c in found if not c.depthwise)
+    found = convolutions(method, dsp.MOST)
+    # Three pixels at once also compute one. The other kernel has to pay.
+    most = [c for _, _, c in found if not c.depthwise]
+    pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
     for number, call, conv in found:
-        try:
-            if conv.depthwise:
-                need(conv.has_words)
-                function, words = DEPTHWISE, dsp.groups(conv)
-            elif even:
-                function, words = EVEN, dsp.tiles(conv, even=True)
-            else:
-                function, words = CONVOLUTION, dsp.tiles(conv)
-        except UnknownCallError:
-            continue
-        new = replace(call, function=function)
-        method = _with_call(method, number, new, words, conv.scratch_bytes)
+        with suppress(UnknownCallError):
+            function, words, scratch = _packed_for_dsp(conv, pays=pays)
+            new = replace(call, function=function)
+            method = _with_call(method, number, new, words, scratch)
     return method
 
 
-def pack_for_mve(method: LinkedMethod) -> LinkedMethod:
-    """Pack the weights of all calls that the kernels for vectors can take."""
-    found = convolutions(method, mve.MOST)
+def _packed_for_dsp(conv: Convolution, *, pays: bool) -> tuple[str, list[int], int]:
+    """The kernel of a call, the words of its constant, and its scratch memory in bytes.
+
+    Args:
+        conv: What the call computes.
+        pays: Whether the kernel for matrix products does.
+
+    Raises:
+        UnknownCallError: There is none.
+    """
+    taps = conv.weights.shape[1]
+    if conv.depthwise:
+        need(conv.has_words)
+        # Two pairs of rows for each column, and weights of the channels in them.
+        columns = conv.columns.size + 2 * conv.columns.padding
+        scratch = (2 * columns + dsp.CHANNEL_WORDS) * WORD * TILE
+        if _LITTLE * scratch <= conv.rows.size * conv.columns.size * conv.channels:
+            with suppress(UnknownCallError):
+                return DEPTHWISE_3X3, dsp.channels_3x3(conv), scratch
+        # Pointers to taps, distances of others, and a pixel of padding.
+        scratch = 2 * WORD * 2 * conv.pairs + conv.channels
+        return DEPTHWISE, dsp.groups(conv), scratch
+    if pays:
+        with suppress(UnknownCallError):
+            # A sum, and pairs.
+            return MATRIX, dsp.matrix(conv), WORD + 2 * up(taps, dsp.STEP)
+    of = dsp.pieces(conv)
+    # Pairs, and a copy of the inputs of a pixel.
+    is_joined = conv.is_matrix and of.inner_columns != 0
+    scratch = (2 * dsp.PIXELS + (0 if is_joined else 1)) * of.depth
+    return CONVOLUTION, dsp.pixels(conv), scratch
+
+
+def _pays(few: list[Convolution], most: list[Convolution]) -> bool:
+    """Whether a kernel of its own saves enough for some of all calls."""
+    part, whole = (sum(c.products for c in cs) for cs in (few, most))
+    return _FEW * part > whole
+
+
+def pack_for_mve(method: LinkedMethod, *, fast: bool = False) -> LinkedMethod:
+    """Pack the weights of all calls that the kernels for vectors can take.
+
+    Args:
+        method: The method.
+        fast: Whether speed is worth the flash of more kernels.
+    """
+    found = all_convolutions(method, mve.MOST)
+    spare = _spare_bytes(method)
     # Two pixels at once also compute one. The other kernel has to pay.
     most = [c for _, _, c in found if not c.depthwise]
-    single = sum(c.products for c in most if c.is_single)
-    pays = _FEW * single > sum(c.products for c in most)
+    pays = _pays([c for c in most if c.is_single], most)
+    several = []
     for number, call, conv in found:
         taps = conv.weights.shape[1]
         depth = up(taps, mve.LANES)
-        is_joined = depth == conv.channels and conv.is_matrix
-        strips = best_strips(conv) if conv.depthwise else None
+        strips = best_strips(conv, spare[number]) if conv.depthwise else None
+        three = mve.lines_of(conv, spare[number]) if fast else None
         if strips is not None:
             function, words = STRIPS, strip_groups(conv, strips)
             scratch = strips.scratch_bytes
-        elif conv.depthwise:
-            if depth > mve.LANES:
-                continue
+        elif conv.depthwise and depth <= mve.LANES:
             function, words = DEPTHWISE, mve.groups(conv)
             # Pointers and distances, taps of 16 channels, and a pixel of padding.
             scratch = 2 * WORD * up(taps, TILE) + mve.LANES * mve.LANES + conv.channels
         elif conv.is_single and pays:
             function, words = PIXEL, mve.pixel(conv, depth)
-            scratch = 0 if is_joined else depth
+            scratch = 0 if depth == taps else depth
+        elif three is not None:
+            function, words = LINES, mve.lines(conv, three)
+            scratch = three.scratch_bytes
         else:
-            function, words = TWO_PIXELS, mve.two_pixels(conv, depth)
-            scratch = 0 if is_joined else 2 * depth
+            # Fewer outputs than a tile make weights several times as large.
+            if fast or conv.groups == 1 or len(conv.weights) >= TILE * conv.groups:
+                several.append((number, call, groups_of(in_one_column(conv))))
+            continue
         new = replace(call, function=function)
         method = _with_call(method, number, new, words, scratch)
+    for number, call, phases in (*several, *transposed(method, mve.MOST)):
+        if phases[0].line < mve.LINE_BOUND:
+            ways = [(p, mve.strip_of(p, spare[number])) for p in phases]
+            scratch = max(strip.scratch_bytes for _, strip in ways)
+            function, words = _pixels(ways, fast=fast)
+            new = replace(call, function=function)
+            method = _with_call(method, number, new, words, scratch)
     return method
+
+
+def _pixels(
+    phases: Sequence[tuple[Phase, mve.Strip]], *, fast: bool
+) -> tuple[str, list[int]]:
+    """The kernel for some phases, and its words."""
+    vectors = gcd(*(strip.depth // mve.LANES for _, strip in phases))
+    unrolled = [f for n, f in UNROLLED.items() if fast and vectors % n == 0]
+    return (*unrolled, PIXELS)[0], mve.pixels(phases)
+
+
+def _spare_bytes(method: LinkedMethod) -> list[int]:
+    """By instruction: how much less is live than where most is."""
+    live = [0] * len(method.instructions)
+    spaces = {
+        v.allocation.memory_id
+        for v in method.values
+        if isinstance(v, TensorValue) and v.allocation is not None
+    }
+    if len(spaces) == 1:
+        for time, count in live_bytes(lifetimes(effects_of_linked(method), *spaces)):
+            # From there on, until the next change.
+            live[max(time, 0) :] = [count] * (len(live) - max(time, 0))
+    return [max(live) - count for count in live]
 
 
 def _with_call(
@@ -123,15 +222,13 @@ def _with_call(
         and v.allocation is not None
         and v.allocation.memory_id == space
     )
-    count = HEADER_WORDS[call.function]
-    header, weights = (
-        struct.pack(f"<{len(words)}i", *words)
-        for words in (packed[:count], packed[count:])
-    )
+    count = _HEADER_WORDS[call.function]
+    is_several = call.function in _PHASED and packed[count - 1] != 0
+    parts = [packed] if is_several else [packed[:count], packed[count:]]
     first = len(method.values)
+    scratch = first + len(parts)
     values = (
-        replace(_constant(count), data_buffer_index=1),
-        replace(_constant(len(packed) - count), data_buffer_index=1),
+        *(replace(_constant(len(part)), data_buffer_index=1) for part in parts),
         replace(
             _constant(scratch_bytes),
             dtype=ScalarType.Byte,
@@ -141,24 +238,28 @@ def _with_call(
     instructions = list(method.instructions)
     instructions[number] = replace(
         call,
-        args=(call.args[0], first, first + 1, first + 2, out),
+        args=(call.args[0], *range(first, scratch + 1), out),
         accesses=(
-            *(Access.READS, Access.READS, Access.READS),
+            *(Access.READS, *[Access.READS] * len(parts)),
             *(Access.SCRATCH, Access.FILLS),
         ),
-        outs=(out, first + 2),
+        outs=(out, scratch),
         in_place=(),
     )
+    data = (struct.pack(f"<{len(part)}i", *part) for part in parts)
     return replace(
         method,
         values=(*method.values, *values),
         instructions=tuple(instructions),
-        data=(
-            *method.data,
-            (first, settled(header)),
-            (first + 1, settled(weights)),
-        ),
+        data=(*method.data, *((first + n, settled(d)) for n, d in enumerate(data))),
     )
+
+
+def arguments_of(count: int) -> tuple[str, ...]:
+    """Names of so many arguments of a packed kernel."""
+    if count == len(ARGUMENTS):
+        return ARGUMENTS
+    return tuple(name for name in ARGUMENTS if name != "weights")
 
 
 def _constant(size: int) -> TensorValue:

@@ -30,6 +30,7 @@ from orchestrator.method.passes.ledger_lines import (
 from orchestrator.method.passes.order import order_calls
 from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
+from orchestrator.method.passes.packing.phases import TRANSPOSED
 from orchestrator.method.passes.prepare_calls import PREPARERS, prepare_calls
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
@@ -113,6 +114,7 @@ class Pass:
         of_plan: Whether it runs only where memory is planned afterwards.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
+        fast: The same for products that favour speed, where they differ.
         prelinked: Changes methods that the device does not load, for cores with an
             instruction set, in place of `change`.
     """
@@ -124,6 +126,9 @@ class Pass:
     of_io: bool = False
     of_plan: bool = False
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
+        default_factory=dict
+    )
+    fast: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
     )
     prelinked: Callable[[LinkedMethod, str], LinkedMethod] | None = None
@@ -160,8 +165,9 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
         "quantized_io": Pass(change=quantized_io, of_io=True),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "pack_weights": Pass(
-            calls=lambda call: call.function in FUNCTIONS,
+            calls=lambda call: call.function in {*FUNCTIONS, *TRANSPOSED},
             isas=MappingProxyType({"dsp": pack_for_dsp, "mve": pack_for_mve}),
+            fast=MappingProxyType({"mve": partial(pack_for_mve, fast=True)}),
         ),
         "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
@@ -184,6 +190,7 @@ def run_passes(
     plans: bool = False,
     replans: bool = False,
     isa: str = "",
+    fast: bool = False,
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
     """Run the named passes on a method, in the order of `PASSES`.
@@ -199,6 +206,7 @@ def run_passes(
             not load.
         replans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
+        fast: Whether the product favours speed.
         disabled: Passes that must not run, each with the reason.
 
     Raises:
@@ -214,7 +222,7 @@ def run_passes(
         skipped = NO_PLAN if step.of_plan and not replans else skipped
         skipped = skipped if name in wanted else NOT_WANTED
         change = (step.before_plan if plans else None) or step.change
-        change = step.isas.get(isa, change)
+        change = (step.fast if fast else step.isas).get(isa, step.isas.get(isa, change))
         if step.prelinked:
             change = partial(_for_isa, step.prelinked, isa)
         changed = method if skipped else change(method)

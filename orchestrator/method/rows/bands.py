@@ -25,6 +25,7 @@ Members: TypeAlias = "tuple[tuple[str, Numbers], ...]"
 
 HEADER: Final = "header"
 _IMAGE_DIMS: Final = 4
+_WORD: Final = 4
 _AXIS: Final = ("in", "out", "kernel", "stride", "padding", "dilation")
 _MATRIX_ROWS: Final = (1, 1, 1, 1, 0, 1)
 """An `Axis` of one row: all pixels of an image are those of a line."""
@@ -43,6 +44,10 @@ _POOLS: Final = frozenset(
     f"orch::cortex_m::{name}PoolCall" for name in ("Average", "Max")
 )
 _CONVOLUTION: Final = "orch::cortex_m::ConvolutionCall"
+_STRIP_CHANNELS, _STRIP_IN_ALONG = 13, 16
+"""Words of a PackedDepthwiseStrips."""
+_MOST_HEADER: Final = 28
+"""Words of a header; more are several, with their weights."""
 _ITEM: Final = 10
 """Instructions per item, about; of products by instruction set."""
 _PRODUCT: Final = MappingProxyType({"scalar": 5.0, "dsp": 1.2, "mve": 0.3})
@@ -116,7 +121,7 @@ def _rows_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     assert call.prepared is not None  # noqa: S101  # callers know
     header = header_of(method, call)
     if header is not None:
-        return header[: len(_AXIS)]
+        return _header_rows(call.function, header)
     numbers, kind = call.prepared.numbers, call.prepared.struct
     if kind in _ITEMS:
         return _MATRIX_ROWS
@@ -150,6 +155,25 @@ def band_of(prepared: Prepared, rows: Rows) -> Members:
         f"sizes.{name}.height": axis[f"sizes.rows.{name}"] for name in ("in", "out")
     }
     return _edited(numbers, axis | heights)
+
+
+def _header_rows(function: str, header: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The same of a header of packed weights."""
+    end = len(_AXIS)
+    rows, columns = header[:end], header[end : 2 * end]
+    if function.endswith("packed_matrix"):
+        return _MATRIX_ROWS
+    if function.endswith("packed_depthwise_strips"):
+        # Along the rows of an image a strip computes a line twice.
+        return None if header[_STRIP_IN_ALONG] != header[_STRIP_CHANNELS] else rows
+    if _MATRIX_ROWS in (rows, columns) and _is_line(rows) and _is_line(columns):
+        return _MATRIX_ROWS
+    return rows if len(header) < _MOST_HEADER else None
+
+
+def _is_line(axis: tuple[int, ...]) -> bool:
+    """Whether each output has the input at the same place."""
+    return axis == (axis[0], axis[0], 1, 1, 0, 1)
 
 
 def _number(members: Members, path: str) -> int:
@@ -206,16 +230,20 @@ def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:
     if position is None:
         return None
     data = bytes(dict(method.data)[call.args[position]])
-    return struct.unpack(f"<{len(data) // 4}i", data)
+    return struct.unpack(f"<{len(data) // _WORD}i", data)
 
 
-def band_header(header: tuple[int, ...], rows: Rows) -> bytes:
-    """A header of packed weights for a band; it begins with rows and columns."""
+def band_header(function: str, header: tuple[int, ...], rows: Rows) -> bytes:
+    """A header of packed weights for a band; most begin with rows and columns."""
     end = len(_AXIS)
-    words = (*_band_words(header[:end], rows), *header[end:])
-    if header[:end] == _MATRIX_ROWS:
-        pixels = rows.part(header[end])
-        words = (*header[:end], pixels, pixels, *header[end + 2 :])
+    words = [*header]
+    if function.endswith("packed_matrix"):
+        words[0] = rows.part(header[0])
+    elif _header_rows(function, header) == _MATRIX_ROWS:
+        at = end if header[:end] == _MATRIX_ROWS else 0
+        words[at] = words[at + 1] = rows.part(header[at])
+    else:
+        words[:end] = _band_words(header[:end], rows)
     return struct.pack(f"<{len(words)}i", *words)
 
 
@@ -239,10 +267,13 @@ def work_of(method: LinkedMethod, call: LinkedCall, isa: str) -> int:
         )
     assert call.prepared is not None  # noqa: S101  # it has a header
     position = dict(call.prepared.memory)["weights"]
-    assert position is not None  # noqa: S101  # and what follows it
+    if position is None:
+        return round(_WORD * len(header) * _PRODUCT[isa])
     weights = dict(method.data)[call.args[position]]
-    products = len(weights) * header[1] * header[len(_AXIS) + 1]
-    return round(products * _PRODUCT[isa])
+    pixels = header[0]
+    if not call.function.endswith("packed_matrix"):
+        pixels = header[1] * header[len(_AXIS) + 1]
+    return round(len(weights) * pixels * _PRODUCT[isa])
 
 
 def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:

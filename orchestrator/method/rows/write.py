@@ -121,7 +121,7 @@ class _Writer:
             header = header_of(self._method, old)
             if header is not None:
                 position = dict(prepared.memory)[HEADER] or 0
-                data = band_header(header, rows)
+                data = band_header(old.function, header, rows)
                 args[position] = self._header(args[position], data)
         return _with(old, tuple(args), prepared)
 

@@ -3,7 +3,8 @@
 `all_dtypes` holds all tests; its kernels, with every dtype, are those of `native.py`.
 `float_only` is a build with a single dtype; the headers that select dtypes come from
 the stages that make those of a product. `compact_1` and `compact_2` have no loader and
-no kernels, but compact tables with indices of one byte and of two.
+no kernels, but compact tables with indices of one byte and of two. `proved` has some
+kernels as products get them whose calls the build has proved.
 """
 
 from __future__ import annotations
@@ -82,6 +83,16 @@ _COMPACT: Final = {f"compact_{n}": n for n in (1, 2)}
 _COMPACT_RUNTIME: Final = ("error", "executor", "integrity", "model", "tensor")
 
 
+_PROVED: Final = tuple(
+    _KERNELS / f"portable/op_{name}.cpp"
+    for name in (
+        *("div", "embedding", "gather", "index", "index_put", "index_select"),
+        *("masked_scatter", "masked_select", "scatter_add"),
+    )
+)
+"""Kernels of `proved`: they check items of tensors."""
+
+
 def build() -> dict[str, Path]:
     """The programs by name; compiled again only where something changed.
 
@@ -92,7 +103,7 @@ def build() -> dict[str, Path]:
     need_file("/usr/include/doctest/doctest.h", "doctest-dev")
     sources = {
         "all_dtypes": [*_LOADER, *sorted(TESTS.glob("*_test.cpp"))],
-        "float_only": sorted((TESTS / "float_only").glob("*_test.cpp")),
+        "float_only": _tests("float_only"),
     }
     every = native.kernel_objects()
     with only_one(FOLDER):
@@ -108,7 +119,7 @@ def build() -> dict[str, Path]:
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    return {name: FOLDER / name / "run" for name in (*sources, *_COMPACT)}
+    return {name: FOLDER / name / "run" for name in (*sources, *_COMPACT, "proved")}
 
 
 def _write_declarations() -> None:
@@ -213,12 +224,26 @@ def _ninja(
         lines.append(f"build {program}/run: link {everything}")
     compact = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in _COMPACT_RUNTIME]
     compact += [TESTS / "support" / "doctest_main.cpp"]
-    compact += sorted((TESTS / "compact").glob("*_test.cpp"))
+    compact += _tests("compact")
     for program, index_bytes in _COMPACT.items():
         more = f"-DORCH_INDEX_BYTES={index_bytes} -UORCH_DELEGATES"
         everything = " ".join(_objects(lines, program, compact, more=more))
         lines.append(f"build {program}/run: link {everything}")
+    runtime = [ROOT / "runtime" / "src" / f"{name}.cpp" for name in RUNTIME]
+    proved = (*_PROVED, TESTS / "support" / "doctest_main.cpp", *_tests("proved"))
+    selected = native.FOLDER / "gen" / "selected" / "portable"
+    more = "-DORCH_DYNAMIC_SIZES=0"
+    linked = _objects(lines, "proved", runtime, more=more)
+    # As in products, the runtime keeps its checks.
+    more += f" -DORCH_PROVED_CALLS=1 -I{selected}"
+    everything = " ".join([*linked, *_objects(lines, "proved", proved, more=more)])
+    lines.append(f"build proved/run: link {everything}")
     return "\n".join(lines) + "\n"
+
+
+def _tests(program: str) -> list[Path]:
+    """Tests of a program that has a folder of its own."""
+    return sorted((TESTS / program).glob("*_test.cpp"))
 
 
 def _objects(

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from orchestrator.program.values import Value
 
 SMALLEST = TableLayout(
-    index_bytes=1, dynamic_sizes=False, control_flow=False, initial_bytes=False
+    index_bytes=1,
+    dynamic_sizes=False,
+    control_flow=False,
+    initial_bytes=False,
+    volumes=False,
 )
 
 

@@ -7,12 +7,12 @@ and scales.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.packing.words import TILE, WORD, up
+from orchestrator.method.passes.packing.words import WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +51,12 @@ class Axis:
     padding: int = 0
     dilation: int = 1
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether no window has padding."""
+        last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
+        return self.padding == 0 and last < self.size
+
     def words(self) -> tuple[int, ...]:
         """As the kernels read them."""
         return (
@@ -66,6 +72,7 @@ class Convolution:
     Args:
         weights: [outputs, taps]; taps of a depthwise one have no channels.
         depthwise: Whether each output has an input channel of its own.
+        groups: Of channels, each with outputs of its own.
         has_words: Whether pixels of such inputs are whole words at such addresses.
         sums: What each sum starts with.
         x_offset: Added to each input.
@@ -80,6 +87,7 @@ class Convolution:
     columns: Axis
     weights: Ints
     depthwise: bool = False
+    groups: int = 1
     has_words: bool = False
     sums: Ints
     x_offset: int
@@ -88,11 +96,6 @@ class Convolution:
     offset: int
     low: int
     high: int
-
-    @property
-    def depth(self) -> int:
-        """Taps, up to a whole step of the loop with DSP instructions."""
-        return up(self.weights.shape[1], 2 * TILE)
 
     @property
     def pixels(self) -> int:
@@ -120,14 +123,9 @@ class Convolution:
         return len({*scales}) == 1
 
     @property
-    def is_even(self) -> bool:
-        """Whether all outputs have one scale, and whole tiles."""
-        return self.has_one_scale and len(self.multipliers) % TILE == 0
-
-    @property
     def is_single(self) -> bool:
         """Whether there is one pixel, and one scale, as in a matrix product."""
-        return self.is_matrix and self.pixels == 1 and self.has_one_scale
+        return self.is_matrix and self.groups == self.pixels == 1 and self.has_one_scale
 
     @property
     def pairs(self) -> int:
@@ -135,32 +133,45 @@ class Convolution:
         taps: int = self.weights.shape[1]
         return -(-taps // 2)
 
-    @property
-    def scratch_bytes(self) -> int:
-        """Memory for what kernels make of a pixel.
-
-        Pairs of taps, and taps side by side; or pointers to taps, and a pixel of
-        padding.
-        """
-        if self.depthwise:
-            return WORD * 2 * self.pairs + self.channels
-        is_pixel = self.depth == self.channels
-        return 4 + 2 * self.depth + (0 if is_pixel else self.depth)
-
 
 def convolutions(
     method: LinkedMethod, most: int
 ) -> list[tuple[int, LinkedCall, Convolution]]:
     """Calls whose sums are less than `most`, and what they compute."""
+    found = all_convolutions(method, most)
+    return [c for c in found if c[2].depthwise or c[2].groups == 1]
+
+
+def all_convolutions(
+    method: LinkedMethod, most: int
+) -> list[tuple[int, LinkedCall, Convolution]]:
+    """The same, with those of several groups of channels."""
     written = method.written
     found = []
     for number, call in enumerate(method.instructions):
         if isinstance(call, LinkedCall) and call.function in FUNCTIONS:
             with suppress(UnknownCallError):
                 conv = _convolution(method, call, written)
-                _check(conv, most)
+                check(conv, most)
                 found.append((number, call, conv))
     return found
+
+
+def constants(method: LinkedMethod, arguments: Arguments) -> Callable[[int, str], Ints]:
+    """What reads an argument with items of a dtype, as they lie in memory."""
+    import numpy as np  # noqa: PLC0415
+
+    data = dict(method.data)
+
+    def ints(position: int, dtype: str) -> Ints:
+        value = arguments.tensor(position)
+        index = arguments.index(position)
+        need(index in data and value.allocation is None)
+        found = data[index]
+        items = np.frombuffer(bytes(found), dtype=dtype).astype(np.int64)
+        return items.reshape([value.sizes[d] for d in value.dim_order])
+
+    return ints
 
 
 def _convolution(
@@ -174,16 +185,7 @@ def _convolution(
     import numpy as np  # noqa: PLC0415  # only where something is packed
 
     arguments = Arguments(method, call, written)
-    data = dict(method.data)
-
-    def ints(position: int, dtype: str) -> Ints:
-        value = arguments.tensor(position)
-        index = arguments.index(position)
-        need(index in data and value.allocation is None)
-        found = data[index]
-        items = np.frombuffer(bytes(found), dtype=dtype).astype(np.int64)
-        return items.reshape([value.sizes[d] for d in value.dim_order])
-
+    ints = constants(method, arguments)
     if call.function == _LINEAR:
         return _linear(arguments, ints)
     depthwise = call.function in _DEPTHWISE
@@ -198,12 +200,9 @@ def _convolution(
     batch, height, width, channels = (x.sizes[i] for i in places)
     _, out_height, out_width, outputs = (y.sizes[i] for i in places)
     need(weights.shape[0] == outputs)
-    # A depthwise one of one input channel is a convolution; others have one group.
-    depthwise = depthwise and channels > 1
-    if depthwise:
-        need(outputs == channels)
-    else:
-        need(weights.shape[3] == channels)
+    groups = channels // weights.shape[3]
+    # One of one input channel is a convolution.
+    depthwise = depthwise and channels > 1 and outputs == channels
     stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 5))
     axes = [
         Axis(
@@ -223,6 +222,7 @@ def _convolution(
         columns=axes[1],
         weights=weights.reshape(outputs, -1),
         depthwise=depthwise,
+        groups=groups,
         has_words=x.allocation is not None
         and x.allocation.offset_bytes % WORD == 0
         and channels % WORD == 0,
@@ -266,7 +266,7 @@ def _linear(arguments: Arguments, ints: Callable[[int, str], Ints]) -> Convoluti
     )
 
 
-def _check(conv: Convolution, most: int) -> None:
+def check(conv: Convolution, most: int) -> None:
     """Check what all kernels need.
 
     Raises:
@@ -278,6 +278,17 @@ def _check(conv: Convolution, most: int) -> None:
     need(LOWEST <= -conv.x_offset <= _HIGHEST)  # an item of padding
     need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
     need(bool((largest_sums(conv) < most).all()))
+
+
+def in_one_column(conv: Convolution) -> Convolution:
+    """The same, as a column of pixels if it can be one."""
+    rows, columns = conv.rows, conv.columns
+    if conv.is_matrix:
+        axis = Axis(size=conv.pixels, out=conv.pixels)
+        return replace(conv, batch=1, rows=axis, columns=Axis(size=1, out=1))
+    if (rows.size, rows.out, rows.kernel, rows.padding) == (1, 1, 1, 0):
+        return replace(conv, rows=columns, columns=replace(rows, stride=1))
+    return conv
 
 
 def starts_of(conv: Convolution) -> Ints:

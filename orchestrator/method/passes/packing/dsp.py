@@ -1,36 +1,53 @@
 """Weights in the order of the kernels for DSP instructions.
 
-The kernels are op_packed_conv2d.cpp and op_packed_depthwise.cpp of kernels/cortex_m.
+kernels/cortex_m/packed_dsp.h has the formats.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from orchestrator.method.passes.arguments import UnknownCallError
-from orchestrator.method.passes.packing.convolution import (
-    LOWEST,
-    largest_sums,
-    starts_of,
-)
+from orchestrator.method.passes.arguments import UnknownCallError, need
+from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
 from orchestrator.method.passes.packing.headers import (
-    convolution_header,
     depthwise_header,
+    line_header,
 )
-from orchestrator.method.passes.packing.words import TILE, WORD, int32
+from orchestrator.method.passes.packing.scaling import scales
+from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
     from orchestrator.method.passes.packing.convolution import Convolution
+    from orchestrator.method.passes.packing.scaling import Scale
 
     Ints = NDArray[np.int64]
+    Scales = Sequence[Scale | None]
 
-MOST_A: Final = 1 << 30
-"""Bound on sums of a pair's first channel: the kernel has twice them, in 32 bits."""
-_MOST_B: Final = 1 << 23
-"""Bound on sums of the second one: the kernel has 256 times them, in 32 bits."""
+MOST: Final = 1 << 30
+"""Bound on sums."""
+STEP: Final = 2 * TILE
+"""Taps of a step of the loop over matrix products."""
+PIXELS: Final = 3
+"""Pixels at once of other products."""
+CHANNEL_WORDS: Final = 9
+"""Of a channel of 3 x 3 in scratch memory."""
+_A_RIGHT: Final = 13
+"""Bits that the assembly shifts the first channel of a pair to the right."""
+_B_LEFT: Final = 8
+"""Bits that the second one is shifted to the left, by its weights."""
+_3X3_RIGHT: Final = 11
+"""Bits that the assembly for windows of 3 x 3 shifts to the right."""
+_3X3_MOST_LEFT: Final = 8
+"""Bits that weights can be shifted to the left, to have 16 at most."""
+_COPY, _COPY_ITEM = 128, 4
+"""Instructions that the copy of a window takes, and for each item: measured. One more
+tap takes about one for each output."""
 _NOBODY: Final = -1
 """Stands for a channel without weights."""
 
@@ -56,86 +73,186 @@ def groups(conv: Convolution) -> list[int]:
     return [int32(word) for word in (*header, *words)]
 
 
-def tiles(conv: Convolution, *, even: bool = False) -> list[int]:
-    """The words of `PackedConvolution` and of the tiles that follow.
+def channels_3x3(conv: Convolution) -> list[int]:
+    """The words of `PackedDepthwise` and of the channels that follow.
 
     Raises:
         UnknownCallError: The packed kernel cannot take this.
     """
     import numpy as np  # noqa: PLC0415
 
-    sums = starts_of(conv)
+    windows = {(a.kernel, a.stride, a.dilation) for a in (conv.rows, conv.columns)}
+    need(windows in ({(3, 1, 1)}, {(3, 2, 1)}) and conv.offset == LOWEST)
+    starts = starts_of(conv)
+    data = bytearray()
+    for channel, scale in enumerate(scales(conv, right=_3X3_RIGHT)):
+        if scale is None or scale.left > _3X3_MOST_LEFT:
+            raise UnknownCallError
+        weights = conv.weights[channel].reshape(3, 3).T.astype(np.int8)
+        data += struct.pack(
+            "<iihb9s",
+            int(starts[channel]) << scale.left,
+            scale.multiplier,
+            scale.added - (LOWEST << _3X3_RIGHT),
+            scale.left,
+            weights.tobytes(),
+        )
+    words = struct.unpack(f"<{len(data) // WORD}i", data)
+    return [*map(int32, depthwise_header(conv, conv.pairs, len(words))), *words]
+
+
+class Pieces(NamedTuple):
+    """How a kernel that takes whole words reads the inputs of a window.
+
+    Args:
+        rows: Pieces that lie side by side.
+        items: Of each; where they are no whole words, the last word begins earlier.
+        inner_columns: In how many columns windows in the image may begin; 0 if all of
+            them are copied first.
+    """
+
+    rows: int
+    items: int
+    inner_columns: int
+
+    @property
+    def depth(self) -> int:
+        """Taps that weights are for."""
+        return self.rows * up(self.items, TILE)
+
+
+def pieces(conv: Convolution) -> Pieces:
+    """Rows of the window in the image, or all of its inputs in a copy."""
+    rows, columns = conv.rows, conv.columns
     outputs, taps = conv.weights.shape
-    weights = np.pad(conv.weights, ((0, 1), (0, conv.depth - taps)))
-    may_be_b = largest_sums(conv) < _MOST_B
-    if even:
-        pairs = [
-            (first + a, first + b)
-            for first in range(0, outputs, TILE)
-            for a, b in _pairs(
-                conv.weights[first : first + TILE], may_be_b[first : first + TILE]
-            )
-        ]
-    else:
-        pairs = _pairs(conv.weights, may_be_b)
-    # An empty pair goes where the next one does.
-    if len(pairs) % 2:
-        pairs.insert(0, (_NOBODY, _NOBODY))
-    sums = np.append(sums, 0)
-    multipliers, shifts = np.append(conv.multipliers, 0), np.append(conv.shifts, 0)
+    copied = Pieces(1, up(taps, TILE), 0)
+    items = columns.kernel * conv.channels
+    inner = columns.size - (columns.kernel - 1) * columns.dilation
+    found = Pieces(rows.kernel, items, conv.pixels if conv.is_matrix else max(inner, 0))
+    together = columns.dilation == 1 or columns.kernel == 1
+    more = found.depth - copied.depth
+    if together and items >= TILE and more * outputs <= _COPY + _COPY_ITEM * taps:
+        return found
+    return copied
+
+
+def pixels(conv: Convolution) -> list[int]:
+    """The words of `PackedPairs` and of the pairs that follow.
+
+    Raises:
+        UnknownCallError: The packed kernel cannot take this.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    first, second = scales(conv, right=_A_RIGHT), scales(conv, left=_B_LEFT)
+    all_ties = {2 * s.ties >> s.left for s in (*first, *second) if s is not None}
+    need(all_ties <= {0} or all_ties <= {1})
+    of = pieces(conv)
+    outputs, taps = conv.weights.shape
+    weights = np.zeros((outputs + 1, of.rows, of.depth // of.rows), np.int64)
+    given = conv.weights.reshape(outputs, of.rows, taps // of.rows)
+    whole = min(of.items // TILE * TILE, taps)
+    weights[:-1, :, :whole] = given[:, :, :whole]
+    if whole < given.shape[2]:
+        weights[:-1, :, whole - given.shape[2] :] = given[:, :, whole:]
+    weights = weights.reshape(outputs + 1, of.depth)
+    sums = np.append(starts_of(conv), 0)
     words: list[int] = []
-    for first, second in zip(pairs[::2], pairs[1::2], strict=True):
-        for a, b in (first, second):
-            products = int((weights[a][::2] * weights[a][1::2]).sum())
-            words += [int(sums[a] + 256 * sums[b]), int(sums[a]) - products]
-        joined = [256 * weights[b] + weights[a] for a, b in (first, second)]
-        for tap in range(0, conv.depth, TILE):
-            for h in joined:
-                words += [_two(h[tap], h[tap + 2]), _two(h[tap + 1], h[tap + 3])]
-        if even:
-            places = bytes(c % TILE for c in (*first, *second))
-            words.append(int.from_bytes(places, "little"))
-            continue
-        for a, b in (first, second):
-            # What is nobody's goes where something is written later.
-            place = b if b != _NOBODY else second[1]
-            for channel in (a, b):
-                to = channel if channel != _NOBODY else place
-                words += [int(multipliers[channel]), 256 * to - int(shifts[channel])]
-    tile_bytes = TILE * conv.depth
+    for a, b in _pairs(conv.weights, first, second):
+        words += [int(sums[a] + (sums[b] << _B_LEFT)), int(sums[a])]
+        joined = (weights[b] << _B_LEFT) + weights[a]
+        for tap in range(0, of.depth, TILE):
+            words += _words_of(joined[tap : tap + TILE])
+        # What is nobody's goes where the other one does later.
+        has_a = a != _NOBODY
+        words += _scale(first[a] if has_a else None, a if has_a else b, right=False)
+        words += _scale(second[b], b, right=True)
     header = (
-        *convolution_header(conv, conv.depth),
-        *(tile_bytes, WORD * len(words), conv.offset),
-        *((int(conv.multipliers[0]), -int(conv.shifts[0])) if even else (0, 0)),
+        *line_header(conv, of.depth),
+        *(2 * of.depth, WORD * len(words), *of, *all_ties),
     )
     return [int32(word) for word in (*header, *words)]
 
 
-def _pairs(weights: Ints, may_be_b: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Channels two by two, A and B, so that 256 * B + A has 16 bits.
-
-    It has not where B is -128 and A is negative.
+def matrix(conv: Convolution) -> list[int]:
+    """The words of `PackedMatrix` and of the tiles that follow.
 
     Raises:
-        UnknownCallError: There are no such pairs.
+        UnknownCallError: The packed kernel cannot take this.
     """
-    lowest = weights == LOWEST
+    import numpy as np  # noqa: PLC0415
+
+    need(conv.is_matrix and conv.has_one_scale)
+    first, second = scales(conv, right=_A_RIGHT), scales(conv, left=_B_LEFT)
+    a_scale, b_scale = first[0], second[0]
+    if a_scale is None or b_scale is None or None in {*first, *second}:
+        raise UnknownCallError
+    outputs, taps = conv.weights.shape
+    depth = up(taps, STEP)
+    weights = np.pad(conv.weights, ((0, 1), (0, depth - taps)))
+    sums = np.append(starts_of(conv), 0)
+    words: list[int] = []
+    for tile in range(0, outputs, TILE):
+        those = slice(tile, tile + TILE)
+        pairs = _pairs(conv.weights[those], first[those], second[those])
+        need(len(pairs) <= TILE // 2)
+        # An empty pair goes where the next one does.
+        if len(pairs) == 1:
+            pairs.insert(0, (_NOBODY, _NOBODY))
+        of = [[c if c == _NOBODY else tile + c for c in pair] for pair in pairs]
+        for a, b in of:
+            products = int((weights[a][::2] * weights[a][1::2]).sum())
+            words.append(int(sums[a] + (sums[b] << _B_LEFT)))
+            words.append(int(sums[a]) - products)
+        joined = [(weights[b] << _B_LEFT) + weights[a] for a, b in of]
+        for tap in range(0, depth, TILE):
+            for h in joined:
+                words += _words_of(h[tap : tap + TILE])
+        # What is nobody's goes where something is written later.
+        last = pairs[1][1]
+        places = [
+            c if c != _NOBODY else b if b != _NOBODY else last
+            for a, b in pairs
+            for c in (a, b)
+        ]
+        words.append(int.from_bytes(bytes(places), "little"))
+    header = (
+        *(conv.pixels, taps, depth, outputs),
+        *(TILE * depth, WORD * len(words), a_scale.multiplier),
+        *(a_scale.added, a_scale.left, b_scale.added, b_scale.right),
+        *(a_scale.ties, b_scale.ties),
+    )
+    return [int32(word) for word in (*header, *words)]
+
+
+def _scale(scale: Scale | None, channel: int, *, right: bool) -> tuple[int, ...]:
+    """The words of `PackedScale`, with the shift to the right or the left."""
+    if scale is None:
+        return 0, 0, channel << 8
+    bits = scale.right if right else scale.left
+    return scale.multiplier, scale.added, channel << 8 | bits
+
+
+def _pairs(weights: Ints, first: Scales, second: Scales) -> list[tuple[int, int]]:
+    """Channels two by two, A and B, so that 256 * B + A has 16 bits.
+
+    It has not where B is -128 and A is negative. A channel without a partner is B.
+
+    Raises:
+        UnknownCallError: A channel cannot be that.
+    """
+    lowest, negative = weights == LOWEST, weights < 0
     left = list(range(len(weights)))
-    pairs = []
-    if len(left) % 2:
-        # A without weights goes with any B.
-        alone = next((c for c in reversed(left) if may_be_b[c]), None)
-        if alone is None:
-            raise UnknownCallError
-        left.remove(alone)
-        pairs.append((_NOBODY, alone))
-    # Those with many -128 first: they have the fewest partners.
-    left.sort(key=lambda c: (may_be_b[c], -int(lowest[c].sum()), c))
+    # Those with few partners first.
+    left.sort(key=lambda c: (second[c] is not None, -int(lowest[c].sum()), c))
+    alone: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     while left:
         one = left.pop(0)
         for other in left:
             for a, b in ((one, other), (other, one)):
-                if may_be_b[b] and not (lowest[b] & (weights[a] < 0)).any():
+                may_be = first[a] is not None and second[b] is not None
+                if may_be and not (lowest[b] & negative[a]).any():
                     pairs.append((a, b))
                     left.remove(other)
                     break
@@ -143,8 +260,14 @@ def _pairs(weights: Ints, may_be_b: NDArray[np.bool_]) -> list[tuple[int, int]]:
                 continue
             break
         else:
-            raise UnknownCallError
-    return pairs
+            need(second[one] is not None)
+            alone.append((_NOBODY, one))
+    return [*alone, *pairs]
+
+
+def _words_of(four: Ints) -> tuple[int, int]:
+    """Taps 0 and 2, and 1 and 3."""
+    return _two(four[0], four[2]), _two(four[1], four[3])
 
 
 def _two(low: int, high: int) -> int:

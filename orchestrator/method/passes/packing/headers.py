@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.method.passes.packing.convolution import Axis
@@ -13,17 +14,20 @@ if TYPE_CHECKING:
 
 def convolution_header(conv: Convolution, depth: int) -> tuple[int, ...]:
     """The words of `PackedConvolution`."""
-    outputs = len(conv.weights)
-    rows, columns, batch = conv.rows, conv.columns, conv.batch
-    if conv.is_matrix:
-        batch, rows = 1, Axis(size=1, out=1)
-        columns = Axis(size=conv.pixels, out=conv.pixels)
     return (
-        *(*rows.words(), *columns.words()),
-        *(batch, conv.channels, outputs, depth),
+        *(*conv.rows.words(), *conv.columns.words()),
+        *(conv.batch, conv.channels, len(conv.weights), depth),
         # A tap outside the image counts as one of the zero point.
         *(-conv.x_offset, conv.offset),
     )
+
+
+def line_header(conv: Convolution, depth: int) -> tuple[int, ...]:
+    """The same, of a matrix product as an image of one line."""
+    if conv.is_matrix:
+        axis = Axis(size=conv.pixels, out=conv.pixels)
+        conv = replace(conv, batch=1, rows=Axis(size=1, out=1), columns=axis)
+    return convolution_header(conv, depth)
 
 
 def depthwise_header(conv: Convolution, pairs: int, words: int) -> tuple[int, ...]:

@@ -5,14 +5,15 @@ The kernels are op_packed_depthwise.cpp and op_packed_pixels.cpp of kernels/cort
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.passes.packing.convolution import starts_of
+from orchestrator.method.passes.packing.convolution import LOWEST, starts_of
 from orchestrator.method.passes.packing.headers import (
     convolution_header,
     depthwise_header,
 )
-from orchestrator.method.passes.packing.words import TILE, int32, up
+from orchestrator.method.passes.packing.words import TILE, WORD, int32, up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from orchestrator.method.passes.packing.convolution import Convolution
+    from orchestrator.method.passes.packing.phases import Phase
 
     Ints = NDArray[np.int64]
 
@@ -28,6 +30,15 @@ MOST: Final = 1 << 31
 """Bound on sums, which have 32 bits."""
 LANES: Final = 16
 """Taps of a step of the loop."""
+_STRIP, _MOST_STRIP = 512, 2048
+"""Bytes of a strip if it adds to the arena, and the most; two pixels may need more."""
+_LINES: Final = 3
+"""Of a window, of which four pixels see six together."""
+_PIXELS: Final = 4
+_FOUR_COST: Final = 0.84
+"""Of a product in the loop over such windows, of one in the other loop."""
+LINE_BOUND: Final = 1 << 16
+"""Bound on bytes from an output to the one below it."""
 EIGHT: Final = (0, 2, 4, 6, 1, 3, 5, 7)
 """Channels of a tile for a single pixel, in the order of its sums."""
 
@@ -57,14 +68,145 @@ def groups(conv: Convolution) -> list[int]:
     return [int32(word) for word in (*header, *words)]
 
 
-def two_pixels(conv: Convolution, depth: int) -> list[int]:
-    """The words of `PackedConvolution` and of tiles of four channels, for vectors."""
-    words = [*convolution_header(conv, depth)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """How inputs of pixels come to the loop over them, which goes down a column.
+
+    Args:
+        depth: Taps of a pixel, up to whole vectors.
+        pixels: How many a strip is for.
+        in_place: Whether pixels are read where they are, as long as no vector goes
+            beyond the image.
+        scratch_bytes: Memory for the strip.
+    """
+
+    depth: int
+    pixels: int
+    in_place: bool
+    scratch_bytes: int
+
+
+def _strip_bytes(spare_bytes: int) -> int:
+    """How long a strip may be where the arena has so much for scratch memory."""
+    return min(max(spare_bytes, _STRIP), _MOST_STRIP)
+
+
+def strip_of(phase: Phase, spare_bytes: int) -> Strip:
+    """The way that the kernel goes over a convolution."""
+    conv = phase.conv
+    rows, columns, taps = conv.rows, conv.columns, conv.weights.shape[1]
+    depth = up(taps, LANES)
+    in_place = (
+        (rows.kernel == columns.kernel == 1 or columns.size == rows.dilation == 1)
+        and (phase.x_pixel == conv.channels or rows.kernel == 1)
+        and rows.is_inside
+        and columns.is_inside
+    )
+    if in_place and depth == taps:
+        return Strip(depth=depth, pixels=0, in_place=True, scratch_bytes=0)
+    line = columns.kernel * conv.channels
+    overlaps = rows.dilation == 1 and rows.stride < rows.kernel
+    step = line * (rows.stride if overlaps else rows.kernel)
+    # More pixels share more, but scratch memory adds to the arena.
+    pixels = 2 if in_place else max(2, (_strip_bytes(spare_bytes) - depth) // step + 1)
+    parts = -(-rows.out // pixels)
+    pixels = min(rows.out, up(-(-rows.out // parts), 2))
+    return Strip(
+        depth=depth,
+        pixels=pixels,
+        in_place=in_place,
+        scratch_bytes=(pixels - 1) * step + depth,
+    )
+
+
+def pixels(phases: Sequence[tuple[Phase, Strip]]) -> list[int]:
+    """The words of `PackedPixels` and of tiles of four channels, for each phase."""
+    words: list[int] = []
+    for phase, strip in reversed(phases):
+        found = _tiles(phase.conv, strip.depth)
+        header = (
+            *convolution_header(phase.conv, strip.depth),
+            *(strip.pixels, int(strip.in_place)),
+            *(phase.x_first, phase.x_pixel),
+            *(phase.first, phase.line, phase.pixel, phase.image),
+        )
+        size = WORD * (len(header) + 1 + len(found))
+        words = [*header, size if words else 0, *found, *words]
+    return [int32(word) for word in words]
+
+
+def _tiles(conv: Convolution, depth: int) -> list[int]:
+    """Tiles of four channels."""
+    words: list[int] = []
     scales = [(m, s) for m, s in zip(conv.multipliers, conv.shifts, strict=True)]
     scales += [(0, 0)] * (TILE - 1)
     for first, tile in enumerate(_vectors(conv, depth, range(TILE))):
         those = scales[TILE * first : TILE * (first + 1)]
         words += [*tile, *(int(m) for m, _ in those), *(int(s) for _, s in those)]
+    return words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """How inputs come to the loop over windows of three lines.
+
+    Args:
+        pixels: Of a strip.
+        blocks: Vectors of a line.
+    """
+
+    pixels: int
+    blocks: int
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory for the strip."""
+        return (self.pixels + _LINES - 1) * self.blocks * LANES
+
+
+def lines_of(conv: Convolution, spare_bytes: int) -> Lines | None:
+    """The way that the kernel goes over a call, if it can and pays."""
+    rows, columns = conv.rows, conv.columns
+    outputs = len(conv.weights)
+    wide = (rows.kernel, rows.stride, rows.dilation) == (_LINES, 1, 1)
+    if (
+        not wide
+        or conv.groups > 1
+        or conv.channels % LANES
+        or _PIXELS * columns.out * outputs >= LINE_BOUND
+    ):
+        return None
+    if conv.offset != LOWEST and (conv.shifts.max() == 0 or conv.multipliers.min() < 0):
+        return None
+    # Pixels that are computed for nothing: the other kernel has at most one.
+    four = up(rows.out, _PIXELS)
+    if _FOUR_COST * four * up(outputs, 2) > rows.out * up(outputs, TILE):
+        return None
+    blocks = columns.kernel * conv.channels // LANES
+    most = _strip_bytes(spare_bytes) // LANES // blocks
+    pixels = (most - _LINES + 1) // _PIXELS * _PIXELS
+    pixels = max(_PIXELS, min(four, pixels))
+    parts = -(-four // pixels)
+    return Lines(pixels=up(-(-four // parts), _PIXELS), blocks=blocks)
+
+
+def lines(conv: Convolution, way: Lines) -> list[int]:
+    """The words of `PackedLines` and of tiles of two channels, for vectors."""
+    import numpy as np  # noqa: PLC0415
+
+    words = [*convolution_header(conv, 0), way.pixels, way.blocks]
+    outputs = len(conv.weights)
+    more = outputs % 2
+    weights = np.pad(conv.weights, ((0, more), (0, 0))).astype(np.int8)
+    scales = np.array(
+        [np.pad(a, (0, more)) for a in (starts_of(conv), conv.multipliers, conv.shifts)]
+    )
+    for first in range(0, outputs, 2):
+        pair = slice(first, first + 2)
+        tile = weights[pair].reshape(2, _LINES, way.blocks, LANES)
+        items = tile.transpose(2, 0, 1, 3).tobytes()
+        words += np.frombuffer(items, "<i4").tolist()
+        words += scales[:, pair].T.reshape(-1).tolist()
     return [int32(word) for word in words]
 
 

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 _ACROSS, _ALONG = 4, 3
 """Weights of a channel for a strip."""
-_STRIP: Final = 16
-"""Columns that a strip may have."""
+_FEW, _MOST = 6, 16
+"""Columns of a strip if it adds to the arena, and the most."""
 _COLUMN: Final = 64
 """Bytes of such a column."""
+_BESIDE: Final = 2 * _COLUMN + LANES
+"""Bytes beside a strip: zeros for two pixels, and padding."""
 _MOST_PHASES: Final = 4
 """Strips have no more."""
 
@@ -52,8 +54,8 @@ class Strips:
 
     @property
     def scratch_bytes(self) -> int:
-        """Zeros for two pixels, padding, and the strip."""
-        return 2 * _COLUMN + LANES + _COLUMN * self.phases * self.columns
+        """Memory for the strip, and for what lies beside it."""
+        return _BESIDE + _COLUMN * self.phases * self.columns
 
     @property
     def cost(self) -> int:
@@ -65,27 +67,37 @@ class Strips:
         return strips * (13 * columns + 120 * parts) + 80 * pixels
 
 
-def best_strips(conv: Convolution) -> Strips | None:
-    """The way that costs least, or None if there is none."""
+def best_strips(conv: Convolution, spare_bytes: int) -> Strips | None:
+    """The way that costs least, or None if there is none.
+
+    Args:
+        conv: A depthwise call.
+        spare_bytes: What the arena has for scratch memory anyway.
+    """
+    columns = min(max((spare_bytes - _BESIDE) // _COLUMN, _FEW), _MOST)
     # The kernel has no rounding for outputs below the offset: they end at the limit.
     if conv.offset != LOWEST:
         return None
     ways = (
-        _strips(conv.rows, conv.columns, is_turned=False),
-        _strips(conv.columns, conv.rows, is_turned=True),
+        _strips(conv.rows, conv.columns, columns, is_turned=False),
+        _strips(conv.columns, conv.rows, columns, is_turned=True),
     )
     return min((w for w in ways if w is not None), key=lambda w: w.cost, default=None)
 
 
-def _strips(across: Axis, along: Axis, *, is_turned: bool) -> Strips | None:
+def _strips(
+    across: Axis, along: Axis, columns: int, *, is_turned: bool
+) -> Strips | None:
     """Strips along one dimension, if the kernel can have them."""
     window = (along.kernel - 1) * along.dilation
     phases = min(along.stride, window + 1)
     reach = window // along.stride
     if across.kernel > _ACROSS or along.kernel > _ALONG or along.out == 1:
         return None
-    most = (_STRIP // phases - reach) // 2 * 2
-    if phases > _MOST_PHASES or most <= 0:
+    # Two pixels at least.
+    columns = max(columns, phases * (reach + 2))
+    most = (columns // phases - reach) // 2 * 2
+    if phases > _MOST_PHASES or columns > _MOST:
         return None
     parts = -(-along.out // most)
     is_next = across.stride == across.dilation == 1

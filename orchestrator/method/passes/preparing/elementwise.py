@@ -28,6 +28,10 @@ _MOST_DIMS: Final = 2
 """Of a loop over two tensors: rows and items."""
 _NEAR: Final = 383
 """Largest zero point of a plain addition, of either sign."""
+_HALF: Final = 1 << 30
+"""Multiplier of the larger scale of a plain addition."""
+_LEAST_SHIFT: Final = -21
+"""Of a plain addition with DSP instructions."""
 _ITEM: Final = 128
 _DSP_SHIFT: Final = 13
 """Largest shift of products for DSP instructions."""
@@ -75,6 +79,11 @@ def _add(arguments: Arguments, isa: str) -> Form:
         and b_shift <= 0
         and total[2] < 0
     )
+    if isa == "dsp":
+        # Sums have 30 bits and a sign.
+        is_small = b_shift < 0 or b_multiplier <= _HALF
+        plain = plain and a_multiplier == _HALF and is_small
+        plain = plain and total[2] >= _LEAST_SHIFT
     is_plain = isa != "scalar" and plain and side_by_side
     names = ("a", "b", "sum")
     addends = (

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def _preparer(function: str) -> Preparer:
-    form = Form(
-        function=function.removesuffix("_out"),
-        struct="orch::cortex_m::PackedCall",
-        memory=tuple((name, at) for at, name in enumerate(pack_weights.ARGUMENTS)),
-    )
-
-    def prepare(_arguments: Arguments, _isa: str) -> Form:
-        return form
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        names = pack_weights.arguments_of(arguments.count)
+        places = {name: at for at, name in enumerate(names)}
+        return Form(
+            function=function.removesuffix("_out"),
+            struct="orch::cortex_m::PackedCall",
+            memory=tuple((n, places.get(n)) for n in pack_weights.ARGUMENTS),
+        )
 
     return prepare
 

@@ -1,0 +1,91 @@
+// What the pixels of a column see, brought together with vector instructions.
+#pragma once
+
+#include <stdint.h>
+
+#include "isa.h"
+#include "packed.h"
+
+namespace orch::cortex_m {
+
+/// Where a strip has things, in bytes.
+struct Strip {
+  int32_t line;   // from a line of the image to the next one
+  int32_t block;  // from 16 items of a line to the next ones
+  int32_t tap;    // from a tap of a line to the next one
+  int32_t pixel;  // of the image, from a pixel to the next one
+};
+
+/// Copies `items` bytes of each of some lines.
+__attribute__((noinline)) inline void copy_lines(const int8_t* from,
+                                                 int32_t from_line,
+                                                 int32_t items, int32_t lines,
+                                                 int8_t* to,
+                                                 const Strip& strip) {
+  if (lines <= 0) return;
+  for (; items > 0; items -= 16) {
+    const int8_t* x = from;
+    int8_t* y = to;
+    asm volatile(
+        "vctp.8 %[items]\n"
+        "dls lr, %[lines]\n"
+        "1:\n"
+        "vpstt\n"
+        "vldrbt.8 q0, [%[x]]\n"
+        "vstrbt.8 q0, [%[y]]\n"
+        "add %[x], %[x], %[x_step]\n"
+        "add %[y], %[y], %[y_step]\n"
+        "le lr, 1b\n"
+        : [x] "+l"(x), [y] "+l"(y)
+        : [items] "r"(items), [lines] "r"(lines), [x_step] "r"(from_line),
+          [y_step] "r"(strip.line)
+        : "lr", "q0", "cc", "memory");
+    from += 16;
+    to += strip.block;
+  }
+}
+
+/// Writes `items` bytes.
+ORCH_ALWAYS_INLINE void fill(int8_t* to, int32_t items, int32_t value) {
+  asm volatile(
+      "vdup.8 q0, %[value]\n"
+      "wlstp.8 lr, %[items], 2f\n"
+      "1:\n"
+      "vstrb.8 q0, [%[to]], #16\n"
+      "letp lr, 1b\n"
+      "2:\n"
+      : [to] "+l"(to)
+      : [items] "r"(items), [value] "r"(value)
+      : "lr", "q0", "cc", "memory");
+}
+
+/// Brings together what output `first` along `axis` sees, which are the rows,
+/// or as many of them as a strip has.
+///
+/// image: the first one of `columns`, in the first line; bytes: of the strip.
+__attribute__((noinline)) inline void gather_lines(
+    const PackedConvolution& conv, const int8_t* image, const Taps& columns,
+    const Axis& axis, int32_t first, int8_t* to, const Strip& strip,
+    int32_t bytes) {
+  const Taps lines = taps_at(axis, first);
+  const int32_t channels = conv.in_channels;
+  const int32_t line = conv.columns.in * strip.pixel;
+  if (lines.count < axis.kernel || columns.count < conv.columns.kernel) {
+    fill(to, bytes, conv.padding);
+  }
+  to += lines.first * strip.line + columns.first * strip.tap;
+  image += lines.in * line;
+  int32_t items = columns.count * channels;
+  int32_t pieces = 1;
+  if (conv.columns.dilation != 1 || strip.pixel != channels) {
+    items = channels;
+    pieces = columns.count;
+  }
+  for (; pieces > 0; --pieces) {
+    copy_lines(image, axis.dilation * line, items, lines.count, to, strip);
+    image += conv.columns.dilation * strip.pixel;
+    to += strip.tap;
+  }
+}
+
+}  // namespace orch::cortex_m

@@ -1,0 +1,207 @@
+"""Calls as several convolutions: transposed ones, and those of groups of channels.
+
+Outputs of a transposed convolution that are a stride apart see the same taps, of inputs
+side by side: they are a phase, and the outputs of a convolution.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
+from math import gcd
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.packing.convolution import (
+    Axis,
+    Convolution,
+    check,
+    constants,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.method.linked import LinkedMethod
+
+TRANSPOSED: Final = {
+    "orch::cortex_m::quantized_transpose_conv2d_out": (0, 2, 3, 1),
+    "orch::cortex_m::quantized_transpose_conv2d_nhwc_out": (0, 1, 2, 3),
+}
+"""Where sizes of images have N, H, W, C."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A convolution whose inputs and outputs lie apart, in bytes.
+
+    Args:
+        conv: What is computed.
+        x_first: Where the first input is.
+        x_pixel: From a pixel of the image to the next one.
+        first: Where the first output is.
+        line: From a line to the next one.
+        pixel: From a pixel to the next one.
+        image: From an image to the next one.
+    """
+
+    conv: Convolution
+    x_first: int = 0
+    x_pixel: int
+    first: int = 0
+    line: int
+    pixel: int
+    image: int
+
+
+def groups_of(conv: Convolution) -> list[Phase]:
+    """The groups of a convolution, or the whole one."""
+    outputs = len(conv.weights)
+    line = conv.columns.out * outputs
+    inputs, each = conv.channels // conv.groups, outputs // conv.groups
+    found = []
+    for group in range(conv.groups):
+        those = slice(group * each, (group + 1) * each)
+        found.append(
+            Phase(
+                conv=replace(
+                    conv,
+                    channels=inputs,
+                    depthwise=False,
+                    groups=1,
+                    weights=conv.weights[those],
+                    sums=conv.sums[those],
+                    multipliers=conv.multipliers[those],
+                    shifts=conv.shifts[those],
+                ),
+                x_first=group * inputs,
+                x_pixel=conv.channels,
+                first=group * each,
+                line=line,
+                pixel=outputs,
+                image=conv.rows.out * line,
+            )
+        )
+    return found
+
+
+def transposed(
+    method: LinkedMethod, most: int
+) -> list[tuple[int, LinkedCall, list[Phase]]]:
+    """Calls whose sums are less than `most`, and their phases."""
+    written = method.written
+    found = []
+    for number, call in enumerate(method.instructions):
+        if isinstance(call, LinkedCall) and call.function in TRANSPOSED:
+            with suppress(UnknownCallError):
+                phases = _phases(method, call, written)
+                for phase in phases:
+                    check(phase.conv, most)
+                found.append((number, call, phases))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taps:
+    """Outputs of a phase along one dimension, and the taps that they see."""
+
+    axis: Axis
+    first: int
+    taps: tuple[int, ...]
+
+
+def _taps(axis: Axis) -> list[_Taps]:
+    """The phases of an axis, whose padding and stride are those of the inputs."""
+    common = gcd(axis.stride, axis.dilation)
+    found = []
+    for first in range(min(axis.stride, axis.out)):
+        # Input i adds to output i * stride - padding + tap * dilation.
+        taps = [
+            tap
+            for tap in range(axis.kernel)
+            if (first + axis.padding - tap * axis.dilation) % axis.stride == 0
+        ][::-1]
+        last = taps[0] if taps else 0
+        begin = (first + axis.padding - last * axis.dilation) // axis.stride
+        found.append(
+            _Taps(
+                axis=Axis(
+                    size=axis.size,
+                    out=-(-(axis.out - first) // axis.stride),
+                    kernel=max(len(taps), 1),
+                    padding=-begin,
+                    dilation=axis.dilation // common if len(taps) > 1 else 1,
+                ),
+                first=first,
+                taps=tuple(taps),
+            )
+        )
+    return found
+
+
+def _phases(
+    method: LinkedMethod, call: LinkedCall, written: frozenset[int]
+) -> list[Phase]:
+    """What a call computes.
+
+    Raises:
+        UnknownCallError: That depends on the run.
+    """
+    import numpy as np  # noqa: PLC0415  # only where something is packed
+
+    arguments = Arguments(method, call, written)
+    ints = constants(method, arguments)
+    weights = ints(1, "i1")
+    places = TRANSPOSED[call.function]
+    x, y = arguments.tensor(0), arguments.tensor(15)
+    batch, height, width, channels = (x.sizes[i] for i in places)
+    _, out_height, out_width, outputs = (y.sizes[i] for i in places)
+    need(weights.shape[0] == outputs and weights.shape[3] == channels)
+    stride, padding, dilation = (arguments.numbers(n) for n in (3, 4, 6))
+    rows, columns = (
+        Axis(
+            size=size,
+            out=out,
+            kernel=weights.shape[1 + i],
+            stride=stride[i],
+            padding=padding[i],
+            dilation=dilation[i],
+        )
+        for i, (size, out) in enumerate(((height, out_height), (width, out_width)))
+    )
+    whole = Convolution(
+        batch=batch,
+        channels=channels,
+        rows=rows,
+        columns=columns,
+        weights=weights,
+        sums=np.zeros(outputs, np.int64) if arguments.is_none(2) else ints(2, "<i4"),
+        x_offset=arguments.number(7),
+        multipliers=ints(9, "<i4"),
+        shifts=ints(10, "<i4"),
+        offset=arguments.number(8),
+        low=arguments.number(11),
+        high=arguments.number(12),
+    )
+    line = out_width * outputs
+    return [
+        Phase(
+            conv=replace(
+                whole,
+                rows=row.axis,
+                columns=column.axis,
+                # Outputs without a tap have one of zero.
+                weights=weights[:, row.taps][:, :, column.taps].reshape(outputs, -1)
+                if row.taps and column.taps
+                else np.zeros(
+                    (outputs, row.axis.kernel * column.axis.kernel * channels), np.int64
+                ),
+            ),
+            x_pixel=channels,
+            first=row.first * line + column.first * outputs,
+            line=rows.stride * line,
+            pixel=columns.stride * outputs,
+            image=out_height * line,
+        )
+        for row, column in product(_taps(rows), _taps(columns))
+    ]
