@@ -48,6 +48,7 @@ _STRIP_CHANNELS, _STRIP_IN_ALONG = 13, 16
 """Words of a PackedDepthwiseStrips."""
 _MOST_HEADER: Final = 28
 """Words of a header; more are several, with their weights."""
+_SETUP: Final = MappingProxyType({"scalar": 200, "dsp": 250, "mve": 400})
 _ITEM: Final = 10
 """Instructions per item, about; of products by instruction set."""
 _PRODUCT: Final = MappingProxyType({"scalar": 5.0, "dsp": 1.2, "mve": 0.3})
@@ -274,6 +275,23 @@ def work_of(method: LinkedMethod, call: LinkedCall, isa: str) -> int:
     if not call.function.endswith("packed_matrix"):
         pixels = header[1] * header[len(_AXIS) + 1]
     return round(len(weights) * pixels * _PRODUCT[isa])
+
+
+def setup_of(call: LinkedCall, isa: str, row_work: int) -> int:
+    """About how many instructions a call takes beside its loops.
+
+    Args:
+        call: The call.
+        isa: Instruction set of the core.
+        row_work: What the loops take for a row.
+    """
+    found = _SETUP[isa]
+    if call.function.endswith("packed_depthwise_3x3"):
+        # It expands weights first, and computes two rows at once.
+        return found + row_work
+    if isa == "mve" and "packed_" in call.function:
+        return found + row_work  # two pixels of a column at once
+    return found
 
 
 def _arguments(call: LinkedCall) -> list[tuple[int, Access]]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.rows.bands import image_of, pixels_of, windows_of, work_of
+from orchestrator.method.rows.bands import (
+    image_of,
+    pixels_of,
+    setup_of,
+    windows_of,
+    work_of,
+)
 from orchestrator.method.rows.network import Image, Layer, Network, Window
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from orchestrator.method.linked import LinkedMethod
-
-SETUP: Final = MappingProxyType({"scalar": 200, "dsp": 250, "mve": 400})
-"""About how many instructions a call takes beside its loops, by instruction set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +157,7 @@ class _Builder:
         work = work_of(method, call, self._isa)
         pixels = pixels_of(call)
         if pixels is not None and len(images) == 1:
-            images = [self._sums(number, positions, images[0], work)]
+            images = [self._sums(number, call, positions, images[0], work)]
             work = 0
         out = self._filled(fills[0])
         count = self._images[out].rows
@@ -173,13 +175,18 @@ class _Builder:
                     v.size_bytes for v in scratch if isinstance(v, TensorValue)
                 ),
                 by_rows=windows is not None,
-                setup=SETUP[self._isa],
+                setup=setup_of(call, self._isa, work // count),
                 work=work,
             ),
         )
 
     def _sums(
-        self, number: int, positions: tuple[int, ...], image: int, work: int
+        self,
+        number: int,
+        call: LinkedCall,
+        positions: tuple[int, ...],
+        image: int,
+        work: int,
     ) -> int:
         """The layer that adds up the rows of an image; the image of its sums."""
         value = self._values[image]
@@ -195,7 +202,7 @@ class _Builder:
                 reads=((image, Window(size=rows, out=1, kernel=rows)),),
                 out=sums,
                 accumulates=True,
-                setup=SETUP[self._isa],
+                setup=setup_of(call, self._isa, work // rows),
                 work=work,
             ),
         )
