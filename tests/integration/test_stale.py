@@ -167,6 +167,8 @@ ELSEWHERE = {
     # Never in outputs.
     "description": "for people",
     "target.flash_wait_states": "for estimates: tests/unit/running/test_costs.py",
+    "memory.fuse": "int8 images: tests/qemu/test_rows.py",
+    "memory.max_slowdown": "int8 images: tests/qemu/test_rows.py",
     # Of models given as Python, whose program counts: tests/integration/test_export.py.
     "models.source": "export",
     "models.lowering": "export",
