@@ -77,17 +77,11 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="dsp <= scalar",
-        calls="^max 4x3 3->3 ",
-        most=1.05,
-        reason="three channels are less than a word",
+        calls="^average .* [23]->[23] on",
+        most=1.3,
+        reason="two or three channels are less than a word",
     ),
     # Vectors that are mostly empty.
-    Allowed(
-        rule="mve <= dsp",
-        calls="^transposed ",
-        most=2.2,
-        reason="a strip is filled anew for each phase of a small image",
-    ),
     Allowed(
         rule="mve <= dsp",
         calls="^(loaded )?depthwise ",
@@ -96,7 +90,10 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="mve <= dsp",
-        calls="^(loaded )?conv [23]x1 .* groups |^average |^product |permute_copy",
+        calls=(
+            "^(loaded )?conv [23]x1 .* groups |^conv .*->2 on|^linear .*->4$"
+            "|^average |^product |permute_copy"
+        ),
         most=1.5,
         reason="less than a vector of channels or items",
     ),
@@ -116,15 +113,22 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     Allowed(
         rule="speed <= size",
         calls="^(loaded )?depthwise |^(average|max|maximum|minimum|softmax) ",
-        most=1.25,
+        most=1.45,
         reason="more is kept in registers, which is saved and loaded for few items",
     ),
     Allowed(
+        rule="speed <= size",
+        calls="^net ",
+        most=1.2,
+        reason="clang's -O2 takes more than its -Os for tiles in plain C++",
+        toolchains=("zig",),
+    ),
+    Allowed(
         rule="size <= speed in bytes",
-        calls="op_packed_(conv2d|pixels)",
-        most=1.4,
-        reason="gcc inlines at -O2 what it calls at -Os",
-        toolchains=("gnu",),
+        calls="op_quantized_(depthwise_)?conv2d|prepare_convolution",
+        most=2.1,
+        reason="functions of headers, which -O2 inlines in other sources, count here",
+        where="mve",
     ),
     Allowed(
         rule="size <= speed in bytes",

@@ -10,10 +10,10 @@ builds may pack is called twice, prelinked and by a loaded method.
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import shutil
-import sys
 import tempfile
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 CPU: Final = "cortex-m55"
 """Has all instruction sets: only kernels differ."""
+TOOLCHAINS: Final = ("gnu", "zig")
 ISAS: Final = ("mve", "dsp", "scalar")
 OPTIMIZE: Final = ("size", "speed")
 SLACK: Final = 150
@@ -237,7 +238,9 @@ def _compared(
 
 def main() -> None:
     """Print what breaks the rule, the worst first."""
-    for toolchain in sys.argv[1:] or ("gnu", "zig"):
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("toolchains", nargs="*", metavar="TOOLCHAIN")
+    for toolchain in parser.parse_args().toolchains or TOOLCHAINS:
         with tempfile.TemporaryDirectory() as folder:
             found = [*broken_rules(Path(folder), toolchain)]
         for broken in sorted(found, key=lambda b: (b.rule, b.where, -b.ratio)):

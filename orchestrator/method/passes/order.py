@@ -4,7 +4,8 @@ First every group of tensors that share bytes (`replan/flow.py`) gets memory of 
 proved by `replan/proof.py`: what a plan shares orders nothing any more. Then calls that
 touch a group in common, one of them to write it, keep their order, and the rest may
 change places. Last, every byte is checked to have the history that it had: the same
-writers in a row, each with the same readers.
+writers in a row, each with the same readers. A method that reads bytes which the run
+has not written does not change: elsewhere there are others.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _MOST_TRIED: Final = 200_000
 _MOST_KEPT: Final = 32
 _MOST_READY: Final = 32
 """Calls that could run next of which a step looks at the first ones only."""
+_AT_START: Final = -1
 _AT_END: Final = -2
 
 _Path: TypeAlias = "tuple[_Path, int] | None"
@@ -85,6 +87,15 @@ def _is_plain(method: LinkedMethod, effects: MethodEffects) -> bool:
     )
 
 
+def _state(method: LinkedMethod) -> frozenset[int]:
+    """Tensors that keep their items from run to run."""
+    return frozenset(
+        i
+        for i, v in enumerate(method.values)
+        if isinstance(v, TensorValue) and v.is_mutable_state
+    )
+
+
 class _Graph:
     """Calls, and the groups of bytes that they touch; sets are masks of bits."""
 
@@ -122,11 +133,7 @@ class _Graph:
         wrote: dict[int, int] = {}
         read: dict[int, int] = {}
         barrier, since = 0, 0
-        state = {
-            i
-            for i, v in enumerate(method.values)
-            if isinstance(v, TensorValue) and v.is_mutable_state
-        }
+        state = _state(method)
         for number, effect in enumerate(effects.at):
             call = method.instructions[number]
             here = before[number] | barrier
@@ -329,13 +336,15 @@ def _ordered(
     )
     if problems_of(effects, moved.values, sizes):
         return method
-    return found if _histories(moved) == _histories(found) else method
+    histories = _histories(moved)
+    return found if histories and histories == _histories(found) else method
 
 
-def _histories(method: LinkedMethod) -> dict[tuple[int, int], _History]:
+def _histories(method: LinkedMethod) -> dict[tuple[int, int], _History] | None:
     """By piece of the arena: who wrote it in a row, and who read that.
 
-    Calls are known by the program's instructions that they come from.
+    Calls are known by the program's instructions that they come from. None: a byte is
+    read that nobody has written.
     """
     effects, places = effects_of_linked(method), method.places
     cuts = sorted({at for p in places.values() for at in (p.begin, p.end)})
@@ -347,14 +356,18 @@ def _histories(method: LinkedMethod) -> dict[tuple[int, int], _History]:
             for at in range(
                 bisect_left(cuts, place.begin), bisect_left(cuts, place.end)
             ):
-                yield found.setdefault((place.space[1], at), [(-1, frozenset())])
+                yield found.setdefault((place.space[1], at), [])
 
     steps = [
         (origin, (*e.reads, *e.updates), e.writes)
         for origin, e in zip(method.origins, effects.at, strict=True)
     ]
-    for number, reads, writes in [*steps, (_AT_END, effects.outputs, ())]:
+    given = (*effects.inputs, *_state(method))
+    ends = (_AT_END, (*effects.outputs, *_state(method)), ())
+    for number, reads, writes in [(_AT_START, (), given), *steps, ends]:
         for history in (h for i in reads if i in places for h in pieces(i)):
+            if not history:
+                return None
             writer, readers = history[-1]
             history[-1] = writer, readers | {number}
         for history in (h for i in writes if i in places for h in pieces(i)):

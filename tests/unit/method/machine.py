@@ -71,12 +71,13 @@ class Machine:
 
     Args:
         method: The method.
-        garbage: What the arena holds before the first run.
+        garbage: What the arena begins with before the first run; zeros follow.
     """
 
     def __init__(self, method: LinkedMethod, garbage: bytes) -> None:
         self.method = method
-        arena = bytearray(garbage)
+        ends = [p.end for p in method.places.values() if p.space[0] == "arena"]
+        arena = bytearray(garbage).ljust(max(ends, default=0), b"\0")
         self._constants: list[tuple[bytearray, bytes]] = []
         data = {index: bytes(items) for index, items in method.data}
         self.slots: list[object] = []

@@ -133,6 +133,19 @@ def test_jumps_moves_numbers_and_sizes_change_nothing() -> None:
     assert order_calls(method) is method
 
 
+def test_bytes_that_nobody_writes_keep_their_place() -> None:
+    """A run finds there what the one before has left."""
+    net = Net()
+    x, old = net.behind(16), net.behind(16)
+    one, other = net.add([x], 512), net.add([old], 512)
+    small = [net.add([one], 16), net.add([other], 16)]
+    y = net.add(small, 16)
+    net.call("aten::add.out", y, old, function=PURE)
+    assert order_calls(net.method((x, old), (y,))).origins == (0, 2, 1, 3, 4, 5)
+    method = net.method((x,), (y,))
+    assert order_calls(method) is method
+
+
 def test_state_keeps_its_place() -> None:
     net = Net()
     x = net.behind(16)
