@@ -49,6 +49,8 @@ def matches(shown: str, printed: str) -> bool:
 
 def with_figures(shown: str, printed: str) -> str | None:
     """A shown line with the printed figures, in its columns; None if words differ."""
+    signs = iter(_CHANGE.findall(printed))
+    shown = _CHANGE.sub(lambda old: next(signs, old[0])[:2] + old[0][2:], shown)
     figures = _figures(shown, printed)
     if figures is None:
         return None

@@ -193,7 +193,7 @@ void average_images(const PreparedCall& prepared) {
 
 /// Reads the scale, multiplier * 2^(shift - 31), as CMSIS-NN has scales. Of
 /// numbers beyond 32 bits, which are no scales, the upper bits are dropped.
-ItemScale read_items(const Args& args) {
+[[maybe_unused]] ItemScale read_items(const Args& args) {
   ItemScale items;
   items.zero_point = static_cast<int32_t>(args.integer(5));
   const uint32_t exponent = static_cast<uint32_t>(args.integer(7)) + 127 - 31;

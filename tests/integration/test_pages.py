@@ -48,6 +48,7 @@ def test_figures_of_a_page_are_corrected_in_their_columns() -> None:
     shown, printed = "op   1,000  3.5 % ...", "op  12,345  10 % of all"
     assert with_figures(shown, printed) == "op  12,345   10 % ..."
     assert with_figures(shown, "other  12,345  10 % of all") is None
+    assert with_figures("1,000 B (+12)", "999 B (-340)") == "999 B (-340)"
 
 
 def test_only_blocks_that_exist_have_a_reason() -> None:

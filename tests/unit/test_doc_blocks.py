@@ -40,7 +40,7 @@ REGIONS = "".join(
 LIBRARIES = '[kernels]\nlibraries = ["cmsis_nn", "cortex_m"]\n'
 """What a part of a profile lacks to be one."""
 
-BEFORE = {"docs/memory.md 2": REGIONS, "examples/cmsis_nn/README.md 1": LIBRARIES}
+BEFORE = {"docs/memory.md 3": REGIONS, "examples/cmsis_nn/README.md 1": LIBRARIES}
 """What the text around a block says that the profile has, too."""
 
 
