@@ -58,7 +58,8 @@ class RegionKind(StrEnum):
 
 PASSES: Final = (
     *("fold_permutes", "fold_constants", "evaluate_constants", "alias_copies"),
-    *("drop_unused_calls", "in_place", "pack_weights"),
+    *("fold_pads", "fold_transposes", "fold_batch_norm", "cancel_quantize"),
+    *("drop_unused_calls", "in_place", "pack_weights", "fuse_activations"),
     *("drop_values", "share_values"),
 )
 """Names of the passes of stage `prelink`; a test compares them with the passes."""

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.build.adapter import Adapter
 from orchestrator.cli.main import run
 from orchestrator.memory.product import method_state_bytes
-from orchestrator.method.passes import PASSES, run_passes, try_link
+from orchestrator.method.passes import OPTIONAL, PASSES, run_passes, try_link
 from orchestrator.method.replan import adapt_program
 from orchestrator.planner import plan_blocks
 from orchestrator.program.reader import read_program
@@ -38,10 +38,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.toolchain
 
 AUTOENCODER = "ad_autoencoder_fp32"
+OTHERS = {
+    # It is for models that the device does not load.
+    "pack_weights",
+    # Programs for them are made in test_joined.py.
+    *("fold_pads", "fold_transposes", "cancel_quantize", "fuse_activations"),
+    *OPTIONAL,
+}
 CHOICES: dict[str, tuple[str, ...]] = {
-    # `pack_weights` is for models that the device does not load.
-    **{name: (name,) for name in PASSES if name != "pack_weights"},
-    "all": tuple(PASSES),
+    **{name: (name,) for name in PASSES if name not in OTHERS},
+    "all": tuple(name for name in PASSES if name not in OPTIONAL),
 }
 
 

@@ -51,7 +51,7 @@ def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
             views = views_of(method, call, written)
             if views is None:
                 continue
-            changed = _Sides(method, flow, index, views, grows=grows).share()
+            changed = shared_sides(method, flow, index, views, grows=grows)
             if changed is not None:
                 method = method.with_values(changed)
                 flow.drop(index)
@@ -59,6 +59,26 @@ def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
                 dropped.add(index)
                 again = True
     return without(method, dropped)
+
+
+def shared_sides(
+    method: LinkedMethod,
+    flow: Dataflow,
+    index: int,
+    views: tuple[View, ...],
+    *,
+    grows: bool,
+) -> Candidate | None:
+    """Tensors with new places that make a call unnecessary, or None.
+
+    Args:
+        method: The method.
+        flow: Its dataflow.
+        index: Of the call.
+        views: The copies that it makes.
+        grows: Whether arenas may grow.
+    """
+    return _Sides(method, flow, index, views, grows=grows).share()
 
 
 class _Sides:
