@@ -41,7 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="rewrite expected texts: tests/golden, schema/, docs/profile.md",
+        help="rewrite expected texts: tests/golden, schema/, docs/profile.md, and"
+        " figures that pages show",
     )
     parser.addoption(
         "--kills",

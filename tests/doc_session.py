@@ -19,27 +19,49 @@ WATCH_SECONDS: Final = 120
 """Within which `watch` prints all that a page shows."""
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+_CHANGE = re.compile(rf"\([+-]{_NUMBER.pattern}\)")
 
 
-def _values(numbers: list[str]) -> list[float]:
-    return [float(number.replace(",", "")) for number in numbers]
+def _figures(shown: str, printed: str) -> list[str] | None:
+    """What the output has for each number of a shown line; None if words differ.
+
+    `...` stands for any text.
+    """
+    pattern = r"\s+".join(map(re.escape, _NUMBER.sub("\0", shown).split()))
+    pattern = pattern.replace(re.escape("..."), ".*")
+    found = re.fullmatch(pattern.replace("\0", f"({_NUMBER.pattern})"), printed.strip())
+    return list(found.groups()) if found else None
 
 
 def matches(shown: str, printed: str) -> bool:
     """Whether the page shows this line: `...` stands for any text, figures may drift.
 
-    Kernels change by some bytes; a tenth is where a page has to be corrected.
+    Kernels change by some bytes; a tenth is where a page has to be corrected. Changes,
+    such as (+12), may be any: they are small differences of such figures.
     """
-    pattern = _NUMBER.sub("\0", shown)
-    pattern = r"\s+".join(map(re.escape, pattern.split()))
-    pattern = pattern.replace(re.escape("..."), ".*")
-    found = re.fullmatch(pattern.replace("\0", f"({_NUMBER.pattern})"), printed.strip())
-    if not found:
-        return False
-    pairs = zip(
-        _values(_NUMBER.findall(shown)), _values(list(found.groups())), strict=True
+    shown, printed = (_CHANGE.sub("(+)", text) for text in (shown, printed))
+    figures = _figures(shown, printed)
+    return figures is not None and all(
+        math.isclose(*(float(n.replace(",", "")) for n in pair), rel_tol=0.1)
+        for pair in zip(_NUMBER.findall(shown), figures, strict=True)
     )
-    return all(math.isclose(a, b, rel_tol=0.1) for a, b in pairs)
+
+
+def with_figures(shown: str, printed: str) -> str | None:
+    """A shown line with the printed figures, in its columns; None if words differ."""
+    figures = _figures(shown, printed)
+    if figures is None:
+        return None
+    parts = _NUMBER.split(shown)
+    for place, (old, new) in enumerate(
+        zip(_NUMBER.findall(shown), figures, strict=True)
+    ):
+        spaces = len(parts[place]) - len(parts[place].rstrip(" "))
+        if spaces > 1:
+            width = max(1, spaces + len(old) - len(new))
+            parts[place] = parts[place].rstrip(" ") + " " * width
+        parts[place] += new
+    return "".join(parts)
 
 
 def missing(shown: tuple[str, ...], printed: str) -> str | None:
@@ -57,8 +79,23 @@ def missing(shown: tuple[str, ...], printed: str) -> str | None:
 class Session:
     """A shell in a folder: variables and the folder go from command to command."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        corrected: Path | None = None,
+    ) -> None:
+        """Begin a session.
+
+        Args:
+            folder: Where it begins.
+            environment: Its variables.
+            corrected: The page, to write the figures of this run into it.
+        """
         self.folder = folder
+        self._page = corrected
+        self._corrected = 0
         self._environment = {**environment, "NO_COLOR": "1"}
 
     def follow(self, step: Command | SavedFile) -> None:
@@ -93,13 +130,20 @@ class Session:
                     path, changed, _ = line.partition(" changed")
                     if changed:
                         self._optimize_for_speed(self.folder / path)
-                    while not matches(line, said.rpartition("\n")[2]):
+                    while not self._shows(line, said.rpartition("\n")[2]):
                         text = running.stdout.readline()
                         assert text, f"not printed: {line}\n{said}"
                         said += f"\n{text.strip()}"
             finally:
                 limit.cancel()
                 running.send_signal(signal.SIGINT)
+        if self._page:
+            self._correct(self._page, command, said)
+
+    def _shows(self, shown: str, printed: str) -> bool:
+        if self._page:
+            return with_figures(shown, printed) is not None
+        return matches(shown, printed)
 
     @staticmethod
     def _optimize_for_speed(profile: Path) -> None:
@@ -127,5 +171,22 @@ class Session:
         said = f"$ {command.line}\n{done.stdout}"
         fails = any(re.search(r"error[\[:]", line) for line in command.shown)
         assert (done.returncode != 0) == fails, said
+        if self._page:
+            self._correct(self._page, command, done.stdout)
+            return
         line = missing(command.shown, done.stdout)
         assert line is None, f"not printed: {line}\n{said}"
+
+    def _correct(self, page: Path, command: Command, printed: str) -> None:
+        """Write the printed figures into the page, behind what was corrected before."""
+        text = page.read_text(encoding="utf-8")
+        lines = iter(printed.splitlines())
+        for line in command.shown:
+            if line.strip() in ("", "..."):
+                continue
+            new = next((n for p in lines if (n := with_figures(line, p))), None)
+            assert new is not None, f"not printed: {line}\n{printed}"
+            before = text.index(f"\n{line}\n", self._corrected) + 1
+            text = f"{text[:before]}{new}{text[before + len(line) :]}"
+            self._corrected = before + len(new)
+        page.write_text(text, encoding="utf-8")

@@ -111,7 +111,13 @@ def _environment(home: Path, wheel: Path) -> dict[str, str]:
     }
 
 
-def follow(folder: Path, wheel: Path, executorch_python: str | None = None) -> Path:
+def follow(
+    folder: Path,
+    wheel: Path,
+    executorch_python: str | None = None,
+    *,
+    corrected: Path | None = None,
+) -> Path:
     """Follow the page in an empty folder; where the reader ends up.
 
     Without an interpreter that has ExecuTorch, checked-in files stand for what the
@@ -119,7 +125,7 @@ def follow(folder: Path, wheel: Path, executorch_python: str | None = None) -> P
     """
     reader = folder / "reader"
     reader.mkdir()
-    session = Session(reader, _environment(folder / "home", wheel))
+    session = Session(reader, _environment(folder / "home", wheel), corrected=corrected)
     skipped = set()
     for step in steps(PAGE):
         line = step.line if isinstance(step, Command) else ""

@@ -10,22 +10,30 @@ namespace orch::cortex_m {
 
 /// A convolution of NHWC images with OHWI weights; those of a depthwise one are
 /// [1, H, W, out].
-struct Convolution {
-  Image in;
-  Image out;
-  Axis rows;
-  Axis columns;
-  int32_t group_channels;  // input channels that an output channel sees
-  int32_t group_outputs;   // output channels that see the same
-  int32_t multiplier;      // of a depthwise one: outputs per input channel
-  int32_t x_offset;        // added to inputs that are no padding
-  int32_t w_offset;        // added to weights
+struct Convolution : ConvolutionSizes {
   const int8_t* x;
   const int8_t* w;
   const int32_t* bias;  // per output channel, or null
   int8_t* y;
   Output to;
 };
+
+/// A convolution that the build prepared.
+__attribute__((noinline)) inline Convolution convolution_of(
+    const ConvolutionCall& call) {
+  const bool per_channel = call.multipliers != nullptr;
+  const int32_t* const multipliers =
+      static_cast<const int32_t*>(call.multipliers);
+  const int32_t* const shifts = static_cast<const int32_t*>(call.shifts);
+  return {call.sizes,
+          static_cast<const int8_t*>(call.input),
+          static_cast<const int8_t*>(call.weights),
+          static_cast<const int32_t*>(call.bias),
+          static_cast<int8_t*>(call.out),
+          {per_channel ? multipliers : &call.scale.multiplier,
+           per_channel ? shifts : &call.scale.shift, per_channel ? 1 : 0,
+           call.offset, call.range}};
+}
 
 /// Which operator the arguments are of.
 enum class Kind : uint8_t { kConvolution, kDepthwise };
@@ -43,5 +51,12 @@ void convolve_depthwise(const Convolution& conv);
 /// What `convolve` does of matrices: x of [rows, depth], w of [columns, depth],
 /// y of [rows, columns]; both have dense rows.
 void multiply(Convolution& conv, int32_t rows, int32_t depth, int32_t columns);
+
+/// The same of a prepared call, whose images are the matrices: a line of
+/// pixels.
+inline void multiply(const ConvolutionCall& call) {
+  Convolution conv = convolution_of(call);
+  multiply(conv, conv.in.width, conv.in.channels, conv.out.channels);
+}
 
 }  // namespace orch::cortex_m

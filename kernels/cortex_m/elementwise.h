@@ -46,6 +46,25 @@ ORCH_ALWAYS_INLINE void for_each_pair_row(const Tensor& a, const Tensor& b,
   }
 }
 
+/// The same for a prepared call.
+template <typename T, typename Call, typename Fn>
+ORCH_ALWAYS_INLINE void for_each_prepared_row(const Call& call, const Fn& fn) {
+  const PairRows& rows = call.rows;
+  PairRow<T> row = {static_cast<const T*>(call.a),
+                    static_cast<const T*>(call.b),
+                    static_cast<T*>(call.out),
+                    rows.a_step,
+                    rows.b_step,
+                    1,
+                    rows.count};
+  for (int32_t left = rows.rows; left > 0; --left) {
+    fn(row);
+    row.a += rows.a_row;
+    row.b += rows.b_row;
+    row.to += rows.count;
+  }
+}
+
 /// Items of a row: fn(a, b), one by one.
 template <typename T, typename Fn>
 ORCH_ALWAYS_INLINE void map_row(PairRow<T> row, const Fn& fn) {
@@ -70,16 +89,6 @@ inline int32_t wrapping_sum(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) +
                               static_cast<uint32_t>(b));
 }
-
-/// Factor among the arguments: a multiplier and a shift.
-struct Scale {
-  int32_t multiplier;
-  int32_t shift;
-
-  int32_t of(int32_t value) const {
-    return requantize(value, multiplier, shift);
-  }
-};
 
 /// Reads a multiplier, argument `first`, and the shift behind it. Errors:
 /// InvalidArgument.

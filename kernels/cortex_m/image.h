@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "orch/kernel.h"
+#include "prepared.h"
 #include "requantize.h"
 #include "unroll.h"
 #include "util/check.h"
@@ -14,14 +15,6 @@ namespace orch::cortex_m {
 enum class Layout : uint8_t {
   kChannelsLast,  // sizes [N, C, H, W], dim order 0, 2, 3, 1
   kNhwc,          // sizes [N, H, W, C], contiguous
-};
-
-/// Sizes of an image whose memory is NHWC.
-struct Image {
-  int32_t batch;
-  int32_t height;
-  int32_t width;
-  int32_t channels;
 };
 
 /// The sizes of an image. Errors: InvalidArgument (no int8, not of rank 4),
@@ -63,16 +56,6 @@ Error resize_image(Tensor& out, Layout layout, const Image& image,
   Image written;
   return read_image(out, layout, written);
 }
-
-/// A window along one dimension.
-struct Axis {
-  int32_t in;
-  int32_t out;
-  int32_t kernel;
-  int32_t stride;
-  int32_t padding;
-  int32_t dilation;
-};
 
 /// Reads `int[] stride, int[] padding`, arguments from `first` on, and, if
 /// there are three lists, `int[] dilation`, for axes that have their kernels.

@@ -25,4 +25,17 @@ Error dequantize_per_tensor_out(const Args& args) {
   });
 }
 
+// Prepared: items side by side, of the dtypes that models have.
+void dequantize_char(const PreparedCall& call) { dequantize_all<int8_t>(call); }
+
+void dequantize_short(const PreparedCall& call) {
+  dequantize_all<int16_t>(call);
+}
+
+#if ORCH_FLOAT_VECTORS
+void dequantize_char_vectors(const PreparedCall& call) {
+  dequantize_vector_items(call);
+}
+#endif
+
 }  // namespace orch::cortex_m

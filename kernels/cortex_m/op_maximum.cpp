@@ -9,4 +9,9 @@ Error maximum_out(const Args& args) {
   return extreme<true>(args.tensor(0), args.tensor(1), args.tensor(2));
 }
 
+void maximum(const PreparedCall& prepared) {
+  for_each_prepared_row<int8_t>(static_cast<const ExtremeCall&>(prepared),
+                                extreme_row<true>);
+}
+
 }  // namespace orch::cortex_m

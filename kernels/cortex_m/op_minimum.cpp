@@ -9,4 +9,9 @@ Error minimum_out(const Args& args) {
   return extreme<false>(args.tensor(0), args.tensor(1), args.tensor(2));
 }
 
+void minimum(const PreparedCall& prepared) {
+  for_each_prepared_row<int8_t>(static_cast<const ExtremeCall&>(prepared),
+                                extreme_row<false>);
+}
+
 }  // namespace orch::cortex_m

@@ -158,12 +158,12 @@ ORCH_HOT void widen_pixel(const int8_t* x, int32_t depth, int32_t* to) {
 
 /// One of the two: what a pointer calls has no known stack.
 template <TilesFn* kCompute>
-ORCH_HOT Error run(const Args& args) {
-  const int8_t* image = args.tensor(0).data<int8_t>();
-  const uint8_t* packed =
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
-  uint8_t* scratch = args.tensor(2).mutable_data<uint8_t>();
-  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+ORCH_HOT void run(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const int8_t* image = static_cast<const int8_t*>(call.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
+  uint8_t* scratch = static_cast<uint8_t*>(call.scratch);
+  int8_t* y = static_cast<int8_t*>(call.out);
   const PackedConvolution& conv =
       *reinterpret_cast<const PackedConvolution*>(packed);
   packed += sizeof conv;
@@ -191,7 +191,6 @@ ORCH_HOT Error run(const Args& args) {
     }
     image += conv.rows.in * line;
   }
-  return Error::Ok;
 }
 
 }  // namespace
@@ -202,13 +201,19 @@ ORCH_HOT Error run(const Args& args) {
 // `packed` is a PackedConvolution, a TileLoop and tiles; `scratch` holds the
 // pairs of a pixel, then its inputs if they do not lie side by side. The build
 // has checked everything.
+void packed_conv2d(const PreparedCall& call) { run<orch_packed_tiles>(call); }
+
 Error packed_conv2d_out(const Args& args) {
-  return run<orch_packed_tiles>(args);
+  return run_packed(packed_conv2d, args);
 }
 
 // The same where all channels have one scale.
+void packed_even_conv2d(const PreparedCall& call) {
+  run<orch_packed_even_tiles>(call);
+}
+
 Error packed_even_conv2d_out(const Args& args) {
-  return run<orch_packed_even_tiles>(args);
+  return run_packed(packed_even_conv2d, args);
 }
 
 }  // namespace orch::cortex_m

@@ -286,12 +286,12 @@ void measure_taps(const PackedDepthwise& conv, const int8_t** to) {
 // `packed` is a PackedDepthwise; `scratch` holds pointers to the taps of a
 // pixel, with vector instructions taps of 16 channels, then a pixel of padding.
 // The build has checked everything.
-Error packed_depthwise_out(const Args& args) {
-  const int8_t* image = args.tensor(0).data<int8_t>();
-  const uint8_t* packed =
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
-  uint8_t* scratch = args.tensor(2).mutable_data<uint8_t>();
-  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+void packed_depthwise(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const int8_t* image = static_cast<const int8_t*>(call.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
+  uint8_t* scratch = static_cast<uint8_t*>(call.scratch);
+  int8_t* y = static_cast<int8_t*>(call.out);
   const PackedDepthwise& conv =
       *reinterpret_cast<const PackedDepthwise*>(packed);
   packed += sizeof conv;
@@ -335,7 +335,10 @@ Error packed_depthwise_out(const Args& args) {
     }
     image += conv.rows.in * conv.columns.in * conv.channels;
   }
-  return Error::Ok;
+}
+
+Error packed_depthwise_out(const Args& args) {
+  return run_packed(packed_depthwise, args);
 }
 
 }  // namespace orch::cortex_m

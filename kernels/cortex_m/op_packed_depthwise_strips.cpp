@@ -260,12 +260,12 @@ void find_phases(const PackedDepthwiseStrips& conv, int32_t first,
 //
 // `packed` is a PackedDepthwiseStrips; `scratch` holds zeros, padding and a
 // strip of 16 channels. The build has checked everything.
-Error packed_depthwise_strips_out(const Args& args) {
-  const int8_t* image = args.tensor(0).data<int8_t>();
-  const uint8_t* packed =
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
-  uint8_t* const zeros = args.tensor(2).mutable_data<uint8_t>();
-  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+void packed_depthwise_strips(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const int8_t* image = static_cast<const int8_t*>(call.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
+  uint8_t* const zeros = static_cast<uint8_t*>(call.scratch);
+  int8_t* y = static_cast<int8_t*>(call.out);
   const PackedDepthwiseStrips& conv =
       *reinterpret_cast<const PackedDepthwiseStrips*>(packed);
   uint8_t* const padding = zeros + kZeroBytes;
@@ -323,7 +323,10 @@ Error packed_depthwise_strips_out(const Args& args) {
     image += conv.across.in * conv.along.in * conv.channels;
     y += conv.across.out * conv.along.out * conv.channels;
   }
-  return Error::Ok;
+}
+
+Error packed_depthwise_strips_out(const Args& args) {
+  return run_packed(packed_depthwise_strips, args);
 }
 
 }  // namespace orch::cortex_m

@@ -189,13 +189,12 @@ asm(R"(
 // `packed` is a PackedConvolution and tiles of four channels; `scratch` has
 // room for the inputs of two pixels if they do not lie side by side. The build
 // has checked everything.
-ORCH_HOT Error packed_two_pixels_out(const Args& args) {
-  const int8_t* image = args.tensor(0).data<int8_t>();
-  const uint8_t* packed =
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
-  int8_t* const patches =
-      reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>());
-  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+ORCH_HOT void packed_two_pixels(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const int8_t* image = static_cast<const int8_t*>(call.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
+  int8_t* const patches = static_cast<int8_t*>(call.scratch);
+  int8_t* y = static_cast<int8_t*>(call.out);
   const PackedConvolution& conv =
       *reinterpret_cast<const PackedConvolution*>(packed);
   packed += sizeof conv;
@@ -233,18 +232,20 @@ ORCH_HOT Error packed_two_pixels_out(const Args& args) {
   if (first != nullptr) {
     orch_packed_two_pixels(first, packed, y, &conv, first, 0);
   }
-  return Error::Ok;
+}
+
+Error packed_two_pixels_out(const Args& args) {
+  return run_packed(packed_two_pixels, args);
 }
 
 // The same of a single pixel, as in a matrix product of one row: `packed` is a
 // PackedPixel and tiles of eight channels.
-ORCH_HOT Error packed_pixel_out(const Args& args) {
-  const int8_t* x = args.tensor(0).data<int8_t>();
-  const uint8_t* packed =
-      reinterpret_cast<const uint8_t*>(args.tensor(1).data<int32_t>());
-  int8_t* const patch =
-      reinterpret_cast<int8_t*>(args.tensor(2).mutable_data<uint8_t>());
-  int8_t* y = args.tensor(3).mutable_data<int8_t>();
+ORCH_HOT void packed_pixel(const PreparedCall& prepared) {
+  const PackedCall& call = static_cast<const PackedCall&>(prepared);
+  const int8_t* x = static_cast<const int8_t*>(call.input);
+  const uint8_t* packed = static_cast<const uint8_t*>(call.packed);
+  int8_t* const patch = static_cast<int8_t*>(call.scratch);
+  int8_t* y = static_cast<int8_t*>(call.out);
   const PackedPixel& pixel = *reinterpret_cast<const PackedPixel*>(packed);
   packed += sizeof pixel;
   const int32_t channels = pixel.conv.in_channels;
@@ -253,7 +254,10 @@ ORCH_HOT Error packed_pixel_out(const Args& args) {
     x = patch;
   }
   orch_packed_pixel(x, packed, y, &pixel);
-  return Error::Ok;
+}
+
+Error packed_pixel_out(const Args& args) {
+  return run_packed(packed_pixel, args);
 }
 
 }  // namespace orch::cortex_m

@@ -25,24 +25,22 @@ ORCH_RARE int32_t scaled(const Scale& scale, int32_t value) {
   return scale.of(value);
 }
 
-/// One of the inputs, brought to the scale of the sum.
-struct Addend {
-  int32_t zero_point;
-  Scale scale;
+/// An item of an addend, less its zero point.
+int32_t scaled_item(const Addend& addend, int32_t item) {
+  const uint32_t difference = static_cast<uint32_t>(item - addend.zero_point);
+  return scaled(addend.scale, static_cast<int32_t>(difference << kLeftShift));
+}
 
-  int32_t of(int32_t item) const {
-    const uint32_t difference = static_cast<uint32_t>(item - zero_point);
-    return scaled(scale, static_cast<int32_t>(difference << kLeftShift));
-  }
-};
-
-/// What a sum is computed from. Known to the assembly below.
-struct Addition {
-  Addend a;
-  Addend b;
-  Addend sum;
-  Range range;
-};
+/// Computes a row of items for any addition.
+ORCH_ALWAYS_INLINE void add_row(const Addition& add,
+                                const PairRow<int8_t>& row) {
+  map_row(row, [&](int32_t x, int32_t y) {
+    const uint32_t total = static_cast<uint32_t>(scaled_item(add.a, x)) +
+                           static_cast<uint32_t>(scaled_item(add.b, y));
+    const int32_t sum = scaled(add.sum.scale, static_cast<int32_t>(total));
+    return clamp(wrapping_sum(sum, add.sum.zero_point), add.range);
+  });
+}
 
 #if ORCH_ISA != ORCH_ISA_SCALAR
 /// Whether differences from a zero point have 9 bits and a sign.
@@ -185,14 +183,25 @@ Error quantized_add_out(const Args& args) {
       return;
     }
 #endif
-    map_row(row, [&](int32_t x, int32_t y) {
-      const uint32_t total = static_cast<uint32_t>(add.a.of(x)) +
-                             static_cast<uint32_t>(add.b.of(y));
-      const int32_t sum = scaled(add.sum.scale, static_cast<int32_t>(total));
-      return clamp(wrapping_sum(sum, add.sum.zero_point), add.range);
-    });
+    add_row(add, row);
   });
   return Error::Ok;
 }
+
+// Prepared: any addition, and with DSP or vector instructions a plain one of
+// items side by side.
+void quantized_add(const PreparedCall& prepared) {
+  const auto& call = static_cast<const AddCall&>(prepared);
+  for_each_prepared_row<int8_t>(
+      call, [&](const PairRow<int8_t>& row) { add_row(call.add, row); });
+}
+
+#if ORCH_ISA != ORCH_ISA_SCALAR
+void quantized_add_plain(const PreparedCall& prepared) {
+  const auto& call = static_cast<const AddCall&>(prepared);
+  for_each_prepared_row<int8_t>(
+      call, [&](const PairRow<int8_t>& row) { add_plain(call.add, row); });
+}
+#endif
 
 }  // namespace orch::cortex_m

@@ -24,19 +24,6 @@ namespace {
 /// middle of two steps, and is else rounded to even.
 template <bool kFloats>
 struct Averages {
-  /// The scale is multiplier * 2^(shift - 31), as CMSIS-NN has scales. Of
-  /// numbers beyond 32 bits, which are no scales, the upper bits are dropped.
-  Averages(const Args& args, const Pool& of) : pool(of) {
-    if constexpr (kFloats) {
-      zero_point = static_cast<int32_t>(args.integer(5));
-      const uint32_t exponent =
-          static_cast<uint32_t>(args.integer(7)) + 127 - 31;
-      const uint32_t bits = exponent << 23;
-      memcpy(&scale, &bits, sizeof scale);
-      scale *= static_cast<float>(static_cast<int32_t>(args.integer(6)));
-    }
-  }
-
   /// Of a window whose first item is `x`.
   int8_t of(int32_t sum, const PoolWindow& window, const int8_t* x) const {
     const int32_t count = window.rows * window.columns;
@@ -63,23 +50,23 @@ struct Averages {
     float total = 0;
     for (int32_t i = 0; i < window.rows; ++i) {
       for (int32_t j = 0; j < window.columns; ++j) {
-        total += of_item(x[j * pool.column_step]);
+        total += of_item(x[j * taps.column_step]);
       }
-      x += pool.row_step;
+      x += taps.row_step;
     }
-    const float steps = total / static_cast<float>(count) * (1.0F / scale);
-    return round_even(steps) * scale == of_item(sum / count);
+    const float steps =
+        total / static_cast<float>(count) * (1.0F / items.scale);
+    return round_even(steps) * items.scale == of_item(sum / count);
   }
 
   float of_item(int32_t item) const {
     const uint32_t steps =
-        static_cast<uint32_t>(item) - static_cast<uint32_t>(zero_point);
-    return static_cast<float>(static_cast<int32_t>(steps)) * scale;
+        static_cast<uint32_t>(item) - static_cast<uint32_t>(items.zero_point);
+    return static_cast<float>(static_cast<int32_t>(steps)) * items.scale;
   }
 
-  const Pool& pool;
-  int32_t zero_point = 0;
-  float scale = 0;
+  const PoolTaps& taps;
+  const ItemScale& items;  // with floats
 };
 
 #if ORCH_ISA == ORCH_ISA_MVE
@@ -94,9 +81,9 @@ ORCH_HOT void average_four(const Averages<kFloats>& averages,
     const int8_t* from = row;
     for (int32_t j = window.columns; j > 0; --j) {
       sums = vaddq_s32(sums, vldrbq_s32(from));
-      from += averages.pool.column_step;
+      from += averages.taps.column_step;
     }
-    row += averages.pool.row_step;
+    row += averages.taps.row_step;
   }
   int32_t items[4];
   vstrwq_s32(items, sums);
@@ -104,34 +91,68 @@ ORCH_HOT void average_four(const Averages<kFloats>& averages,
 }
 #endif
 
+/// The averages of all channels of a window, from `y` on; returns their end.
 template <bool kFloats>
-void average_windows(const Averages<kFloats>& averages, const int8_t* x,
-                     int8_t* y) {
-  const Pool& pool = averages.pool;
-  const int32_t channels = pool.in.channels;
-  for_each_window(pool, [&](const PoolWindow& window) {
-    int32_t c = 0;
+int8_t* average_window(const Averages<kFloats>& averages,
+                       const PoolWindow& window, const int8_t* x, int8_t* y) {
+  x += window.first;
+  int32_t left = averages.taps.channels;
 #if ORCH_ISA == ORCH_ISA_MVE
-    for (; c + 4 <= channels; c += 4) {
-      average_four(averages, window, x + window.first + c, y);
-      y += 4;
-    }
+  for (; left >= 4; left -= 4) {
+    average_four(averages, window, x, y);
+    x += 4;
+    y += 4;
+  }
 #endif
-    for (; c < channels; ++c) {
-      int32_t sum = 0;
-      const int8_t* const first = x + window.first + c;
-      const int8_t* row = first;
-      for (int32_t i = 0; i < window.rows; ++i) {
-        const int8_t* from = row;
-        for (int32_t j = 0; j < window.columns; ++j) {
-          sum += *from;
-          from += pool.column_step;
-        }
-        row += pool.row_step;
+  for (; left > 0; --left) {
+    int32_t sum = 0;
+    const int8_t* row = x;
+    for (int32_t i = 0; i < window.rows; ++i) {
+      const int8_t* from = row;
+      for (int32_t j = 0; j < window.columns; ++j) {
+        sum += *from;
+        from += averages.taps.column_step;
       }
-      *y++ = averages.of(sum, window, first);
+      row += averages.taps.row_step;
     }
+    *y++ = averages.of(sum, window, x++);
+  }
+  return y;
+}
+
+template <bool kFloats>
+void average_windows(const PreparedCall& prepared) {
+  const auto& call = static_cast<const AveragePoolCall&>(prepared);
+  const Averages<kFloats> averages = {call.pool.taps, call.items};
+  const int8_t* const x = static_cast<const int8_t*>(call.input);
+  int8_t* y = static_cast<int8_t*>(call.out);
+  for_each_window(call.pool, [&](const PoolWindow& window) {
+    y = average_window(averages, window, x, y);
   });
+}
+
+template <bool kFloats>
+void average_images(const PreparedCall& prepared) {
+  const auto& call = static_cast<const AverageImageCall&>(prepared);
+  const Averages<kFloats> averages = {call.taps, call.items};
+  const int8_t* const x = static_cast<const int8_t*>(call.input);
+  int8_t* y = static_cast<int8_t*>(call.out);
+  for (int32_t n = 0; n < call.batch; ++n) {
+    const int32_t first = n * call.pixels * call.taps.channels;
+    y = average_window(averages, {first, 1, call.pixels}, x, y);
+  }
+}
+
+/// Reads the scale, multiplier * 2^(shift - 31), as CMSIS-NN has scales. Of
+/// numbers beyond 32 bits, which are no scales, the upper bits are dropped.
+ItemScale read_items(const Args& args) {
+  ItemScale items;
+  items.zero_point = static_cast<int32_t>(args.integer(5));
+  const uint32_t exponent = static_cast<uint32_t>(args.integer(7)) + 127 - 31;
+  const uint32_t bits = exponent << 23;
+  memcpy(&items.scale, &bits, sizeof bits);
+  items.scale *= static_cast<float>(static_cast<int32_t>(args.integer(6)));
+  return items;
 }
 
 Error run(const Args& args, Layout layout) {
@@ -139,17 +160,19 @@ Error run(const Args& args, Layout layout) {
   const Tensor& scratch = args.tensor(8);
   Tensor& out = args.tensor(9);
 
-  Pool pool;
-  ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), pool, out));
+  AveragePoolCall call;
+  ORCH_TRY(prepare_pool(args, layout, false, args.boolean(4), call.pool, out));
   ORCH_TRY(check_scratch(scratch, 0));
+  call.input = input.memory;
+  call.out = out.memory;
   constexpr DtypeSet kSelected =
       selected::cortex_m_quantized_avg_pool2d_out |
       selected::cortex_m_quantized_avg_pool2d_nhwc_out;
   constexpr DtypeSet kTaken = dtype_set(ScalarType::Byte, ScalarType::Char);
   return switch_dtype<(kSelected & kTaken).bits>(scratch.dtype, [&](auto type) {
     constexpr bool kFloats = kIsSame<typename decltype(type)::type, int8_t>;
-    average_windows(Averages<kFloats>(args, pool), input.data<int8_t>(),
-                    out.mutable_data<int8_t>());
+    if constexpr (kFloats) call.items = read_items(args);
+    average_windows<kFloats>(call);
     return Error::Ok;
   });
 }
@@ -170,6 +193,23 @@ Error quantized_avg_pool2d_out(const Args& args) {
 //   sizes [N, H, W, C].
 Error quantized_avg_pool2d_nhwc_out(const Args& args) {
   return run(args, Layout::kNhwc);
+}
+
+// Prepared: windows or whole images; ties away from zero or as of floats.
+void quantized_avg_pool2d(const PreparedCall& call) {
+  average_windows<false>(call);
+}
+
+void quantized_avg_pool2d_floats(const PreparedCall& call) {
+  average_windows<true>(call);
+}
+
+void quantized_avg_image(const PreparedCall& call) {
+  average_images<false>(call);
+}
+
+void quantized_avg_image_floats(const PreparedCall& call) {
+  average_images<true>(call);
 }
 
 }  // namespace orch::cortex_m

@@ -38,4 +38,13 @@ Error quantized_conv2d_nhwc_out(const Args& args) {
   return run(args, Layout::kNhwc);
 }
 
+// Prepared: any convolution, and one that is a matrix product.
+void quantized_conv2d(const PreparedCall& call) {
+  convolve(convolution_of(static_cast<const ConvolutionCall&>(call)));
+}
+
+void quantized_conv2d_matrix(const PreparedCall& call) {
+  multiply(static_cast<const ConvolutionCall&>(call));
+}
+
 }  // namespace orch::cortex_m

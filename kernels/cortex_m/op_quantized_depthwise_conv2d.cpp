@@ -29,4 +29,8 @@ Error quantized_depthwise_conv2d_nhwc_out(const Args& args) {
   return run(args, Layout::kNhwc);
 }
 
+void quantized_depthwise_conv2d(const PreparedCall& call) {
+  convolve_depthwise(convolution_of(static_cast<const ConvolutionCall&>(call)));
+}
+
 }  // namespace orch::cortex_m

@@ -71,4 +71,8 @@ Error quantized_linear_out(const Args& args) {
   return Error::Ok;
 }
 
+void quantized_linear(const PreparedCall& call) {
+  multiply(static_cast<const ConvolutionCall&>(call));
+}
+
 }  // namespace orch::cortex_m

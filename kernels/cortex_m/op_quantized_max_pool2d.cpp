@@ -37,8 +37,9 @@ void largest_of(const Pool& pool, const PoolWindow& window, const int8_t* x,
       "vstrbt.8 q0, [%[y]]\n"
       : [from] "=&r"(from), [x] "+r"(x), [rows] "+r"(rows)
       : [channels] "r"(channels), [columns] "r"(window.columns),
-        [column_step] "r"(pool.column_step), [row_step] "r"(pool.row_step),
-        [low] "r"(range.low), [high] "r"(range.high), [y] "r"(y)
+        [column_step] "r"(pool.taps.column_step),
+        [row_step] "r"(pool.taps.row_step), [low] "r"(range.low),
+        [high] "r"(range.high), [y] "r"(y)
       : "lr", "q0", "q1", "cc", "memory");
 }
 #elif ORCH_ISA == ORCH_ISA_DSP && ORCH_UNALIGNED
@@ -52,9 +53,9 @@ void largest_of(const Pool& pool, const PoolWindow& window, const int8_t* x,
     const int8_t* from = x;
     for (int32_t j = window.columns; j > 0; --j) {
       largest = extreme_of_four<true>(largest, load_four(from));
-      from += pool.column_step;
+      from += pool.taps.column_step;
     }
-    x += pool.row_step;
+    x += pool.taps.row_step;
   }
   const uint32_t limit = kEach * static_cast<uint8_t>(range.high);
   largest = extreme_of_four<false>(largest, limit);
@@ -62,9 +63,13 @@ void largest_of(const Pool& pool, const PoolWindow& window, const int8_t* x,
 }
 #endif
 
-void find_largest(const Pool& pool, const Range& range, const int8_t* x,
-                  int8_t* y) {
-  const int32_t channels = pool.in.channels;
+void find_largest(const PreparedCall& prepared) {
+  const auto& call = static_cast<const MaxPoolCall&>(prepared);
+  const Pool& pool = call.pool;
+  const Range& range = call.range;
+  const int8_t* const x = static_cast<const int8_t*>(call.input);
+  int8_t* y = static_cast<int8_t*>(call.out);
+  const int32_t channels = pool.taps.channels;
   for_each_window(pool, [&](const PoolWindow& window) {
     int32_t c = 0;
 #if ORCH_ISA == ORCH_ISA_MVE
@@ -87,9 +92,9 @@ void find_largest(const Pool& pool, const Range& range, const int8_t* x,
         const int8_t* from = row;
         for (int32_t j = window.columns; j > 0; --j) {
           if (*from > largest) largest = *from;
-          from += pool.column_step;
+          from += pool.taps.column_step;
         }
-        row += pool.row_step;
+        row += pool.taps.row_step;
       }
       *y++ = static_cast<int8_t>(clamp(largest, range));
     }
@@ -101,13 +106,14 @@ Error run(const Args& args, Layout layout) {
   Tensor& out = args.tensor(10);
 
   int32_t zero_point;
-  Range range;
+  MaxPoolCall call;
   ORCH_TRY(read_item(args, 6, zero_point));
   ORCH_CHECK(args.integer(7) == zero_point, Error::InvalidArgument);
-  ORCH_TRY(read_range(args, 8, 9, range));
-  Pool pool;
-  ORCH_TRY(prepare_pool(args, layout, true, args.boolean(5), pool, out));
-  find_largest(pool, range, input.data<int8_t>(), out.mutable_data<int8_t>());
+  ORCH_TRY(read_range(args, 8, 9, call.range));
+  ORCH_TRY(prepare_pool(args, layout, true, args.boolean(5), call.pool, out));
+  call.input = input.memory;
+  call.out = out.memory;
+  find_largest(call);
   return Error::Ok;
 }
 
@@ -129,5 +135,7 @@ Error quantized_max_pool2d_out(const Args& args) {
 Error quantized_max_pool2d_nhwc_out(const Args& args) {
   return run(args, Layout::kNhwc);
 }
+
+void quantized_max_pool2d(const PreparedCall& call) { find_largest(call); }
 
 }  // namespace orch::cortex_m

@@ -10,13 +10,14 @@
 namespace orch::cortex_m {
 namespace {
 
-/// What a product is computed with.
-struct Product {
-  int32_t a;
-  int32_t b;
-  int32_t zero_point;
-  Scale scale;
-};
+/// Computes a row of items.
+ORCH_ALWAYS_INLINE void multiply_row(const Product& product,
+                                     const PairRow<int8_t>& row) {
+  map_row(row, [&](int32_t x, int32_t y) {
+    const int32_t scaled = product.scale.of((x - product.a) * (y - product.b));
+    return clamp(wrapping_sum(scaled, product.zero_point), {-128, 127});
+  });
+}
 
 #if ORCH_ISA == ORCH_ISA_MVE
 /// Computes what of a row is whole vectors, and leaves the rest.
@@ -97,13 +98,34 @@ Error quantized_mul_out(const Args& args) {
       return;
     }
 #endif
-    map_row(row, [&](int32_t x, int32_t y) {
-      const int32_t scaled =
-          product.scale.of((x - product.a) * (y - product.b));
-      return clamp(wrapping_sum(scaled, product.zero_point), {-128, 127});
-    });
+    multiply_row(product, row);
   });
   return Error::Ok;
 }
+
+// Prepared: any product, with vectors, and with DSP instructions.
+void quantized_mul(const PreparedCall& prepared) {
+  const auto& call = static_cast<const MultiplyCall&>(prepared);
+  for_each_prepared_row<int8_t>(call, [&](const PairRow<int8_t>& row) {
+    multiply_row(call.product, row);
+  });
+}
+
+#if ORCH_ISA == ORCH_ISA_MVE
+void quantized_mul_vectors(const PreparedCall& prepared) {
+  const auto& call = static_cast<const MultiplyCall&>(prepared);
+  for_each_prepared_row<int8_t>(call, [&](PairRow<int8_t> row) {
+    multiply_vectors(call.product, row);
+    multiply_row(call.product, row);
+  });
+}
+#elif ORCH_ISA == ORCH_ISA_DSP
+void quantized_mul_dsp(const PreparedCall& prepared) {
+  const auto& call = static_cast<const MultiplyCall&>(prepared);
+  for_each_prepared_row<int8_t>(call, [&](const PairRow<int8_t>& row) {
+    multiply_dsp(call.product, row);
+  });
+}
+#endif
 
 }  // namespace orch::cortex_m

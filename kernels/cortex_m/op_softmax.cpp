@@ -4,6 +4,7 @@
 #include "image.h"
 #include "isa.h"
 #include "orch/kernel.h"
+#include "prepared.h"
 #include "requantize.h"
 #include "util/check.h"
 #include "util/strided_loop.h"
@@ -87,24 +88,14 @@ int32_t reciprocal(int32_t value) {
   return multiply_by_power(x, 1);
 }
 
-struct Softmax {
-  int32_t multiplier;
-  uint32_t shift;
-  int32_t diff_min;
-
-  /// exp of an item's distance to the largest one. False: it counts as 0.
-  bool power(int32_t distance, int32_t& result) const {
-    if (distance < diff_min) return false;
-    const uint32_t shifted = static_cast<uint32_t>(distance) << shift;
-    result =
-        exponential(high_multiply(static_cast<int32_t>(shifted), multiplier));
-    return true;
-  }
-
-  /// Items of one row, with steps between them.
-  void row(const int8_t* x, int32_t x_step, int8_t* y, int32_t y_step,
-           int32_t count) const;
-};
+/// exp of an item's distance to the largest one. False: it counts as 0.
+bool power(const Softmax& softmax, int32_t distance, int32_t& result) {
+  if (distance < softmax.diff_min) return false;
+  const uint32_t shifted = static_cast<uint32_t>(distance) << softmax.shift;
+  result = exponential(
+      high_multiply(static_cast<int32_t>(shifted), softmax.multiplier));
+  return true;
+}
 
 /// What the items of a row are multiplied by, and how many bits are then too
 /// many.
@@ -122,21 +113,29 @@ struct Shares {
   uint32_t bits = 0;
 };
 
-ORCH_HOT void Softmax::row(const int8_t* x, int32_t x_step, int8_t* y,
-                           int32_t y_step, int32_t count) const {
 #if ORCH_ISA == ORCH_ISA_MVE
-  if (x_step == 1 && y_step == 1 && multiplier >= 0) {
-    const SoftmaxRow given = {x,        count, largest_item(x, count),
-                              diff_min, shift, multiplier};
-    const Shares shares(softmax_sum(given));
-    if (shares.none) {
-      memset(y, -128, static_cast<size_t>(count));
-    } else {
-      softmax_shares(given, shares.scale, shares.bits, y);
-    }
-    return;
+/// Items of a row side by side, for a multiplier that is not negative.
+ORCH_HOT void vector_row(const Softmax& softmax, const int8_t* x, int8_t* y,
+                         int32_t count) {
+  const SoftmaxRow given = {x,
+                            count,
+                            largest_item(x, count),
+                            softmax.diff_min,
+                            softmax.shift,
+                            softmax.multiplier};
+  const Shares shares(softmax_sum(given));
+  if (shares.none) {
+    memset(y, -128, static_cast<size_t>(count));
+  } else {
+    softmax_shares(given, shares.scale, shares.bits, y);
   }
+}
 #endif
+
+/// Items of a row, with steps between them.
+ORCH_HOT void softmax_row(const Softmax& given, const int8_t* x, int32_t x_step,
+                          int8_t* y, int32_t y_step, int32_t count) {
+  const Softmax softmax = given;  // what is written cannot change it
   int32_t largest = INT8_MIN;
   for (int32_t i = 0; i < count; ++i) {
     if (x[i * x_step] > largest) largest = x[i * x_step];
@@ -144,7 +143,7 @@ ORCH_HOT void Softmax::row(const int8_t* x, int32_t x_step, int8_t* y,
   uint32_t sum = 0;
   for (int32_t i = 0; i < count; ++i) {
     int32_t term;
-    if (sum < kMaxSum && power(x[i * x_step] - largest, term)) {
+    if (sum < kMaxSum && power(softmax, x[i * x_step] - largest, term)) {
       sum += static_cast<uint32_t>(divide_by_power(term, kSumBits));
     }
   }
@@ -152,7 +151,7 @@ ORCH_HOT void Softmax::row(const int8_t* x, int32_t x_step, int8_t* y,
   for (int32_t i = 0; i < count; ++i) {
     int32_t share = 0;
     int32_t term;
-    if (!shares.none && power(x[i * x_step] - largest, term)) {
+    if (!shares.none && power(softmax, x[i * x_step] - largest, term)) {
       share = divide_by_power(high_multiply(shares.scale, term), shares.bits);
     }
     y[i * y_step] = static_cast<int8_t>(clamp(share - 128, {-128, 127}));
@@ -196,16 +195,50 @@ Error softmax_out(const Args& args) {
   const int32_t count = scalar ? 1 : out.size(dim);
   const int32_t x_step = scalar ? 0 : x_strides[dim];
   const int32_t y_step = scalar ? 0 : y_strides[dim];
+#if ORCH_ISA == ORCH_ISA_MVE
+  const bool vectors = x_step == 1 && y_step == 1 && softmax.multiplier >= 0;
+#endif
   for (; loop.valid(); loop.next()) {
     for (int32_t i = 0; i < loop.row_size(); ++i) {
-      softmax.row(
-          input.data<int8_t>() + loop.offset(1) + i * loop.row_stride(1),
-          x_step,
-          out.mutable_data<int8_t>() + loop.offset(0) + i * loop.row_stride(0),
-          y_step, count);
+      const int8_t* const x =
+          input.data<int8_t>() + loop.offset(1) + i * loop.row_stride(1);
+      int8_t* const y =
+          out.mutable_data<int8_t>() + loop.offset(0) + i * loop.row_stride(0);
+#if ORCH_ISA == ORCH_ISA_MVE
+      if (vectors) {
+        vector_row(softmax, x, y, count);
+        continue;
+      }
+#endif
+      softmax_row(softmax, x, x_step, y, y_step, count);
     }
   }
   return Error::Ok;
 }
+
+// Prepared: rows of items side by side.
+void softmax(const PreparedCall& prepared) {
+  const auto& call = static_cast<const SoftmaxCall&>(prepared);
+  const int8_t* x = static_cast<const int8_t*>(call.input);
+  int8_t* y = static_cast<int8_t*>(call.out);
+  for (int32_t left = call.rows; left > 0; --left) {
+    softmax_row(call.softmax, x, 1, y, 1, call.count);
+    x += call.count;
+    y += call.count;
+  }
+}
+
+#if ORCH_ISA == ORCH_ISA_MVE
+void softmax_vectors(const PreparedCall& prepared) {
+  const auto& call = static_cast<const SoftmaxCall&>(prepared);
+  const int8_t* x = static_cast<const int8_t*>(call.input);
+  int8_t* y = static_cast<int8_t*>(call.out);
+  for (int32_t left = call.rows; left > 0; --left) {
+    vector_row(call.softmax, x, y, call.count);
+    x += call.count;
+    y += call.count;
+  }
+}
+#endif
 
 }  // namespace orch::cortex_m

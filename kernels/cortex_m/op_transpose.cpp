@@ -1,4 +1,7 @@
+#include <string.h>
+
 #include "orch/kernel.h"
+#include "prepared.h"
 #include "util/check.h"
 #include "util/move_items.h"
 
@@ -33,6 +36,28 @@ Error transpose_out(const Args& args) {
   loop.lengthen_rows();
   move_rows(loop, input.memory, out.memory, ScalarType::Char);
   return Error::Ok;
+}
+
+void transpose(const PreparedCall& prepared) {
+  const auto& call = static_cast<const TransposeCall&>(prepared);
+  const int8_t* x = static_cast<const int8_t*>(call.input);
+  int8_t* y = static_cast<int8_t*>(call.out);
+  const int32_t count = call.sizes[3];
+  const int32_t step = call.steps[3];
+  for (int32_t i = 0; i < call.sizes[0]; ++i) {
+    for (int32_t j = 0; j < call.sizes[1]; ++j) {
+      const int8_t* row = x + i * call.steps[0] + j * call.steps[1];
+      for (int32_t k = call.sizes[2]; k > 0; --k) {
+        if (step == 1) {
+          memmove(y, row, static_cast<size_t>(count));
+        } else {
+          for (int32_t l = 0; l < count; ++l) y[l] = row[l * step];
+        }
+        y += count;
+        row += call.steps[2];
+      }
+    }
+  }
 }
 
 }  // namespace orch::cortex_m

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "image.h"
+#include "prepared.h"
 
 namespace orch::cortex_m {
 
@@ -141,5 +142,17 @@ struct PackedDepthwiseStrips {
   "  lsr \\to, \\to, #8\n"                  \
   "  strb \\sum, [r8, \\to]\n"              \
   ".endm\n"
+
+/// Runs a kernel for prepared calls on arguments `Tensor input, Tensor packed,
+/// Tensor scratch, *, Tensor(a!) out`.
+inline Error run_packed(void (*run)(const PreparedCall& call),
+                        const Args& args) {
+  run(PackedCall{{run},
+                 args.tensor(0).memory,
+                 args.tensor(1).memory,
+                 args.tensor(2).memory,
+                 args.tensor(3).memory});
+  return Error::Ok;
+}
 
 }  // namespace orch::cortex_m

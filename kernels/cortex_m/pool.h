@@ -4,17 +4,9 @@
 #include <stdint.h>
 
 #include "image.h"
+#include "prepared.h"
 
 namespace orch::cortex_m {
-
-struct Pool {
-  Image in;
-  Image out;
-  Axis rows;
-  Axis columns;
-  int32_t row_step;  // items between taps
-  int32_t column_step;
-};
 
 /// The taps of one output pixel that lie in the input. None of them is without
 /// any: outputs that have only padding are refused.
@@ -52,35 +44,39 @@ __attribute__((noinline)) inline Error prepare_pool(const Args& args,
                                                     bool ceil_mode, Pool& pool,
                                                     Tensor& out) {
   const Tensor& input = args.tensor(0);
-  ORCH_TRY(read_image(input, layout, pool.in));
+  Image in;
+  ORCH_TRY(read_image(input, layout, in));
   int32_t kernel[2];
   ORCH_TRY(read_ints(args.int_list(1), 2, 1, kernel));
   pool.rows.kernel = kernel[0];
   pool.columns.kernel = kernel[1];
-  ORCH_TRY(
-      read_axes(args, 2, dilated ? 3 : 2, pool.in, pool.rows, pool.columns));
+  ORCH_TRY(read_axes(args, 2, dilated ? 3 : 2, in, pool.rows, pool.columns));
   ORCH_TRY(set_pool_output(pool.rows, ceil_mode));
   ORCH_TRY(set_pool_output(pool.columns, ceil_mode));
-  pool.out = {pool.in.batch, pool.rows.out, pool.columns.out, pool.in.channels};
-  ORCH_TRY(resize_image(out, layout, pool.out, input));
-  pool.row_step =
-      wrapping_product(pool.rows.dilation, pool.in.width * pool.in.channels);
-  pool.column_step = wrapping_product(pool.columns.dilation, pool.in.channels);
+  const Image to = {in.batch, pool.rows.out, pool.columns.out, in.channels};
+  ORCH_TRY(resize_image(out, layout, to, input));
+  pool.batch = in.batch;
+  pool.taps = {
+      in.channels,
+      wrapping_product(pool.rows.dilation, in.width * in.channels),
+      wrapping_product(pool.columns.dilation, in.channels),
+  };
   return Error::Ok;
 }
 
 /// Calls fn(window) for all pixels of the output in the order of its memory.
 template <typename Fn>
 void for_each_window(const Pool& pool, Fn&& fn) {
-  const int32_t line = pool.in.width * pool.in.channels;
-  for (int32_t n = 0; n < pool.out.batch; ++n) {
-    for (int32_t h = 0; h < pool.out.height; ++h) {
+  const int32_t channels = pool.taps.channels;
+  const int32_t line = pool.columns.in * channels;
+  for (int32_t n = 0; n < pool.batch; ++n) {
+    for (int32_t h = 0; h < pool.rows.out; ++h) {
       const Taps rows = taps_at(pool.rows, h);
-      for (int32_t v = 0; v < pool.out.width; ++v) {
+      for (int32_t v = 0; v < pool.columns.out; ++v) {
         const Taps columns = taps_at(pool.columns, v);
-        fn(PoolWindow{(n * pool.in.height + rows.in) * line +
-                          columns.in * pool.in.channels,
-                      rows.count, columns.count});
+        fn(PoolWindow{
+            (n * pool.rows.in + rows.in) * line + columns.in * channels,
+            rows.count, columns.count});
       }
     }
   }

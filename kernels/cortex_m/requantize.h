@@ -88,6 +88,16 @@ struct Range {
   int32_t high;
 };
 
+/// A factor: multiplier / 2^31 * 2^shift.
+struct Scale {
+  int32_t multiplier;
+  int32_t shift;
+
+  int32_t of(int32_t value) const {
+    return requantize(value, multiplier, shift);
+  }
+};
+
 ORCH_ALWAYS_INLINE int32_t clamp(int32_t value, const Range& range) {
   if (value < range.low) return range.low;
   return value > range.high ? range.high : value;

@@ -44,8 +44,8 @@ ORCH_HOT void add(const Tensor& a, const Tensor& b, const Affine* parameters,
                   Tensor& out) {
   // What is written cannot change them.
   const Affine affine[] = {parameters[0], parameters[1], parameters[2]};
-  const NearAffine near(affine[2]);
-  const bool is_near = NearAffine::suits(affine[2]);
+  const NearAffine near = near_affine(affine[2]);
+  const bool is_near = suits_near(affine[2]);
   const float zero_point = static_cast<float>(affine[2].zero_point);
   StridedLoop loop = loop_over(out, a, b);
   for (; loop.valid(); loop.next()) {
@@ -59,7 +59,7 @@ ORCH_HOT void add(const Tensor& a, const Tensor& b, const Affine* parameters,
       const float sum = dequantized(*x, affine[0]) + dequantized(*y, affine[1]);
       const float scaled = near.inverse * sum;
       // The limits fit 8 bits, whatever the dtype.
-      *to = is_near ? static_cast<T>(near.of(scaled))
+      *to = is_near ? static_cast<T>(to_quantized(scaled, near))
                     : static_cast<T>(limited<uint8_t>(
                           round_even(scaled) + zero_point, affine[2]));
       x += x_step;

@@ -68,4 +68,21 @@ Error dequantize_per_tensor_Tensor_out(const Args& args) {
   return Error::Ok;
 }
 
+// Prepared: items side by side, of the dtypes that models have.
+void dequantize_byte(const PreparedCall& call) {
+  dequantize_all<uint8_t>(call);
+}
+
+void dequantize_char(const PreparedCall& call) { dequantize_all<int8_t>(call); }
+
+void dequantize_short(const PreparedCall& call) {
+  dequantize_all<int16_t>(call);
+}
+
+#if ORCH_FLOAT_VECTORS
+void dequantize_char_vectors(const PreparedCall& call) {
+  dequantize_vector_items(call);
+}
+#endif
+
 }  // namespace orch::quantized

@@ -52,4 +52,23 @@ Error quantize_per_tensor_Tensor_out(const Args& args) {
   return Error::Ok;
 }
 
+// Prepared: items side by side, of the dtypes that models have.
+void quantize_byte(const PreparedCall& call) {
+  quantize_near_items<uint8_t>(call);
+}
+
+void quantize_char(const PreparedCall& call) {
+  quantize_near_items<int8_t>(call);
+}
+
+void quantize_short(const PreparedCall& call) {
+  quantize_near_items<int16_t>(call);
+}
+
+#if ORCH_FLOAT_VECTORS
+void quantize_char_vectors(const PreparedCall& call) {
+  quantize_vector_items(call);
+}
+#endif
+
 }  // namespace orch::quantized

@@ -10,6 +10,7 @@
 #include "util/check.h"
 #include "util/dtype.h"
 #include "util/isa.h"
+#include "util/prepared.h"
 #include "util/round.h"
 #include "util/strided_loop.h"
 
@@ -44,9 +45,14 @@ inline bool suits_vectors(const Affine& affine) {
   return affine.scale > 0x1p-64F && affine.scale < 0x1p64F;
 }
 
+inline VectorAffine vector_affine(const Affine& affine) {
+  return {1.0F / affine.scale, static_cast<float>(affine.zero_point),
+          static_cast<float>(affine.low), static_cast<float>(affine.high)};
+}
+
 /// Quantizes `count` items.
 inline void quantize_vectors(const float* from, int8_t* to, int32_t count,
-                             const Affine& affine) {
+                             const VectorAffine& affine) {
   asm volatile(
       "vdup.32 q1, %[low]\n"
       "vdup.32 q2, %[high]\n"
@@ -64,16 +70,15 @@ inline void quantize_vectors(const float* from, int8_t* to, int32_t count,
       "letp lr, 1b\n"
       "2:\n"
       : [from] "+r"(from), [to] "+l"(to)
-      : [count] "r"(count), [inverse] "r"(1.0F / affine.scale),
-        [zero] "r"(static_cast<float>(affine.zero_point)),
-        [low] "r"(static_cast<float>(affine.low)),
-        [high] "r"(static_cast<float>(affine.high))
+      : [count] "r"(count), [inverse] "r"(affine.inverse),
+        [zero] "r"(affine.zero_point), [low] "r"(affine.low),
+        [high] "r"(affine.high)
       : "lr", "q0", "q1", "q2", "cc", "memory");
 }
 
 /// Turns `count` items into floats.
 inline void dequantize_vectors(const int8_t* from, float* to, int32_t count,
-                               const Affine& affine) {
+                               int32_t zero_point, float scale) {
   asm volatile(
       "wlstp.32 lr, %[count], 2f\n"
       "1:\n"
@@ -85,8 +90,7 @@ inline void dequantize_vectors(const int8_t* from, float* to, int32_t count,
       "letp lr, 1b\n"
       "2:\n"
       : [from] "+l"(from), [to] "+r"(to)
-      : [count] "r"(count), [zero] "r"(affine.zero_point),
-        [scale] "r"(affine.scale)
+      : [count] "r"(count), [zero] "r"(zero_point), [scale] "r"(scale)
       : "lr", "q0", "cc", "memory");
 }
 #endif
@@ -114,47 +118,39 @@ int32_t limited(float value, const Affine& affine) {
   }
 }
 
-/// Numbers of at most 16 bits, with limits and zero point so near 0 that floats
-/// are limited before they are rounded: the sum with a float whose steps are 1
-/// rounds them, and its lower bits are the number.
-struct NearAffine {
-  static constexpr int32_t kMostZeroPoint = 1 << 21;  // of either sign
+/// Whether floats are as well limited before they are rounded: numbers of at
+/// most 16 bits, with limits and zero point so near 0.
+inline bool suits_near(const Affine& affine) {
+  constexpr int32_t kMostZeroPoint = 1 << 21;  // of either sign
+  return affine.zero_point >= -kMostZeroPoint &&
+         affine.zero_point <= kMostZeroPoint;
+}
 
-  explicit NearAffine(const Affine& affine)
-      : inverse(1.0F / affine.scale),
-        low(static_cast<float>(affine.low - affine.zero_point)),
-        high(static_cast<float>(affine.high - affine.zero_point)),
-        zero(static_cast<uint32_t>(affine.zero_point) - 0x4B400000U) {}
+inline NearAffine near_affine(const Affine& affine) {
+  return {
+      1.0F / affine.scale, static_cast<float>(affine.low - affine.zero_point),
+      static_cast<float>(affine.high - affine.zero_point), affine.zero_point};
+}
 
-  static bool suits(const Affine& affine) {
-    return affine.zero_point >= -kMostZeroPoint &&
-           affine.zero_point <= kMostZeroPoint;
-  }
+/// The number for a float that was multiplied by `inverse`: the sum with a
+/// float whose steps are 1 rounds it, and its lower bits are the number.
+inline uint32_t to_quantized(float value, const NearAffine& affine) {
+  constexpr float kWhole = 0x1.8p23F;
+  value = value > affine.low ? value : affine.low;  // so is what is no number
+  value = value < affine.high ? value : affine.high;
+  value += kWhole;
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits + (static_cast<uint32_t>(affine.zero_point) - 0x4B400000U);
+}
 
-  /// The number for a float that was multiplied by `inverse`.
-  uint32_t of(float value) const {
-    constexpr float kWhole = 0x1.8p23F;
-    value = value > low ? value : low;  // so is what is no number
-    value = value < high ? value : high;
-    value += kWhole;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits + zero;
-  }
-
-  float inverse;
-  float low;
-  float high;
-  uint32_t zero;
-};
-
-/// Quantizes floats side by side. Trusts that `NearAffine` suits.
+/// Quantizes floats side by side. Trusts `suits_near`.
 template <typename To>
 ORCH_HOT void quantize_near(const float* from, To* to, int32_t count,
-                            const Affine& affine) {
-  const NearAffine near(affine);
+                            const NearAffine& affine) {
+  const NearAffine near = affine;  // what `to` points to cannot change it
   for (const To* const end = to + count; to != end; ++to) {
-    *to = static_cast<To>(near.of(near.inverse * *from++));
+    *to = static_cast<To>(to_quantized(near.inverse * *from++, near));
   }
 }
 
@@ -168,12 +164,12 @@ ORCH_ALWAYS_INLINE bool quantize_fast(const float* from, To* to,
 #if ORCH_FLOAT_VECTORS
   if constexpr (kIsSame<To, int8_t>) {
     if (!suits_vectors(affine)) return false;
-    quantize_vectors(from, to, row.count, affine);
+    quantize_vectors(from, to, row.count, vector_affine(affine));
     return true;
   }
 #endif
-  if (!NearAffine::suits(affine)) return false;
-  quantize_near(from, to, row.count, affine);
+  if (!suits_near(affine)) return false;
+  quantize_near(from, to, row.count, near_affine(affine));
   return true;
 }
 
@@ -198,24 +194,17 @@ ORCH_HOT void quantize_row(const AffineRow& row, const Affine& affine) {
   }
 }
 
-/// Turns quantized numbers to floats: the difference to the zero point is
-/// exact, as long as 32 bits hold it, the product is rounded to a float.
+/// Turns quantized numbers to floats, items side by side or with other steps:
+/// the difference to the zero point is exact, as long as 32 bits hold it, the
+/// product is rounded to a float.
 template <typename From, typename To>
-ORCH_HOT void dequantize_row(const AffineRow& row, const Affine& affine) {
+ORCH_ALWAYS_INLINE void dequantize_items(const AffineRow& row,
+                                         int32_t zero_point, float scale) {
   const From* from = static_cast<const From*>(row.from);
   To* to = static_cast<To*>(row.to);
-#if ORCH_FLOAT_VECTORS
-  if constexpr (kIsSame<From, int8_t> && kIsSame<To, float>) {
-    if (row.from_step == 1 && row.to_step == 1 && suits_vectors(affine)) {
-      dequantize_vectors(from, to, row.count, affine);
-      return;
-    }
-  }
-#endif
-  const uint32_t zero_point = static_cast<uint32_t>(affine.zero_point);
-  const float scale = affine.scale;  // what `to` points to cannot change it
   const auto convert = [&](From item) {
-    const uint32_t number = static_cast<uint32_t>(item) - zero_point;
+    const uint32_t number =
+        static_cast<uint32_t>(item) - static_cast<uint32_t>(zero_point);
     const float value = static_cast<float>(static_cast<int32_t>(number));
     return static_cast<To>(value * scale);
   };
@@ -229,6 +218,53 @@ ORCH_HOT void dequantize_row(const AffineRow& row, const Affine& affine) {
     to += row.to_step;
   }
 }
+
+/// Turns a row of quantized numbers to floats.
+template <typename From, typename To>
+ORCH_HOT void dequantize_row(const AffineRow& row, const Affine& affine) {
+#if ORCH_FLOAT_VECTORS
+  if constexpr (kIsSame<From, int8_t> && kIsSame<To, float>) {
+    if (row.from_step == 1 && row.to_step == 1 && suits_vectors(affine)) {
+      dequantize_vectors(static_cast<const From*>(row.from),
+                         static_cast<To*>(row.to), row.count, affine.zero_point,
+                         affine.scale);
+      return;
+    }
+  }
+#endif
+  dequantize_items<From, To>(row, affine.zero_point, affine.scale);
+}
+
+/// Prepared: what `quantize_row` and `dequantize_row` do with items side by
+/// side.
+template <typename To>
+void quantize_near_items(const PreparedCall& prepared) {
+  const auto& call = static_cast<const QuantizeNearCall&>(prepared);
+  quantize_near(static_cast<const float*>(call.input),
+                static_cast<To*>(call.out), call.count, call.affine);
+}
+
+template <typename From>
+void dequantize_all(const PreparedCall& prepared) {
+  const auto& call = static_cast<const DequantizeCall&>(prepared);
+  dequantize_items<From, float>({call.input, call.out, 1, 1, call.count},
+                                call.zero_point, call.scale);
+}
+
+#if ORCH_FLOAT_VECTORS
+inline void quantize_vector_items(const PreparedCall& prepared) {
+  const auto& call = static_cast<const QuantizeVectorsCall&>(prepared);
+  quantize_vectors(static_cast<const float*>(call.input),
+                   static_cast<int8_t*>(call.out), call.count, call.affine);
+}
+
+inline void dequantize_vector_items(const PreparedCall& prepared) {
+  const auto& call = static_cast<const DequantizeCall&>(prepared);
+  dequantize_vectors(static_cast<const int8_t*>(call.input),
+                     static_cast<float*>(call.out), call.count, call.zero_point,
+                     call.scale);
+}
+#endif
 
 /// The row function for dtypes of this set. Errors: InvalidArgument (no floats,
 /// or no dtype to quantize to), DtypeNotSelected.

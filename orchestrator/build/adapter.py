@@ -37,11 +37,13 @@ class Adapter:
         passes: Names of the passes that run.
         schemas: Schemas of the operators that have a kernel.
         planner: Lays arenas out; None keeps the offsets.
+        isa: Instruction set of the core.
     """
 
     passes: Sequence[str]
     schemas: Mapping[OperatorName, OpSchema]
     planner: Callable[[Sequence[Block]], BlockPlan] | None
+    isa: str
 
     def prelinked(
         self, original: Program, program: Program, methods: Sequence[LinkedMethod]
@@ -53,9 +55,18 @@ class Adapter:
             program: The same program with scratch tensors of the right size.
             methods: Its linked methods, after the passes that come before planning.
         """
+        return self._linked(original, program, methods, self.isa)
+
+    def _linked(
+        self,
+        original: Program,
+        program: Program,
+        methods: Sequence[LinkedMethod],
+        isa: str = "",
+    ) -> Adapted:
         adapted = adapt_linked(original, program, methods, plan=self.planner)
         linked = tuple(
-            run_passes(method, self.passes, planned=True)
+            run_passes(method, self.passes, planned=True, isa=isa)
             for method in adapted.linked or ()
         )
         return replace(adapted, linked=linked, ledger=ledger_of(linked))
@@ -73,7 +84,7 @@ class Adapter:
         """
         problem = "; ".join(linkage.problems)
         if linkage.methods and not problem:
-            linked = self.prelinked(original, program, linkage.methods)
+            linked = self._linked(original, program, linkage.methods)
             try:
                 if any(r.changed for m in linked.ledger for r in m.passes):
                     return _unlinked(program, linked)

@@ -267,8 +267,8 @@ def collect_outputs(
     text = with_stacks(text, name, report.methods)
     files[f"include/{name}.h"] = text.encode()
     public = ["status.h", *(["trace.h"] if trace.enable else [])]
-    if '"orch/complex.h"' in text:
-        public.append("complex.h")
+    used = ("complex.h", "quantize.h")
+    public += [header for header in used if f'"orch/{header}"' in text]
     if not _DRAWING.isdisjoint(commands.sources):
         public.append("random.h")
     for header in public:

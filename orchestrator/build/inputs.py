@@ -116,6 +116,7 @@ NAME = setting("name", "name", lambda p: p.name)
 TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
 LOADS = setting("loads", "models", _loads)
 PINS = setting("pins", "models", _pins)
+IO = setting("io", "models", lambda p: {m.name: m.io for m in p.models})
 LIMITS = setting(
     "limits", "limits", lambda p: {m.name: m.instruction_limit for m in p.models}
 )

@@ -153,11 +153,11 @@ def _plan(
     missing = [] if "orch::execute" in symbols else ["orch::execute"]
     pointer_bytes = build[inputs.TARGET].cpu.pointer_bytes
     linked = build[table.REPLAN].linked
-    compact = table_layout(build[inputs.PROGRAMS], linked).compact
+    layout = table_layout(build[inputs.PROGRAMS], linked)
     tables = []
     for described, method in zip(product.methods, methods, strict=True):
         symbol = method_symbol(product.profile, described.model, described.name)
-        offset, end = 0, "code" if compact else "instructions"
+        offset, end = 0, "code" if layout.compact else "instructions"
         if not isinstance(method, LinkedMethod):
             offset = instructions_offset(method, pointer_bytes=pointer_bytes)
             end = "state"
@@ -168,7 +168,7 @@ def _plan(
         tables.append(
             Table(
                 address=symbols[name].address + offset if name in symbols else 0,
-                stride=instruction_bytes(pointer_bytes, compact=compact),
+                stride=instruction_bytes(pointer_bytes, layout=layout),
                 count=count,
             )
         )

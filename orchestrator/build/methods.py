@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from orchestrator.catalog import Catalog
+    from orchestrator.core.border import ModelIo
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.errors import SourceSpan
@@ -192,16 +193,21 @@ def prelink_models(
     prelink: PrelinkTable,
     planner: Planner,
     isa: str,
+    io: Mapping[str, ModelIo],
+    span: Callable[..., SourceSpan],
     model_spans: Mapping[str, SourceSpan],
     reporter: Reporter,
 ) -> dict[str, Linkage]:
     """Stage prelink: link the models that passes run on, and run the passes.
 
     Raises:
-        ModelError: A prelinked model cannot be linked; a loaded one need not be.
+        ModelError: A prelinked model cannot be linked; a loaded one need not be. Or an
+            input or output cannot be as the profile says.
     """
+    from orchestrator.build.borders import border_problem, unknown_ports  # noqa: PLC0415
     from orchestrator.method.passes import (  # noqa: PLC0415
         MAKES_CONSTANTS,
+        BorderError,
         link_program,
         run_passes,
         try_link,
@@ -223,24 +229,36 @@ def prelink_models(
         else:
             linkage = try_link(program, info, resolution)
         if not linkage.problems:
+            linkage = replace(
+                linkage,
+                methods=tuple(replace(m, io=io[model]) for m in linkage.methods),
+            )
             is_outside = bool(program.external) and not is_prelinked
             disabled = dict.fromkeys(MAKES_CONSTANTS, _OUTSIDE) if is_outside else {}
             passes = _passes(prelink)
-            plans = is_prelinked and planner is not Planner.KEEP
-            methods = tuple(
-                run_passes(
-                    method,
-                    passes,
-                    planned=False,
-                    # A pass for an ISA needs memory, which a kept plan has not.
-                    isa=isa if plans else "",
-                    plans=plans and can_plan(method),
-                    disabled=disabled,
+            replans = planner is not Planner.KEEP
+            plans = is_prelinked and replans
+            try:
+                methods = tuple(
+                    run_passes(
+                        method,
+                        passes,
+                        planned=False,
+                        # A pass for an ISA needs memory, which a kept plan has not.
+                        isa=isa if plans else "",
+                        plans=plans and can_plan(method),
+                        replans=replans and can_plan(method),
+                        disabled=disabled,
+                    )
+                    for method in linkage.methods
                 )
-                for method in linkage.methods
-            )
+            except BorderError as error:
+                found = border_problem(model, error, [*loads], span)
+                raise ModelError(found) from error
             linkage = replace(linkage, methods=methods)
         linkages[model] = linkage
+    if problems := [*unknown_ports(sized_programs, io, [*loads], span)]:
+        raise ModelError(problems)
     return linkages
 
 
@@ -260,6 +278,9 @@ def replan_models(
     loads: Mapping[str, Load],
     prelink: PrelinkTable,
     planner: Planner,
+    isa: str,
+    io: Mapping[str, ModelIo],
+    span: Callable[..., SourceSpan],
     op_infos: Mapping[str, OpInfo],
     selection: Selection,
     resolution: Resolution,
@@ -275,11 +296,13 @@ def replan_models(
 ) -> AdaptedModels:
     """Stage replan: lay memory out again, and find kernels for the remaining calls."""
     from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # numpy
+    from orchestrator.build.borders import need_borders, with_borders  # noqa: PLC0415
 
     adapter = Adapter(
         passes=_passes(prelink),
         schemas=_schemas(resolution),
         planner=_block_planner(planner),
+        isa=isa,
     )
     models: dict[str, Adapted] = {}
     for number, (name, program) in enumerate(sized_programs.items(), 1):
@@ -292,6 +315,7 @@ def replan_models(
             else:
                 linkage = linkages.get(name, Linkage(methods=()))
                 models[name] = adapter.loaded(name, original, program, linkage)
+                need_borders(name, models[name], io[name], [*loads], span)
         except EditError as error:
             raise ModelError(
                 Diagnostic(
@@ -303,6 +327,7 @@ def replan_models(
                     hint="export the model again with ExecuTorch's own exporter",
                 )
             ) from error
+        models[name] = with_borders(models[name], linkages.get(name))
     before = list(op_infos.values())
     after = [_remaining_calls(info, models[info.model]) for info in before]
     if after != before:

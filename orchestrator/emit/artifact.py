@@ -29,13 +29,13 @@ def comment_text(text: str) -> str:
     return " ".join(plain.split())
 
 
-def row_comment(text: str) -> str:
+def row_comment(text: str, *, indent: str = "    ") -> str:
     """A comment before a row of a table: whole lines of at most 80 columns."""
     lines = wrap(
         comment_text(text),
         _WIDTH,
-        initial_indent="    // ",
-        subsequent_indent="    //   ",
+        initial_indent=f"{indent}// ",
+        subsequent_indent=f"{indent}//   ",
         break_long_words=False,
         break_on_hyphens=False,
     )

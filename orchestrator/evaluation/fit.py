@@ -13,6 +13,7 @@ from orchestrator.program.program import KernelCall
 from orchestrator.program.values import DoubleValue, IntValue, ValueKind
 from orchestrator.running.compare import decoded
 from orchestrator.running.npy import Array
+from orchestrator.running.quantized import dequantized, given, quantized
 from orchestrator.running.values import (
     NPY_DTYPES,
     fixed_value,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from orchestrator.core.border import Quantization as CallerQuantization
     from orchestrator.evaluation.samples import Sample
     from orchestrator.program.program import Method
     from orchestrator.running.product import Port, ProductMethod
@@ -56,7 +58,8 @@ def inputs_of(
     """The inputs of a call with a sample.
 
     Numbers keep their values: integers become floats, and float64 becomes float32.
-    Where the method takes integers of a known scale, real numbers are quantized.
+    Where the method takes integers of a known scale, real numbers are quantized; where
+    the profile has an input as int8, with the rounding of the kernels.
 
     Args:
         sample: From the data.
@@ -119,8 +122,21 @@ def _fitted(
             found=f"{int(np.isnan(found).sum())} of {found.size} values",
             hint="repair the sample, or leave it out with --samples",
         )
-    numbers = _converted(found, port.dtype, np.dtype(dtype), quantization, place)
+    if port.quantization is not None and quantization is None:
+        numbers = _quantized(found, port, port.quantization)
+    else:
+        numbers = _converted(found, port.dtype, np.dtype(dtype), quantization, place)
     return Array.of(numbers.reshape(shape))
+
+
+def _quantized(
+    found: npt.NDArray[Any], port: Port, known: CallerQuantization
+) -> npt.NDArray[Any]:
+    """Numbers as the int8 of an input that the profile quantizes."""
+    as_given = given(Array.of(found), port)
+    if isinstance(as_given, Array) and as_given.dtype == "|i1":
+        return as_given.numpy
+    return quantized(found.real, known)
 
 
 def _number(number: complex, kind: ValueKind, place: str) -> RunValue:
@@ -198,7 +214,8 @@ def output_numbers(
 ) -> npt.NDArray[np.float64]:
     """An output as a line of real numbers; empty if it has none: text, lists, None.
 
-    Integers without a known scale are taken as they are.
+    Integers without a known scale are taken as they are; that of the profile's int8
+    outputs is known.
     """
     if isinstance(value, bool | int | float):
         return np.array([value], np.float64)
@@ -208,6 +225,8 @@ def output_numbers(
     if found.dtype.kind == "c":
         found = np.abs(found)
     numbers: npt.NDArray[np.float64] = found.astype(np.float64)
+    if quantization is None and port.quantization is not None:
+        return dequantized(found, port.quantization).astype(np.float64)
     if quantization is not None and port.dtype in _QUANTIZED:
         numbers = (numbers - quantization.zero_point) * quantization.scale
     return numbers

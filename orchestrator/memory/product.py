@@ -24,7 +24,7 @@ from orchestrator.memory.plan import (
     common_section,
     model_section,
 )
-from orchestrator.method.compact import table_layout
+from orchestrator.method.compact import WIDE_TABLES, table_layout
 from orchestrator.method.kept import kept_arenas
 from orchestrator.method.lifetimes import peak_live_bytes
 from orchestrator.planner.blocks import ArenaFacts, aligned
@@ -43,6 +43,7 @@ from orchestrator.targets.regions import NO_PINS, Concurrency
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from orchestrator.method.compact import TableLayout
     from orchestrator.method.linked import LinkedMethod
     from orchestrator.program.program import Method, Program
     from orchestrator.scratch.needs import ScratchNeed
@@ -242,9 +243,11 @@ def instructions_offset(method: Method, *, pointer_bytes: int) -> int:
     return len(method.values) * 4 * pointer_bytes
 
 
-def instruction_bytes(pointer_bytes: int, *, compact: bool = False) -> int:
-    """Size of an instruction on the device; `compact`: in compact tables."""
-    return (1 if compact else 2) * pointer_bytes + max(4, pointer_bytes)
+def instruction_bytes(pointer_bytes: int, *, layout: TableLayout = WIDE_TABLES) -> int:
+    """Size of an instruction on the device."""
+    if layout.compact and not layout.kernel_calls:
+        return pointer_bytes
+    return (1 if layout.compact else 2) * pointer_bytes + max(4, pointer_bytes)
 
 
 def _constant_bytes(methods: Iterable[LinkedMethod]) -> int:

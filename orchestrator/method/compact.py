@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.method.linked import LinkedCall
@@ -29,6 +29,8 @@ class TableLayout:
         dynamic_sizes: Tensors may change their sizes.
         control_flow: There may be moves and jumps.
         initial_bytes: Bytes may be written before the first call.
+        prepared_calls: There are prepared calls.
+        kernel_calls: There may be other instructions.
 
     Source: runtime/include/orch/index.h and method.h.
     """
@@ -37,6 +39,8 @@ class TableLayout:
     dynamic_sizes: bool = True
     control_flow: bool = True
     initial_bytes: bool = True
+    prepared_calls: bool = False
+    kernel_calls: bool = True
 
     @property
     def compact(self) -> bool:
@@ -60,23 +64,34 @@ def table_layout(
         linked: By name of a prelinked model: its methods.
     """
     methods = [m for of_model in linked.values() for m in of_model]
+    calls = [
+        i if isinstance(i, LinkedCall) else None
+        for m in methods
+        for i in m.instructions
+    ]
+    prepared = [call is not None and call.prepared is not None for call in calls]
     if not methods or set(models) != set(linked) or not all(map(_fits, methods)):
-        return WIDE_TABLES
-    small = all(len(m.values) <= _BYTE for m in methods)
-    calls = (isinstance(i, LinkedCall) for m in methods for i in m.instructions)
+        return replace(WIDE_TABLES, prepared_calls=any(prepared))
+    small = all(m.slots <= _BYTE for m in methods)
     return TableLayout(
         index_bytes=1 if small else 2,
         dynamic_sizes=any(m.dynamic_words for m in methods),
-        control_flow=not all(calls),
+        control_flow=None in calls,
         initial_bytes=any(m.has_initial_bytes for m in methods),
+        prepared_calls=any(prepared),
+        kernel_calls=not all(prepared),
     )
 
 
 def _fits(method: LinkedMethod) -> bool:
     """Whether counts and indices fit, and dim orders, which follow constant sizes."""
-    counts = [len(i.args) for i in method.instructions if isinstance(i, LinkedCall)]
+    counts = [
+        len(i.args)
+        for i in method.instructions
+        if isinstance(i, LinkedCall) and i.prepared is None
+    ]
     return (
-        max(len(method.values), len(method.instructions), sum(counts)) <= _HALF_WORD
+        max(method.slots, len(method.instructions), sum(counts)) <= _HALF_WORD
         and max(counts, default=0) <= _BYTE
         and not any(
             isinstance(value, TensorValue)

@@ -139,7 +139,7 @@ def effects_of_linked(method: LinkedMethod) -> MethodEffects:
                 maker.call(name, args, how)
             case _:
                 maker.control(instruction)
-    return maker.effects(method.inputs, method.outputs)
+    return maker.effects(method.inputs, (*method.outputs, *method.kept))
 
 
 class _Maker:

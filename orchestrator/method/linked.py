@@ -6,23 +6,54 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
+from orchestrator.core.border import NO_IO
 from orchestrator.core.lazy_bytes import Bytes, chunks_of
 from orchestrator.method.places import place_of
 from orchestrator.program.caller import lacks_memory
 from orchestrator.program.interface import TENSOR_LISTS
 from orchestrator.program.program import JumpFalseCall, MoveCall
-from orchestrator.program.values import BoolValue, DoubleValue, IntValue, TensorValue
+from orchestrator.program.values import (
+    BoolValue,
+    DoubleValue,
+    IntListValue,
+    IntValue,
+    TensorValue,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from orchestrator.core.border import Border, ModelIo
     from orchestrator.core.operator import OperatorName
     from orchestrator.method.access import Access
     from orchestrator.method.ledger import PassRecord
     from orchestrator.method.places import Place, Space
     from orchestrator.program.values import Value
+
+
+INDEX_LISTS = (IntListValue, *TENSOR_LISTS)
+"""Kinds of values whose items are value indices."""
+
+Numbers: TypeAlias = "int | float | tuple[tuple[str, Numbers], ...]"
+"""A number of 32 bits, or a struct: names of members, and what they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The struct that a prepared call gives its kernel.
+
+    Args:
+        struct: Qualified C++ name, declared in prepared.h of the kernel's library.
+        memory: Names of its first members, pointers, and the argument of the call that
+            each is to; None for a null pointer.
+        numbers: Names of the other members, and what they are.
+    """
+
+    struct: str
+    memory: tuple[tuple[str, int | None], ...]
+    numbers: tuple[tuple[str, Numbers], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +68,8 @@ class LinkedCall:
         outs: Values that it writes, with items of lists; scratch comes last.
         in_place: Positions of arguments that may be the same memory as the output, if
             they have its dtype, sizes and dim order.
+        prepared: What the kernel gets instead of the arguments; then these are
+            tensors, for their memory.
     """
 
     operator: OperatorName
@@ -45,6 +78,7 @@ class LinkedCall:
     accesses: tuple[Access, ...]
     outs: tuple[int, ...]
     in_place: tuple[int, ...] = ()
+    prepared: Prepared | None = None
 
 
 LinkedInstruction = LinkedCall | MoveCall | JumpFalseCall
@@ -65,6 +99,8 @@ class LinkedMethod:
             mutable state.
         origins: By instruction: index of the program's instruction it comes from.
         passes: The ledger of passes; does not affect what the method computes.
+        io: What the profile says of inputs and outputs.
+        borders: Inputs and outputs that passes changed for it.
     """
 
     model: str
@@ -76,6 +112,8 @@ class LinkedMethod:
     data: tuple[tuple[int, Bytes], ...]
     origins: tuple[int, ...]
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
+    io: ModelIo = NO_IO
+    borders: tuple[Border, ...] = ()
 
     @cached_property
     def places(self) -> dict[int, Place]:
@@ -125,7 +163,7 @@ class LinkedMethod:
             vars(new)["ends"] = ends
         return new
 
-    @property
+    @cached_property
     def written(self) -> frozenset[int]:
         """Values that the caller, moves or calls write."""
         found = set(self.received)
@@ -136,6 +174,45 @@ class LinkedMethod:
                 found.update(instruction.outs)
         return frozenset(found)
 
+    def used(self, *, prepared: bool) -> frozenset[int]:
+        """Values that the API and instructions name, with the items of lists.
+
+        Args:
+            prepared: Whether arguments of prepared calls count, too.
+        """
+        found: set[int] = set()
+
+        def use(indices: Iterable[int]) -> None:
+            for index in indices:
+                if index >= 0 and index not in found:
+                    found.add(index)
+                    value = self.values[index]
+                    if isinstance(value, INDEX_LISTS):
+                        use(value.items)
+
+        use((*self.inputs, *self.outputs))
+        for instruction in self.instructions:
+            if isinstance(instruction, MoveCall):
+                use((instruction.source, instruction.target))
+            elif isinstance(instruction, JumpFalseCall):
+                use((instruction.condition,))
+            elif prepared or instruction.prepared is None:
+                use(instruction.args)
+        return frozenset(found)
+
+    @cached_property
+    def slotless(self) -> frozenset[int]:
+        """Values that only prepared calls use: these need no slots on the device."""
+        return self.used(prepared=True) - self.used(prepared=False)
+
+    @property
+    def slots(self) -> int:
+        """How many values have a slot: all before a last part without any."""
+        count = len(self.values)
+        while count and count - 1 in self.slotless:
+            count -= 1
+        return count
+
     @property
     def received(self) -> frozenset[int]:
         """Inputs, and the tensors in inputs that are lists."""
@@ -143,8 +220,13 @@ class LinkedMethod:
 
     @property
     def returned(self) -> frozenset[int]:
-        """Outputs, and the tensors in outputs that are lists."""
-        return self._with_items(self.outputs)
+        """What the caller reads after a run, with the tensors in lists."""
+        return self._with_items((*self.outputs, *self.kept))
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Inputs that a run leaves as they are."""
+        return tuple(self.inputs[b.index] for b in self.borders if b.is_kept)
 
     def _with_items(self, indices: tuple[int, ...]) -> frozenset[int]:
         values = (self.values[index] for index in indices)
@@ -196,7 +278,7 @@ class LinkedMethod:
 
         Source: size of `Value` in runtime/include/orch/value.h, which asserts it.
         """
-        slots = 0 if self.has_constant_slots else len(self.values)
+        slots = 0 if self.has_constant_slots else self.slots
         pointers = 3 if compact else 4
         return slots * pointers * pointer_bytes + 4 * self.dynamic_words
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.edit import LISTS
+from orchestrator.method.linked import INDEX_LISTS, LinkedCall
 from orchestrator.program.program import KernelCall
 from orchestrator.program.reader import read_program
 from orchestrator.program.shared import SHARED_ID, shares_state
@@ -186,7 +185,7 @@ class _Unlinker:
         for was, now in zip(before, after, strict=False):
             pairs: Iterable[tuple[int, int]] = ((was, now),)
             one, other = old[was], new[now]
-            if isinstance(one, LISTS) and isinstance(other, LISTS):
+            if isinstance(one, INDEX_LISTS) and isinstance(other, INDEX_LISTS):
                 pairs = (*pairs, *zip(one.items, other.items, strict=True))
             found.update(pairs)
         return found

@@ -16,6 +16,7 @@ from pydantic import (
     StrictStr,
 )
 
+from orchestrator.core.border import NO_IO
 from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.profile.choices import Load
 from orchestrator.profile.fields import (
@@ -31,6 +32,7 @@ from orchestrator.profile.fields import (
     shown,
     whole_number,
 )
+from orchestrator.profile.io import IoTable, io_problems
 from orchestrator.profile.lowering import (
     ETHOS_U,
     LOWERINGS,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from orchestrator.core.border import ModelIo
     from orchestrator.profile.paths import NamedFile
     from orchestrator.profile.rules import Facts
     from orchestrator.profile.source_map import KeyPath
@@ -285,6 +288,12 @@ class ModelTable(Table):
         default=(),
         description="Single tensors that lie in another memory than their arena.",
     )
+    io_: IoTable | None = Field(
+        default=None,
+        alias="io",
+        description="Inputs and outputs that are not as the program has them. "
+        "Default: as the program has them.",
+    )
     data: tuple[ModelPath, ...] = Field(
         default=(),
         description="Files with the constants that the program leaves outside, `.ptd`. "
@@ -367,6 +376,11 @@ class ModelTable(Table):
         )
 
     @property
+    def io(self) -> ModelIo:
+        """What is said of its inputs and outputs."""
+        return NO_IO if self.io_ is None else self.io_.io
+
+    @property
     def pins(self) -> Pins:
         """Memories that its arenas have to lie in."""
         return Pins(
@@ -397,6 +411,7 @@ def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagn
             _file_problems(model, where, facts),
             _quantize_problems(model, where, facts),
             _vela_problems(model, where, facts),
+            _io_problems(model, where, facts),
             _name_problems(model, where, facts, first_with),
         ):
             with suppress(BrokenValueError):
@@ -555,6 +570,13 @@ def _quantize_problems(
             notes=(("expected", expected),),
             hint="leave it out, or choose another lowering",
         )
+
+
+def _io_problems(
+    model: ModelTable, where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    if model.io_ is not None:
+        yield from io_problems(model.io_, (*where, "io"), facts)
 
 
 def _vela_problems(

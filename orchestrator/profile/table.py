@@ -7,7 +7,7 @@ with `BrokenValueError` where it touches a value that was reported already.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -50,6 +50,8 @@ class Table(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    any_key: ClassVar[tuple[str, type[Table]] | None] = None
+    """An example of the other keys that a profile may choose, and their tables."""
 
     @property
     def written_keys(self) -> frozenset[str]:

@@ -33,6 +33,7 @@ from orchestrator.profile.fields import (
     text_schema,
     whole_number,
 )
+from orchestrator.profile.io import skip_problems
 from orchestrator.profile.kernels import (
     DtypesTable,
     KernelsTable,
@@ -44,7 +45,7 @@ from orchestrator.profile.memory import MemoryTable, memory_problems
 from orchestrator.profile.models import ModelTable, model_problems
 from orchestrator.profile.paths import RelativePath
 from orchestrator.profile.source_map import KeyPath, find_span
-from orchestrator.profile.table import BrokenValueError, Table, keys_of
+from orchestrator.profile.table import BrokenValueError, Table, keys_of, sound
 from orchestrator.profile.target import (
     TargetTable,
     board_problems,
@@ -125,9 +126,12 @@ class PrelinkTable(Table):
         "`fold_transposes`: no transposes that others undo, or that weights can take. "
         "`cancel_quantize`: no floats between int8 items, where a table or nothing "
         "does the same. `drop_unused_calls`: no calls whose outputs are unused. "
-        "`in_place`: outputs over inputs that are no longer needed. `pack_weights`: "
+        "`keep_inputs`, `quantized_io`: what `models.io` says. `in_place`: outputs "
+        "over inputs that are no longer needed. `pack_weights`: "
         "int8 weights in the order in which the kernel reads them. "
         "`fuse_activations`: activations as limits of the call before. "
+        "`order_calls`: the order of calls that needs least memory. "
+        "`prepare_calls`: no arguments to read and check at run time. "
         "`drop_values`, `share_values`: no slot unused or duplicated.",
         examples=[["fold_permutes"]],
     )
@@ -358,6 +362,7 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
         lambda: toolchain_problems(profile.target, facts),
         lambda: unaligned_problems(profile.target, facts),
         lambda: model_problems(profile.models, facts),
+        lambda: _io_problems(profile, facts),
         lambda: operator_list_problems(profile.operators, facts),
         lambda: kernel_problems(profile.kernels, lambda: profile.models, facts),
         lambda: delegate_problems(profile.delegates, facts),
@@ -369,6 +374,16 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
     for rule in rules:
         with suppress(BrokenValueError):
             yield from rule()
+
+
+def _io_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
+    """Passes that are skipped though a model needs them; one model is enough."""
+    for index, model in sound(profile.models):
+        if "io" in model.written_keys:
+            yield from skip_problems(
+                profile.prelink.skip, ("models", index, "io"), facts
+            )
+            return
 
 
 def _selection_problems(facts: Facts) -> Iterator[Diagnostic]:
@@ -398,6 +413,8 @@ def tables() -> Mapping[tuple[str, ...], type[Table]]:
             for candidate in (field.annotation, *get_args(field.annotation)):
                 if isinstance(candidate, type) and issubclass(candidate, Table):
                     add((*path, field.alias or name), candidate)
+        if table.any_key is not None:
+            add((*path, table.any_key[0]), table.any_key[1])
 
     add((), ProfileTable)
     return MappingProxyType(found)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.lazy_bytes import part_of, sha256_of
 
 if TYPE_CHECKING:
+    from orchestrator.core.border import Border
     from orchestrator.core.dtype import ScalarType
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName
@@ -143,6 +144,7 @@ class Method:
         arena_devices: Where arenas lie that have a device named; else the CPU.
         container: None if the file has none.
         frames: Per instruction, where it comes from; empty if the file has none.
+        borders: Inputs and outputs that are as the profile says; no part of a file.
     """
 
     name: str
@@ -156,6 +158,7 @@ class Method:
     arena_devices: tuple[BufferDevice, ...] = ()
     container: ContainerMetadata | None = None
     frames: tuple[tuple[Frame, ...], ...] = ()
+    borders: tuple[Border, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

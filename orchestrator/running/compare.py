@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from orchestrator.core.dtype import ScalarType
 from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array
+from orchestrator.running.quantized import dequantized
 from orchestrator.running.values import ListValue, describe
 
 if TYPE_CHECKING:
@@ -136,14 +137,18 @@ def compare_output(
     Two NaN are equal, as are two infinities of the same sign. Integers and truth
     values follow the same formula, in exact arithmetic.
 
+    Where floats are expected of an int8 output, what its numbers stand for counts.
+
     Args:
         got: What came out.
         want: What was expected.
-        port: Of the output; says whether integers are bit patterns.
+        port: Of the output; says whether integers are bit patterns, or quantized.
         tolerance: What counts as equal.
     """
     match got, want:
         case Array(), Array():
+            if port.quantization is not None and want.dtype == "<f4":
+                got = Array.of(dequantized(got.numpy, port.quantization))
             return _compare_arrays(got, want, port, tolerance)
         case (int() | float(), int() | float()) if type(got) is type(want):
             return _compare([got], [want], (), tolerance)

@@ -12,6 +12,7 @@ from orchestrator.program.values import ValueKind
 from orchestrator.running.compare import elements
 from orchestrator.running.npy import Array, read_npy
 from orchestrator.running.product import Port
+from orchestrator.running.quantized import given
 from orchestrator.running.values import (
     Call,
     ListValue,
@@ -106,11 +107,11 @@ def command_line_call(  # one per option, all named
     found = find_method(product, model, method, at, problems)
     if found is None:
         raise problems.error()
-    given = {"--input": (inputs, found.inputs)}
+    sides = {"--input": (inputs, found.inputs)}
     if expected is not None:
-        given["--expect"] = (expected, found.outputs)
+        sides["--expect"] = (expected, found.outputs)
     values: dict[str, tuple[RunValue, ...]] = {}
-    for option, (texts, ports) in given.items():
+    for option, (texts, ports) in sides.items():
         if len(texts) != len(ports):
             problems.add(
                 option,
@@ -123,6 +124,11 @@ def command_line_call(  # one per option, all named
             _read_value(text, port, f"{option} {text}", problems, read_bytes)
             for text, port in zip(texts, ports, strict=False)
         ]
+        if option == "--input":
+            pairs = [
+                value if value is None else given(value, port)
+                for value, port in zip(pairs, ports, strict=False)
+            ]
         values[option] = tuple(value for value in pairs if value is not None)
         if option == "--input":
             for text, value, port in zip(texts, pairs, ports, strict=False):

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from orchestrator.core.border import Quantization, border_of
 from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import Diagnostic, SourceSpan, UsageError
 from orchestrator.program.interface import TENSOR_LISTS, can_be_given
@@ -117,6 +118,17 @@ class Port(_Record):
     fixed: Annotated[
         Fixed, Field(description="The value of an input that cannot be given.")
     ] = None
+    quantization: Annotated[
+        Quantization | None,
+        Field(description="Of int8 numbers that were floats in the program."),
+    ] = None
+    is_unsigned: Annotated[
+        StrictBool,
+        Field(
+            alias="unsigned",
+            description="The application has uint8 numbers, larger by 128.",
+        ),
+    ] = False
 
     @model_validator(mode="after")
     def _dim_order_fits_sizes(self) -> Self:
@@ -249,12 +261,30 @@ def product_json(
 
 def input_ports(method: Method) -> tuple[Port, ...]:
     """Inputs of a method, in its order."""
-    return tuple(_input(method, index) for index in method.inputs)
+    return tuple(
+        _with_border(_input(method, index), method, at, is_input=True)
+        for at, index in enumerate(method.inputs)
+    )
 
 
 def output_ports(method: Method) -> tuple[Port, ...]:
     """Outputs of a method, in its order."""
-    return tuple(_port(method, method.values[index]) for index in method.outputs)
+    return tuple(
+        _with_border(_port(method, method.values[index]), method, at, is_input=False)
+        for at, index in enumerate(method.outputs)
+    )
+
+
+def _with_border(port: Port, method: Method, at: int, *, is_input: bool) -> Port:
+    border = border_of(method.borders, at, is_input=is_input)
+    if border is None:
+        return port
+    update: dict[str, object] = {}
+    if border.quantization is not None:
+        update["quantization"] = border.quantization
+    if border.is_unsigned:
+        update["is_unsigned"] = True
+    return port.model_copy(update=update)
 
 
 def _input(method: Method, index: int) -> Port:

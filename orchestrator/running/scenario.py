@@ -25,6 +25,7 @@ from orchestrator.running.inputs import (
 )
 from orchestrator.running.invalid import problem_of
 from orchestrator.running.product import Port
+from orchestrator.running.quantized import given
 from orchestrator.running.values import Call, ListValue, OtherValue, stored_as
 
 if TYPE_CHECKING:
@@ -221,6 +222,8 @@ class _Reader:
                 return None
         if inputs is None:
             return None
+        pairs = zip(inputs, method.inputs, strict=True)
+        inputs = tuple(given(value, port) for value, port in pairs)
         for i, (value, port) in enumerate(zip(inputs, method.inputs, strict=True)):
             check_input(value, port, f"{at}.inputs[{i}]", self.problems)
         return Call(method=method, inputs=inputs, fresh=run.fresh, expected=outputs)

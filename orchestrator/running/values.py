@@ -149,6 +149,10 @@ def stored_as(port: Port) -> str:
     name = dtype_name(NPY_DTYPES[port.dtype])
     if port.dtype in PATTERNS:
         name += f" (bit patterns of {PATTERNS[port.dtype][0]})"
+    if port.is_unsigned:
+        name = f"uint8 or {name}"
+    if port.quantization is not None:
+        name = f"float32 or {name}"
     bound = "at most " if port.is_dynamic else ""
     return f"{name} {bound}{list(port.sizes)}"
 

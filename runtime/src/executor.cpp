@@ -58,6 +58,7 @@ struct Trace {
 };
 #endif
 
+#if ORCH_KERNEL_CALLS
 /// Whether a jump is not taken. A condition is a Bool, or a Bool tensor: of one
 /// element at load, but a move can have replaced it by one that is empty.
 bool holds(const Value& condition) {
@@ -66,8 +67,18 @@ bool holds(const Value& condition) {
   return tensor.numel() != 0 && *tensor.data<uint8_t>() != 0;
 }
 
+/// The kind of an instruction, among those that the product has.
+Instruction::Kind kind_of(const Instruction& instruction) {
+  using Kind = Instruction::Kind;
+  const Kind kind = instruction.kind;
+  if (kControlFlow) return kind;
+  return kPreparedCalls && kind == Kind::Prepared ? kind : Kind::Kernel;
+}
+#endif
+
 }  // namespace
 
+#if ORCH_KERNEL_CALLS
 RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
   const uint32_t count = static_cast<uint32_t>(method.instructions.size());
   Value* const values = method.values.data();
@@ -85,7 +96,13 @@ RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
       return {Error::InstructionLimit, next};
     }
     trace.begin();
-    switch (kControlFlow ? instruction.kind : Instruction::Kind::Kernel) {
+    switch (kind_of(instruction)) {
+      case Instruction::Kind::Prepared:
+        if constexpr (kPreparedCalls) {
+          instruction.prepared->run(*instruction.prepared);
+          trace.end(next);
+        }
+        break;
       case Instruction::Kind::Kernel: {
         const Args args(values, instruction.args(table), instruction.arg_count);
         const Error error = instruction.function()(args);
@@ -128,5 +145,17 @@ RunStatus execute(const MethodImage& method, uint32_t instruction_limit) {
   }
   return {Error::Ok, count};
 }
+#else
+RunStatus execute(const MethodImage& method, uint32_t) {
+  Trace trace(method);
+  uint32_t next = 0;
+  for (const Instruction& instruction : method.instructions) {
+    trace.begin();
+    instruction.prepared->run(*instruction.prepared);
+    trace.end(next++);
+  }
+  return {Error::Ok, next};
+}
+#endif
 
 }  // namespace orch

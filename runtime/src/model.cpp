@@ -130,6 +130,18 @@ Error set_input(const ModelMethod& method, uint32_t index, const void* data,
   return Error::Ok;
 }
 
+void flip_signs(Tensor& tensor) {
+  uint8_t* item = tensor.mutable_data<uint8_t>();
+  const uint8_t* const end = item + tensor.nbytes();
+  for (; end - item >= 4; item += 4) {
+    uint32_t word;
+    memcpy(&word, item, sizeof word);
+    word ^= 0x80808080U;
+    memcpy(item, &word, sizeof word);
+  }
+  for (; item != end; ++item) *item ^= 0x80U;
+}
+
 Error get_output(const ModelMethod& method, uint32_t index, void* data,
                  size_t capacity, int32_t* sizes) {
   const Tensor& tensor = output(method, index).tensor();

@@ -24,6 +24,11 @@
 #define ORCH_CONTROL_FLOW 1
 #endif
 
+/// 1 if some calls of the product are prepared, and some are not.
+#ifndef ORCH_PREPARED_CALLS
+#define ORCH_PREPARED_CALLS 0
+#endif
+
 /// 0 if all methods are prelinked and nothing is written before they run.
 #ifndef ORCH_INITIAL_BYTES
 #define ORCH_INITIAL_BYTES 1
@@ -39,6 +44,7 @@ namespace orch {
 constexpr bool kCallerIo = ORCH_CALLER_IO != 0;
 constexpr bool kInlineConstants = ORCH_INLINE_CONSTANTS != 0;
 constexpr bool kControlFlow = ORCH_CONTROL_FLOW != 0;
+constexpr bool kPreparedCalls = ORCH_PREPARED_CALLS != 0;
 constexpr bool kInitialBytes = ORCH_INITIAL_BYTES != 0;
 constexpr bool kScratchChecks = ORCH_SCRATCH_CHECKS != 0;
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "orch/quantize.h"
 #include "support/call.h"
 #include "support/kernels.h"
 
@@ -84,6 +85,42 @@ TEST_CASE("cortex_m quantizes as quantized_decomposed, near and far from 0") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("applications quantize and dequantize as the kernels do") {
+  for (const int64_t zero : {0, 3, -128, 127}) {
+    for (const double scale : {0.5, 1.0, 0.0371, 1e-3, 3.7e5}) {
+      const auto floats = items(zero, static_cast<float>(scale));
+      const auto count = static_cast<int32_t>(floats.size());
+      const auto x = TestTensor::of<float>({count}, floats);
+      for (const int64_t low : {-128, -127}) {
+        const TestTensor want(ScalarType::Char, {count});
+        REQUIRE(quantize(cortex_m::quantize_per_tensor_out, x, scale, zero, low,
+                         127, want) == Error::Ok);
+        CAPTURE(zero);
+        CAPTURE(scale);
+        int wrong = 0;
+        for (int32_t i = 0; i < count; ++i) {
+          const int32_t number = orch_quantize(
+              floats[static_cast<size_t>(i)], static_cast<float>(scale),
+              static_cast<int32_t>(zero), static_cast<int32_t>(low), 127);
+          wrong += number != static_cast<const int8_t*>(want.data())[i];
+        }
+        CHECK(wrong == 0);
+      }
+    }
+  }
+  std::vector<int8_t> numbers;
+  for (int number = -128; number < 128; ++number) {
+    numbers.push_back(static_cast<int8_t>(number));
+  }
+  const auto x = TestTensor::of<int8_t>({256}, numbers);
+  const TestTensor want(ScalarType::Float, {256});
+  REQUIRE(dequantize(x, want) == Error::Ok);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    CHECK(orch_dequantize(numbers[i], 0.5F, 3) ==
+          static_cast<const float*>(want.data())[i]);
   }
 }
 

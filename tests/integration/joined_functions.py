@@ -119,7 +119,7 @@ class FunctionNets(Random):
         if kind == 3:
             return net.call("aten::hardtanh.out", f, self.one(-2, 0), 6.0, g)
         if kind == 4:
-            low = self.rng.choice([None, -1.5, -3])
+            low = (None, -1.5, -3.0)[self.one(0, 2)]
             return net.call("aten::clamp.out", f, low, 5.5, g)
         if kind == 5:
             other = net.constant([1.25], _S.Float)

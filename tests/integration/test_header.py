@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.core.border import Border, Quantization
+from orchestrator.core.dtype import ScalarType
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
 from orchestrator.emit.generate.names import cpp_namespace
@@ -17,6 +19,7 @@ from orchestrator.emit.generate.target_check import target_check
 from orchestrator.measure.size import MethodStack, SizeMethod, StackPart
 from orchestrator.measure.stack_constants import with_stacks
 from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
 from orchestrator.shell.toolchain import zig_program
 from orchestrator.targets.cores import CPUS, Target, resolve_target
 from tests.tools import need_tool, need_toolchain
@@ -62,6 +65,30 @@ def _header(
     ).text
 
 
+def _at_ends(case: str) -> dict[str, Program]:
+    """A program whose input and output are quantized for the caller."""
+    program = program_of(case)
+    (method,) = program.methods
+    scale = Quantization(scale=0.5, zero_point=-3, low=-128, high=127)
+    values = list(method.values)
+    for index in (*method.inputs, *method.outputs):
+        tensor = values[index]
+        assert isinstance(tensor, TensorValue)
+        values[index] = replace(tensor, dtype=ScalarType.Char)
+    borders = tuple(
+        Border(
+            is_input=is_input,
+            index=0,
+            quantization=scale,
+            is_unsigned=is_input,
+            is_kept=is_input,
+        )
+        for is_input in (True, False)
+    )
+    changed = replace(method, values=tuple(values), borders=borders)
+    return {case: replace(program, methods=(changed,))}
+
+
 def _headers() -> dict[str, str]:
     """A product for everything that makes a difference in its header."""
     found = {
@@ -75,6 +102,7 @@ def _headers() -> dict[str, str]:
         "caller": _header("caller", _in_memory("given_returned")),
         "rows": _header("rows", _in_memory("given_rows")),
         "shared": _header("shared", _in_memory("shared_cache")),
+        "quantized": _header("quantized", _at_ends("mlp")),
         "empty": _header("empty", {}, checked=True),
     }
     entry = StackPart(name="loaded_mlp_forward", stack_bytes=64)
@@ -127,13 +155,16 @@ def test_headers_are_of_every_standard(tmp_path: Path, compiler: str) -> None:
     headers = _headers()
     for name, text in headers.items():
         (tmp_path / f"{name}.h").write_text(text)
-    names = [*headers, "orch/random"]
+    names = [*headers, "orch/random", "orch/quantize"]
     lines = "".join(f'#include "{name}.h"\n' for name in names) * 2
     user = (
         "\norch_status use(void);\norch_status use(void) {\n"
+        "  const uint8_t pixel = quantized_mlp_forward_input0_quantize(1.5f);\n"
+        "  const float real = quantized_mlp_forward_output0_dequantize(3);\n"
         "  const orch_status status = loaded_mlp_forward_run();\n"
         "  switch (status) {\n    case ORCH_OK:\n      return ORCH_IMAGE_DAMAGED;\n"
         "    default:\n      break;\n  }\n"
+        "  if (pixel == 0 || real > 3.0f) return ORCH_OK;\n"
         "  return orch_status_text(status)[0] == 'O' ? ORCH_OK : status;\n}\n"
     )
     sources = {"c": tmp_path / "use.c", "c++": tmp_path / "use.cpp"}

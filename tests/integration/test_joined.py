@@ -64,7 +64,7 @@ def _outputs(
 
 def _bits(path: Path) -> bytes:
     """Those of an output; which NaN it is depends on the processor."""
-    items = np.load(path)
+    items: np.ndarray[Any, Any] = np.load(path)
     if items.dtype.kind == "f":
         items[np.isnan(items)] = np.nan
     return items.tobytes()

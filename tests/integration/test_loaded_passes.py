@@ -64,7 +64,7 @@ def _adapted(program: Program, names: Sequence[str]) -> Adapted:
     linkage = try_link(program, info, resolution)
     assert linkage.problems == ()
     methods = tuple(run_passes(m, names, planned=False) for m in linkage.methods)
-    adapter = Adapter(passes=names, schemas=schemas(), planner=plan_blocks)
+    adapter = Adapter(passes=names, schemas=schemas(), planner=plan_blocks, isa="")
     return adapter.loaded("m", program, program, replace(linkage, methods=methods))
 
 

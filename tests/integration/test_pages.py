@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.doc_blocks import NOT_RUN, ROOT, WALKED, Command, blocks, steps
-from tests.doc_session import Session, missing
+from tests.doc_session import Session, missing, with_figures
 from tests.tools import need_cmake, need_tool, need_toolchain
 from tests.tutorial import PAGE as GETTING_STARTED
 
@@ -40,6 +40,14 @@ def test_shown_lines_are_found_in_order() -> None:
     assert missing(("total 1,000 B",), "total 1,200 B") == "total 1,000 B"
     assert missing(("b", "a"), "a\nb") == "a"
     assert missing(("result ok",), "result FAIL") == "result ok"
+    assert missing(("1,000 B (+12)",), "1,001 B (-340)") is None
+    assert missing(("1,000 B (+12)",), "1,001 B (same)") == "1,000 B (+12)"
+
+
+def test_figures_of_a_page_are_corrected_in_their_columns() -> None:
+    shown, printed = "op   1,000  3.5 % ...", "op  12,345  10 % of all"
+    assert with_figures(shown, printed) == "op  12,345   10 % ..."
+    assert with_figures(shown, "other  12,345  10 % of all") is None
 
 
 def test_only_blocks_that_exist_have_a_reason() -> None:
@@ -65,13 +73,17 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("page", [page for page in WALKED if page != GETTING_STARTED])
-def test_a_page_works_by_the_letter(page: str, checkout: Path) -> None:
+def test_a_page_works_by_the_letter(
+    page: str, checkout: Path, pytestconfig: pytest.Config
+) -> None:
     for tool in ("qemu-system-arm", "arm-none-eabi-gcc", "cc"):
         need_tool(tool)
     programs = (checkout / ".venv" / "bin", Path(need_cmake()).parent)
     path = os.pathsep.join((*map(str, programs), os.environ["PATH"]))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path}
-    session = Session(checkout / FOLDERS.get(page, "."), environment)
+    corrected = ROOT / page if pytestconfig.getoption("--update-golden") else None
+    folder = checkout / FOLDERS.get(page, ".")
+    session = Session(folder, environment, corrected=corrected)
     for step in steps(page):
         if not (isinstance(step, Command) and step.line.startswith(HERE)):
             session.follow(step)

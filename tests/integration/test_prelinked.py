@@ -160,14 +160,19 @@ LOWERS = {
     "fold_transposes": "calls",
     "cancel_quantize": "calls",
     "in_place": "arena_bytes",
+    "order_calls": "arena_bytes",
     "drop_values": "values",
     "share_values": "values",
 }
 """The figure that a pass lowers if it is the only one. `drop_unused_calls` has nothing
 to do where no other pass was: programs call nothing in vain. `pack_weights` is for
-cores with DSP instructions: tests/qemu/test_packed_weights.py. Programs of the corpus
+cores with DSP instructions: tests/qemu/test_packed_weights.py; `keep_inputs` and
+`quantized_io` do what `[models.io]` says: test_int8_io.py. Programs of the corpus
 have no pads and activations for `fold_pads` and `fuse_activations`: test_joined.py."""
-OTHERS = {"drop_unused_calls", "pack_weights", "fold_pads", "fuse_activations"}
+OTHERS = {
+    *("drop_unused_calls", "pack_weights", "keep_inputs", "quantized_io"),
+    *("fold_pads", "fuse_activations"),
+}
 
 
 def test_every_pass_lowers_something() -> None:

@@ -112,6 +112,7 @@ CHANGES: dict[str, Edit] = {
     "models.data": _set("models", 2, "data", to=["changed.ptd"]),
     "models.region": _set("models", 0, "region", to="sram"),
     "models.regions": _set("models", 0, "regions", to={"1": "sram"}),
+    "models.io.quantized": _set("models", 0, "io", to={"quantized": True}),
     "models.tensors": _set(
         "models", 0, "tensors", to=[{"tensor": "input 0", "region": "sram"}]
     ),
@@ -144,6 +145,7 @@ CHANGES: dict[str, Edit] = {
     "delegates.defines": _set("delegates", 0, "defines", to=["A=1"]),
     "delegates.state": _set("delegates", 0, "state", to="16 B"),
     "prelink.skip": _set("prelink", "skip", to=["in_place", "fold_constants"]),
+    "prelink.fold_batch_norm": _set("prelink", "fold_batch_norm", to=True),
     "scratch.policy": _set("scratch", "policy", to="keep"),
     "scratch.runtime_check": _set("scratch", "runtime_check", to="always"),
     "memory.planner": _set("memory", "planner", to="keep"),

@@ -69,7 +69,9 @@ def _passed(program: Program) -> bytes:
     except KernelError:
         return bytes(program.data)
     methods = tuple(run_passes(m, PASSES, planned=False) for m in linkage.methods)
-    adapter = Adapter(passes=tuple(PASSES), schemas=schemas(), planner=plan_blocks)
+    adapter = Adapter(
+        passes=tuple(PASSES), schemas=schemas(), planner=plan_blocks, isa=""
+    )
     linkage = replace(linkage, methods=methods)
     return bytes(adapter.loaded("m", program, program, linkage).program.data)
 

@@ -53,10 +53,21 @@ SAMPLE_BYTES = 1 << 14
 """Of the tensors of a call, at most."""
 SKIPPED = ("linalg.", "special.", "_refs", "signal.", "sparse.", "masked.")
 """Beginnings of names of the database whose samples reach no operator of a program."""
+HALVES = frozenset({torch.float16, torch.bfloat16})
 COMPLEX_PRODUCTS = frozenset({"aten::div.out", "aten::mul.out"})
 """Operators whose results of complex numbers are sums of products."""
 EXACT_IF_REAL = COMPLEX_PRODUCTS | {"aten::abs.out"}
 """Operators whose `error` is that of complex numbers; others have PyTorch's bits."""
+ROUNDED_ONCE = frozenset({"aten::div.out_mode", "aten::floor_divide.out"})
+"""Operators that PyTorch rounds to halves after every step, but only once where the
+divisor has one item. Expected is the latter."""
+SCALED = frozenset(
+    f"aten::{name}.{overload}"
+    for name in ("add", "rsub", "sub")
+    for overload in ("out", "Scalar_out")
+)
+"""Operators whose `alpha` PyTorch rounds to halves in its vectors only, as expected
+here."""
 IN_MEMORY = frozenset(
     {
         "aten::as_strided_copy.out",
@@ -308,6 +319,20 @@ def _extreme(value: Any, rng: random.Random, *, sums: bool) -> Any:
 
 def compute(operator: Operator, args: list[Any]) -> list[torch.Tensor] | None:
     """What PyTorch gives; None if it refuses the call."""
+    found = _computed(operator, args)
+    half = found[0].dtype if found else None
+    if half not in HALVES:
+        return found
+    if operator.name in SCALED:
+        alpha = float(torch.tensor(args[2], dtype=half))
+        return _computed(operator, [*args[:2], alpha])
+    if operator.name in ROUNDED_ONCE:
+        wide = [t.to(half).float() if isinstance(t, torch.Tensor) else t for t in args]
+        return [o.to(half) for o in _computed(operator, wide)]
+    return found
+
+
+def _computed(operator: Operator, args: list[Any]) -> list[torch.Tensor] | None:
     if operator.compute is None:
         return None
     given = [_clone(a) for a in args]
@@ -487,6 +512,9 @@ def record(operator: Operator, rng: random.Random, most_bytes: int) -> Writer:
             except (TypeError, KeyError):
                 continue
             given = [Out(o, () if plain else _order(o.dim(), rng)) for o in outs]
+            for i, declared in enumerate(operator.inputs):
+                if declared.alias_info and declared.alias_info.is_write:
+                    args[i] = given.pop(0)  # changed in place
             writer.call(
                 operator.name,
                 args,

@@ -67,6 +67,24 @@ def index_put() -> Iterator[Sample]:
             yield Sample([tensor, indices, numbers(dtype, 1), accumulate])
 
 
+def index_put_in_place() -> Iterator[Sample]:
+    """aten::index_put_: calls that change all items, whatever they were."""
+    for dtype, kind in itertools.product(DTYPES, (torch.int64, torch.int32)):
+        each = torch.tensor([2, -4, 3, 1]).to(kind)
+        for shape, indices in (
+            ((4,), [each]),
+            ((4, 3), [each]),
+            ((4, 3, 2), [each]),
+            ((3, 4), [None, each]),
+            ((4, 4), [each.reshape(4, 1), each]),
+            ((3, 4), [torch.ones(3, 4).bool()]),
+        ):
+            tensor = numbers(dtype, *shape)
+            chosen = torch.ops.aten.index(tensor, indices)
+            yield Sample([tensor, indices, numbers(dtype, *chosen.shape), False])
+            yield Sample([tensor, indices, numbers(dtype, 1), False])
+
+
 def _along() -> Iterator[tuple[torch.dtype, tuple[int, ...], int, torch.Tensor]]:
     shapes = [((5,), 0, (7,)), ((3, 4), 1, (2, 9)), ((3, 4), 0, (8, 3)), ((), 0, (1,))]
     shapes += [((2, 3, 40), -1, (2, 2, 90)), ((2, 3, 4), 1, (1, 6, 4)), ((4,), 0, ())]
@@ -282,13 +300,12 @@ def _embeddings(name: str, bits: int, *, named: bool) -> Callable[[], Iterator[S
             scales = (torch.rand(shape) + 0.1).to(dtype)
             zeros = torch.randint(-3, 4, shape).to(dtype) if has_zero else None
             args = [weight, scales, zeros, *own, index.long()]
-            if named and (zeros is None or zeros.dtype == out):
+            given = [out] if named else []
+            if not named or zeros is None or zeros.dtype == out:
                 # In float, as in the kernel: Python rounds halves twice.
                 wide = [None if t is None else t.float() for t in (scales, zeros)]
-                found = run.default(weight, *wide, *args[3:]).to(out)
-                yield Sample([*args, out], [found], is_plain=True)
-            elif not named:
-                yield Sample(args, [run.default(*args)], is_plain=True)
+                found = run.default(weight, *wide, *args[3:]).to(out or dtype)
+                yield Sample([*args, *given], [found], is_plain=True)
 
     return samples
 
@@ -354,6 +371,7 @@ SAMPLES: dict[str, Callable[[], Iterator[Sample]]] = {
     "aten::grid_sampler_2d.out": sampled,
     "aten::index.Tensor_out": index,
     "aten::index_put.out": index_put,
+    "aten::index_put_": index_put_in_place,
     "aten::index_select.out": index_select,
     "aten::max_pool2d_with_indices_backward.grad_input": pool_gradient,
     "aten::scatter.src_out": scatter,

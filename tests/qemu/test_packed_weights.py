@@ -7,7 +7,6 @@ kernels can take, and leaves the rest.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,20 +14,13 @@ import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
-from orchestrator.method.passes import unlink_program
-from orchestrator.program.reader import read_program
-from orchestrator.program.values import Allocation, TensorValue
-from tests.opinfo.programs import program_of
-from tests.product import Product
+from tests.qemu.call_products import run_calls, write_calls
 from tests.tools import need_emulator, need_toolchain
-from tests.unit.method.recorded_calls import Call, Tensor, method_of
+from tests.unit.method.recorded_calls import Call, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-    from orchestrator.method.linked import LinkedMethod
-    from orchestrator.program.program import Method, Program
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -226,35 +218,6 @@ class _Random:
         )
 
 
-def _method(call: Call, number: int) -> tuple[Method, Program, LinkedMethod]:
-    """A method that takes the first tensor of a call and returns its output."""
-    program = read_program(program_of(call, dynamic=False)[0], file="")
-    linked = method_of([call])
-    (instruction,) = linked.instructions
-    x, y = instruction.args[0], instruction.args[-1]  # type: ignore[union-attr]
-    values, end = [], 0
-    for index, value in enumerate(linked.values):
-        if index not in (x, y) or not isinstance(value, TensorValue):
-            values.append(value)
-            continue
-        place = Allocation(memory_id=1, offset_bytes=end)
-        values.append(replace(value, allocation=place, data_buffer_index=0))
-        end += -(-value.size_bytes // 16) * 16
-    linked = replace(
-        linked,
-        name=f"m{number}",
-        values=tuple(values),
-        inputs=(x,),
-        outputs=(y,),
-        data=tuple((i, d) for i, d in linked.data if i != x),
-    )
-    (method,) = program.methods
-    method = replace(
-        method, name=f"m{number}", inputs=(x,), outputs=(y,), arena_bytes=(0, end)
-    )
-    return method, program, linked
-
-
 def _calls() -> Iterator[Call]:
     random = _Random()
     for number in range(COUNT):
@@ -266,45 +229,15 @@ def _calls() -> Iterator[Call]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, and a scenario that calls all of its methods."""
     folder = tmp_path_factory.mktemp("packed")
-    made = [_method(call, number) for number, call in enumerate(_calls())]
-    program = replace(made[0][1], methods=tuple(method for method, _, _ in made))
-    found = unlink_program(program, tuple(linked for _, _, linked in made))
-    (folder / "nets.pte").write_bytes(bytes(found.data))
-    runs = []
-    for number, call in enumerate(_calls()):
-        x = call.args[0]
-        lying = np.frombuffer(x.data, "i1").reshape([x.sizes[d] for d in x.order])
-        np.save(folder / f"in{number}.npy", lying.transpose(np.argsort(x.order)))
-        value = {"kind": "tensor", "file": f"in{number}.npy"}
-        runs.append({"method": f"m{number}", "inputs": [value]})
-    scenario = {"runs": runs, "tolerance": {"atol": 0, "rtol": 0}}
-    (folder / "scenario.json").write_text(json.dumps(scenario))
+    write_calls(folder, [(call, frozenset({0})) for call in _calls()], guards=False)
     return folder
-
-
-def _outputs(
-    folder: Path, cpu: str, toolchain: str
-) -> tuple[Product, dict[str, bytes]]:
-    name = f"{cpu}-{toolchain}"
-    profile = folder / f"{name}.toml"
-    profile.write_text(
-        f'schema = 1\nname = "{name}"\n'
-        f'[target]\ncpu = "{cpu}"\ntoolchain = "{toolchain}"\n'
-        '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-        '[[models]]\nname = "nets"\npath = "nets.pte"\nload = "prelinked"\n'
-    )
-    product = Product(profile=profile, out=folder / name)
-    outputs = folder / f"{name}.outputs"
-    scenario = ("--scenario", str(folder / "scenario.json"))
-    assert product.run("run", *scenario, "--output-dir", str(outputs)) == 0
-    return product, {path.name: path.read_bytes() for path in outputs.iterdir()}
 
 
 @pytest.fixture(scope="module")
 def plain(folder: Path) -> dict[str, bytes]:
     """Outputs of plain C++ on the host."""
     need_toolchain("host", "zig")
-    return _outputs(folder, "host", "zig")[1]
+    return run_calls(folder, "host", "zig")[1]
 
 
 @pytest.mark.parametrize(("cpu", "toolchain"), CORES)
@@ -317,7 +250,7 @@ def test_packed_weights_change_no_bit(
 ) -> None:
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
-    product, outputs = _outputs(folder, cpu, toolchain)
+    product, outputs = run_calls(folder, cpu, toolchain)
     assert len(plain) == COUNT
     different = [name for name in plain if outputs[name] != plain[name]]
     assert different == []

@@ -62,14 +62,18 @@ def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
 
 def table_flags(tables: TableLayout) -> tuple[str, ...]:
     """Flags that must be the same for all sources of a product."""
-    flags = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
-    return flags if tables.dynamic_sizes else (*flags, "-DORCH_DYNAMIC_SIZES=0")
+    index = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
+    sizes = () if tables.dynamic_sizes else ("-DORCH_DYNAMIC_SIZES=0",)
+    calls = () if tables.kernel_calls else ("-DORCH_KERNEL_CALLS=0",)
+    return (*index, *sizes, *calls)
 
 
 def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
     """Macros for one source of the runtime."""
-    if source == "runtime/src/executor.cpp" and not tables.control_flow:
-        return ("-DORCH_CONTROL_FLOW=0",)
+    if source == "runtime/src/executor.cpp":
+        flags = () if tables.control_flow else ("-DORCH_CONTROL_FLOW=0",)
+        mixed = tables.prepared_calls and tables.kernel_calls
+        return (*flags, "-DORCH_PREPARED_CALLS=1") if mixed else flags
     if source == "runtime/src/model.cpp" and not tables.initial_bytes:
         return ("-DORCH_INITIAL_BYTES=0",)
     return ()

@@ -13,7 +13,6 @@ from orchestrator.emit.generate.caller import (
 )
 from orchestrator.emit.generate.load_function import load_function
 from orchestrator.emit.generate.ports import (
-    C_TYPES,
     ApiMethod,
     Port,
     accessor,
@@ -23,6 +22,7 @@ from orchestrator.emit.generate.ports import (
     run_at_parameters,
     run_parameters,
 )
+from orchestrator.emit.generate.quantized import after_run, before_run
 from orchestrator.program.interface import NUMBER_LISTS
 from orchestrator.program.values import IntListValue, StringValue, TensorValue
 
@@ -56,7 +56,9 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
     body += [
         *check_memory(method),
         "  if (error == orch::Error::Ok) {",
+        *before_run(inputs),
         "    error = orch::run(method).error;",
+        *after_run(inputs),
         "  }",
     ]
     for port in outputs:
@@ -77,7 +79,9 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         *_prepared(entry, inputs),
         *check_memory(method),
         "  if (error == orch::Error::Ok) {",
+        *before_run(inputs),
         "    error = orch::run(method).error;",
+        *after_run(inputs),
         "  }",
         "  return status(error);",
         "}",
@@ -87,7 +91,9 @@ def api_functions(method: ApiMethod, *, is_linked: bool) -> str:
         "  *instruction = UINT32_MAX;",
         *check_memory(method),
         "  if (error == orch::Error::Ok) {",
+        *before_run(inputs),
         "    const orch::RunStatus run = orch::run(method);",
+        *after_run(inputs),
         "    error = run.error;",
         "    if (error != orch::Error::Ok) *instruction = run.instruction;",
         "  }",
@@ -168,7 +174,7 @@ def _accessors(method: ApiMethod, port: Port) -> Iterator[str]:
         yield ""
         yield from set_function(f"orch::{method.base}_method", method, port)
     elif isinstance(value, TensorValue):
-        c_type = C_TYPES[value.dtype]
+        c_type = port.c_type
         declared = f"{c_type}*" if port.is_input else f"const {c_type}*"
         result = f"{port.place}.tensor().mutable_data<{c_type}>()"
         yield from _accessor(method, f"{declared} {name}(void)", result)

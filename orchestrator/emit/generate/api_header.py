@@ -19,7 +19,6 @@ from orchestrator.emit.generate.integrity import (
 )
 from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.emit.generate.ports import (
-    C_TYPES,
     ApiMethod,
     Port,
     api_methods,
@@ -32,6 +31,7 @@ from orchestrator.emit.generate.ports import (
     run_at_parameters,
     run_parameters,
 )
+from orchestrator.emit.generate.quantized import has_quantization, quantization_lines
 from orchestrator.emit.generate.shared import common_constant
 from orchestrator.emit.generate.target_check import target_check
 from orchestrator.memory.plan import identifier
@@ -80,6 +80,7 @@ def api_header(
         *([target_check(profile, target)] if target else []),
         "#include <stdint.h>",
         *(['#include "orch/complex.h"'] if has_complex(programs) else []),
+        *(['#include "orch/quantize.h"'] if has_quantization(methods) else []),
         '#include "orch/status.h"' + ('\n#include "orch/trace.h"' if traced else ""),
         "#ifdef __cplusplus\n"
         "#define ORCH_AT_LEAST(count) count\n"
@@ -158,8 +159,9 @@ def _c_method(
             lines += [
                 f"#define {count} {port.value.numel}",
                 f"#define {upper}_{port.name.upper()}_BYTES {port.value.size_bytes}",
-                f"ORCH_ASSERT({count} * sizeof({C_TYPES[port.value.dtype]})\n"
+                f"ORCH_ASSERT({count} * sizeof({port.c_type})\n"
                 f"            == {upper}_{port.name.upper()}_BYTES);",
+                *quantization_lines(method, port),
             ]
         elif isinstance(port.value, NUMBER_LISTS):
             lines.append(f"#define {upper}_{port.name.upper()}_COUNT {port.most_items}")
@@ -186,7 +188,7 @@ def _c_method(
         lines.append(SET_TEXT + "\n".join(set_declarations(method)))
     lines.append(
         "\n/* The same without copies: write to the inputs, run, read the outputs.\n"
-        " * Inputs have to be written before every run: the run reuses their memory.\n"
+        f"{_reuse_text(method)}"
         " * Pointers are null if the method cannot be loaded; run returns why. */"
     )
     if any(
@@ -204,6 +206,22 @@ def _c_method(
     )
     lines.append(_reset_text(method) if is_linked else _load_text(method))
     return "\n".join(lines)
+
+
+def _reuse_text(method: ApiMethod) -> str:
+    kept = [port.name for port in method.ports if port.is_kept]
+    if not kept:
+        return (
+            " * Inputs have to be written before every run: the run reuses their"
+            " memory.\n"
+        )
+    lines = f" * A run leaves {' and '.join(kept)} as it is.\n"
+    if len(kept) < sum(port.is_input for port in method.ports):
+        lines += (
+            " * Other inputs have to be written before every run: the run reuses\n"
+            " * their memory.\n"
+        )
+    return lines
 
 
 def _limit_text(upper: str, limit: int) -> str:
@@ -240,7 +258,7 @@ def _accessors(method: ApiMethod, port: Port) -> Iterable[str]:
     name, value = f"{method.base}_{port.name}", port.value
     if isinstance(value, TensorValue):
         const = "" if port.is_input else "const "
-        yield f"{const}{C_TYPES[value.dtype]}* {name}(void);"
+        yield f"{const}{port.c_type}* {name}(void);"
     elif port.is_input:
         return  # a parameter of run
     elif isinstance(value, StringValue):

@@ -19,6 +19,7 @@ from orchestrator.emit.generate.prelinked import (
     constants_of,
     prelinked_block,
 )
+from orchestrator.emit.generate.prepared import prepared_declaration, prepared_header
 from orchestrator.emit.generate.shared import (
     arena_blocks,
     common_blocks,
@@ -37,7 +38,7 @@ from orchestrator.profile.choices import CheckImage
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from orchestrator.core.operator import OperatorName, OpSchema
     from orchestrator.memory.plan import MemoryPlan, MethodMemory
@@ -82,23 +83,21 @@ def api_source(
             else [model_symbol(name), *external_symbols(programs, name)]
         )
     )
-    functions_called = sorted(
-        {
-            i.function
-            for of_model in linked.values()
-            for m in of_model
-            for i in m.instructions
-            if isinstance(i, LinkedCall)
-        }
-    )
-    declarations = "".join(f"{kernel_declaration(f)}\n" for f in functions_called)
+    calls = [
+        i
+        for of_model in linked.values()
+        for m in of_model
+        for i in m.instructions
+        if isinstance(i, LinkedCall)
+    ]
+    declarations = "".join(f"{declared}\n" for declared in _declarations(calls))
     layout = table_layout(programs, linked)
     texts = {
         m.base: prelinked_block(
             linked[m.model][m.index],
             m.base,
             constants[m.model],
-            index_bytes=layout.index_bytes,
+            layout=layout,
             schemas=schemas,
         )
         for m in methods
@@ -116,7 +115,7 @@ def api_source(
         ready = [m for m in methods if m.model not in together] if at_load else []
         blocks += "\n\n"
         blocks += intact_functions(
-            methods, programs, linked, texts, ready=ready, compact=layout.compact
+            methods, programs, linked, texts, ready=ready, layout=layout
         )
     entries = "\n\n".join(
         [
@@ -160,6 +159,8 @@ def api_source(
     includes = '#include "orch/delegate.h"\n' if delegates else ""
     includes += '#include "orch/integrity.h"\n' if checked else ""
     includes += extra_includes(methods, memory)
+    headers = {prepared_header(c.prepared) for c in calls if c.prepared is not None}
+    includes += "".join(f'#include "{header}"\n' for header in sorted(headers))
     text = f"""\
 // {head}
 
@@ -191,6 +192,15 @@ extern const Span<const ModelMethod* const> kModelMethods;
 
 {_implementation(functions)}"""
     return GeneratedFile("gen/src/api.cpp", text)
+
+
+def _declarations(calls: Collection[LinkedCall]) -> list[str]:
+    """Declarations of the functions that calls name."""
+    prepared = {c.function for c in calls if c.prepared is not None}
+    return [
+        prepared_declaration(f) if f in prepared else kernel_declaration(f)
+        for f in sorted({call.function for call in calls})
+    ]
 
 
 def _implementation(functions: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.emit.generate.names import cpp_name
-from orchestrator.emit.generate.ports import C_TYPES
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def set_parameter(port: Port, *, bound: str = "") -> str:
     value = port.value
     assert isinstance(value, TensorValue)  # noqa: S101  # only tensors are given
     const = "const " if port.is_input else ""
-    c_type = C_TYPES[value.dtype]
+    c_type = port.c_type
     if not bound:
         return f"{const}{c_type}* memory"
     return f"{const}{c_type} (&memory)[{bound.format(value.numel)}]"

@@ -17,6 +17,8 @@ from orchestrator.emit.generate.names import cpp_name, cpp_namespace
 from orchestrator.emit.generate.prelinked import argument_table
 from orchestrator.emit.generate.tables import model_symbol
 from orchestrator.memory.plan import identifier
+from orchestrator.method.compact import WIDE_TABLES
+from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import (
     VALUE_KINDS,
@@ -34,23 +36,25 @@ if TYPE_CHECKING:
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.emit.generate.ports import ApiMethod
     from orchestrator.emit.generate.prelinked import PrelinkedText
+    from orchestrator.method.compact import TableLayout
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.program import Program
     from orchestrator.program.values import Value
 
 _DYNAMIC, _CONTIGUOUS, _READ_ONLY, _CALLER = 1, 2, 4, 8  # flags of orch::Tensor
-_KERNEL, _MOVE, _JUMP_FALSE = 0, 1, 2  # orch::Instruction::Kind
+_KERNEL, _MOVE, _JUMP_FALSE, _PREPARED = 0, 1, 2, 5  # orch::Instruction::Kind
 
 
 def table_words(
-    method: LinkedMethod, *, compact: bool = False
+    method: LinkedMethod, *, layout: TableLayout = WIDE_TABLES
 ) -> list[tuple[int, int, int]]:
     """The contents of a method's tables without addresses, for `check_tables`.
 
-    In `compact` tables a call has an index instead of the address of its arguments.
+    In compact tables a call has an index instead of the address of its arguments. Where
+    all instructions are prepared calls, they are addresses and nothing else.
 
     Returns:
-        Three words per value, then three per instruction; as unsigned 32-bit numbers.
+        Three words per slot, then three per instruction; as unsigned 32-bit numbers.
     """
     given = method.given
     words = [
@@ -59,10 +63,11 @@ def table_words(
             is_given=index in given,
             is_fixed=index not in given or index in method.inputs,
         )
-        for index, value in enumerate(method.values)
+        for index, value in enumerate(method.values[: method.slots])
     ]
-    starts = argument_table(method)[1] if compact else {}
-    words += [_instruction_words(i, starts) for i in method.instructions]
+    starts = argument_table(method)[1] if layout.compact else {}
+    if layout.kernel_calls:
+        words += [_instruction_words(i, starts) for i in method.instructions]
     return words
 
 
@@ -100,6 +105,8 @@ def _instruction_words(
             return _MOVE, source, target
         case JumpFalseCall(condition=condition, destination=destination):
             return _JUMP_FALSE, condition, destination
+        case LinkedCall(prepared=Prepared()):
+            return _PREPARED, 0, 0
     args = instruction.args
     return _KERNEL | len(args) << 8, starts.get(args, 0), 0
 
@@ -111,7 +118,7 @@ def intact_functions(
     texts: Mapping[str, PrelinkedText],
     *,
     ready: Container[ApiMethod],
-    compact: bool = False,
+    layout: TableLayout = WIDE_TABLES,
 ) -> str:
     """Checksums and a function per method, in the anonymous namespace of `orch`.
 
@@ -121,7 +128,7 @@ def intact_functions(
         linked: By name of a prelinked model: its methods.
         texts: By base name of a prelinked method: its tables.
         ready: Methods that are checked before their first call, each alone.
-        compact: Whether tables of prelinked methods are compact.
+        layout: Of the tables of prelinked methods.
     """
     parts = [
         _blocks(
@@ -142,7 +149,7 @@ def intact_functions(
         if method.model in linked:
             made = linked[method.model][method.index]
             text = texts[method.base]
-            parts.append(_prelinked(method.base, made, text, compact=compact))
+            parts.append(_prelinked(method.base, made, text, layout=layout))
             start = "start_prelinked"
         else:
             checked = f"{model_symbol(method.model)}_checked"
@@ -176,12 +183,12 @@ def _function(base: str, lines: Iterable[str]) -> str:
 
 
 def _prelinked(
-    base: str, method: LinkedMethod, text: PrelinkedText, *, compact: bool
+    base: str, method: LinkedMethod, text: PrelinkedText, *, layout: TableLayout
 ) -> str:
-    rows = table_words(method, compact=compact)
+    rows = table_words(method, layout=layout)
     words = [word & 0xFFFFFFFF for row in rows for word in row]
     crc = crc32(struct.pack(f"<{len(words)}I", *words))
-    values = f"{{{text.values}, {len(method.values)}}}" if method.values else "{}"
+    values = f"{{{text.values}, {method.slots}}}" if method.slots else "{}"
     instructions = text.instructions or "{}"
     lines = [
         f"return check_tables({values}, {instructions},",

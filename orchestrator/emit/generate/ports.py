@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestrator.core.border import border_of, port_name
 from orchestrator.core.dtype import COMPLEX, ScalarType
 from orchestrator.errors import Diagnostic, ModelError
 from orchestrator.memory.plan import method_symbol
@@ -33,6 +34,7 @@ from orchestrator.targets.c_names import is_c_function
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from orchestrator.core.border import Border, Quantization
     from orchestrator.memory.plan import MemoryPlan, MethodMemory
     from orchestrator.program.program import Method, Program
 
@@ -107,6 +109,7 @@ class Port:
         item: Position in the list; None if it is not in a list.
         most_items: Most items of a list of numbers.
         is_given: The caller provides its memory.
+        border: What the profile changed there.
     """
 
     index: int
@@ -115,11 +118,38 @@ class Port:
     item: int | None = None
     most_items: int = 0
     is_given: bool = False
+    border: Border | None = None
+
+    @property
+    def c_type(self) -> str:
+        """C type of the elements of a tensor."""
+        assert isinstance(self.value, TensorValue)  # noqa: S101  # the caller knows
+        return "uint8_t" if self.is_unsigned else C_TYPES[self.value.dtype]
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether the caller has numbers larger by 128 than those of the method."""
+        return self.border is not None and self.border.is_unsigned
+
+    @property
+    def quantization(self) -> Quantization | None:
+        """The quantization of the numbers that the caller has, if known."""
+        return None if self.border is None else self.border.caller_quantization
+
+    @property
+    def verb(self) -> str:
+        """End of the name of the function that converts one number."""
+        return "quantize" if self.is_input else "dequantize"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a run leaves the input as it is."""
+        return self.border is not None and self.border.is_kept
 
     @property
     def name(self) -> str:
         """Name of its parameter."""
-        own = f"{'input' if self.is_input else 'output'}{self.index}"
+        own = port_name(self.index, is_input=self.is_input)
         return own if self.item is None else f"{own}_item{self.item}"
 
     @property
@@ -135,7 +165,8 @@ class Port:
             return f"{kind_name(type(self.value))} of at most {self.most_items}"
         if not isinstance(self.value, TensorValue):
             return type(self.value).__name__.removesuffix("Value").lower()
-        text = f"{self.value.dtype.name} {list(self.value.sizes)}"
+        dtype = ScalarType.Byte if self.is_unsigned else self.value.dtype
+        text = f"{dtype.name} {list(self.value.sizes)}"
         if not self.value.is_contiguous:
             text += f", in memory in dim order {list(self.value.dim_order)}"
         if self.value.is_dynamic:
@@ -179,7 +210,8 @@ class ApiMethod:
             yield Port(index, value, is_input, None, most_items(self.method, slot))
         elif not isinstance(value, NoneValue):
             is_given = self.is_given(index, is_input=is_input)
-            yield Port(index, value, is_input, is_given=is_given)
+            border = border_of(self.method.borders, index, is_input=is_input)
+            yield Port(index, value, is_input, is_given=is_given, border=border)
 
     @property
     def remarks(self) -> Iterable[str]:
@@ -223,6 +255,7 @@ class ApiMethod:
                 else [f"_{port.name}{end}" for end in accessor_ends(port)]
             )
         ]
+        own += [f"_{p.name}_{p.verb}" for p in self.ports if p.quantization]
         ends = ["", "_run", "_run_at", *own, "_load", "_reset"]
         upper = self.base.upper()
         return [*(f"{self.base}{end}" for end in ends), upper, f"{upper}_CALL"]
@@ -342,7 +375,7 @@ def parameter(port: Port, *, bound: str) -> Iterable[str]:
         array = f"(&{name})[{length}]" if bound == "{}" else f"{name}[{length}]"
         if bound == "{}" and value.is_dynamic:
             array = f"*{name}"  # the sizes decide how many items there are
-        yield f"{const}{C_TYPES[value.dtype]} {array}"
+        yield f"{const}{port.c_type} {array}"
         if value.is_dynamic:
             rank = bound.format(max(len(value.sizes), 1))
             sizes = f"(&{name}_sizes)" if bound == "{}" else f"{name}_sizes"

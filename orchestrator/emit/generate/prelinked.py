@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.core.lazy_bytes import joined
 from orchestrator.emit.artifact import row_comment
+from orchestrator.emit.generate.prepared import number_block, prepared_block
 from orchestrator.memory.plan import model_section
-from orchestrator.method.compact import WIDE
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.compact import WIDE, WIDE_TABLES
+from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.passes.pack_weights import ARGUMENTS as PACKED_ARGUMENTS
 from orchestrator.method.passes.pack_weights import PACKED as PACKED_FUNCTIONS
 from orchestrator.program.program import JumpFalseCall, MoveCall
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.core.operator import OperatorName, OpSchema
+    from orchestrator.method.compact import TableLayout
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.values import Value
 
@@ -121,7 +123,7 @@ def prelinked_block(
     base: str,
     constants: Sequence[Bytes],
     *,
-    index_bytes: int = WIDE,
+    layout: TableLayout = WIDE_TABLES,
     schemas: Mapping[OperatorName, OpSchema] = MappingProxyType({}),
 ) -> PrelinkedText:
     """A prelinked method without its arenas, in the namespace orch.
@@ -130,24 +132,27 @@ def prelinked_block(
         method: The method.
         base: Prefix of its names.
         constants: Constants of its model, in the order of their symbols.
-        index_bytes: Bytes of a value index in its tables; all but `WIDE` are compact.
+        layout: Of the tables of all methods of the product.
         schemas: Schemas of its operators, for names of arguments in comments.
     """
-    return _Writer(
-        method, base, constants, index_bytes, _Comments(method, schemas)
-    ).block()
+    return _Writer(method, base, constants, layout, _Comments(method, schemas)).block()
 
 
 def argument_table(
     method: LinkedMethod,
 ) -> tuple[tuple[int, ...], dict[tuple[int, ...], int]]:
-    """The arguments of all calls in one table, equal lists once; and their offsets."""
+    """The arguments of calls in one table, equal lists once; and their offsets.
+
+    Prepared calls have none.
+    """
     starts: dict[tuple[int, ...], int] = {}
     table: list[int] = []
     for instruction in method.instructions:
-        if isinstance(instruction, LinkedCall) and instruction.args not in starts:
-            starts[instruction.args] = len(table)
-            table += instruction.args
+        if isinstance(instruction, LinkedCall) and instruction.prepared is None:
+            args = instruction.args
+            if args not in starts:
+                starts[args] = len(table)
+                table += args
     return tuple(table), starts
 
 
@@ -196,7 +201,11 @@ class _Comments:
             case LinkedCall(operator=operator, args=args):
                 schema = self._schemas.get(operator)
                 names = [a.name for a in schema.arguments] if schema else []
-                if instruction.function in PACKED_FUNCTIONS:
+                if instruction.prepared is not None:
+                    names = [
+                        n for n, at in instruction.prepared.memory if at is not None
+                    ]
+                elif instruction.function in PACKED_FUNCTIONS:
                     names = [*PACKED_ARGUMENTS]
                 # Values after the arguments of the schema are results.
                 beyond = "result" if schema else "argument"
@@ -226,7 +235,7 @@ class _Writer:
         method: LinkedMethod,
         base: str,
         constants: Sequence[Bytes],
-        index_bytes: int,
+        layout: TableLayout,
         comments: _Comments,
     ) -> None:
         self._method = method
@@ -236,9 +245,10 @@ class _Writer:
         self._symbol = {
             data: constant_symbol(method.model, i) for i, data in enumerate(constants)
         }
-        self._compact = index_bytes != WIDE
-        self._index_type = _INDEX_TYPES[index_bytes]
-        self._none = (1 << 8 * index_bytes) - 1 if self._compact else -1
+        self._compact = layout.compact
+        self._kernel_calls = layout.kernel_calls
+        self._index_type = _INDEX_TYPES[layout.index_bytes]
+        self._none = (1 << 8 * layout.index_bytes) - 1 if self._compact else -1
         self._args = argument_table(method)
         self._tables: dict[tuple[str, str], str] = {}
         self._words = 0
@@ -247,8 +257,12 @@ class _Writer:
 
     def block(self) -> PrelinkedText:
         method, base = self._method, self._base
-        values = [self._value(i, v) for i, v in enumerate(method.values)]
-        instructions = [self._instruction(i) for i in method.instructions]
+        self._initial += self._state_first()
+        slots = method.values[: method.slots]
+        values = [self._value(i, v) for i, v in enumerate(slots)]
+        instructions = [
+            self._instruction(number, i) for number, i in enumerate(method.instructions)
+        ]
         inputs = self._array(self._index_type, method.inputs)
         outputs = self._array(self._index_type, method.outputs)
         lines = [
@@ -274,6 +288,7 @@ class _Writer:
             if not constant:
                 lines.append(f"Value {base}_values[{len(values)}];")
                 self._initial.append((f"{base}_values", name, f"sizeof {base}_values"))
+        lines += self._prepared_calls()
         code, declared = self._code(instructions)
         lines += declared
         if self._initial:
@@ -284,20 +299,20 @@ class _Writer:
                 f"constexpr InitialBytes {base}_initial[{len(self._initial)}] ="
                 f" {{\n{table}}};"
             )
-        slots = "{}"
+        table = "{}"
         if values:
             cast = f"const_cast<Value*>({base}_values)"
-            slots = f"{{{cast}, {len(values)}}}"
+            table = f"{{{cast}, {len(values)}}}"
         lines += [
             f"constexpr PrelinkedMethod {base}_prelinked = {{",
-            f"    {{{{{code}}}, {slots},",
+            f"    {{{{{code}}}, {table},",
             f"     {{{inputs}}}, {{{outputs}}}{self._table_of(code)}}},",
             f"    {{{f'{base}_initial' if self._initial else ''}}}, {self._state()}}};",
         ]
-        slots = "values" if method.has_constant_slots else "values_first"
+        name = "values" if method.has_constant_slots else "values_first"
         return PrelinkedText(
             text="\n".join(lines),
-            values=f"{base}_{slots}",
+            values=f"{base}_{name}",
             instructions=code,
             blocks=tuple(self._blocks()),
         )
@@ -314,6 +329,9 @@ class _Writer:
         if not self._compact:
             name = f"{self._base}_instructions"
             return name, [f"constexpr Instruction {name}[{count}] = {{\n{rows}}};"]
+        if not self._kernel_calls:
+            name = f"{self._base}_code"
+            return name, [f"constexpr Instruction {name}[{count}] = {{\n{rows}}};"]
         args = self._args[0] or (0,)
         table = f"constexpr InstructionTable<{count}, {len(args)}> {self._base}_code"
         return f"{self._base}_code.instructions", [
@@ -322,7 +340,7 @@ class _Writer:
 
     def _table_of(self, code: str) -> str:
         """The table with arguments of a compact method's instructions."""
-        if not self._compact:
+        if not self._compact or not self._kernel_calls:
             return ""
         return f", {self._base}_code.args" if code else ", nullptr"
 
@@ -334,6 +352,10 @@ class _Writer:
             code = _CODES[self._index_type]
             packed = struct.pack(f"<{len(self._args[0])}{code}", *self._args[0])
             yield f"{self._base}_code.args", packed
+        for number, _, prepared in self._prepared():
+            block = number_block(prepared, self._call_name(number))
+            if block is not None:
+                yield block
         for (c_type, content), declared in self._tables.items():
             name = declared.split(" ")[-1].partition("[")[0]
             items = content.split(", ")
@@ -348,7 +370,7 @@ class _Writer:
 
     def _state(self) -> str:
         """RAM for changing slots and sizes, as a C++ expression."""
-        slots = 0 if self._method.has_constant_slots else len(self._method.values)
+        slots = 0 if self._method.has_constant_slots else self._method.slots
         return f"{slots} * sizeof(Value) + {self._words} * sizeof(int32_t)"
 
     def _array(self, c_type: str, items: Iterable[object]) -> str:
@@ -398,22 +420,10 @@ class _Writer:
         flags = []
         if value.is_contiguous:
             flags.append("Tensor::kContiguous")
-        data = self._data.get(index)
-        if value.allocation is not None:
-            place = value.allocation
-            arena = f"{self._base}_arena{place.memory_id}"
-            memory = (
-                f"{arena} + {place.offset_bytes}" if value.size_bytes else "nullptr"
-            )
-            if data:
-                zeros = self._method.starts_with_zeros(index, data)
-                origin = "nullptr" if zeros else self._symbol[data]
-                self._initial.append((memory, origin, str(len(data))))
-        elif data:
-            memory = f"const_cast<uint8_t*>({self._symbol[data]})"
-            flags.append("Tensor::kReadOnly")
-        else:
-            memory = "nullptr"
+        memory = self._memory(index)
+        if value.allocation is None:
+            if memory != "nullptr":
+                memory = f"const_cast<uint8_t*>({memory})"
             given = self._method.given
             if index in given:
                 flags.append("Tensor::kCaller")
@@ -440,8 +450,47 @@ class _Writer:
             f"                 {memory}, {dims}{order}}})"
         )
 
-    def _instruction(self, instruction: LinkedInstruction) -> str:
+    def _memory(self, index: int) -> str:
+        """The address of a tensor, as a C++ expression."""
+        value, data = self._method.values[index], self._data.get(index)
+        if isinstance(value, TensorValue) and value.allocation is not None:
+            place = value.allocation
+            arena = f"{self._base}_arena{place.memory_id} + {place.offset_bytes}"
+            return arena if value.size_bytes else "nullptr"
+        return self._symbol[data] if data else "nullptr"
+
+    def _state_first(self) -> Iterator[tuple[str, str, str]]:
+        """Bytes of planned tensors that are written before the first call."""
+        for index, data in sorted(self._data.items()):
+            value = self._method.values[index]
+            if isinstance(value, TensorValue) and value.is_planned and data:
+                zeros = self._method.starts_with_zeros(index, data)
+                origin = "nullptr" if zeros else self._symbol[data]
+                yield self._memory(index), origin, str(len(data))
+
+    def _prepared(self) -> Iterator[tuple[int, LinkedCall, Prepared]]:
+        for number, call in enumerate(self._method.instructions):
+            if isinstance(call, LinkedCall) and call.prepared is not None:
+                yield number, call, call.prepared
+
+    def _prepared_calls(self) -> Iterator[str]:
+        for number, call, prepared in self._prepared():
+            yield prepared_block(
+                call,
+                prepared,
+                name=self._call_name(number),
+                number=number,
+                tensors=[self._method.values[index] for index in call.args],
+                memory=[*map(self._memory, call.args)],
+            )
+
+    def _call_name(self, number: int) -> str:
+        return f"{self._base}_call{number}"
+
+    def _instruction(self, number: int, instruction: LinkedInstruction) -> str:
         match instruction:
+            case LinkedCall(prepared=Prepared()):
+                return f"Instruction({self._call_name(number)})"
             case LinkedCall(function=function, args=args):
                 place: str | int = self._args[1].get(args, 0)
                 if not self._compact:

@@ -1,6 +1,7 @@
 """Stage `prelink`: run passes over linked methods."""
 
 from orchestrator.method.link import link_program, try_link
+from orchestrator.method.passes.border import BorderError
 from orchestrator.method.passes.ledger_lines import (
     OPTIONAL,
     ledger_lines,
@@ -14,6 +15,7 @@ __all__ = [
     "MAKES_CONSTANTS",
     "OPTIONAL",
     "PASSES",
+    "BorderError",
     "UnlinkError",
     "WriteProofError",
     "ledger_lines",

@@ -7,14 +7,18 @@ limits, at least for the items that the call before it stores.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.dataflow import Dataflow
+from orchestrator.method.passes.arguments import Arguments, need
 from orchestrator.method.passes.islands import as_one_call
-from orchestrator.method.passes.joining import producer_of, with_slots, writes_later
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    producer_of,
+    with_slots,
+    writes_later,
+)
 from orchestrator.method.passes.tables import (
     INT8_FUNCTIONS,
     QUANTIZE,
@@ -26,7 +30,8 @@ from orchestrator.program.values import IntValue
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.method.passes.tables import Table
 
 _LOWEST, _HIGHEST = -128, 127
@@ -75,35 +80,26 @@ def fuse_activations(method: LinkedMethod, *, grows: bool = False) -> LinkedMeth
         method: The method.
         grows: Whether arenas may grow, as memory is planned afterwards.
     """
-    number = 0
-    while number < len(method.instructions):
-        call = method.instructions[number]
-        fused = None
-        if isinstance(call, LinkedCall) and may_be_activation(call):
-            table = table_at(method, Dataflow(method), number)
-            if table is not None:
-                fused = _fused(method, table, grows=grows)
-        if fused is None:
-            number += 1
-        else:
-            number -= len(method.instructions) - len(fused.instructions) - 1
-            method = fused
-    return method
+    return at_each_call(method, partial(_fused, grows=grows))
 
 
-def _fused(method: LinkedMethod, table: Table, *, grows: bool) -> LinkedMethod | None:
+def _fused(
+    method: LinkedMethod, flow: Dataflow, at: int, call: LinkedCall, *, grows: bool
+) -> LinkedMethod | None:
+    if not may_be_activation(call):
+        return None
+    table = table_at(method, flow, at)
+    if table is None:
+        return None
     first = (*table.island, table.number)[0]
-    found = producer_of(method, Dataflow(method), first, table.source)
+    found = producer_of(method, flow, first, table.source)
     if found is None or found[1].function not in _LIMITED or found[0] > first:
         return None
     number, producer = found
     where = _LIMITED[producer.function]
     arguments = Arguments(method, producer, method.written)
-    try:
-        given = arguments.number(where.low), arguments.number(where.high)
-        low, high = _limits(table, *given)
-    except UnknownCallError:
-        return None
+    given = arguments.number(where.low), arguments.number(where.high)
+    low, high = _limits(table, *given)
     joined = as_one_call(method, table, grows=grows)
     if joined is None:
         return None

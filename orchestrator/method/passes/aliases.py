@@ -51,7 +51,7 @@ def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
             views = views_of(method, call, written)
             if views is None:
                 continue
-            changed = shared_sides(method, flow, index, views, grows=grows)
+            changed = shared_places(method, flow, index, views, grows=grows)
             if changed is not None:
                 method = method.with_values(changed)
                 flow.drop(index)
@@ -61,21 +61,21 @@ def alias_copies(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
     return without(method, dropped)
 
 
-def shared_sides(
+def shared_places(
     method: LinkedMethod,
     flow: Dataflow,
     index: int,
     views: tuple[View, ...],
     *,
-    grows: bool,
+    grows: bool = False,
 ) -> Candidate | None:
-    """Tensors with new places that make a call unnecessary, or None.
+    """New places of tensors with which a call that copies does nothing, or None.
 
     Args:
         method: The method.
         flow: Its dataflow.
         index: Of the call.
-        views: The copies that it makes.
+        views: What it copies.
         grows: Whether arenas may grow.
     """
     return _Sides(method, flow, index, views, grows=grows).share()

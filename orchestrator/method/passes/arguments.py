@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from orchestrator.program.values import (
+    DoubleValue,
     IntListValue,
     IntValue,
     NoneValue,
@@ -75,6 +76,14 @@ class Arguments:
     def number(self, position: int) -> int:
         """An argument that is an integer that no call writes."""
         return self._number_at(self.index(position))
+
+    def real(self, position: int) -> float:
+        """An argument that is a float that no call writes."""
+        index = self.index(position)
+        value = self._values[index]
+        if not isinstance(value, DoubleValue) or index in self._written:
+            raise UnknownCallError
+        return value.value
 
     def numbers(self, position: int) -> tuple[int, ...]:
         """An argument that is a list of integers that no call writes."""

@@ -7,14 +7,19 @@ before. It runs where the profile wants it.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.joining import producer_of, with_slots, writes_later
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    producer_of,
+    with_slots,
+    writes_later,
+)
 from orchestrator.method.passes.views import View
 from orchestrator.program.values import BoolValue, DoubleValue, IntValue
 
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.program.values import TensorValue
 
     Floats = NDArray[np.float64]
@@ -45,26 +51,15 @@ def fold_batch_norm(method: LinkedMethod, *, grows: bool = False) -> LinkedMetho
         method: The method.
         grows: Whether arenas may grow, as memory is planned afterwards.
     """
-    number = 0
-    while number < len(method.instructions):
-        call = method.instructions[number]
-        folded = None
-        if isinstance(call, LinkedCall) and is_batch_norm(call):
-            try:
-                folded = _folded(method, number, call, grows=grows)
-            except UnknownCallError:
-                folded = None
-        if folded is None:
-            number += 1
-        else:
-            method = folded
-    return method
+    return at_each_call(method, partial(_folded, grows=grows))
 
 
 def _folded(
-    method: LinkedMethod, number: int, call: LinkedCall, *, grows: bool
+    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
 ) -> LinkedMethod | None:
-    found = producer_of(method, Dataflow(method), number, call.args[0])
+    if not is_batch_norm(call):
+        return None
+    found = producer_of(method, flow, number, call.args[0])
     if found is None or found[0] > number:
         return None
     norm = _Constants(method, call)

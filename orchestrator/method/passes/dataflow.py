@@ -127,18 +127,23 @@ class Dataflow:
             where: Where it wrote.
             places: Places of all tensors that have bytes.
         """
-        return {v for shown in self._ahead(start, where, places) for v in shown}
+        ahead = self._ahead(self.at[start].next, where, places)
+        return {v for shown in ahead for v in shown}
+
+    def input_followers(self, where: Place, places: Mapping[int, Place]) -> set[int]:
+        """Tensors through which bytes from before the run are read."""
+        return {v for shown in self._ahead((0,), where, places) for v in shown}
 
     def is_read(self, start: int, where: Place, places: Mapping[int, Place]) -> bool:
         """Whether `followers` has any."""
-        return any(self._ahead(start, where, places))
+        return any(self._ahead(self.at[start].next, where, places))
 
     def _ahead(
-        self, start: int, where: Place, places: Mapping[int, Place]
+        self, first: Iterable[int], where: Place, places: Mapping[int, Place]
     ) -> Iterator[set[int]]:
         """Followers, by instruction, until the bytes are overwritten."""
         seen: set[int] = set()
-        ahead = [*self.at[start].next]
+        ahead = [*first]
         while ahead:
             index = ahead.pop()
             if index in seen:

@@ -5,22 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import INDEX_LISTS, LinkedCall
 from orchestrator.program.program import JumpFalseCall, MoveCall
-from orchestrator.program.values import (
-    IntListValue,
-    OptionalTensorListValue,
-    TensorListValue,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from orchestrator.method.linked import LinkedInstruction, LinkedMethod
     from orchestrator.program.values import Value
-
-LISTS = (IntListValue, TensorListValue, OptionalTensorListValue)
-"""Kinds of values whose items are value indices."""
 
 
 def without(method: LinkedMethod, dropped: Collection[int]) -> LinkedMethod:
@@ -63,7 +55,7 @@ def renumbered(method: LinkedMethod, new_index: Mapping[int, int]) -> LinkedMeth
         return tuple(map(new_index.get, indices, indices))
 
     def of_value(value: Value) -> Value:
-        if isinstance(value, LISTS):
+        if isinstance(value, INDEX_LISTS):
             items = new(*value.items)
             return value if items == value.items else type(value)(items)
         return value

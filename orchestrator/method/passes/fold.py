@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from orchestrator.core.lazy_bytes import part_of
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import INDEX_LISTS, LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import LISTS, without
+from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.places import Place
 from orchestrator.program.program import MoveCall
@@ -237,7 +237,7 @@ def _named(method: LinkedMethod, indices: Collection[int]) -> set[int]:
     named = {*indices}
     for index in indices:
         value = method.values[index]
-        if isinstance(value, LISTS):
+        if isinstance(value, INDEX_LISTS):
             named.update(value.items)
     return named
 

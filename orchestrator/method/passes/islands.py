@@ -6,18 +6,18 @@ has the result for each of 256 items, computed with the bits of the kernels.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.aliases import shared_sides
+from orchestrator.method.passes.aliases import shared_places
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
-from orchestrator.method.passes.joining import reads_earlier
+from orchestrator.method.passes.joining import at_each_call, reads_earlier
 from orchestrator.method.passes.tables import QUANTIZE, table_at, view_of, with_table
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
     from orchestrator.method.passes.tables import Table
 
 
@@ -34,22 +34,18 @@ def cancel_quantize(method: LinkedMethod, *, planned: bool = False) -> LinkedMet
         planned: Whether memory is planned afterwards. Arenas may then grow, and other
             islands become tables: that is for models that the device does not load.
     """
-    number = 0
-    while number < len(method.instructions):
-        call = method.instructions[number]
-        changed = None
-        if isinstance(call, LinkedCall) and is_quantize(call):
-            table = table_at(method, Dataflow(method), number)
-            if table is not None and table.is_identity:
-                changed = _without(method, table, grows=planned)
-            elif table is not None and planned and _may_be_table(method, call, table):
-                changed = _looked_up(method, table)
-        if changed is None:
-            number += 1
-        else:
-            gone = len(method.instructions) - len(changed.instructions)
-            number, method = max(number - gone, 0), changed
-    return method
+    return at_each_call(method, partial(_cancelled, planned=planned))
+
+
+def _cancelled(
+    method: LinkedMethod, flow: Dataflow, at: int, call: LinkedCall, *, planned: bool
+) -> LinkedMethod | None:
+    table = table_at(method, flow, at) if is_quantize(call) else None
+    if table is not None and table.is_identity:
+        return _without(method, table, grows=planned)
+    if table is not None and planned and _may_be_table(method, call, table):
+        return _looked_up(method, table)
+    return None
 
 
 def as_one_call(
@@ -73,7 +69,7 @@ def _without(method: LinkedMethod, table: Table, *, grows: bool) -> LinkedMethod
         return None
     method, number = joined
     views = (view_of(method, table),)
-    changed = shared_sides(method, Dataflow(method), number, views, grows=grows)
+    changed = shared_places(method, Dataflow(method), number, views, grows=grows)
     if changed is None:
         return None
     return without(method.with_values(changed), {number})

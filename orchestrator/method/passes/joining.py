@@ -7,11 +7,13 @@ nothing else needed what is no longer written, and memory can be as the new call
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.aliases import shared_sides
+from orchestrator.method.passes.aliases import shared_places
+from orchestrator.method.passes.arguments import UnknownCallError
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
@@ -20,7 +22,7 @@ from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from orchestrator.core.lazy_bytes import Bytes
     from orchestrator.method.effects import Effect
@@ -34,6 +36,34 @@ _ALIGNMENT: Final = 16
 """Of blocks that the planner lays out."""
 _MOST_PLACES: Final = 64
 """Places that are tried for a tensor."""
+
+
+Change: TypeAlias = (
+    "Callable[[LinkedMethod, Dataflow, int, LinkedCall], LinkedMethod | None]"
+)
+"""Of a method with its dataflow, at a call: the method with fewer calls, or None."""
+
+
+def at_each_call(method: LinkedMethod, change: Change) -> LinkedMethod:
+    """The method after a change wherever there is one; what it leaves may change again.
+
+    Args:
+        method: The method.
+        change: Raises UnknownCallError as well where nothing changes.
+    """
+    number, flow = 0, None
+    while number < len(method.instructions):
+        call, changed = method.instructions[number], None
+        if isinstance(call, LinkedCall):
+            flow = flow or Dataflow(method)
+            with suppress(UnknownCallError):
+                changed = change(method, flow, number, call)
+        if changed is None:
+            number += 1
+        else:
+            gone = len(method.instructions) - len(changed.instructions)
+            number, method, flow = max(number - gone, 0), changed, None
+    return method
 
 
 def with_call(method: LinkedMethod, number: int, call: LinkedCall) -> LinkedMethod:
@@ -166,7 +196,7 @@ def writes_later(
     if flow.is_open or not _is_only_reader(method, flow, first, last, view.source):
         return None
     method = with_call(method, first, call)
-    changed = shared_sides(method, Dataflow(method), last, (view,), grows=grows)
+    changed = shared_places(method, Dataflow(method), last, (view,), grows=grows)
     if changed is None:
         return None
     return without(method.with_values(changed), {last})

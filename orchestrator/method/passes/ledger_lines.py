@@ -22,6 +22,8 @@ OPTIONAL: Final = MappingProxyType(
 )
 """Passes that only run where the profile wants them, and why they did not."""
 NO_OPERATOR: Final = "no call of its operators"
+NO_PLAN: Final = "memory is not planned"
+NO_IO: Final = "nothing in models.io"
 
 
 def not_wanted(name: str) -> str:

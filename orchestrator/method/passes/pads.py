@@ -8,22 +8,27 @@ larger than what the call stores at least.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.dtype import FLOATING
-from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes.arguments import (
     Arguments,
     UnknownCallError,
     need,
     strides_of,
 )
-from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.joining import producer_of, reads_earlier, with_slots
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    producer_of,
+    reads_earlier,
+    with_slots,
+)
 from orchestrator.program.values import BoolValue, DoubleValue, IntListValue, IntValue
 
 if TYPE_CHECKING:
-    from orchestrator.method.linked import LinkedMethod
+    from orchestrator.method.linked import LinkedCall, LinkedMethod
+    from orchestrator.method.passes.dataflow import Dataflow
     from orchestrator.program.values import TensorValue
 
 _NHWC: Final = (0, 2, 3, 1)
@@ -110,35 +115,23 @@ def fold_pads(method: LinkedMethod, *, grows: bool = False) -> LinkedMethod:
         method: The method.
         grows: Whether arenas may grow, as memory is planned afterwards.
     """
-    number = 0
-    while number < len(method.instructions):
-        call = method.instructions[number]
-        folded = None
-        if isinstance(call, LinkedCall) and call.function in _READERS:
-            try:
-                folded = _folded(method, number, call, grows=grows)
-            except UnknownCallError:
-                folded = None
-        if folded is None:
-            number += 1
-        else:
-            method = folded  # the same call again: pads may follow one another
-            number -= 1
-    return method
+    return at_each_call(method, partial(_folded, grows=grows))
 
 
 def _folded(
-    method: LinkedMethod, number: int, call: LinkedCall, *, grows: bool
+    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
 ) -> LinkedMethod | None:
     """The method where a call pads its input itself; None if nothing pads it.
 
     Raises:
         UnknownCallError: The call cannot.
     """
+    reader = _READERS.get(call.function)
+    if reader is None:
+        return None
     written = method.written
     arguments = Arguments(method, call, written)
-    reader = _READERS[call.function]
-    found = producer_of(method, Dataflow(method), number, arguments.index(0))
+    found = producer_of(method, flow, number, arguments.index(0))
     if found is None or not is_pad(found[1]):
         return None
     pad = _pad_of(method, found[1], written)

@@ -11,24 +11,33 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.ledger import PassRecord
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import INDEX_LISTS, LinkedCall
 from orchestrator.method.passes.activations import fuse_activations, may_be_activation
 from orchestrator.method.passes.aliases import alias_copies
 from orchestrator.method.passes.batch_norm import fold_batch_norm, is_batch_norm
+from orchestrator.method.passes.border import keep_inputs, quantized_io
 from orchestrator.method.passes.constants import (
     PERMUTE,
     evaluate_constants,
     fold_constants,
     fold_permutes,
 )
-from orchestrator.method.passes.edit import LISTS, renumbered
+from orchestrator.method.passes.edit import renumbered
 from orchestrator.method.passes.evaluate import has_evaluator
 from orchestrator.method.passes.in_place import in_place, may_be_in_place
 from orchestrator.method.passes.islands import cancel_quantize, is_quantize
-from orchestrator.method.passes.ledger_lines import NO_OPERATOR, counts_of, not_wanted
+from orchestrator.method.passes.ledger_lines import (
+    NO_IO,
+    NO_OPERATOR,
+    NO_PLAN,
+    counts_of,
+    not_wanted,
+)
+from orchestrator.method.passes.order import order_calls
 from orchestrator.method.passes.pack_weights import pack_for_dsp, pack_for_mve
 from orchestrator.method.passes.packing.convolution import FUNCTIONS
 from orchestrator.method.passes.pads import fold_pads, is_pad
+from orchestrator.method.passes.prepare_calls import PREPARERS, prepare_calls
 from orchestrator.method.passes.transposes import fold_transposes, may_be_transposed
 from orchestrator.method.passes.unused import drop_unused_calls, may_be_unused
 from orchestrator.method.passes.views import moving_operators
@@ -67,7 +76,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
             key = (replace(value, data_buffer_index=0, extra=None), data.get(index))
         else:
             shareable = index not in written
-            if isinstance(value, LISTS):
+            if isinstance(value, INDEX_LISTS):
                 value = type(value)(tuple(map(place, value.items)))
             key = repr(value)  # distinguishes 0.0 from -0.0, and 1 from true
         new_index[index] = first.setdefault(key, index) if shareable else index
@@ -80,24 +89,7 @@ def share_values(method: LinkedMethod) -> LinkedMethod:
 
 def drop_values(method: LinkedMethod) -> LinkedMethod:
     """Remove unused slots."""
-    used: set[int] = set()
-
-    def use(indices: Iterable[int]) -> None:
-        for index in indices:
-            if index >= 0 and index not in used:
-                used.add(index)
-                value = method.values[index]
-                if isinstance(value, LISTS):
-                    use(value.items)
-
-    use((*method.inputs, *method.outputs))
-    for instruction in method.instructions:
-        if isinstance(instruction, LinkedCall):
-            use(instruction.args)
-        elif isinstance(instruction, MoveCall):
-            use((instruction.source, instruction.target))
-        else:
-            use((instruction.condition,))
+    used = method.used(prepared=True)
     if len(used) == len(method.values):
         return method
     kept = sorted(used)
@@ -125,17 +117,24 @@ class Pass:
             would tie lifetimes together.
         before_plan: Changes methods whose memory is planned afterwards, in place of
             `change`.
+        of_io: Whether it does what the profile says of inputs and outputs.
+        of_plan: Whether it runs only where memory is planned afterwards.
         isas: Changes for methods that cores with these instruction sets run, and that
             the device does not load, in place of `change`.
+        prelinked: Changes methods that the device does not load, for cores with an
+            instruction set, in place of `change`.
     """
 
     change: Callable[[LinkedMethod], LinkedMethod] = _keep
     calls: Callable[[LinkedCall], bool] | None = None
     planned: bool = False
     before_plan: Callable[[LinkedMethod], LinkedMethod] | None = None
+    of_io: bool = False
+    of_plan: bool = False
     isas: Mapping[str, Callable[[LinkedMethod], LinkedMethod]] = field(
         default_factory=dict
     )
+    prelinked: Callable[[LinkedMethod, str], LinkedMethod] | None = None
 
     def concerns(self, method: LinkedMethod) -> bool:
         """Whether a method has a call to which the pass applies."""
@@ -150,7 +149,8 @@ def _of(operators: frozenset[str]) -> Callable[[LinkedCall], bool]:
 
 
 # Passes that remove calls come first: fewer calls shorten lifetimes, which decide what
-# `in_place` can share. Slots are cleaned up last, when no pass needs them any more.
+# `in_place` can share. Slots are cleaned up last, when no pass needs them any more;
+# prepared calls have no arguments that other passes could read.
 PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
     {
         "fold_permutes": Pass(change=fold_permutes, calls=_of(frozenset({PERMUTE}))),
@@ -184,6 +184,8 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             before_plan=partial(cancel_quantize, planned=True),
         ),
         "drop_unused_calls": Pass(change=drop_unused_calls, calls=may_be_unused),
+        "keep_inputs": Pass(change=keep_inputs, of_io=True),
+        "quantized_io": Pass(change=quantized_io, of_io=True),
         "in_place": Pass(change=in_place, calls=may_be_in_place),
         "pack_weights": Pass(
             calls=lambda call: call.function in FUNCTIONS,
@@ -195,7 +197,13 @@ PASSES: Final[Mapping[str, Pass]] = MappingProxyType(
             calls=may_be_activation,
             before_plan=partial(fuse_activations, grows=True),
         ),
+        "order_calls": Pass(change=order_calls, of_plan=True),
         "drop_values": Pass(change=drop_values),
+        "prepare_calls": Pass(
+            calls=lambda call: call.function in PREPARERS,
+            planned=True,
+            prelinked=prepare_calls,
+        ),
         "share_values": Pass(change=share_values, planned=True),
     }
 )
@@ -208,6 +216,7 @@ def run_passes(
     *,
     planned: bool | None = None,
     plans: bool = False,
+    replans: bool = False,
     isa: str = "",
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
@@ -220,9 +229,14 @@ def run_passes(
         names: Passes to run.
         planned: Run only the passes after memory is planned, or only those before;
             None for all.
-        plans: Whether memory is planned afterwards.
+        plans: Whether memory is planned afterwards, of a method that the device does
+            not load.
+        replans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
         disabled: Passes that must not run, each with the reason.
+
+    Raises:
+        BorderError: An input or output cannot be as the profile says.
     """
     wanted = frozenset(names)
     records = [*method.passes]
@@ -231,9 +245,12 @@ def run_passes(
         if planned not in (None, step.planned):
             continue
         skipped = disabled.get(name) or _skipped(step, method, isa)
+        skipped = NO_PLAN if step.of_plan and not replans else skipped
         skipped = skipped if name in wanted else not_wanted(name)
         change = (step.before_plan if plans else None) or step.change
         change = step.isas.get(isa, change)
+        if step.prelinked:
+            change = partial(_for_isa, step.prelinked, isa)
         changed = method if skipped else change(method)
         after = before if changed is method else counts_of(changed)
         records.append(
@@ -249,9 +266,19 @@ def run_passes(
     return replace(method, passes=tuple(records))
 
 
+def _for_isa(
+    change: Callable[[LinkedMethod, str], LinkedMethod], isa: str, method: LinkedMethod
+) -> LinkedMethod:
+    return change(method, isa)
+
+
 def _skipped(step: Pass, method: LinkedMethod, isa: str) -> str:
+    if step.of_io and not method.io:
+        return NO_IO
     if not step.concerns(method):
         return NO_OPERATOR
+    if step.prelinked and not isa:
+        return "only prelinked"
     if not step.isas or isa in step.isas:
         return ""
     return f"only prelinked, for {' and '.join(step.isas)}"

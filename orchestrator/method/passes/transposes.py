@@ -9,16 +9,22 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.lazy_bytes import settled
 from orchestrator.method.linked import LinkedCall
-from orchestrator.method.passes.aliases import shared_sides
-from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.aliases import shared_places
+from orchestrator.method.passes.arguments import Arguments, need
 from orchestrator.method.passes.dataflow import Dataflow
 from orchestrator.method.passes.edit import without
-from orchestrator.method.passes.joining import producer_of, reads_earlier, with_slots
+from orchestrator.method.passes.joining import (
+    at_each_call,
+    producer_of,
+    reads_earlier,
+    with_slots,
+)
 from orchestrator.method.passes.views import View, moves_items, views_of
 
 if TYPE_CHECKING:
@@ -41,30 +47,27 @@ def fold_transposes(method: LinkedMethod, *, grows: bool = False) -> LinkedMetho
         method: The method.
         grows: Whether arenas may grow, as memory is planned afterwards.
     """
-    number = 0
-    while number < len(method.instructions):
-        call = method.instructions[number]
-        changed = None
-        if isinstance(call, LinkedCall) and call.function == _LINEAR:
-            changed = _with_other_weights(method, number, call, grows=grows)
-        elif isinstance(call, LinkedCall) and may_be_transposed(call):
-            changed = _cancelled(method, number, call, grows=grows)
-        if changed is None:
-            number += 1
-        else:
-            gone = len(method.instructions) - len(changed.instructions)
-            number, method = max(number - gone, 0), changed
-    return method
+    return at_each_call(method, partial(_folded, grows=grows))
+
+
+def _folded(
+    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
+) -> LinkedMethod | None:
+    if call.function == _LINEAR:
+        return _with_other_weights(method, flow, number, call, grows=grows)
+    if may_be_transposed(call):
+        return _cancelled(method, flow, number, call, grows=grows)
+    return None
 
 
 def _cancelled(
-    method: LinkedMethod, number: int, call: LinkedCall, *, grows: bool
+    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
 ) -> LinkedMethod | None:
     """The method without a call and the one that it undoes."""
     second = _transpose(method, call)
     if second is None:
         return None
-    found = producer_of(method, Dataflow(method), number, second.source)
+    found = producer_of(method, flow, number, second.source)
     first = None if found is None else _transpose(method, found[1])
     if found is None or first is None:
         return None
@@ -86,40 +89,37 @@ def _cancelled(
         written=(1,),
     )
     number -= 1
-    changed = shared_sides(joined, Dataflow(joined), number, (view,), grows=grows)
+    changed = shared_places(joined, Dataflow(joined), number, (view,), grows=grows)
     if changed is None:
         return None
     return without(joined.with_values(changed), {number})
 
 
 def _with_other_weights(
-    method: LinkedMethod, number: int, call: LinkedCall, *, grows: bool
+    method: LinkedMethod, flow: Dataflow, number: int, call: LinkedCall, *, grows: bool
 ) -> LinkedMethod | None:
     """The method where a matrix product reads what was transposed before."""
     arguments = Arguments(method, call, method.written)
-    found = producer_of(method, Dataflow(method), number, call.args[0])
+    found = producer_of(method, flow, number, call.args[0])
     first = None if found is None else _transpose(method, found[1])
     if found is None or first is None:
         return None
-    try:
-        x, weights = arguments.tensor(0), arguments.tensor(_WEIGHTS)
-        outputs, depth = weights.sizes
-        data = dict(method.data)
-        index = call.args[_WEIGHTS]
-        need(index in data and weights.allocation is None and weights.is_contiguous)
-        users = [i for i in method.instructions if isinstance(i, LinkedCall)]
-        need(sum(i.args.count(index) for i in users) == 1)
-        order = _order(first, None)
-        need(x.numel == len(order))
-        need(
-            all(
-                order[start + k] == start + order[k]
-                for start in range(0, len(order), depth)
-                for k in range(depth)
-            )
+    x, weights = arguments.tensor(0), arguments.tensor(_WEIGHTS)
+    outputs, depth = weights.sizes
+    data = dict(method.data)
+    index = call.args[_WEIGHTS]
+    need(index in data and weights.allocation is None and weights.is_contiguous)
+    users = [i for i in method.instructions if isinstance(i, LinkedCall)]
+    need(sum(i.args.count(index) for i in users) == 1)
+    order = _order(first, None)
+    need(x.numel == len(order))
+    need(
+        all(
+            order[start + k] == start + order[k]
+            for start in range(0, len(order), depth)
+            for k in range(depth)
         )
-    except UnknownCallError:
-        return None
+    )
     given, moved = bytes(data[index]), bytearray(outputs * depth)
     for k in range(depth):
         moved[order[k] :: depth] = given[k::depth]

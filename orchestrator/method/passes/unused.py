@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.method.linked import LinkedCall
+from orchestrator.method.linked import INDEX_LISTS, LinkedCall
 from orchestrator.method.passes.dataflow import Dataflow
-from orchestrator.method.passes.edit import LISTS, without
+from orchestrator.method.passes.edit import without
 from orchestrator.method.passes.proof import Dropped, is_same
 from orchestrator.method.passes.views import moves_items, views_of
 from orchestrator.program.values import TensorValue
@@ -116,5 +116,5 @@ def _slots(method: LinkedMethod, call: LinkedCall) -> Iterator[int]:
     for index in call.args:
         yield index
         value = method.values[index]
-        if isinstance(value, LISTS):
+        if isinstance(value, INDEX_LISTS):
             yield from (item for item in value.items if item >= 0)

@@ -124,14 +124,19 @@ def adapt_linked(
     Raises:
         PlanProofError: The plan is wrong.
     """
+    roomy = [
+        _with_room(sized, m) for m, sized in zip(linked, program.methods, strict=True)
+    ]
     if plan is None:
         none: tuple[ArenaFacts, ...] = ()
         return Adapted(
-            program=program, linked=tuple(linked), arenas=(none,) * len(linked)
+            program=replace(program, methods=tuple(roomy)),
+            linked=tuple(linked),
+            arenas=(none,) * len(linked),
         )
     found = [
-        _replanned(effects_of_linked(m), _with_room(sized, m), of, program, plan)
-        for m, sized, of in zip(linked, program.methods, original.methods, strict=True)
+        _replanned(effects_of_linked(m), sized, of, program, plan)
+        for m, sized, of in zip(linked, roomy, original.methods, strict=True)
     ]
     methods = tuple(
         replace(m, arena_bytes=r.arena_bytes)

@@ -15,6 +15,11 @@
 #define ORCH_DYNAMIC_SIZES 1
 #endif
 
+/// 0 if all instructions of all methods are prepared calls (orch/prepared.h).
+#ifndef ORCH_KERNEL_CALLS
+#define ORCH_KERNEL_CALLS 1
+#endif
+
 namespace orch {
 
 static_assert(ORCH_INDEX_BYTES == 1 || ORCH_INDEX_BYTES == 2 ||

@@ -6,6 +6,7 @@
 
 #include "orch/error.h"
 #include "orch/kernel.h"
+#include "orch/prepared.h"
 #include "orch/span.h"
 #include "orch/value.h"
 
@@ -20,9 +21,17 @@ using InstructionWord = int32_t;
 using InstructionWord = uint16_t;
 #endif
 
+#if ORCH_KERNEL_CALLS
 /// One instruction: 12 bytes on a 32-bit core, 8 in compact tables.
 struct Instruction {
-  enum class Kind : uint8_t { Kernel, Move, JumpFalse, Free, Delegate };
+  enum class Kind : uint8_t {
+    Kernel,
+    Move,
+    JumpFalse,
+    Free,
+    Delegate,
+    Prepared
+  };
 
   struct Call {
     KernelFn function;
@@ -54,6 +63,7 @@ struct Instruction {
     Move move;
     Jump jump;
     DelegateCall delegate;
+    const PreparedCall* prepared;
   };
   uint16_t arg_count;
   Kind kind;
@@ -67,6 +77,7 @@ struct Instruction {
     KernelFn kernel;
     Move move;
     Jump jump;
+    const PreparedCall* prepared;
   };
   uint16_t first_arg;
   uint8_t arg_count;
@@ -90,13 +101,25 @@ struct Instruction {
       : move(what), arg_count(0), kind(Kind::Move) {}
   constexpr explicit Instruction(Jump where)
       : jump(where), arg_count(0), kind(Kind::JumpFalse) {}
+  constexpr explicit Instruction(const PreparedCall& what)
+      : prepared(&what), arg_count(0), kind(Kind::Prepared) {}
 #else
   constexpr explicit Instruction(Move what)
       : move(what), first_arg(0), arg_count(0), kind(Kind::Move) {}
   constexpr explicit Instruction(Jump where)
       : jump(where), first_arg(0), arg_count(0), kind(Kind::JumpFalse) {}
+  constexpr explicit Instruction(const PreparedCall& what)
+      : prepared(&what), first_arg(0), arg_count(0), kind(Kind::Prepared) {}
 #endif
 };
+#else
+/// One instruction, where all are prepared calls.
+struct Instruction {
+  const PreparedCall* prepared;
+
+  constexpr explicit Instruction(const PreparedCall& what) : prepared(&what) {}
+};
+#endif
 
 /// The instructions of a compact method, and the value indices of all their
 /// arguments.
@@ -113,7 +136,7 @@ struct MethodImage {
   Span<Value> values;
   Span<const ValueIndex> inputs;   // value indices
   Span<const ValueIndex> outputs;  // value indices
-#if ORCH_INDEX_BYTES != 4
+#if ORCH_INDEX_BYTES != 4 && ORCH_KERNEL_CALLS
   const ValueIndex* args;  // of all instructions, in their `InstructionTable`
 #endif
 };

@@ -173,6 +173,10 @@ bool items_fit(const ModelMethod& method, const Value& list,
 Error set_input(const ModelMethod& method, uint32_t index, const void* data,
                 Span<const int32_t> sizes);
 
+/// Turns uint8 numbers in the memory of an int8 tensor into int8 ones, smaller
+/// by 128, or back.
+void flip_signs(Tensor& tensor);
+
 /// Copies a tensor output of at most `capacity` bytes to `data`, and its sizes
 /// to `sizes` unless that is null. Errors: ShapeTooLarge.
 Error get_output(const ModelMethod& method, uint32_t index, void* data,

@@ -21,6 +21,7 @@ from orchestrator.emit.generate.prelinked import (
 )
 from orchestrator.errors import ModelError
 from orchestrator.memory.product import plan_memory
+from orchestrator.method.compact import TableLayout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes import link_program
 from orchestrator.profile.choices import CheckImage
@@ -148,7 +149,11 @@ def test_what_holds_no_address_is_covered_in_a_prelinked_method() -> None:
         assert any("sizes_first" in t for _, t, _ in tables) == (
             case == "dynamic_batch"
         )
-        words = [w for row in table_words(method, compact=True) for w in row]
+        words = [
+            w
+            for row in table_words(method, layout=TableLayout(index_bytes=1))
+            for w in row
+        ]
         crc = crc32(struct.pack(f"<{len(words)}I", *words))
         assert f"{crc:#010x}U);" in text
 
@@ -214,7 +219,7 @@ def test_three_words_stand_for_a_value_or_an_instruction() -> None:
     method = _method(*expected, instructions=tuple(instructions))
     assert table_words(method) == [*expected.values(), *instructions.values()]
     twice = replace(method, instructions=(replace(call, args=(1,)), call))
-    compact = table_words(twice, compact=True)
+    compact = table_words(twice, layout=TableLayout(index_bytes=1))
     assert compact[-2:] == [(1 << 8, 0, 0), (3 << 8, 1, 0)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.core.operator import parse_schema
 from orchestrator.emit.generate.prelinked import prelinked_block
-from orchestrator.method.compact import WIDE
+from orchestrator.method.compact import WIDE, TableLayout
 from orchestrator.program.program import JumpFalseCall, MoveCall
 from orchestrator.program.values import OptionalTensorListValue
 from tests.unit.method.methods import Builder
@@ -35,7 +35,7 @@ def test_rows_name_operators_and_arguments(index_bytes: int) -> None:
     method = builder.method(inputs=(a,), outputs=(b,))
     schemas = {schema.name: schema for schema in (ADD, VIEW)}
     text = prelinked_block(
-        method, "b", (), index_bytes=index_bytes, schemas=schemas
+        method, "b", (), layout=TableLayout(index_bytes=index_bytes), schemas=schemas
     ).text
     comments = [
         line.removeprefix("    // ")

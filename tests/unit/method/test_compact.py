@@ -104,8 +104,8 @@ def test_tables_are_as_compact_as_methods_allow(
 
 
 def test_a_program_that_is_loaded_needs_its_own_indices() -> None:
-    assert table_layout(["m", "loaded"], {"m": [_method()]}) is WIDE_TABLES
-    assert table_layout([], {}) is WIDE_TABLES
+    assert table_layout(["m", "loaded"], {"m": [_method()]}) == WIDE_TABLES
+    assert table_layout([], {}) == WIDE_TABLES
     assert not WIDE_TABLES.compact
     assert SMALLEST.compact
 
@@ -145,7 +145,7 @@ def test_indices_are_as_wide_as_the_layout_says(
     listed = builder.value(OptionalTensorListValue((-1, one)))
     builder.call("aten::cat.out", listed, one)
     method = builder.method(inputs=(one,), outputs=(one,))
-    made = prelinked_block(method, "b", (), index_bytes=index_bytes)
+    made = prelinked_block(method, "b", (), layout=TableLayout(index_bytes=index_bytes))
     tables = {
         (line.split()[1], line.partition(" = ")[2])
         for line in made.text.splitlines()
@@ -162,7 +162,9 @@ def test_an_order_of_five_dimensions_takes_two_words() -> None:
     builder = Builder()
     order = (4, 0, 1, 2, 3)
     builder.value(replace(tensor((1, 2, 3, 4, 5), 0), dim_order=order))
-    text = prelinked_block(builder.method(), "b", (), index_bytes=1).text
+    text = prelinked_block(
+        builder.method(), "b", (), layout=TableLayout(index_bytes=1)
+    ).text
     assert f"{{1, 2, 3, 4, 5, {0x02010004}, 3}}" in text
 
 

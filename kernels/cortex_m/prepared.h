@@ -1,0 +1,217 @@
+// What the build gives kernels for calls that it prepared.
+//
+// Members have the names, and the order, that
+// orchestrator/method/passes/preparing/ writes: addresses first, then numbers
+// of 32 bits.
+#pragma once
+
+#include <stdint.h>
+
+#include "orch/prepared.h"
+#include "requantize.h"
+
+namespace orch::cortex_m {
+
+/// Sizes of an image whose memory is NHWC.
+struct Image {
+  int32_t batch;
+  int32_t height;
+  int32_t width;
+  int32_t channels;
+};
+
+/// A window along one dimension.
+struct Axis {
+  int32_t in;
+  int32_t out;
+  int32_t kernel;
+  int32_t stride;
+  int32_t padding;
+  int32_t dilation;
+};
+
+/// A call with packed weights (packed.h).
+struct PackedCall : PreparedCall {
+  const void* input;
+  const void* packed;
+  void* scratch;
+  void* out;
+};
+
+/// Where the taps of windows over an image are, in items.
+struct PoolTaps {
+  int32_t channels;
+  int32_t row_step;
+  int32_t column_step;
+};
+
+/// Windows of pooling.
+struct Pool {
+  int32_t batch;
+  Axis rows;
+  Axis columns;
+  PoolTaps taps;
+};
+
+/// What items stand for: (item - zero_point) * scale.
+struct ItemScale {
+  int32_t zero_point;
+  float scale;
+};
+
+/// Averages of windows.
+struct AveragePoolCall : PreparedCall {
+  const void* input;
+  void* out;
+  Pool pool;
+  ItemScale items;
+};
+
+/// Largest items of windows.
+struct MaxPoolCall : PreparedCall {
+  const void* input;
+  void* out;
+  Pool pool;
+  Range range;
+};
+
+/// Averages of whole images.
+struct AverageImageCall : PreparedCall {
+  const void* input;
+  void* out;
+  int32_t batch;
+  int32_t pixels;
+  PoolTaps taps;
+  ItemScale items;
+};
+
+/// Items of two tensors and of the result, which lie side by side in rows.
+struct PairRows {
+  int32_t rows;
+  int32_t count;  // of a row
+  int32_t a_row;  // from a row to the next one, in items
+  int32_t b_row;
+  int32_t a_step;  // from an item to the next one
+  int32_t b_step;
+};
+
+/// One of two tensors, brought to the scale of their sum.
+struct Addend {
+  int32_t zero_point;
+  Scale scale;
+};
+
+/// What a sum is computed from. Known to assembly.
+struct Addition {
+  Addend a;
+  Addend b;
+  Addend sum;
+  Range range;
+};
+
+struct AddCall : PreparedCall {
+  const void* a;
+  const void* b;
+  void* out;
+  PairRows rows;
+  Addition add;
+};
+
+/// What a product is computed with.
+struct Product {
+  int32_t a;  // zero points
+  int32_t b;
+  int32_t zero_point;
+  Scale scale;
+};
+
+struct MultiplyCall : PreparedCall {
+  const void* a;
+  const void* b;
+  void* out;
+  PairRows rows;
+  Product product;
+};
+
+/// The larger or smaller of two.
+struct ExtremeCall : PreparedCall {
+  const void* a;
+  const void* b;
+  void* out;
+  PairRows rows;
+};
+
+/// Items by a table of all there are.
+struct ActivationCall : PreparedCall {
+  const void* input;
+  const void* table;
+  void* out;
+  int32_t count;
+};
+
+/// An image, or another tensor, inside of a larger one. Dimensions are those of
+/// the memory, outermost first.
+struct PadCall : PreparedCall {
+  const void* input;
+  void* out;
+  int32_t value;
+  int32_t bytes;     // of the output
+  int32_t before;    // in front of the first row, in the output
+  int32_t sizes[3];  // rows of the input: how many
+  int32_t steps[3];  // from one to the next in the output
+  int32_t row;       // items
+};
+
+/// Items in another order of dimensions; these are those of the output,
+/// outermost first.
+struct TransposeCall : PreparedCall {
+  const void* input;
+  void* out;
+  int32_t sizes[4];
+  int32_t steps[4];  // from an index to the next one in the input
+};
+
+/// What exponents of a row are computed with.
+struct Softmax {
+  int32_t multiplier;
+  uint32_t shift;
+  int32_t diff_min;
+};
+
+/// Shares of the items of rows that lie side by side.
+struct SoftmaxCall : PreparedCall {
+  const void* input;
+  void* out;
+  int32_t rows;
+  int32_t count;  // of a row
+  Softmax softmax;
+};
+
+/// What convolutions and matrix products have besides tensors.
+struct ConvolutionSizes {
+  Image in;
+  Image out;
+  Axis rows;
+  Axis columns;
+  int32_t group_channels;  // input channels that an output channel sees
+  int32_t group_outputs;   // output channels that see the same
+  int32_t multiplier;      // of a depthwise one: outputs per input channel
+  int32_t x_offset;        // added to inputs that are no padding
+  int32_t w_offset;        // added to weights
+};
+
+/// A convolution or matrix product with weights as the program has them.
+struct ConvolutionCall : PreparedCall {
+  const void* input;
+  const void* weights;
+  const void* bias;         // or null
+  const void* multipliers;  // null where `scale` is that of all outputs
+  const void* shifts;       // the same
+  void* out;
+  ConvolutionSizes sizes;
+  Scale scale;
+  int32_t offset;  // added to outputs
+  Range range;
+};
+
+}  // namespace orch::cortex_m

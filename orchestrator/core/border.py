@@ -1,0 +1,136 @@
+"""Inputs and outputs as the profile wants them: quantized, or kept after a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+SIGN_OFFSET: Final = 128
+"""From an int8 number to the uint8 number that stands for the same."""
+
+
+class IoDtype(StrEnum):
+    """Element type that the caller has for an input or output."""
+
+    FLOAT32 = "float32"
+    INT8 = "int8"
+    UINT8 = "uint8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IoPort:
+    """What the profile says of one input or output of a model.
+
+    Args:
+        is_input: Whether it is an input; else it is an output.
+        index: In the order of the method.
+        dtype: What the caller has; None: what `ModelIo.quantized` says.
+        reuse: Whether a run may write over the input.
+    """
+
+    is_input: bool
+    index: int
+    dtype: IoDtype | None = None
+    reuse: bool = True
+
+    @property
+    def name(self) -> str:
+        """Its key in the profile, which is its name in the generated API."""
+        return port_name(self.index, is_input=self.is_input)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelIo:
+    """What the profile says of the inputs and outputs of a model.
+
+    Args:
+        quantized: Whether inputs and outputs that are floats become int8, unless
+            `ports` says something else.
+        ports: Inputs and outputs with something of their own.
+    """
+
+    quantized: bool = False
+    ports: tuple[IoPort, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.quantized or bool(self.ports)
+
+    def port(self, index: int, *, is_input: bool) -> IoPort:
+        """What is said of an input or output."""
+        for port in self.ports:
+            if (port.index, port.is_input) == (index, is_input):
+                return port
+        return IoPort(is_input=is_input, index=index)
+
+
+NO_IO: Final = ModelIo()
+"""Inputs and outputs as the program has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantization:
+    """Integers that stand for real numbers: `(q - zero_point) * scale`.
+
+    Args:
+        scale: A float, as the program has it.
+        zero_point: The integer that stands for 0.
+        low: Least integer that quantizing gives.
+        high: Largest.
+    """
+
+    scale: float
+    zero_point: int
+    low: int
+    high: int
+
+    def shifted(self, offset: int) -> Quantization:
+        """The same for integers that are larger by an offset."""
+        return Quantization(
+            scale=self.scale,
+            zero_point=self.zero_point + offset,
+            low=self.low + offset,
+            high=self.high + offset,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Border:
+    """An input or output of a method that is not as the program had it.
+
+    Args:
+        is_input: Whether it is an input; else it is an output.
+        index: In the order of the method.
+        quantization: Of the int8 numbers of the method; None if the program had them
+            as integers already, without a scale.
+        is_unsigned: The caller has uint8, larger by 128 than the numbers of the method.
+        is_kept: A run leaves the input as it is.
+    """
+
+    is_input: bool
+    index: int
+    quantization: Quantization | None = None
+    is_unsigned: bool = False
+    is_kept: bool = False
+
+    @property
+    def caller_quantization(self) -> Quantization | None:
+        """The quantization of the numbers that the caller has."""
+        if self.quantization is None or not self.is_unsigned:
+            return self.quantization
+        return self.quantization.shifted(SIGN_OFFSET)
+
+
+def port_name(index: int, *, is_input: bool) -> str:
+    """Name of an input or output: `input0`."""
+    return f"{'input' if is_input else 'output'}{index}"
+
+
+def border_of(
+    borders: tuple[Border, ...], index: int, *, is_input: bool
+) -> Border | None:
+    """The border at an input or output, if there is one."""
+    for border in borders:
+        if (border.index, border.is_input) == (index, is_input):
+            return border
+    return None

@@ -1,0 +1,104 @@
+"""The structs of prepared calls in C++: one constant each, with a comment."""
+
+from __future__ import annotations
+
+import struct
+from math import isinf, isnan
+from typing import TYPE_CHECKING
+
+from orchestrator.emit.artifact import row_comment
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from orchestrator.method.linked import LinkedCall, Numbers, Prepared
+    from orchestrator.program.values import Value
+
+
+def prepared_header(prepared: Prepared) -> str:
+    """The header that declares the struct, as generated code includes it."""
+    _, *library, _ = prepared.struct.split("::")
+    return f"{''.join(library) or 'util'}/prepared.h"
+
+
+def prepared_declaration(function: str) -> str:
+    """Declaration of a kernel's function for prepared calls."""
+    namespace, _, name = function.rpartition("::")
+    arguments = "const orch::PreparedCall& call"
+    return f"namespace {namespace} {{\nvoid {name}({arguments});\n}}"
+
+
+def prepared_block(
+    call: LinkedCall,
+    prepared: Prepared,
+    *,
+    name: str,
+    number: int,
+    tensors: Sequence[Value],
+    memory: Sequence[str],
+) -> str:
+    """Definition of the struct of a call, in the namespace orch.
+
+    Args:
+        call: The call.
+        prepared: What it gives its kernel.
+        name: Of the struct.
+        number: Of the instruction.
+        tensors: Its arguments.
+        memory: C++ expressions of their addresses.
+    """
+    arguments = ", ".join(
+        f"{argument}={_shown(tensors[at])}"
+        for argument, at in prepared.memory
+        if at is not None
+    )
+    members = [
+        *((n, "nullptr" if at is None else memory[at]) for n, at in prepared.memory),
+        *((member, _numbers(value)) for member, value in prepared.numbers),
+    ]
+    rows = ",\n".join(f"    /* {member} */ {text}" for member, text in members)
+    return (
+        f"{row_comment(f'{number}: {call.operator}({arguments})', indent='')}"
+        f"constexpr {prepared.struct.removeprefix('orch::')} {name} = {{\n"
+        f"    {{{call.function}}},\n{rows}}};"
+    )
+
+
+def number_block(prepared: Prepared, name: str) -> tuple[str, bytes] | None:
+    """Where the numbers of a struct begin, and their bytes; None if it has none."""
+    if not prepared.numbers:
+        return None
+    member = prepared.numbers[0][0]
+    return f"&{name}.{member}", b"".join(_words(prepared.numbers))
+
+
+def _shown(value: Value) -> str:
+    """Dtype and sizes of a tensor."""
+    if not isinstance(value, TensorValue):
+        return "?"
+    return f"{value.dtype.name}{[*value.sizes]}"
+
+
+def _numbers(value: Numbers) -> str:
+    """A number, or a struct with the names of its members."""
+    if isinstance(value, tuple):
+        return f"{{{', '.join(f'/* {name} */ {_numbers(v)}' for name, v in value)}}}"
+    return _float(value) if isinstance(value, float) else str(value)
+
+
+def _float(number: float) -> str:
+    """An exact C++ literal of a float."""
+    if isnan(number):
+        return '__builtin_nanf("")'
+    if isinf(number):
+        return "-__builtin_inff()" if number < 0 else "__builtin_inff()"
+    return f"{number.hex()}F"
+
+
+def _words(members: tuple[tuple[str, Numbers], ...]) -> Iterator[bytes]:
+    for _, value in members:
+        if isinstance(value, tuple):
+            yield from _words(value)
+        else:
+            yield struct.pack("<f" if isinstance(value, float) else "<i", value)

@@ -1,0 +1,126 @@
+"""Calls whose kernels get a struct from the build, instead of arguments to read.
+
+For prelinked models. The kernel and the struct of a call are those for exactly its
+shapes and numbers; the linker drops what no call takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.access import Access
+from orchestrator.method.linked import LinkedCall, Prepared
+from orchestrator.method.passes.arguments import Arguments, UnknownCallError, need
+from orchestrator.method.passes.edit import renumbered
+from orchestrator.method.passes.preparing.affine import AFFINE
+from orchestrator.method.passes.preparing.convolution import CONVOLUTIONS
+from orchestrator.method.passes.preparing.elementwise import ELEMENTWISE
+from orchestrator.method.passes.preparing.packed import PACKED
+from orchestrator.method.passes.preparing.pool import POOLS
+from orchestrator.program.program import MoveCall
+from orchestrator.program.values import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from orchestrator.method.linked import LinkedMethod, Numbers
+    from orchestrator.method.passes.preparing.form import Preparer
+
+PREPARERS: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {**PACKED, **AFFINE, **CONVOLUTIONS, **ELEMENTWISE, **POOLS}
+)
+"""By kernel: what prepares its calls."""
+_LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
+
+
+def prepare_calls(method: LinkedMethod, isa: str) -> LinkedMethod:
+    """Prepare all calls that have a form for it; values without slots come last.
+
+    Args:
+        method: The method, with planned memory.
+        isa: Instruction set of the core.
+    """
+    written = method.written
+    replaced = {i.target for i in method.instructions if isinstance(i, MoveCall)}
+    constants = {index for index, data in method.data if len(data)}
+
+    def prepared(call: LinkedCall) -> LinkedCall:
+        prepare = PREPARERS.get(call.function)
+        if prepare is None:
+            return call
+        try:
+            arguments = Arguments(method, call, written)
+            form = prepare(arguments, isa)
+            # Arguments that are None are null pointers, too.
+            places = [
+                place
+                for _, place in form.memory
+                if place is not None and not arguments.is_none(place)
+            ]
+            args = tuple(call.args[place] for place in places)
+            accesses = tuple(call.accesses[place] for place in places)
+            need(not replaced.intersection(args) and _fits(form.numbers))
+            for index, access in zip(args, accesses, strict=True):
+                need(_has_memory(method, index, access, constants))
+        except UnknownCallError:
+            return call
+        return replace(
+            call,
+            function=form.function,
+            args=args,
+            accesses=accesses,
+            outs=tuple(index for index in call.outs if index in args),
+            in_place=(),
+            prepared=Prepared(
+                struct=form.struct,
+                memory=tuple(
+                    (name, places.index(place) if place in places else None)
+                    for name, place in form.memory
+                ),
+                numbers=form.numbers,
+            ),
+        )
+
+    instructions = tuple(
+        prepared(i) if isinstance(i, LinkedCall) else i for i in method.instructions
+    )
+    if instructions == method.instructions:
+        return method
+    return _slots_first(replace(method, instructions=instructions))
+
+
+def _fits(members: tuple[tuple[str, Numbers], ...]) -> bool:
+    """Whether all numbers have 32 bits."""
+    return all(
+        _fits(value)
+        if isinstance(value, tuple)
+        else isinstance(value, float) or _LOWEST <= value <= _HIGHEST
+        for _, value in members
+    )
+
+
+def _has_memory(
+    method: LinkedMethod, index: int, access: Access, constants: Collection[int]
+) -> bool:
+    """Whether an argument is a tensor at an address that the build knows."""
+    value = method.values[index]
+    if not isinstance(value, TensorValue) or value.is_dynamic:
+        return False
+    if access is Access.SCRATCH:
+        return value.allocation is not None
+    known = value.allocation is not None or index in constants
+    return known and value.size_bytes > 0
+
+
+def _slots_first(method: LinkedMethod) -> LinkedMethod:
+    """The method with all values that need slots before those that do not."""
+    order = sorted(range(len(method.values)), key=method.slotless.__contains__)
+    new_index = {old: new for new, old in enumerate(order)}
+    moved = renumbered(method, new_index)
+    return replace(
+        moved,
+        values=tuple(moved.values[old] for old in order),
+        data=tuple(sorted((new_index[i], data) for i, data in method.data)),
+    )

@@ -1,0 +1,170 @@
+"""Int8 convolutions and matrix products whose weights are not packed.
+
+As kernels/cortex_m/prepare_convolution.cpp and op_quantized_linear.cpp read them.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.passes.preparing.form import Form
+from orchestrator.method.passes.preparing.images import (
+    axes_of,
+    axis_members,
+    image_members,
+    image_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.method.linked import Numbers
+    from orchestrator.method.passes.arguments import Arguments
+    from orchestrator.method.passes.preparing.form import Preparer
+    from orchestrator.method.passes.preparing.images import Image
+
+_STRUCT: Final = "orch::cortex_m::ConvolutionCall"
+_ONE: Final = Axis(size=1, out=1)
+_NO_SCALE: Final = (("multiplier", 0), ("shift", 0))
+
+
+def _sizes(
+    x: Image,
+    y: Image,
+    rows: Axis,
+    columns: Axis,
+    *,
+    group_channels: int,
+    group_outputs: int = 0,
+    multiplier: int = 1,
+    x_offset: int,
+    w_offset: int = 0,
+) -> Numbers:
+    """`ConvolutionSizes`."""
+    return (
+        ("in", image_members(x)),
+        ("out", image_members(y)),
+        ("rows", axis_members(rows)),
+        ("columns", axis_members(columns)),
+        ("group_channels", group_channels),
+        ("group_outputs", group_outputs),
+        ("multiplier", multiplier),
+        ("x_offset", x_offset),
+        ("w_offset", w_offset),
+    )
+
+
+def _matrix(
+    rows: int, depth: int, outputs: int, *, x_offset: int, w_offset: int = 0
+) -> Numbers:
+    """A product of matrices as that of a line of pixels."""
+    return _sizes(
+        (1, 1, rows, depth),
+        (1, 1, rows, outputs),
+        _ONE,
+        Axis(size=rows, out=rows),
+        group_channels=depth,
+        group_outputs=outputs,
+        x_offset=x_offset,
+        w_offset=w_offset,
+    )
+
+
+def _convolution(*, depthwise: bool, nhwc: bool) -> Preparer:
+    after = 7 if depthwise else 6
+    """The first argument after the dilation and, if there is one, the multiplier."""
+
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        out = after + 7
+        weights = arguments.tensor(1).sizes
+        x = image_of(arguments.tensor(0), nhwc=nhwc)
+        y = image_of(arguments.tensor(out), nhwc=nhwc)
+        kernel = weights[1], weights[2]
+        rows, columns = axes_of(arguments, x, y, kernel, (3, 4, 5))
+        channels, outputs = x[3], y[3]
+        offset = arguments.number(after)
+        group = weights[3]
+        plain = all(
+            (a.kernel, a.stride, a.padding) == (1, 1, 0) for a in (rows, columns)
+        )
+        function = "quantized_depthwise_conv2d" if depthwise else "quantized_conv2d"
+        if plain and group == channels and not depthwise:
+            # All pixels of all images are rows of one matrix.
+            function += "_matrix"
+            pixels = x[0] * x[1] * x[2]
+            sizes = _matrix(pixels, channels, outputs, x_offset=offset)
+        else:
+            sizes = _sizes(
+                x,
+                y,
+                rows,
+                columns,
+                group_channels=group,
+                group_outputs=0 if depthwise else outputs * group // channels,
+                multiplier=arguments.number(6) if depthwise else 1,
+                x_offset=offset,
+            )
+        return Form(
+            function=f"orch::cortex_m::{function}",
+            struct=_STRUCT,
+            memory=(
+                *(("input", 0), ("weights", 1), ("bias", 2)),
+                *(("multipliers", after + 2), ("shifts", after + 3), ("out", out)),
+            ),
+            numbers=(
+                ("sizes", sizes),
+                ("scale", _NO_SCALE),
+                ("offset", arguments.number(after + 1)),
+                ("range", _range(arguments, after + 4, after + 5)),
+            ),
+        )
+
+    return prepare
+
+
+def _range(arguments: Arguments, low: int, high: int) -> Numbers:
+    return ("low", arguments.number(low)), ("high", arguments.number(high))
+
+
+def _linear(arguments: Arguments, _isa: str) -> Form:
+    outputs, depth = arguments.tensor(1).sizes
+    has_sums = not arguments.is_none(3)
+    sizes = _matrix(
+        arguments.tensor(0).numel // depth,
+        depth,
+        outputs,
+        # Sums of programs for MVE hold the part of the offset.
+        x_offset=0 if has_sums else arguments.number(4),
+        w_offset=arguments.number(5),
+    )
+    multiplier, shift = arguments.numbers(7)[0], arguments.numbers(8)[0]
+    return Form(
+        function="orch::cortex_m::quantized_linear",
+        struct=_STRUCT,
+        memory=(
+            *(("input", 0), ("weights", 1), ("bias", 3 if has_sums else 2)),
+            *(("multipliers", None), ("shifts", None), ("out", 11)),
+        ),
+        numbers=(
+            ("sizes", sizes),
+            ("scale", (("multiplier", multiplier), ("shift", shift))),
+            ("offset", arguments.number(6)),
+            ("range", _range(arguments, 10, 9)),
+        ),
+    )
+
+
+CONVOLUTIONS: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {
+        "orch::cortex_m::quantized_linear_out": _linear,
+        **{
+            f"orch::cortex_m::quantized_{kind}conv2d{layout}_out": _convolution(
+                depthwise=bool(kind), nhwc=bool(layout)
+            )
+            for kind in ("", "depthwise_")
+            for layout in ("", "_nhwc")
+        },
+    }
+)

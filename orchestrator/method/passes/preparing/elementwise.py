@@ -1,0 +1,238 @@
+"""Int8 operators item by item, on one tensor or two, and moves of items.
+
+The structs are in kernels/cortex_m/prepared.h.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.method.passes.arguments import dim_of, need, strides_of
+from orchestrator.method.passes.preparing.form import Form
+from orchestrator.method.passes.preparing.items import (
+    array,
+    broadcast_steps,
+    lie_alike,
+    loop_over,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orchestrator.method.linked import Numbers
+    from orchestrator.method.passes.arguments import Arguments
+    from orchestrator.method.passes.preparing.form import Preparer
+
+_MOST_DIMS: Final = 2
+"""Of a loop over two tensors: rows and items."""
+_NEAR: Final = 383
+"""Largest zero point of a plain addition, of either sign."""
+_ITEM: Final = 128
+_DSP_SHIFT: Final = 13
+"""Largest shift of products for DSP instructions."""
+_TRANSPOSED_DIMS: Final = 4
+_NHWC: Final = (0, 2, 3, 1)
+
+
+def _rows(arguments: Arguments, a: int, b: int, out: int) -> tuple[Numbers, bool]:
+    """`PairRows`, and whether items lie side by side in all tensors."""
+    y = arguments.tensor(out)
+    steps = [broadcast_steps(arguments.tensor(place), y) for place in (a, b)]
+    loop = [(1, (0, 0, 0))] * _MOST_DIMS + loop_over(y, *steps)
+    need(len(loop) <= 2 * _MOST_DIMS)
+    (rows, (_, a_row, b_row)), (count, (_, a_step, b_step)) = loop[-_MOST_DIMS:]
+    if (count, a_step, b_step) == (1, 0, 0):
+        a_step = b_step = 1  # a single item
+    return (
+        ("rows", rows),
+        ("count", count),
+        ("a_row", a_row),
+        ("b_row", b_row),
+        ("a_step", a_step),
+        ("b_step", b_step),
+    ), a_step == b_step == 1
+
+
+def _scale(multiplier: int, shift: int) -> tuple[tuple[str, Numbers], ...]:
+    return ("multiplier", multiplier), ("shift", shift)
+
+
+def _add(arguments: Arguments, isa: str) -> Form:
+    # First the addend without a shift, for instructions that add products.
+    first = 5 if isa != "scalar" and arguments.number(7) == 0 else 1
+    second = 6 - first
+    rows, side_by_side = _rows(arguments, first - 1, second - 1, 13)
+    parts = [
+        tuple(arguments.number(at + i) for i in range(3)) for at in (first, second, 8)
+    ]
+    (a_zero, a_multiplier, a_shift), (b_zero, b_multiplier, b_shift), total = parts
+    plain = (
+        abs(a_zero) <= _NEAR
+        and abs(b_zero) <= _NEAR
+        and min(a_multiplier, b_multiplier, total[1]) >= 0
+        and a_shift == 0
+        and b_shift <= 0
+        and total[2] < 0
+    )
+    is_plain = isa != "scalar" and plain and side_by_side
+    names = ("a", "b", "sum")
+    addends = (
+        (name, (("zero_point", zero), ("scale", _scale(multiplier, shift))))
+        for name, (zero, multiplier, shift) in zip(names, parts, strict=True)
+    )
+    limits = ("low", arguments.number(11)), ("high", arguments.number(12))
+    return Form(
+        function=f"orch::cortex_m::quantized_add{'_plain' * is_plain}",
+        struct="orch::cortex_m::AddCall",
+        memory=(("a", first - 1), ("b", second - 1), ("out", 13)),
+        numbers=(("rows", rows), ("add", (*addends, ("range", limits)))),
+    )
+
+
+def _multiply(arguments: Arguments, isa: str) -> Form:
+    rows, side_by_side = _rows(arguments, 0, 2, 7)
+    a, b, zero_point, multiplier, shift = (arguments.number(n) for n in (1, 3, 4, 5, 6))
+    path = ""
+    if isa == "mve" and side_by_side:
+        path = "_vectors"
+    elif isa == "dsp" and max(abs(a), abs(b)) <= _ITEM and shift <= _DSP_SHIFT:
+        path = "_dsp"
+    return Form(
+        function=f"orch::cortex_m::quantized_mul{path}",
+        struct="orch::cortex_m::MultiplyCall",
+        memory=(("a", 0), ("b", 2), ("out", 7)),
+        numbers=(
+            ("rows", rows),
+            (
+                "product",
+                (
+                    ("a", a),
+                    ("b", b),
+                    ("zero_point", zero_point),
+                    ("scale", _scale(multiplier, shift)),
+                ),
+            ),
+        ),
+    )
+
+
+def _extreme(name: str) -> Preparer:
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        rows, _ = _rows(arguments, 0, 1, 2)
+        return Form(
+            function=f"orch::cortex_m::{name}",
+            struct="orch::cortex_m::ExtremeCall",
+            memory=(("a", 0), ("b", 1), ("out", 2)),
+            numbers=(("rows", rows),),
+        )
+
+    return prepare
+
+
+def _activation(arguments: Arguments, _isa: str) -> Form:
+    x, y = arguments.tensor(0), arguments.tensor(2)
+    need(lie_alike(x, y))
+    return Form(
+        function="orch::cortex_m::quantized_activation",
+        struct="orch::cortex_m::ActivationCall",
+        memory=(("input", 0), ("table", 1), ("out", 2)),
+        numbers=(("count", x.numel),),
+    )
+
+
+def _softmax(arguments: Arguments, isa: str) -> Form:
+    x, y = arguments.tensor(0), arguments.tensor(7)
+    need(lie_alike(x, y) and x.sizes)
+    dim = dim_of(arguments.number(1), len(x.sizes))
+    count = x.sizes[dim]
+    need(count == 1 or strides_of(x)[dim] == 1)
+    multiplier, shift, diff_min = (arguments.number(n) for n in (4, 5, 6))
+    vectors = "_vectors" if isa == "mve" and multiplier >= 0 else ""
+    return Form(
+        function=f"orch::cortex_m::softmax{vectors}",
+        struct="orch::cortex_m::SoftmaxCall",
+        memory=(("input", 0), ("out", 7)),
+        numbers=(
+            ("rows", x.numel // count),
+            ("count", count),
+            ("softmax", (*_scale(multiplier, shift), ("diff_min", diff_min))),
+        ),
+    )
+
+
+def _transpose(arguments: Arguments, _isa: str) -> Form:
+    x, y = arguments.tensor(0), arguments.tensor(2)
+    steps = strides_of(x)
+    rank = len(x.sizes)
+    order = [dim_of(dim, rank) for dim in arguments.numbers(1)]
+    loop = loop_over(y, [steps[dim] for dim in order])
+    need(len(loop) <= _TRANSPOSED_DIMS)
+    loop = [(1, (0, 0))] * (_TRANSPOSED_DIMS - len(loop)) + loop
+    return Form(
+        function="orch::cortex_m::transpose",
+        struct="orch::cortex_m::TransposeCall",
+        memory=(("input", 0), ("out", 2)),
+        numbers=(
+            ("sizes", array([size for size, _ in loop])),
+            ("steps", array([step for _, (_, step) in loop])),
+        ),
+    )
+
+
+def _pad(*, contiguous: bool) -> Preparer:
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        x, y = arguments.tensor(0), arguments.tensor(4)
+        first, value = arguments.numbers(1), arguments.number(3)
+        rank = len(x.sizes)
+        nhwc = (
+            not contiguous and rank == len(_NHWC) and _is_nhwc(x.sizes, strides_of(x))
+        )
+        dims = _NHWC if nhwc else range(rank)
+        sizes, padded = (
+            [*[1] * (len(_NHWC) - rank), *(t.sizes[d] for d in dims)] for t in (x, y)
+        )
+        steps = [1]
+        for size in padded[:0:-1]:
+            steps.insert(0, steps[0] * size)
+        before = sum(n * step for n, step in zip(first, steps, strict=True))
+        return Form(
+            function="orch::cortex_m::pad",
+            struct="orch::cortex_m::PadCall",
+            memory=(("input", 0), ("out", 4)),
+            numbers=(
+                ("value", value),
+                ("bytes", y.numel),
+                ("before", before),
+                ("sizes", array(sizes[:3])),
+                ("steps", array(steps[:3])),
+                ("row", sizes[3]),
+            ),
+        )
+
+    return prepare
+
+
+def _is_nhwc(sizes: tuple[int, ...], steps: tuple[int, ...]) -> bool:
+    """Whether memory is seen as NHWC. Where sizes of 1 leave that open, it is."""
+    step = 1
+    for dim in reversed(_NHWC):
+        if sizes[dim] > 1 and steps[dim] != step:
+            return False
+        step *= sizes[dim]
+    return True
+
+
+ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(
+    {
+        "orch::cortex_m::quantized_add_out": _add,
+        "orch::cortex_m::quantized_mul_out": _multiply,
+        "orch::cortex_m::maximum_out": _extreme("maximum"),
+        "orch::cortex_m::minimum_out": _extreme("minimum"),
+        "orch::cortex_m::quantized_activation_out": _activation,
+        "orch::cortex_m::softmax_out": _softmax,
+        "orch::cortex_m::transpose_out": _transpose,
+        "orch::cortex_m::pad_out": _pad(contiguous=False),
+        "orch::cortex_m::pad_contiguous_out": _pad(contiguous=True),
+    }
+)

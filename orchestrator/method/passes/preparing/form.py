@@ -1,0 +1,35 @@
+"""The prepared form of a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orchestrator.method.linked import Numbers
+    from orchestrator.method.passes.arguments import Arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How a prepared kernel computes a call.
+
+    Args:
+        function: Qualified C++ name of the kernel.
+        struct: Of what it gets.
+        memory: First members, pointers: name, and position of the argument; None if it
+            is always null.
+        numbers: The other members.
+    """
+
+    function: str
+    struct: str
+    memory: tuple[tuple[str, int | None], ...]
+    numbers: tuple[tuple[str, Numbers], ...] = ()
+
+
+Preparer: TypeAlias = "Callable[[Arguments, str], Form]"
+"""From the arguments of a call, and the instruction set of the core; raises
+UnknownCallError if the call has no prepared form."""

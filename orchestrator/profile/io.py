@@ -1,0 +1,146 @@
+"""`[models.io]`: inputs and outputs that are int8 for the caller, or kept."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+
+from pydantic import ConfigDict, Field, StrictBool, model_validator
+
+from orchestrator.core.border import IoDtype, IoPort, ModelIo
+from orchestrator.errors import Diagnostic
+from orchestrator.profile.choices import IO_PASSES
+from orchestrator.profile.fields import choice, key_text, problem
+from orchestrator.profile.table import BrokenValueError, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from orchestrator.profile.rules import Facts
+    from orchestrator.profile.source_map import KeyPath
+
+_PORT: Final = "(input|output)(0|[1-9][0-9]{0,8})"
+
+
+class IoPortTable(Table):
+    """An input or output: `input0 = "int8"` is short for `{ dtype = "int8" }`."""
+
+    dtype: Annotated[IoDtype, *choice(IoDtype)] | None = Field(
+        default=None,
+        description="Element type for the caller. `int8`: the call that quantizes "
+        "or dequantizes there is removed. `uint8`, of an input: likewise, of numbers "
+        "larger by 128. `float32`: as in the program. Default: what `quantized` says.",
+        examples=["int8"],
+    )
+    reuse: StrictBool = Field(
+        default=True,
+        description="Whether a run may write over the input. `false`: it can be read, "
+        "and run again, afterwards.",
+        examples=[False],
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: object) -> object:
+        return {"dtype": value} if isinstance(value, str) else value
+
+
+def _schema_of_ports(schema: dict[str, Any]) -> None:
+    """Make the schema of dynamic keys that of inputs and outputs."""
+    table = schema["additionalProperties"]
+    short = {"type": "string", "enum": [str(dtype) for dtype in IoDtype]}
+    schema["patternProperties"] = {f"^{_PORT}$": {"anyOf": [short, table]}}
+    schema["additionalProperties"] = False
+
+
+class IoTable(Table):
+    """Inputs and outputs of a model: `input0`, `output1`; docs/howto-int8-io.md."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_schema_of_ports)
+    __pydantic_extra__: dict[str, IoPortTable]
+    any_key: ClassVar[tuple[str, type[Table]] | None] = ("input0", IoPortTable)
+
+    quantized: StrictBool = Field(
+        default=False,
+        description="All inputs and outputs that are floats in the program are int8 "
+        "for the caller, unless they have a key of their own.",
+        examples=[True],
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, value: object) -> object:
+        if isinstance(value, dict):
+            for key in value:
+                if key != "quantized" and not re.fullmatch(_PORT, str(key)):
+                    raise problem(
+                        "unknown-key",
+                        f'unknown key "{key}" in {{key}}',
+                        expected="quantized, or an input or output of the model",
+                        hint="write input0 for the first input, output0 for the first"
+                        " output",
+                    )
+        return value
+
+    @property
+    def ports(self) -> dict[str, IoPortTable]:
+        """Inputs and outputs by key."""
+        return self.__pydantic_extra__ or {}
+
+    @property
+    def io(self) -> ModelIo:
+        """The table as later stages take it."""
+        found = []
+        for key, port in self.ports.items():
+            side, index = re.fullmatch(_PORT, key).groups()  # type: ignore[union-attr]  # checked
+            found.append(
+                IoPort(
+                    is_input=side == "input",
+                    index=int(index),
+                    dtype=port.dtype,
+                    reuse=port.reuse,
+                )
+            )
+        found.sort(key=lambda port: (not port.is_input, port.index))
+        return ModelIo(quantized=self.quantized, ports=tuple(found))
+
+
+def io_problems(table: IoTable, where: KeyPath, facts: Facts) -> Iterator[Diagnostic]:
+    """Keys of outputs that are for inputs."""
+    for key, port in table.ports.items():
+        if key.startswith("input"):
+            continue
+        path = (*where, key)
+        with suppress(BrokenValueError):
+            if "reuse" in port.written_keys:
+                yield Diagnostic(
+                    code="bad-choice",
+                    message=f"{key_text((*path, 'reuse'))} is for inputs",
+                    where=facts.span(*path, "reuse"),
+                    notes=(("found", "an output, which stays until the next run"),),
+                    hint="leave reuse out",
+                )
+            if port.dtype is IoDtype.UINT8:
+                yield Diagnostic(
+                    code="bad-choice",
+                    message=f'{key_text(path)} cannot be "uint8"',
+                    where=facts.span(*path),
+                    notes=(("expected", "int8, or float32; uint8 is for images"),),
+                    hint='write "int8"',
+                )
+
+
+def skip_problems(
+    skip: Collection[str], where: KeyPath, facts: Facts
+) -> Iterator[Diagnostic]:
+    """A model with `io` whose passes the profile skips."""
+    if skipped := [name for name in IO_PASSES if name in skip]:
+        yield Diagnostic(
+            code="bad-choice",
+            message=f"prelink.skip has {skipped[0]}, which does what"
+            f" {key_text(where)} says",
+            where=facts.span("prelink", "skip"),
+            notes=(("found", f"{key_text(where)}, {facts.span(*where)}"),),
+            hint=f"take {skipped[0]} out of skip, or leave out models.io",
+        )

@@ -1,0 +1,186 @@
+"""Prepared calls give the bits of the kernels that read arguments, and no others.
+
+A product of methods with one call each, recorded and random, is built with the pass
+and without it. Each method also returns what lies around its output.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pytest
+
+from orchestrator.core.dtype import ScalarType
+from tests.integration.random_int8 import elementwise_calls, int8_calls
+from tests.integration.test_conditions import kernels, verdict
+from tests.qemu.call_products import run_calls, write_calls
+from tests.tools import need_emulator, need_toolchain
+from tests.unit.method.recorded_calls import Call, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
+
+TARGETS: Final = (
+    *(("host", "zig"), ("cortex-m0plus", "gnu"), ("cortex-m4", "zig")),
+    *(("cortex-m4", "gnu"), ("cortex-m55", "zig"), ("cortex-m55", "gnu")),
+)
+PAIRS: Final = ("add", "mul", "div", "maximum", "minimum", "batch_matmul")
+"""In the names of operators that take two tensors; of others the rest is constant."""
+_MOST: Final = 16
+"""Calls of an operator."""
+_KEYS: Final = '[memory]\nplanner = "keep"\n'
+_SKIP: Final = '[prelink]\nskip = ["prepare_calls"]\n'
+
+
+def _affine_calls(seed: int, count: int) -> Iterator[Call]:
+    """Random calls that quantize and dequantize."""
+    rng = np.random.default_rng(seed)
+    dtypes = {
+        "cortex_m": (ScalarType.Char, ScalarType.Short),
+        "quantized_decomposed": (ScalarType.Byte, ScalarType.Char, ScalarType.Short),
+    }
+    ranges = {
+        ScalarType.Byte: (0, 255),
+        ScalarType.Char: (-128, 127),
+        ScalarType.Short: (-32768, 32767),
+    }
+    for number in range(count):
+        library = (*dtypes,)[number % 2]
+        dtype = rng.choice(dtypes[library])
+        dtype = ScalarType(int(dtype))
+        low, high = ranges[dtype]
+        zero = int(rng.integers(low, high + 1))
+        scale = float(np.float32(10 ** rng.uniform(-4, 1)))
+        if number % 9 == 0:
+            scale, zero = (
+                float(np.float32(1e-22)),
+                int(rng.integers(-(1 << 23), 1 << 23)),
+            )
+        sizes = tuple(int(n) for n in rng.integers(1, 7, rng.integers(1, 5)))
+        order = tuple(int(n) for n in rng.permutation(len(sizes)))
+        size = int(np.prod(sizes))
+        floats = (rng.normal(0, 60, size) * scale).astype("<f4")
+        floats[rng.random(size) < 0.1] = rng.choice([np.nan, np.inf, -np.inf, 0, 3e38])
+        form = {ScalarType.Byte: "u1", ScalarType.Char: "i1", ScalarType.Short: "<i2"}
+        items = rng.integers(low, high + 1, size).astype(form[dtype])
+        reals = Tensor(ScalarType.Float, sizes, order, floats.tobytes())
+        whole = Tensor(dtype, sizes, order, items.tobytes())
+        x, y = (reals, whole) if number % 4 < 2 else (whole, reals)
+        name = "quantize" if x is reals else "dequantize"
+        out = Tensor(y.dtype, sizes, order, bytes(len(y.data)), is_out=True)
+        limits = (low, high) if number % 3 else (low + 3, high - 5)
+        more = (None,) if library != "cortex_m" and x is whole else ()
+        args = (x, scale, zero, *limits, int(dtype), *more, out)
+        yield Call(f"{library}::{name}_per_tensor.out", args)
+
+
+def _pool_calls(seed: int, count: int) -> Iterator[Call]:
+    """Random averages, half of them of whole images."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        batch, height, width, channels = (int(n) for n in rng.integers(1, 8, 4))
+        kernel: tuple[int, ...] = (height, width)
+        stride: tuple[int, ...] = (1, 1)
+        padding: tuple[int, ...] = (0, 0)
+        if number % 2:
+            kernel = tuple(int(rng.integers(1, n + 1)) for n in kernel)
+            stride = tuple(int(n) for n in rng.integers(1, 4, 2))
+            padding = tuple(int(rng.integers(0, n // 2 + 1)) for n in kernel)
+        out = [
+            (n + 2 * p - k) // s + 1
+            for n, k, s, p in zip((height, width), kernel, stride, padding, strict=True)
+        ]
+        size = batch * height * width * channels
+        # Sums that often lie in the middle of two steps.
+        items = (
+            rng.integers(-128, 128, size) if number % 3 else rng.integers(-2, 3, size)
+        )
+        order = (0, 2, 3, 1)
+        x = Tensor(
+            ScalarType.Char,
+            (batch, channels, height, width),
+            order,
+            items.astype("i1").tobytes(),
+        )
+        y = Tensor(
+            ScalarType.Char,
+            (batch, channels, *out),
+            order,
+            bytes(batch * channels * out[0] * out[1]),
+            is_out=True,
+        )
+        ties = ScalarType.Char if number % 4 < 2 else ScalarType.Byte
+        scratch = Tensor(ties, (0,), (0,), b"")
+        factor = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(-12, 1))
+        zero = int(rng.integers(-128, 128))
+        args = (x, kernel, stride, padding, False, zero, *factor, scratch, y)
+        yield Call("cortex_m::quantized_avg_pool2d.out", args)
+
+
+def _has_items(call: Call) -> bool:
+    return all(len(a.data) for a in call.args if isinstance(a, Tensor) and a.is_out)
+
+
+def _inputs(call: Call) -> frozenset[int]:
+    tensors = [
+        place
+        for place, argument in enumerate(call.args)
+        if isinstance(argument, Tensor) and not argument.is_out and argument.data
+    ]
+    is_pair = any(part in call.operator for part in PAIRS)
+    return frozenset(tensors if is_pair else tensors[:1])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, and a scenario that calls all of its methods."""
+    folder = tmp_path_factory.mktemp("prepared")
+    calls = [
+        *_pool_calls(seed=6, count=_MOST),
+        *int8_calls(),
+        *islice(elementwise_calls(), 40),
+        *_affine_calls(seed=5, count=48),
+    ]
+    known = kernels()
+    of_operator: Counter[str] = Counter()
+    chosen = []
+    for call in calls:
+        # Some have arguments that no kernel takes.
+        if _has_items(call) and verdict(call, known[call.operator]) == "":
+            of_operator[call.operator] += 1
+            if of_operator[call.operator] <= _MOST + 8:
+                chosen.append((call, _inputs(call)))
+    write_calls(folder, chosen, guards=True)
+    return folder
+
+
+@pytest.mark.parametrize(("cpu", "toolchain"), TARGETS)
+def test_prepared_calls_change_no_bit(cpu: str, toolchain: str, folder: Path) -> None:
+    need_toolchain(cpu, toolchain)
+    if cpu != "host":
+        need_emulator(cpu)
+    product, outputs = run_calls(folder, cpu, toolchain, keys=_KEYS)
+    _, plain = run_calls(folder, cpu, toolchain, name="plain-", keys=_KEYS + _SKIP)
+    different = [name for name in plain if outputs[name] != plain[name]]
+    assert different == []
+    guard = (folder / "guard.npy").read_bytes()[-16:]
+    changed = [
+        name
+        for name, data in outputs.items()
+        if not name.endswith("out0.npy") and not data.endswith(guard)
+    ]
+    assert changed == []
+    methods: Any = product.report()["prelink"]
+    prepared = sum(
+        p["changed"]
+        for method in methods
+        for p in method["passes"]
+        if p["name"] == "prepare_calls"
+    )
+    assert prepared > len(methods) / 2
