@@ -50,6 +50,7 @@ BASE: dict[str, Any] = {
         {"name": "net", "path": "net.pte", "load": "prelinked"},
         {"name": "outside", "path": "outside.pte", "data": ["outside.ptd"]},
         {"name": "delegated", "path": "delegated.pte"},
+        {"name": "digits", "path": "digits.pte"},
     ],
     "operators": {"include": ["aten::sigmoid.out"]},
     "kernels": {
@@ -257,6 +258,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         "net.pte": CORPUS / "mlp" / "model.pte",
         "outside.pte": CORPUS / "external_constants" / "model.pte",
         "outside.ptd": next((CORPUS / "external_constants").glob("*.ptd")),
+        "digits.pte": ROOT / "examples" / "digits" / "digits_float.pte",
         "delegated.pte": ROOT / "examples" / "delegate" / "model.pte",
         "elementwise.cpp": ROOT / "examples" / "delegate" / "elementwise.cpp",
     }.items():
