@@ -100,12 +100,13 @@ TEST_CASE("applications quantize and dequantize as the kernels do") {
                          127, want) == Error::Ok);
         CAPTURE(zero);
         CAPTURE(scale);
+        const std::vector<int8_t> numbers = want.items<int8_t>();
         int wrong = 0;
         for (int32_t i = 0; i < count; ++i) {
           const int32_t number = orch_quantize(
               floats[static_cast<size_t>(i)], static_cast<float>(scale),
               static_cast<int32_t>(zero), static_cast<int32_t>(low), 127);
-          wrong += number != static_cast<const int8_t*>(want.data())[i];
+          wrong += number != numbers[static_cast<size_t>(i)];
         }
         CHECK(wrong == 0);
       }
@@ -118,9 +119,9 @@ TEST_CASE("applications quantize and dequantize as the kernels do") {
   const auto x = TestTensor::of<int8_t>({256}, numbers);
   const TestTensor want(ScalarType::Float, {256});
   REQUIRE(dequantize(x, want) == Error::Ok);
+  const std::vector<float> floats = want.items<float>();
   for (size_t i = 0; i < numbers.size(); ++i) {
-    CHECK(orch_dequantize(numbers[i], 0.5F, 3) ==
-          static_cast<const float*>(want.data())[i]);
+    CHECK(orch_dequantize(numbers[i], 0.5F, 3) == floats[i]);
   }
 }
 
