@@ -17,25 +17,40 @@ enum class Layout : uint8_t {
   kNhwc,          // sizes [N, H, W, C], contiguous
 };
 
+/// The dimensions of an image as its memory has them, if it is NHWC.
+struct ImageDims {
+  explicit ImageDims(Layout layout) {
+    if (layout == Layout::kNhwc) return;
+    at[1] = 2;
+    at[2] = 3;
+    at[3] = 1;
+  }
+  /// Whether a tensor of rank 4 lies that way. Where a dimension has size 1,
+  /// its stride means nothing.
+  bool fit(const Tensor& tensor) const {
+    const Strides strides(tensor);
+    int32_t stride = 1;
+    for (int i = 3; i >= 0; --i) {
+      const int32_t size = tensor.size(at[i]);
+      if (size > 1 && strides[at[i]] != stride) return false;
+      stride *= size;
+    }
+    return true;
+  }
+
+  int at[4] = {0, 1, 2, 3};
+};
+
 /// The sizes of an image. Errors: InvalidArgument (no int8, not of rank 4),
 /// NotSupported (the memory is not NHWC).
 __attribute__((noinline)) inline Error read_image(const Tensor& tensor,
                                                   Layout layout, Image& image) {
   ORCH_CHECK(tensor.dtype == ScalarType::Char && tensor.dim == 4,
              Error::InvalidArgument);
-  const bool nhwc = layout == Layout::kNhwc;
-  const int at[4] = {0, nhwc ? 1 : 2, nhwc ? 2 : 3, nhwc ? 3 : 1};
-  int32_t* const sizes[4] = {&image.batch, &image.height, &image.width,
-                             &image.channels};
-  const Strides strides(tensor);
-  int32_t stride = 1;
-  for (int i = 3; i >= 0; --i) {
-    const int32_t size = tensor.size(at[i]);
-    // Where a dimension has size 1, its stride means nothing.
-    ORCH_CHECK(size <= 1 || strides[at[i]] == stride, Error::NotSupported);
-    *sizes[i] = size;
-    stride *= size;
-  }
+  const ImageDims dims(layout);
+  ORCH_CHECK(dims.fit(tensor), Error::NotSupported);
+  image = {tensor.size(dims.at[0]), tensor.size(dims.at[1]),
+           tensor.size(dims.at[2]), tensor.size(dims.at[3])};
   return Error::Ok;
 }
 

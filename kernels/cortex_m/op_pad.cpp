@@ -10,9 +10,7 @@ namespace {
 
 /// Whether memory is seen as NHWC. Where sizes of 1 leave that open, it is.
 bool is_channels_last(const Tensor& tensor) {
-  Image image;
-  return tensor.dim == 4 &&
-         read_image(tensor, Layout::kChannelsLast, image) == Error::Ok;
+  return tensor.dim == 4 && ImageDims(Layout::kChannelsLast).fit(tensor);
 }
 
 /// Writes the padding, and the rows of the input in between.

@@ -41,7 +41,7 @@ Error on_numbers(const Args& args, OfInts of_ints, OfDoubles of_doubles) {
 /// `value` without its fraction, which `rest` gets, both exact. Errors:
 /// InvalidArgument for NaN and where 64 bits do not hold it.
 inline Error split(double value, int64_t& whole, double& rest) {
-  ORCH_CHECK(value >= -0x1p63 && value < 0x1p63, Error::InvalidArgument);
+  ORCH_CHECK_DATA(value >= -0x1p63 && value < 0x1p63, Error::InvalidArgument);
   whole = static_cast<int64_t>(value);
   rest = value - static_cast<double>(whole);
   return Error::Ok;

@@ -14,7 +14,7 @@ Error to_int(const Args& args, Up up) {
   int64_t whole = a.bits();
   if (a.is_floating()) {
     double rest = 0;
-    ORCH_TRY(split(a.to_double(), whole, rest));
+    ORCH_TRY_DATA(split(a.to_double(), whole, rest));
     whole += up(whole, rest);
   }
   args.value(1).set_int(whole);

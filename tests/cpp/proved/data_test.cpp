@@ -115,5 +115,23 @@ TEST_CASE("divisors are checked") {
   }
 }
 
+TEST_CASE("no answer depends on checks that are left out") {
+  // Pads ask how a tensor lies, comparisons whether an int holds a double.
+  const TestTensor x = TestTensor::of<int8_t>({1, 2, 1, 2}, {1, 2, 3, 4});
+  const TestTensor y(ScalarType::Char, {1, 2, 1, 3});
+  CHECK(Call()
+            .add(x)
+            .ints({0, 0, 0, 0})
+            .ints({0, 0, 0, 1})
+            .integer(9)
+            .add(y)
+            .run(cortex_m::pad_out) == Error::Ok);
+  CHECK(y.items<int8_t>() == std::vector<int8_t>{1, 2, 9, 3, 4, 9});
+  Call less;
+  less.integer(5).number(1e30).boolean(false);
+  CHECK(less.run(prim_ops::lt_Scalar) == Error::Ok);
+  CHECK(less.result().to_bool());
+}
+
 }  // namespace
 }  // namespace orch::test

@@ -83,14 +83,18 @@ _COMPACT: Final = {f"compact_{n}": n for n in (1, 2)}
 _COMPACT_RUNTIME: Final = ("error", "executor", "integrity", "model", "tensor")
 
 
-_PROVED: Final = tuple(
-    _KERNELS / f"portable/op_{name}.cpp"
-    for name in (
-        *("div", "embedding", "gather", "index", "index_put", "index_select"),
-        *("masked_scatter", "masked_select", "scatter_add"),
-    )
+_PROVED: Final = (
+    *(
+        _KERNELS / f"portable/op_{name}.cpp"
+        for name in (
+            *("div", "embedding", "gather", "index", "index_put", "index_select"),
+            *("masked_scatter", "masked_select", "scatter_add"),
+        )
+    ),
+    _KERNELS / "cortex_m/op_pad.cpp",
+    _KERNELS / "prim_ops/op_scalar_compare.cpp",
 )
-"""Kernels of `proved`: they check items of tensors."""
+"""Kernels of `proved`: they check items, or choose by what others check."""
 
 
 def build() -> dict[str, Path]:

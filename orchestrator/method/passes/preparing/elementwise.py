@@ -36,6 +36,7 @@ _ITEM: Final = 128
 _DSP_SHIFT: Final = 13
 """Largest shift of products for DSP instructions."""
 _TRANSPOSED_DIMS: Final = 4
+_NHWC: Final = (0, 2, 3, 1)
 
 
 def _rows(arguments: Arguments, a: int, b: int, out: int) -> tuple[Numbers, bool]:
@@ -188,6 +189,49 @@ def _transpose(arguments: Arguments, _isa: str) -> Form:
     )
 
 
+def _pad(*, contiguous: bool) -> Preparer:
+    def prepare(arguments: Arguments, _isa: str) -> Form:
+        x, y = arguments.tensor(0), arguments.tensor(4)
+        first, value = arguments.numbers(1), arguments.number(3)
+        rank = len(x.sizes)
+        nhwc = (
+            not contiguous and rank == len(_NHWC) and _is_nhwc(x.sizes, strides_of(x))
+        )
+        dims = _NHWC if nhwc else range(rank)
+        sizes, padded = (
+            [*[1] * (len(_NHWC) - rank), *(t.sizes[d] for d in dims)] for t in (x, y)
+        )
+        steps = [1]
+        for size in padded[:0:-1]:
+            steps.insert(0, steps[0] * size)
+        before = sum(n * step for n, step in zip(first, steps, strict=True))
+        return Form(
+            function="orch::cortex_m::pad",
+            struct="orch::cortex_m::PadCall",
+            memory=(("input", 0), ("out", 4)),
+            numbers=(
+                ("value", value),
+                ("bytes", y.numel),
+                ("before", before),
+                ("sizes", array(sizes[:3])),
+                ("steps", array(steps[:3])),
+                ("row", sizes[3]),
+            ),
+        )
+
+    return prepare
+
+
+def _is_nhwc(sizes: tuple[int, ...], steps: tuple[int, ...]) -> bool:
+    """Whether memory is seen as NHWC. Where sizes of 1 leave that open, it is."""
+    step = 1
+    for dim in reversed(_NHWC):
+        if sizes[dim] > 1 and steps[dim] != step:
+            return False
+        step *= sizes[dim]
+    return True
+
+
 ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(
     {
         "orch::cortex_m::quantized_add_out": _add,
@@ -197,5 +241,7 @@ ELEMENTWISE: Final[Mapping[str, Preparer]] = MappingProxyType(
         "orch::cortex_m::quantized_activation_out": _activation,
         "orch::cortex_m::softmax_out": _softmax,
         "orch::cortex_m::transpose_out": _transpose,
+        "orch::cortex_m::pad_out": _pad(contiguous=False),
+        "orch::cortex_m::pad_contiguous_out": _pad(contiguous=True),
     }
 )
