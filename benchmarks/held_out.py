@@ -153,7 +153,7 @@ def _table(cpu: str, rows: Mapping[_Key, _Measured]) -> Table:
                 )
             )
     return Table(
-        title=f"int8 nets that nobody tuned for, on {cpu}, prelinked",
+        title=f"int8 networks that no kernel was tuned for, {cpu}, prelinked",
         columns=(
             *("net", "instructions", "est. cycles", "MACs", "per MAC"),
             *("CMSIS-NN", "ours : CMSIS-NN", "flash", "RAM", "arena"),

@@ -27,7 +27,7 @@ BENCHMARKS = {
     "overhead": "a chain of tiny operators: time per instruction, and of loading",
     "runtime": "flash of the runtime by part, RAM and instructions of each program",
     "int8": "int8 models against CMSIS-NN: flash, RAM, instructions",
-    "held_out": "int8 nets that nobody tuned for, against CMSIS-NN",
+    "held_out": "int8 networks that no kernel was tuned for, against CMSIS-NN",
     "passes": "int8 models with each pass switched off",
     "folded": "the fp32 autoencoder with its constants computed by the build",
     "lowering": "seconds of lowering networks with ExecuTorch, accelerated",

@@ -148,7 +148,7 @@ orch_packed_lines:
   pop {r4-r11, pc}
 6:
   @ Ties of negative numbers go down, for which they are made smaller by one.
-  @ All are shifted. Below the lowest item nobody sees it.
+  @ All are shifted; outputs below the lowest item saturate.
   vshr.s32 q2, q0, #31
   vqrdmlah.s32 q2, q0, r2
   vshr.s32 q3, q1, #31

@@ -144,7 +144,7 @@ asm(R"(
   cmn r0, #128
   beq 6f
   @ Ties of negative numbers go down, for which they are made smaller by one.
-  @ Without a shift there are none. Below the lowest item nobody sees it.
+  @ Without a shift there are none; outputs below the lowest item saturate.
   vshr.s32 q2, q3, #31
   vpt.s32 lt, q0, zr
   vaddt.i32 q0, q0, q2

@@ -39,8 +39,8 @@ struct PackedScale {
 ///
 /// S is the sum of inputs and such numbers, S - A is then 256 * B. The sum of A
 /// is shifted to the left, and by 13 to the right after the product; that of B
-/// to the right. Where A or B is nobody's, it goes where the other one does
-/// later.
+/// to the right. A channel without a partner is paired with an empty one, whose
+/// output goes where the real one is stored afterwards.
 struct PackedPairs {
   PackedConvolution conv;
   int32_t weight_bytes;    // of a pair of channels

@@ -341,10 +341,10 @@ def _ordered(
 
 
 def _histories(method: LinkedMethod) -> dict[tuple[int, int], _History] | None:
-    """By piece of the arena: who wrote it in a row, and who read that.
+    """By piece of the arena: its writers in order, and the readers of each.
 
-    Calls are known by the program's instructions that they come from. None: a byte is
-    read that nobody has written.
+    Calls are known by the program's instructions that they come from. None: some
+    byte is read before anything writes it.
     """
     effects, places = effects_of_linked(method), method.places
     cuts = sorted({at for p in places.values() for at in (p.begin, p.end)})

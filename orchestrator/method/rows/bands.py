@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.access import Access
-from orchestrator.method.rows.network import Image, Window
+from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.rows.network import Image
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def image_of(value: Value) -> Image:
     return Image(rows=sizes[1], row_bytes=value.size_bytes // sizes[1])
 
 
-def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | None:
+def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Axis, ...] | None:
     """What rows of each input rows of the output need; None if a call needs all."""
     if call.prepared is None:
         return None
@@ -100,10 +101,10 @@ def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | N
     axis = _rows_of(method, call)
     if axis is None:
         return None
-    window = Window(size=count, out=count)
+    window = Axis(size=count, out=count)
     if axis != _MATRIX_ROWS:
         size, rows, kernel, stride, padding, dilation = axis
-        window = Window(
+        window = Axis(
             size=size,
             out=rows,
             kernel=kernel,

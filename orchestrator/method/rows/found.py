@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall
+from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.bands import (
     image_of,
     pixels_of,
@@ -15,7 +16,7 @@ from orchestrator.method.rows.bands import (
     windows_of,
     work_of,
 )
-from orchestrator.method.rows.network import Image, Layer, Network, Window
+from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.program.shared import SHARED_ID
 from orchestrator.program.values import TensorValue
 
@@ -162,8 +163,7 @@ class _Builder:
         out = self._filled(fills[0])
         count = self._images[out].rows
         needed = windows or [
-            Window(size=(r := self._images[i].rows), out=count, kernel=r)
-            for i in images
+            Axis(size=(r := self._images[i].rows), out=count, kernel=r) for i in images
         ]
         self._add(
             number,
@@ -199,7 +199,7 @@ class _Builder:
             number,
             positions,
             Layer(
-                reads=((image, Window(size=rows, out=1, kernel=rows)),),
+                reads=((image, Axis(size=rows, out=1, kernel=rows)),),
                 out=sums,
                 accumulates=True,
                 setup=setup_of(call, self._isa, work // rows),

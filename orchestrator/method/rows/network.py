@@ -1,4 +1,4 @@
-"""Operators on images as what is needed for some of their rows."""
+"""Operators on images as what is needed for some of their rows: windows, an `Axis`."""
 
 from __future__ import annotations
 
@@ -9,35 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """Which rows of an input each row of an output needs.
-
-    Args:
-        size: Rows of the input.
-        out: Rows of the output.
-        kernel: Rows of the window.
-        stride: Rows between windows.
-        padding: Rows above the input that windows may reach into.
-        dilation: Rows between taps.
-    """
-
-    size: int
-    out: int
-    kernel: int = 1
-    stride: int = 1
-    padding: int = 0
-    dilation: int = 1
-
-    def rows(self, first: int, last: int) -> tuple[int, int]:
-        """First and last row of the input for such rows of the output, inclusive.
-
-        The last one is before the first one if all taps are padding.
-        """
-        low = first * self.stride - self.padding
-        high = last * self.stride - self.padding + (self.kernel - 1) * self.dilation
-        return max(low, 0), min(high, self.size - 1)
+    from orchestrator.method.passes.packing.convolution import Axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +46,7 @@ class Layer:
         work: Instructions for all rows, about.
     """
 
-    reads: tuple[tuple[int, Window], ...]
+    reads: tuple[tuple[int, Axis], ...]
     out: int
     scratch_bytes: int = 0
     by_rows: bool = True

@@ -159,7 +159,7 @@ class _Schedule:
         low, high = self._rows(begin, end, self._counts[number])
         reads = []
         for image, window in layer.reads:
-            rows = window.rows(low, high)
+            rows = window.inputs(low, high)
             reads.append(rows)
             if rows[0] <= rows[1]:
                 outermost = window.size - rows[0] if self._descends else rows[1] + 1

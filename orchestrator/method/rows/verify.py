@@ -16,7 +16,8 @@ from orchestrator.method.rows.plan import Call
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from orchestrator.method.rows.network import Network, Window
+    from orchestrator.method.passes.packing.convolution import Axis
+    from orchestrator.method.rows.network import Network
     from orchestrator.method.rows.plan import RowPlan
 
     Tags = NDArray[np.int64]
@@ -148,7 +149,7 @@ def _partial(image: int, rows: int) -> int:
     return -(image * _IMAGE + rows) - 2
 
 
-def _rows_of(window: Window, rows: set[int]) -> set[int]:
+def _rows_of(window: Axis, rows: set[int]) -> set[int]:
     """Rows of the input that windows have a tap in."""
     taps = {
         row * window.stride - window.padding + tap * window.dilation

@@ -57,6 +57,15 @@ class Axis:
         last = (self.out - 1) * self.stride + (self.kernel - 1) * self.dilation
         return self.padding == 0 and last < self.size
 
+    def inputs(self, first: int, last: int) -> tuple[int, int]:
+        """First and last input for some outputs, all inclusive.
+
+        The last one is before the first one if all taps are padding.
+        """
+        low = first * self.stride - self.padding
+        high = last * self.stride - self.padding + (self.kernel - 1) * self.dilation
+        return max(low, 0), min(high, self.size - 1)
+
     def words(self) -> tuple[int, ...]:
         """As the kernels read them."""
         return (

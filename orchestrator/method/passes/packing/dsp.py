@@ -48,7 +48,7 @@ _3X3_MOST_LEFT: Final = 8
 _COPY, _COPY_ITEM = 128, 4
 """Instructions that the copy of a window takes, and for each item: measured. One more
 tap takes about one for each output."""
-_NOBODY: Final = -1
+_EMPTY: Final = -1
 """Stands for a channel without weights."""
 
 
@@ -163,8 +163,8 @@ def pixels(conv: Convolution) -> list[int]:
         joined = (weights[b] << _B_LEFT) + weights[a]
         for tap in range(0, of.depth, TILE):
             words += _words_of(joined[tap : tap + TILE])
-        # What is nobody's goes where the other one does later.
-        has_a = a != _NOBODY
+        # The output of an empty channel goes where the real one is stored later.
+        has_a = a != _EMPTY
         words += _scale(first[a] if has_a else None, a if has_a else b, right=False)
         words += _scale(second[b], b, right=True)
     header = (
@@ -198,8 +198,8 @@ def matrix(conv: Convolution) -> list[int]:
         need(len(pairs) <= TILE // 2)
         # An empty pair goes where the next one does.
         if len(pairs) == 1:
-            pairs.insert(0, (_NOBODY, _NOBODY))
-        of = [[c if c == _NOBODY else tile + c for c in pair] for pair in pairs]
+            pairs.insert(0, (_EMPTY, _EMPTY))
+        of = [[c if c == _EMPTY else tile + c for c in pair] for pair in pairs]
         for a, b in of:
             products = int((weights[a][::2] * weights[a][1::2]).sum())
             words.append(int(sums[a] + (sums[b] << _B_LEFT)))
@@ -208,10 +208,10 @@ def matrix(conv: Convolution) -> list[int]:
         for tap in range(0, depth, TILE):
             for h in joined:
                 words += _words_of(h[tap : tap + TILE])
-        # What is nobody's goes where something is written later.
+        # Outputs of empty channels go where real ones are stored later.
         last = pairs[1][1]
         places = [
-            c if c != _NOBODY else b if b != _NOBODY else last
+            c if c != _EMPTY else b if b != _EMPTY else last
             for a, b in pairs
             for c in (a, b)
         ]
@@ -261,7 +261,7 @@ def _pairs(weights: Ints, first: Scales, second: Scales) -> list[tuple[int, int]
             break
         else:
             need(second[one] is not None)
-            alone.append((_NOBODY, one))
+            alone.append((_EMPTY, one))
     return [*alone, *pairs]
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orchestrator.method.rows.network import Image, Layer, Network, Window
+from orchestrator.method.passes.packing.convolution import Axis
+from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.method.rows.plan import Call
 
 if TYPE_CHECKING:
@@ -33,15 +34,15 @@ def random_network(random: Random) -> Network:
         )
         if kind == "sum" and same:
             reads = tuple(
-                (i, Window(size=rows, out=rows)) for i in (source, random.choice(same))
+                (i, Axis(size=rows, out=rows)) for i in (source, random.choice(same))
             )
             images[out] = images[source]
         elif kind in ("all", "add up"):
-            reads = ((source, Window(size=rows, out=1, kernel=rows)),)
+            reads = ((source, Axis(size=rows, out=1, kernel=rows)),)
             images[out] = Image(rows=1, row_bytes=random.randint(1, 60))
         else:
             window = random_window(random, rows) if kind == "window" else None
-            window = window or Window(size=rows, out=rows)
+            window = window or Axis(size=rows, out=rows)
             reads = ((source, window),)
             images[out] = Image(rows=window.out, row_bytes=random.randint(1, 60))
         layers.append(
@@ -69,9 +70,9 @@ def random_network(random: Random) -> Network:
     )
 
 
-def random_window(random: Random, rows: int) -> Window | None:
+def random_window(random: Random, rows: int) -> Axis | None:
     """A window that gives at least one row."""
-    window = Window(
+    window = Axis(
         size=rows,
         out=0,
         kernel=random.randint(1, 4),
@@ -99,7 +100,7 @@ def added(number: int, row: Bytes, size: int) -> Bytes:
     return row_of(number, 0, [row], size)
 
 
-def taps_of(window: Window, row: int) -> list[int]:
+def taps_of(window: Axis, row: int) -> list[int]:
     """Rows of the input in a window."""
     first = row * window.stride - window.padding
     rows = range(first, first + window.kernel * window.dilation, window.dilation)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from orchestrator.method.passes.packing.convolution import Axis
 from orchestrator.method.rows.cuts import Segments
-from orchestrator.method.rows.network import Image, Layer, Network, Window
+from orchestrator.method.rows.network import Image, Layer, Network
 from orchestrator.method.rows.plan import Call, Slide, plan_rows
 from orchestrator.method.rows.verify import problems_of_rows
 from tests.unit.method.rows.networks import by_plan, random_network, whole
@@ -105,8 +106,8 @@ def damage(plan: RowPlan, random: Random) -> RowPlan:
 
 def test_rows_take_less_than_whole_images() -> None:
     """A growing and a shrinking layer: a few rows between them."""
-    rows = Window(size=48, out=48)
-    half = Window(size=48, out=24, kernel=3, stride=2, padding=1)
+    rows = Axis(size=48, out=48)
+    half = Axis(size=48, out=24, kernel=3, stride=2, padding=1)
     network = Network(
         images={
             0: Image(rows=48, row_bytes=384),
