@@ -33,6 +33,7 @@ class TableLayout:
         volumes: Tensors may have more than four dimensions.
         prepared_calls: There are prepared calls.
         kernel_calls: There may be other instructions.
+        steps: Methods by rows have their calls as steps.
 
     Source: runtime/include/orch/index.h and method.h.
     """
@@ -44,6 +45,7 @@ class TableLayout:
     volumes: bool = True
     prepared_calls: bool = False
     kernel_calls: bool = True
+    steps: bool = False
 
     @property
     def compact(self) -> bool:
@@ -67,14 +69,16 @@ def table_layout(
         linked: By name of a prelinked model: its methods.
     """
     methods = [m for of_model in linked.values() for m in of_model]
+    steps = any(m.by_rows for m in methods)
     calls = [
         i if isinstance(i, LinkedCall) else None
         for m in methods
+        if not m.by_rows
         for i in m.instructions
     ]
     prepared = [call is not None and call.prepared is not None for call in calls]
     if not methods or set(models) != set(linked) or not all(map(_fits, methods)):
-        return replace(WIDE_TABLES, prepared_calls=any(prepared))
+        return replace(WIDE_TABLES, prepared_calls=any(prepared), steps=steps)
     small = all(m.slots <= _BYTE for m in methods)
     return TableLayout(
         index_bytes=1 if small else 2,
@@ -88,6 +92,7 @@ def table_layout(
         ),
         prepared_calls=any(prepared),
         kernel_calls=not all(prepared),
+        steps=steps,
     )
 
 

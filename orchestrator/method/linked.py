@@ -49,11 +49,14 @@ class Prepared:
         memory: Names of its first members, pointers, and the argument of the call that
             each is to; None for a null pointer.
         numbers: Names of the other members, and what they are.
+        header: Words of the header that the struct points to, where they are not those
+            of the argument: in methods by rows.
     """
 
     struct: str
     memory: tuple[tuple[str, int | None], ...]
     numbers: tuple[tuple[str, Numbers], ...] = ()
+    header: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,7 @@ class LinkedMethod:
         passes: The ledger of passes; does not affect what the method computes.
         io: What the profile says of inputs and outputs.
         borders: Inputs and outputs that passes changed for it.
+        by_rows: Whether calls compute some rows: they are then written as steps.
     """
 
     model: str
@@ -114,6 +118,7 @@ class LinkedMethod:
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
     io: ModelIo = NO_IO
     borders: tuple[Border, ...] = ()
+    by_rows: bool = False
 
     @cached_property
     def places(self) -> dict[int, Place]:

@@ -99,7 +99,12 @@ def measure(
         costs = timed(calls, groups, ready.operators)
     else:
         found = read_counts(answer.counts)
-        costs = counted(found, runs=len(calls), operators=ready.operators)
+        costs = counted(
+            found,
+            runs=len(calls),
+            operators=ready.operators,
+            tables=ready.plan.tables if ready.plan else (),
+        )
     methods = {m.index: (m.model, m.name) for m in ready.product.methods}
     return first, Measured(
         unit=costs.unit,

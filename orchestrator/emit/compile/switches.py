@@ -65,7 +65,8 @@ def table_flags(tables: TableLayout) -> tuple[str, ...]:
     index = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
     sizes = () if tables.dynamic_sizes else ("-DORCH_DYNAMIC_SIZES=0",)
     calls = () if tables.kernel_calls else ("-DORCH_KERNEL_CALLS=0",)
-    return (*index, *sizes, *calls)
+    steps = ("-DORCH_BY_ROWS=1",) if tables.steps else ()
+    return (*index, *sizes, *calls, *steps)
 
 
 def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:

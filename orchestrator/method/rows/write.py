@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
-from orchestrator.method.rows.bands import (
-    HEADER,
-    Rows,
-    band_header,
-    band_of,
-    header_of,
-    pixels_of,
-)
+from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
 from orchestrator.method.rows.plan import Call
+from orchestrator.method.steps import header_of
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
@@ -48,7 +42,6 @@ class _Writer:
         self._plan = plan
         self._values = [*method.values]
         self._views: dict[TensorValue, int] = {}
-        self._headers: dict[bytes, int] = {}
         self._added: set[int] = set()
 
     def method(self) -> LinkedMethod:
@@ -77,7 +70,7 @@ class _Writer:
             instructions=tuple(instructions),
             origins=tuple(origins),
             outputs=tuple(outputs),
-            data=(*method.data, *((i, d) for d, i in self._headers.items())),
+            by_rows=True,
         )
 
     def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
@@ -117,12 +110,12 @@ class _Writer:
                 last=step.last,
                 count=network.images[layer.out].rows,
             )
-            prepared = replace(prepared, numbers=band_of(prepared, rows))
             header = header_of(self._method, old)
             if header is not None:
-                position = dict(prepared.memory)[HEADER] or 0
-                data = band_header(old.function, header, rows)
-                args[position] = self._header(args[position], data)
+                header = band_header(old.function, header, rows)
+            prepared = replace(
+                prepared, numbers=band_of(prepared, rows), header=header or ()
+            )
         return _with(old, tuple(args), prepared)
 
     def _add_up(self, call: Call) -> LinkedCall:
@@ -186,13 +179,6 @@ class _Writer:
             numbers=(("size_bytes", slide.size_bytes),),
         )
         return _with(new, args, prepared)
-
-    def _header(self, index: int, data: bytes) -> int:
-        """The constant of a header that is like another one."""
-        if data not in self._headers:
-            self._headers[data] = len(self._values)
-            self._values.append(self._values[index])
-        return self._headers[data]
 
     def _placed(self, image: int, at: int) -> TensorValue:
         place = Allocation(memory_id=self._found.memory_id, offset_bytes=at)

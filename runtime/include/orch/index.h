@@ -20,6 +20,11 @@
 #define ORCH_KERNEL_CALLS 1
 #endif
 
+/// 1 if methods run by rows (orch/steps.h).
+#ifndef ORCH_BY_ROWS
+#define ORCH_BY_ROWS 0
+#endif
+
 namespace orch {
 
 static_assert(ORCH_INDEX_BYTES == 1 || ORCH_INDEX_BYTES == 2 ||
