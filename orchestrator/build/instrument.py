@@ -22,7 +22,7 @@ from orchestrator.memory.plan import method_symbol
 from orchestrator.memory.product import instruction_bytes, instructions_offset
 from orchestrator.method.compact import table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.steps import step_table
+from orchestrator.method.steps import is_given, step_table
 from orchestrator.program.program import DelegateCall, KernelCall
 from orchestrator.running.costs import CycleEstimate
 from orchestrator.running.counting import Code, CountPlan, Table
@@ -165,9 +165,11 @@ def _plan(
         count = len(method.instructions)
         stride = instruction_bytes(pointer_bytes, layout=layout)
         steps: tuple[int, ...] = ()
+        pieces = 1
         if isinstance(method, LinkedMethod) and method.by_rows:
             steps = tuple(map(len, step_table(method).steps))
             end, count, stride = "steps", sum(steps), 1
+            pieces += sum(map(is_given, method.instructions))
         name = f"orch::(anonymous namespace)::{symbol}_{end}"
         if name not in symbols and count:
             missing.append(name)
@@ -177,6 +179,7 @@ def _plan(
                 stride=stride,
                 count=count,
                 steps=steps,
+                pieces=pieces,
             )
         )
     if missing:

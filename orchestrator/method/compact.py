@@ -34,6 +34,7 @@ class TableLayout:
         prepared_calls: There are prepared calls.
         kernel_calls: There may be other instructions.
         steps: Methods by rows have their calls as steps.
+        given_rows: Rows of inputs come from the caller.
 
     Source: runtime/include/orch/index.h and method.h.
     """
@@ -46,6 +47,7 @@ class TableLayout:
     prepared_calls: bool = False
     kernel_calls: bool = True
     steps: bool = False
+    given_rows: bool = False
 
     @property
     def compact(self) -> bool:
@@ -70,6 +72,7 @@ def table_layout(
     """
     methods = [m for of_model in linked.values() for m in of_model]
     steps = any(m.by_rows for m in methods)
+    given = any(border.rows for m in methods for border in m.borders)
     calls = [
         i if isinstance(i, LinkedCall) else None
         for m in methods
@@ -78,7 +81,9 @@ def table_layout(
     ]
     prepared = [call is not None and call.prepared is not None for call in calls]
     if not methods or set(models) != set(linked) or not all(map(_fits, methods)):
-        return replace(WIDE_TABLES, prepared_calls=any(prepared), steps=steps)
+        return replace(
+            WIDE_TABLES, prepared_calls=any(prepared), steps=steps, given_rows=given
+        )
     small = all(m.slots <= _BYTE for m in methods)
     return TableLayout(
         index_bytes=1 if small else 2,
@@ -93,6 +98,7 @@ def table_layout(
         prepared_calls=any(prepared),
         kernel_calls=not all(prepared),
         steps=steps,
+        given_rows=given,
     )
 
 

@@ -17,10 +17,12 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-    from orchestrator.method.linked import LinkedMethod, Numbers
+    from orchestrator.method.linked import LinkedInstruction, LinkedMethod, Numbers
 
 HEADER: Final = "header"
 """Member of a struct that points to more numbers."""
+GIVEN_ROWS: Final = (("input", None), ("out", 0))
+"""Addresses of a move of rows that the caller gives."""
 _MOST_UNIT: Final = 0xFFFF
 _WORD: Final = 4
 _BITS: Final = 7
@@ -69,10 +71,12 @@ class StepTable:
         steps: By instruction: number of its template, index of each address that
             changes, number of a shape if words change. Each has 7 bits in a byte, the
             lowest first, and 128 more if others follow.
+        given: Number of the template for rows that the caller gives, if it does.
     """
 
     templates: tuple[StepTemplate, ...]
     steps: tuple[bytes, ...]
+    given: int | None = None
 
 
 def step_table(method: LinkedMethod) -> StepTable:
@@ -82,9 +86,12 @@ def step_table(method: LinkedMethod) -> StepTable:
         groups.setdefault(_kind(method, number), []).append(number)
     templates: list[StepTemplate] = []
     steps: dict[int, bytes] = {}
+    given = None
     for which, numbers in enumerate(groups.values()):
         template, choices = _template(method, numbers)
         templates.append(template)
+        if is_given(method.instructions[numbers[0]]):
+            given = which
         for number, choice in zip(numbers, choices, strict=True):
             items = [which]
             for address in template.addresses:
@@ -95,7 +102,14 @@ def step_table(method: LinkedMethod) -> StepTable:
     return StepTable(
         templates=tuple(templates),
         steps=tuple(steps[number] for number in range(len(steps))),
+        given=given,
     )
+
+
+def is_given(instruction: LinkedInstruction) -> bool:
+    """Whether an instruction stands for rows that the caller gives."""
+    prepared = instruction.prepared if isinstance(instruction, LinkedCall) else None
+    return prepared is not None and prepared.memory == GIVEN_ROWS
 
 
 def header_of(method: LinkedMethod, call: LinkedCall) -> tuple[int, ...] | None:

@@ -41,12 +41,14 @@ class Table:
         stride: Bytes of one.
         count: How many there are.
         steps: Of a method by rows: bytes of each step; each byte is an entry.
+        pieces: Calls of the executor for a run: more than one if it waits for rows.
     """
 
     address: int
     stride: int
     count: int
     steps: tuple[int, ...] = ()
+    pieces: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +232,7 @@ def counted(
     runs: int,
     operators: Mapping[int, Operators],
     tables: Sequence[Table] = (),
+    pieces: int | None = None,
 ) -> RunCosts:
     """Costs in instructions.
 
@@ -238,12 +241,15 @@ def counted(
         runs: How many calls of methods there were.
         operators: By index of the method, which is that of its table.
         tables: Those of the plan.
+        pieces: Calls of the executor, if there are more: one for each time that rows
+            of an input have come.
 
     Raises:
         MismatchError: The counts are not of such a run (`bad-counts`).
     """
-    if len(counts.runs) != runs:
-        raise _damaged(f"{len(counts.runs)} runs, expected {runs}")
+    expected = runs if pieces is None else pieces
+    if len(counts.runs) != expected:
+        raise _damaged(f"{len(counts.runs)} runs, expected {expected}")
     kernels = tuple(
         i
         for i in _of_steps(counts.instructions, tables)

@@ -135,13 +135,34 @@ __attribute__((noinline)) RunStatus execute_steps(const MethodImage& method) {
   uint32_t next = 0;
   const StepTable& table = *method.steps;
   const uint8_t* at = table.steps.begin();
+#if ORCH_GIVEN_ROWS
+  if (table.run != nullptr) {
+    at = table.run->next;
+    next = table.run->number;
+  }
+#endif
   while (at != table.steps.end()) {
     trace.begin();
-    const StepTemplate& of = table.templates[take(at)];
-    const PreparedCall& call = make_call(of, table.copy, at);
+    const uint32_t of = take(at);
+    const PreparedCall& call = make_call(table.templates[of], table.copy, at);
+#if ORCH_GIVEN_ROWS
+    if (table.run != nullptr && of == table.given) {
+      const MoveCall& rows = static_cast<const MoveCall&>(call);
+      table.run->to = static_cast<uint8_t*>(rows.out);
+      table.run->room = static_cast<uint32_t>(rows.size_bytes);
+      trace.end(next++);
+      break;
+    }
+#endif
     call.run(call);
     trace.end(next++);
   }
+#if ORCH_GIVEN_ROWS
+  if (table.run != nullptr) {
+    table.run->next = at;
+    table.run->number = next;
+  }
+#endif
   return {Error::Ok, next};
 }
 #endif

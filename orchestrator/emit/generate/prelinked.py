@@ -252,7 +252,7 @@ class _Writer:
         self._index_type = _INDEX_TYPES[layout.index_bytes]
         self._none = (1 << 8 * layout.index_bytes) - 1 if self._compact else -1
         self._args = argument_table(method)
-        self._has_steps = layout.steps
+        self._layout = layout
         self._steps = step_table(method) if method.by_rows else None
         self._tables: dict[tuple[str, str], str] = {}
         self._words = 0
@@ -270,7 +270,7 @@ class _Writer:
             if self._steps is None
         ]
         steps = (
-            [*steps_block(method, self._steps, base, self._array)]
+            [*steps_block(method, self._steps, base, self._layout, self._array)]
             if self._steps is not None
             else []
         )
@@ -354,7 +354,7 @@ class _Writer:
         found = ""
         if self._compact and self._kernel_calls:
             found = f", {self._base}_code.args" if code else ", nullptr"
-        if self._has_steps:
+        if self._layout.steps:
             found += f", &{self._base}_step_table" if self._steps else ", nullptr"
         return found
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from orchestrator.emit.artifact import row_comment
 from orchestrator.method.linked import LinkedCall
 from orchestrator.method.steps import HEADER
+from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from orchestrator.method.compact import TableLayout
     from orchestrator.method.linked import LinkedMethod, Prepared
     from orchestrator.method.steps import StepTable, StepTemplate
 
@@ -24,6 +26,7 @@ def steps_block(
     method: LinkedMethod,
     table: StepTable,
     base: str,
+    layout: TableLayout,
     array: Callable[[str, Sequence[int]], str],
 ) -> Iterator[str]:
     """Definitions of a table, in the namespace orch; the structs come before.
@@ -32,6 +35,7 @@ def steps_block(
         method: The method.
         table: Its steps.
         base: Prefix of its names.
+        layout: Of the tables of all methods of the product.
         array: Gives the name of a constant array of a C type.
     """
     rows = []
@@ -39,7 +43,7 @@ def steps_block(
         name = template_name(base, number)
         prepared = _prepared(method, template)
         pairs = [n for a in template.addresses for n in (a.pointer, a.unit)]
-        layout = array("uint16_t", [*pairs, *template.words]) or "nullptr"
+        changed = array("uint16_t", [*pairs, *template.words]) or "nullptr"
         shapes = array("int32_t", template.shapes) or "nullptr"
         counts = (
             len(template.addresses),
@@ -50,7 +54,7 @@ def steps_block(
             template.header_words,
         )
         rows.append(
-            f"    {{&{name}, {layout}, {shapes}, {', '.join(map(str, counts))}}}"
+            f"    {{&{name}, {changed}, {shapes}, {', '.join(map(str, counts))}}}"
         )
     count = len(rows)
     joined = ",\n".join(rows)
@@ -62,9 +66,15 @@ def steps_block(
         for number, step in enumerate(table.steps)
     )
     yield f"constexpr uint8_t {base}_steps[{size}] = {{\n{lines}}};"
+    run = ""
+    if layout.given_rows:
+        run = ",\n    nullptr, 0, 0"
+    if table.given is not None:
+        yield f"RowRun {base}_run;"
+        run = f",\n    &{base}_run, {table.given}, {_input_bytes(method)}"
     yield (
         f"constexpr StepTable {base}_step_table = {{\n"
-        f"    {{{base}_steps}}, {base}_templates, {base}_step}};"
+        f"    {{{base}_steps}}, {base}_templates, {base}_step{run}}};"
     )
 
 
@@ -84,6 +94,13 @@ def numbers_of(prepared: Prepared) -> list[object]:
         else:
             found.append(item)
     return found
+
+
+def _input_bytes(method: LinkedMethod) -> int:
+    """Bytes of the input that comes by rows, which is the only one."""
+    value = method.values[method.inputs[0]]
+    assert isinstance(value, TensorValue)  # noqa: S101  # the plan says so
+    return value.size_bytes
 
 
 def _header(prepared: Prepared) -> int:

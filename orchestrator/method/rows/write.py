@@ -9,7 +9,7 @@ from orchestrator.method.access import Access
 from orchestrator.method.linked import LinkedCall, Prepared
 from orchestrator.method.rows.bands import Rows, band_header, band_of, pixels_of
 from orchestrator.method.rows.plan import Call
-from orchestrator.method.steps import header_of
+from orchestrator.method.steps import GIVEN_ROWS, header_of
 from orchestrator.program.values import Allocation, TensorValue
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class _Writer:
             else:
                 layer = found.network.born[move.image]
                 instructions.append(self._slide(move, layer))
-            origins.append(method.origins[found.calls[layer]])
+            origins.append(method.origins[max(found.calls[layer], 0)])
         return replace(
             method,
             values=tuple(self._values),
@@ -74,7 +74,8 @@ class _Writer:
         )
 
     def _old(self, layer: int) -> tuple[LinkedCall, Prepared]:
-        call = self._method.instructions[self._found.calls[layer]]
+        # What the caller gives counts as a part of the first call.
+        call = self._method.instructions[max(self._found.calls[layer], 0)]
         assert isinstance(call, LinkedCall)  # noqa: S101  # layers are calls
         assert call.prepared is not None  # noqa: S101  # with structs
         return call, call.prepared
@@ -84,6 +85,8 @@ class _Writer:
         layer, (old, prepared) = network.layers[step.layer], self._old(step.layer)
         if layer.accumulates:
             return self._add_up(call)
+        if layer.given:
+            return self._given(call)
         if self._found.is_split(step.layer):
             return self._from_sums(call)
         args = list(old.args)
@@ -163,6 +166,21 @@ class _Writer:
                 ("pixels", pixels),
                 ("channels", self._found.values[sums].sizes[0]),
             ),
+        )
+        return _with(new, args, prepared)
+
+    def _given(self, call: Call) -> LinkedCall:
+        """Rows that the caller gives: a move from nowhere."""
+        step = call.step
+        old, out = self._old(step.layer)[0], self._found.network.layers[step.layer].out
+        rows = step.last - step.first + 1
+        size = rows * self._found.network.images[out].row_bytes
+        args = (self._at(out, call.out, step.first, step.last),)
+        new = replace(old, function="orch::move_bytes", accesses=(Access.FILLS,))
+        prepared = Prepared(
+            struct="orch::MoveCall",
+            memory=GIVEN_ROWS,
+            numbers=(("size_bytes", size),),
         )
         return _with(new, args, prepared)
 

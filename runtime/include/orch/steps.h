@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "orch/index.h"
 #include "orch/prepared.h"
 #include "orch/span.h"
 
@@ -27,6 +28,16 @@ struct StepTemplate {
   uint8_t header_words;  // 0 likewise
 };
 
+/// How far a run is whose input comes by rows. Between rows the run has
+/// stopped.
+struct RowRun {
+  const uint8_t* next;  // step; null before the first run
+  uint32_t number;      // of that step
+  uint8_t* to;          // where the next bytes of rows belong
+  uint32_t room;        // how many the run waits for before it goes on
+  uint32_t missing;     // how many the whole input still lacks
+};
+
 /// The steps of a method. Trusted.
 ///
 /// A step is the number of its template, the index of each address that
@@ -36,6 +47,11 @@ struct StepTable {
   Span<const uint8_t> steps;
   const StepTemplate* templates;
   uint8_t* copy;  // `step_bytes` of the templates, for the struct of a step
+#if ORCH_GIVEN_ROWS
+  RowRun* run;        // null if the input is whole
+  uint32_t given;     // template that is a move of rows from the caller
+  uint32_t in_bytes;  // of the whole input
+#endif
 };
 
 /// Bytes of the largest struct of some templates, with its header.
