@@ -79,6 +79,29 @@ def test_arenas_hold_some_rows(host: Product) -> None:
         assert arenas[model] <= most < arenas["whole"]
 
 
+def test_plans_are_listed(
+    host: Product, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last one is what the product has, which has rows from the caller."""
+    capsys.readouterr()
+    assert host.run("memory", "--pareto", "--json") == 0
+    plans = json.loads(capsys.readouterr().out)["choices"]
+    assert [*plans] == [f"{name} forward" for name in MODELS if name != "loaded"]
+    document = json.loads((host.out / "memory_plan.json").read_text())
+    arenas = {
+        x["model"]: m["arenas"][0]["size_bytes"]
+        for x in document["models"]
+        for m in x["methods"]
+    }
+    for model in MOST_BYTES:
+        assert plans[f"{model} forward"][-1]["arena_bytes"] == arenas[model]
+    picture = tmp_path / "plans.svg"
+    assert host.run("memory", "--pareto", "--svg", str(picture)) == 2
+    assert "error[usage]: --svg draws one method" in capsys.readouterr().err
+    assert host.run("memory") == 0
+    assert "linked forward arena 1: 16,000 -> " in capsys.readouterr().out
+
+
 _APPLICATION = """
 #include <stdio.h>
 #include <string.h>

@@ -70,19 +70,16 @@ class Segments:
         Args:
             most_setup: Instructions that computing by rows may cost.
         """
-        low = self.least_peak()
-        limits: list[float] = sorted(
-            {
-                s.peak_bytes
-                for found in self._ending
-                for s in found
-                if s.peak_bytes > low
-            }
-        )
-        limits = [low, *limits]
+        limits = self.limits()
         # The larger the limit, the fewer calls: the first limit that is cheap enough.
         at = bisect_left(limits, x=True, key=lambda b: self._setup(b) <= most_setup)
         return limits[min(at, len(limits) - 1)]
+
+    def limits(self) -> list[float]:
+        """All limits that differ in which segments there may be, the least first."""
+        low = self.least_peak()
+        peaks = {s.peak_bytes for found in self._ending for s in found}
+        return [low, *sorted(peak for peak in peaks if peak > low)]
 
     def _setup(self, limit_bytes: float) -> int:
         return sum(one.setup for one in self.cuts(limit_bytes))

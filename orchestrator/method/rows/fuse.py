@@ -69,7 +69,7 @@ def by_rows(
     work = sum(layer.work for layer in found.network.layers)
     limit = segments.least_limit(inf if max_slowdown is None else max_slowdown * work)
     if limit == inf:
-        raise UnknownNetworkError(_needs_all(method, found))
+        raise UnknownNetworkError(needs_all(method, found))
     if limit >= arena_bytes and not is_given:
         return None
     plan = plan_rows(found.network, segments.cuts(limit))
@@ -86,7 +86,7 @@ def by_rows(
     )
 
 
-def _needs_all(method: LinkedMethod, found: Found) -> str:
+def needs_all(method: LinkedMethod, found: Found) -> str:
     """What needs all of an input at once that should come by rows."""
     for layer, number in zip(found.network.layers, found.calls, strict=True):
         if not layer.by_rows:
