@@ -220,6 +220,47 @@ def pool_calls(seed: int, count: int) -> Iterator[Call]:
         yield Call("cortex_m::quantized_avg_pool2d.out", average)
 
 
+def transposed_calls(seed: int, count: int) -> Iterator[Call]:
+    """Random transposed convolutions, of up to 33 channels."""
+    random = _Elementwise(seed)
+    while count > 0:
+        size, kernel, stride, dilation, padding, added = (
+            (random.one(low, high), random.one(low, high))
+            for low, high in ((1, 6), (1, 5), (1, 4), (1, 3), (0, 2), (0, 1))
+        )
+        parts = zip(size, kernel, stride, dilation, padding, added, strict=True)
+        out = [
+            (n - 1) * s - 2 * p + d * (k - 1) + more + 1
+            for n, k, s, d, p, more in parts
+        ]
+        if min(out) < 1:
+            continue
+        count -= 1
+        batch, channels, outputs = random.one(1, 2), random.one(1, 33), random.one(1, 9)
+        x = random.tensor(batch, channels, *size, order=_NHWC)
+        y = random.tensor(batch, outputs, *out, order=_NHWC)
+        scales = (
+            random.rng.integers(low, high, outputs).astype("<i4")
+            for low, high in (
+                (-20000, 20000),
+                (1 << 30, _TOP),
+                (-11, random.one(-8, 2)),
+            )
+        )
+        bias, multipliers, shifts = (
+            Tensor(ScalarType.Int, (outputs,), (0,), data.tobytes()) for data in scales
+        )
+        scratch = Tensor(ScalarType.Byte, (0,), (0,), b"")
+        windows = stride, padding, added, dilation
+        scaling = random.one(-128, 128), random.item(), multipliers, shifts
+        args = (
+            *(x, random.tensor(outputs, *kernel, channels), bias, *windows, *scaling),
+            *(*random.limits(), scratch, scratch),
+            replace(y, data=bytes(len(y.data)), is_out=True),
+        )
+        yield Call("cortex_m::quantized_transpose_conv2d.out", args)
+
+
 def in_place(call: Call) -> Iterator[Call]:
     """The call with its result in the memory of an input, for each that is as large."""
     *inputs, out = call.args
