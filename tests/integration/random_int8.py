@@ -170,6 +170,17 @@ class _Elementwise:
         args = (a, zeros[0], b, zeros[1], self.item(), *factor, out)
         return Call("cortex_m::quantized_mul.out", args)
 
+    def quotient_of(self) -> Call:
+        a, b, out = self.pair()
+        zeros = [
+            self.item() if self.one(0, 1) else self.one(-32768, 32767) for _ in range(2)
+        ]
+        scale = float(np.float32(10 ** self.rng.uniform(-3, 3)))
+        if self.one(0, 9) == 0:
+            scale = self.rng.choice([np.nan, np.inf, -np.inf, 1e-39, -2.5, 0.0])
+        args = (a, zeros[0], b, zeros[1], self.item(), float(scale), out)
+        return Call("cortex_m::quantized_div.out", args)
+
     def looked_up(self) -> Call:
         a, _, _ = self.pair()
         out = replace(a, data=bytes(len(a.data)), is_out=True)
@@ -180,7 +191,8 @@ class _Elementwise:
 def elementwise_calls(seed: int = 4, *, count: int = 300) -> Iterator[Call]:
     """Random calls of each operator, without their results."""
     random = _Elementwise(seed)
-    for make in (random.sum_of, random.product_of, random.looked_up):
+    makers = random.sum_of, random.product_of, random.quotient_of, random.looked_up
+    for make in makers:
         for _ in range(count):
             yield make()
 
