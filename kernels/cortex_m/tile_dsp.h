@@ -10,10 +10,6 @@
 
 namespace orch::cortex_m {
 
-inline constexpr int kWidePixels = 2;
-inline constexpr int kWideChannels = 2;
-inline constexpr int kNarrowChannels = 4;
-
 /// Whether assembly may load words of items from there on, and from every step
 /// further.
 ORCH_ALWAYS_INLINE bool in_words(const int8_t* from, int32_t step) {
@@ -165,8 +161,8 @@ ORCH_ALWAYS_INLINE void multiply_pairs(const Pair* x, const int8_t* w,
 }
 
 template <int kPixels, int kChannels>
-ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
-                        Sums<kPixels>& sums, int32_t tiles) {
+ORCH_HOT void sum_pairs(const Patch& patch, const int8_t* x, const int8_t* w,
+                        int32_t* sums, int32_t tiles) {
   Pair pairs[kMostItems / 2 * kPixels];
   const Pair offsets = pair_of(patch.x_offset);
   const int32_t w_step = patch.w_step;
@@ -186,8 +182,9 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
                    first += kChannels) {
                 int32_t tile[kPixels][kChannels];
                 unrolled<kPixels>([&](auto p) {
-                  unrolled<kChannels>(
-                      [&](auto c) { tile[p][c] = sums[p][first + c]; });
+                  unrolled<kChannels>([&](auto c) {
+                    tile[p][c] = sums[p * kMostSums / kPixels + first + c];
+                  });
                 });
                 if (words != 0) {
                   multiply_pairs(pairs, row, row + words, w_step, w_last, tile);
@@ -204,8 +201,9 @@ ORCH_HOT void sum_patch(const Patch& patch, const int8_t* x, const int8_t* w,
                   });
                 }
                 unrolled<kPixels>([&](auto p) {
-                  unrolled<kChannels>(
-                      [&](auto c) { sums[p][first + c] = tile[p][c]; });
+                  unrolled<kChannels>([&](auto c) {
+                    sums[p * kMostSums / kPixels + first + c] = tile[p][c];
+                  });
                 });
                 row += kChannels * patch.w_channel;
               }
