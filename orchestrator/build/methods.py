@@ -266,10 +266,11 @@ def prelink_models(
 
 
 def _passes(prelink: PrelinkTable) -> list[str]:
-    """Names of the passes that the profile does not skip."""
-    from orchestrator.method.passes import PASSES  # noqa: PLC0415
+    """Names of the passes that the profile does not skip, and those that it wants."""
+    from orchestrator.method.passes import OPTIONAL, PASSES  # noqa: PLC0415
 
-    return [name for name in PASSES if name not in prelink.skip]
+    optional = {name for name in OPTIONAL if not getattr(prelink, name)}
+    return [name for name in PASSES if name not in {*prelink.skip, *optional}]
 
 
 def replan_models(

@@ -163,7 +163,7 @@ class LinkedMethod:
             vars(new)["ends"] = ends
         return new
 
-    @property
+    @cached_property
     def written(self) -> frozenset[int]:
         """Values that the caller, moves or calls write."""
         found = set(self.received)
