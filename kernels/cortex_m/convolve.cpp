@@ -15,6 +15,7 @@ ORCH_HOT int32_t sum_inputs(const Convolution& conv, const Patch& patch,
                             const int8_t* x) {
   int32_t sum = 0;
   for_each_piece(patch, x, x, [&](const int8_t* from, const int8_t*) {
+    ORCH_FEW_ROUNDS
     for (int32_t i = 0; i < patch.items; ++i) {
       add_product(sum, from[i] + conv.x_offset, conv.w_offset);
     }

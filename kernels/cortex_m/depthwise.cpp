@@ -48,6 +48,7 @@ class PixelTaps {
     Tap* tap = list_.at;
     int32_t skipped = 0;
     for (int32_t i = 0; i < rows_; ++i) {
+      ORCH_FEW_ROUNDS
       for (int32_t j = 0; j < columns_; ++j) {
         if (skipped++ < first) continue;
         if (tap == list_.at + kMostTaps) break;
@@ -106,6 +107,7 @@ ORCH_HOT void compute(const Convolution& conv, const Pixel& pixel,
     if (count > kDepthChannels) count -= count % kDepthChannels;
     if (count > kMostSums) count = kMostSums;
     int32_t sums[kMostSums];
+    ORCH_FEW_ROUNDS
     for (int32_t i = 0; i < count; ++i) {
       sums[i] = conv.bias == nullptr ? 0 : conv.bias[c + i];
     }

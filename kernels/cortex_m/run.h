@@ -31,9 +31,11 @@ struct Patch {
 template <typename Fn>
 ORCH_ALWAYS_INLINE void for_each_piece(const Patch& patch, const int8_t* x,
                                        const int8_t* w, const Fn& fn) {
+  ORCH_FEW_ROUNDS
   for (int32_t i = patch.rows; i > 0; --i) {
     const int8_t* from = x;
     const int8_t* weights = w;
+    ORCH_FEW_ROUNDS
     for (int32_t j = patch.columns; j > 0; --j) {
       fn(from, weights);
       from += patch.x_column;

@@ -39,10 +39,10 @@ inline constexpr bool kHasWidePairs = kHasPairs && kFavourSpeed;
 /// long.
 inline bool prefers_pairs(int32_t items, int32_t channels) {
   if (!kHasPairs) return false;
-  if (items < 8) return items >= 4 && channels >= 16;
+  if (items < 8) return items == 4 && channels >= 12;
   if (kFavourSpeed) return channels >= 3;
   if (items < 16) return channels >= 12;
-  return channels >= 8 || channels == 3 || channels == 4;
+  return channels >= 8 || (items >= 20 && (channels == 3 || channels == 4));
 }
 
 /// What `sum_channels` does, for `count` channels whose inputs are `x_step`
@@ -51,11 +51,15 @@ ORCH_HOT inline void sum_one_by_one(const TapList& taps, const int8_t* x,
                                     int32_t x_step, const int8_t* w,
                                     int32_t* sums, int32_t count) {
   const Tap* const end = taps.at + taps.count;
+  const int32_t x_offset = taps.x_offset;
+  ORCH_FEW_ROUNDS
   for (; count > 0; --count) {
+    int32_t sum = *sums;
+    ORCH_FEW_ROUNDS
     for (const Tap* tap = taps.at; tap != end; ++tap) {
-      add_product(*sums, x[tap->x] + taps.x_offset, w[tap->w]);
+      add_product(sum, x[tap->x] + x_offset, w[tap->w]);
     }
-    ++sums;
+    *sums++ = sum;
     ++w;
     x += x_step;
   }
@@ -94,6 +98,7 @@ ORCH_HOT void compute_tiles(Block& block) {
     patch.w_step = tile > 2 ? patch.w_channel : 0;
     patch.w_last = (tile - 1) * patch.w_channel;
     int32_t sums[kMostSums];
+    ORCH_FEW_ROUNDS
     for (int32_t c = 0; c < count; ++c) {
       const int32_t added = block.bias == nullptr ? 0 : block.bias[first + c];
       unrolled<kPixels>([&](auto p) {

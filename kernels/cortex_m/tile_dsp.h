@@ -178,6 +178,7 @@ ORCH_HOT void sum_pairs(const Patch& patch, const int8_t* x, const int8_t* w,
               const int32_t words = in_words(weights, w_steps) ? items & ~3 : 0;
               widen<kPixels>(from, patch.x_step, words, offsets, pairs);
               const int8_t* row = weights;
+              ORCH_FEW_ROUNDS
               for (int32_t first = 0; first < tiles * kChannels;
                    first += kChannels) {
                 int32_t tile[kPixels][kChannels];
@@ -189,6 +190,7 @@ ORCH_HOT void sum_pairs(const Patch& patch, const int8_t* x, const int8_t* w,
                 if (words != 0) {
                   multiply_pairs(pairs, row, row + words, w_step, w_last, tile);
                 }
+                ORCH_FEW_ROUNDS
                 for (int32_t i = words; i < items; ++i) {
                   unrolled<kPixels>([&](auto p) {
                     const int32_t input =
@@ -268,10 +270,12 @@ ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
                            const int8_t* w, int32_t* sums, int32_t tiles) {
   const Tap* const end = taps.at + taps.count;
   if (taps.count == 0) return;
+  ORCH_FEW_ROUNDS
   for (; tiles > 0; --tiles) {
     int32_t tile[kDepthChannels];
     unrolled<kDepthChannels>([&](auto c) { tile[c] = sums[c]; });
     if constexpr (kShared) {
+      ORCH_FEW_ROUNDS
       for (const Tap* tap = taps.at; tap != end; ++tap) {
         const int32_t item = x[tap->x] + taps.x_offset;
         const uint32_t word = load4(w + tap->w);

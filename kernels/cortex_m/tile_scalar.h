@@ -99,6 +99,7 @@ ORCH_HOT void sum_items(const Patch& patch, const int8_t* x, const int8_t* w,
   const int32_t x_offset = patch.x_offset;
   const int32_t items = patch.items;
   if (items == 0) return;
+  ORCH_FEW_ROUNDS
   for (; tiles > 0; --tiles) {
     int32_t tile[kPixels][2];
     unrolled<kPixels>([&](auto p) {
@@ -123,9 +124,11 @@ ORCH_HOT void sum_channels(const TapList& taps, const int8_t* x,
                            const int8_t* w, int32_t* sums, int32_t tiles) {
   const Tap* const end = taps.at + taps.count;
   const int32_t x_offset = taps.x_offset;
+  ORCH_FEW_ROUNDS
   for (; tiles > 0; --tiles) {
     int32_t tile[kDepthChannels];
     unrolled<kDepthChannels>([&](auto c) { tile[c] = sums[c]; });
+    ORCH_FEW_ROUNDS
     for (const Tap* tap = taps.at; tap != end; ++tap) {
       const int8_t* const from = x + tap->x;
       const int8_t* const weights = w + tap->w;
