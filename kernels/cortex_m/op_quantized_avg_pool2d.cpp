@@ -150,8 +150,10 @@ ORCH_HOT uint32_t ties_of(const Division& by, int32_t count) {
 ORCH_ALWAYS_INLINE int32_t sum_one(const PoolTaps& taps,
                                    const PoolWindow& window, const int8_t* x) {
   int32_t sum = 0;
+  ORCH_FEW_ROUNDS
   for (int32_t i = 0; i < window.rows; ++i) {
     const int8_t* from = x;
+    ORCH_FEW_ROUNDS
     for (int32_t j = 0; j < window.columns; ++j) {
       sum += *from;
       from += taps.column_step;
@@ -173,6 +175,7 @@ ORCH_HOT void sum_four(const PoolTaps& taps, const PoolWindow& window,
   Pair odds = 0;
   for (int32_t i = window.rows; i > 0; --i) {
     const int8_t* from = x;
+    ORCH_FEW_ROUNDS
     for (int32_t j = window.columns; j > 0; --j) {
       const uint32_t word = load4(from);
       evens = even(evens, word);
@@ -213,23 +216,18 @@ ORCH_ALWAYS_INLINE int8_t* average_window(const Averages<kFloats>& averages,
     y += count;
   }
 #else
-  while (left > 0) {
-    int32_t count = 1;
 #if ORCH_ISA == ORCH_ISA_DSP
-    int32_t sums[4];
-    if (window.rows * window.columns <= kMostTaps && left >= 4) {
-      count = 4;
+  if (left >= 4 && window.rows * window.columns <= kMostTaps) {
+    for (; left >= 4; left -= 4) {
+      int32_t sums[4];
       sum_four(averages.taps, window, x, sums);
-    } else {
-      sums[0] = sum_one(averages.taps, window, x);
+      for (const int32_t sum : sums) *y++ = averages.of(sum, window, x++);
     }
-#else
-    const int32_t sums[] = {sum_one(averages.taps, window, x)};
+  }
 #endif
-    for (int32_t i = 0; i < count; ++i) {
-      *y++ = averages.of(sums[i], window, x++);
-    }
-    left -= count;
+  for (; left > 0; --left) {
+    *y++ = averages.of(sum_one(averages.taps, window, x), window, x);
+    ++x;
   }
 #endif
   return y;

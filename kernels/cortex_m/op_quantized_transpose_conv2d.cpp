@@ -8,7 +8,6 @@
 #include "areas_mve.h"
 #else
 #include "tile.h"
-#include "unroll.h"
 #endif
 
 namespace orch::cortex_m {
@@ -165,25 +164,6 @@ void compute_images(const Transposed& given) {
   }
 }
 #else
-/// Pixels of one phase that see the same taps.
-struct Block {
-  Patch patch;
-  const int8_t* x;  // the first pixel's first tap
-  const int8_t* w;  // the same tap of the first output channel
-  int8_t* y;
-};
-
-/// All output channels of kPixels pixels.
-template <int kPixels, int kChannels>
-ORCH_HOT void compute(const Transposed& conv, Block& block) {
-  const int32_t none[kPixels] = {};
-  const int32_t y_step =
-      wrapping_product(conv.columns.axis.stride, conv.out.channels);
-  compute_tiles<kPixels, kChannels>(block.patch, block.x, block.w, conv.bias,
-                                    none, conv.to, {0, conv.out.channels},
-                                    block.y, y_step);
-}
-
 /// One row of the output.
 ///
 /// x: of the first row of taps; w: of the same row, of the first channel.
@@ -201,17 +181,14 @@ void compute_row(const Transposed& conv, Block& block, const int8_t* x,
       block.y = y + v * conv.out.channels;
       // All taps of the first and of the last pixel.
       const int32_t more = kWidePixels - 1;
-      const bool wide = kWideTiles && columns.count == phase.count &&
+      const bool wide = (!block.pairs || kHasWidePairs) &&
+                        columns.count == phase.count &&
                         (conv.out.width - 1 - v) / axis.axis.stride >= more &&
                         taps_at(axis, phase, index + more).count == phase.count;
-      if (wide) {
-        compute<kWidePixels, kWideChannels>(conv, block);
-      } else {
-        compute<1, kNarrowChannels>(conv, block);
-      }
-      const int32_t count = wide ? kWidePixels : 1;
-      index += count;
-      v += count * axis.axis.stride;
+      block.pixels = wide ? kWidePixels : 1;
+      compute(block);
+      index += block.pixels;
+      v += block.pixels * axis.axis.stride;
     }
   }
 }
@@ -233,6 +210,11 @@ void compute_images(Transposed& conv) {
   patch.x_step = depth;
   patch.w_channel = conv.rows.axis.kernel * w_line;
   patch.x_offset = conv.x_offset;
+  block.y_step = wrapping_product(conv.columns.axis.stride, conv.out.channels);
+  block.pairs = prefers_pairs(depth, conv.out.channels);
+  block.end = conv.out.channels;
+  block.bias = conv.bias;
+  block.to = &conv.to;
   for (int32_t n = 0; n < conv.out.batch; ++n) {
     for (int32_t first = 0; first < phase_count(conv.rows); ++first) {
       const Phase phase = phase_at(conv.rows, first);

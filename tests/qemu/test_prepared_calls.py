@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from orchestrator.core.dtype import ScalarType
+from tests.integration.random_floats import float_calls
 from tests.integration.random_int8 import elementwise_calls, int8_calls, pool_calls
 from tests.integration.test_conditions import kernels, verdict
 from tests.qemu.call_products import run_calls, write_calls
@@ -29,10 +30,14 @@ TARGETS: Final = (
     *(("host", "zig"), ("cortex-m0plus", "gnu"), ("cortex-m4", "zig")),
     *(("cortex-m4", "gnu"), ("cortex-m55", "zig"), ("cortex-m55", "gnu")),
 )
-PAIRS: Final = ("add", "mul", "div", "maximum", "minimum", "batch_matmul")
+PAIRS: Final = (
+    *("add", "mul", "sub", "div", "maximum", "minimum", "batch_matmul"),
+    *("aten::mm", "aten::bmm"),
+)
 """In the names of operators that take two tensors; of others the rest is constant."""
 _MOST: Final = 16
 """Calls of an operator."""
+_ROUNDS: Final = 6
 _KEYS: Final = '[memory]\nplanner = "keep"\n'
 _SKIP: Final = '[prelink]\nskip = ["prepare_calls"]\n'
 
@@ -102,6 +107,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *elementwise_calls(count=_MOST),
         *int8_calls(),
         *_affine_calls(seed=5, count=48),
+        *float_calls(seed=7, rounds=_ROUNDS),
     ]
     known = kernels()
     of_operator: Counter[str] = Counter()
