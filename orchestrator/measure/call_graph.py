@@ -4,8 +4,8 @@ Functions of the product's own objects are known by their code and relocations, 
 frames by the compiler's `.su` files. Functions of the toolchain are read out of the
 linked firmware. Where a call goes to an address in a register, it is taken to go to
 every function whose address anything on the way there knows; the tables of kernels and
-delegates do not count, as the executor's calls go to what the method that runs has, and
-those of the loader to what makes delegates ready.
+delegates and the structs of prepared calls do not count, as the executor's calls go to
+what the method that runs has, and those of the loader to what makes delegates ready.
 """
 
 from __future__ import annotations
@@ -218,6 +218,7 @@ class _Walk:
             self.reached.update(function.names)
             queue += [*self._ends(function), *function.takes]
             taken |= function.takes
+        taken -= {*self._called.get(EXECUTOR, ())}
         return sorted(name for name in taken if self._is_code(name))
 
     def _is_code(self, name: str) -> bool:

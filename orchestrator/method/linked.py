@@ -41,6 +41,19 @@ Numbers: TypeAlias = "int | float | tuple[tuple[str, Numbers], ...]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A struct of numbers that calls have in common, if theirs are equal.
+
+    Args:
+        struct: Qualified C++ name, declared beside the structs of calls.
+        numbers: Names of its members, and what they are.
+    """
+
+    struct: str
+    numbers: tuple[tuple[str, Numbers], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """The struct that a prepared call gives its kernel.
 
@@ -48,6 +61,7 @@ class Prepared:
         struct: Qualified C++ name, declared in prepared.h of the kernel's library.
         memory: Names of its first members, pointers, and the argument of the call that
             each is to; None for a null pointer.
+        shape: The next member, if there is one.
         numbers: Names of the other members, and what they are.
         header: Words of the header that the struct points to, where they are not those
             of the argument: in methods by rows.
@@ -55,6 +69,7 @@ class Prepared:
 
     struct: str
     memory: tuple[tuple[str, int | None], ...]
+    shape: Shape | None = None
     numbers: tuple[tuple[str, Numbers], ...] = ()
     header: tuple[int, ...] = ()
 

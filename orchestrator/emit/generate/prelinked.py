@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.core.lazy_bytes import joined
 from orchestrator.emit.artifact import row_comment
-from orchestrator.emit.generate.prepared import number_block, prepared_block
+from orchestrator.emit.generate.prepared import (
+    number_block,
+    number_bytes,
+    prepared_block,
+    shape_block,
+)
 from orchestrator.emit.generate.steps import step_bytes, steps_block, template_name
 from orchestrator.memory.plan import model_section
 from orchestrator.method.compact import WIDE, WIDE_TABLES
@@ -258,6 +263,11 @@ class _Writer:
         self._words = 0
         self._initial: list[tuple[str, str, str]] = []
         self._capacities: list[int] = []
+        shapes = [p.shape for *_, p in self._prepared() if p.shape is not None]
+        self._shapes = {
+            shape: f"{base}_shape{number}"
+            for number, shape in enumerate(dict.fromkeys(shapes))
+        }
 
     def block(self) -> PrelinkedText:
         method, base = self._method, self._base
@@ -372,6 +382,8 @@ class _Writer:
                 yield block
         if self._steps is not None:
             yield f"{self._base}_steps", step_bytes(self._steps)
+        for shape, name in self._shapes.items():
+            yield f"&{name}", number_bytes(shape.numbers)
         for (c_type, content), declared in self._tables.items():
             name = declared.split(" ")[-1].partition("[")[0]
             items = content.split(", ")
@@ -508,6 +520,8 @@ class _Writer:
                 yield name, number, call, call.prepared
 
     def _prepared_calls(self) -> Iterator[str]:
+        for shape, name in self._shapes.items():
+            yield shape_block(shape, name)
         for at, (name, number, call, prepared) in enumerate(self._prepared()):
             memory = [*map(self._memory, call.args)]
             if self._steps is not None:
@@ -526,6 +540,7 @@ class _Writer:
                 number=number,
                 tensors=[self._method.values[index] for index in call.args],
                 memory=memory,
+                shape=self._shapes[prepared.shape] if prepared.shape else "",
             )
 
     def _call_name(self, number: int) -> str:
