@@ -345,15 +345,26 @@ static_assert(offsetof(DotLoops, x_step) == 12 &&
 
 #endif
 
-/// Computes one sum or kDotBlock of them, for any call. The loops are relative.
-struct AnyDots {
+/// Computes one sum or kDotBlock of them that share x. The loops are relative.
+struct SharedDots {
   template <typename T>
   static void of(const Dot<T>& dot, const DotLoops& loops, int32_t block,
                  Compute<T>* sums) {
     if (block == 1) {
       dot1(dot, &loops, sums);
-    } else if (dot.x_next == 0) {
+    } else {
       dot4<T, true>(dot, &loops, sums);
+    }
+  }
+};
+
+/// The same, whether or not they share x.
+struct AnyDots {
+  template <typename T>
+  static void of(const Dot<T>& dot, const DotLoops& loops, int32_t block,
+                 Compute<T>* sums) {
+    if (block == 1 || dot.x_next == 0) {
+      SharedDots::of(dot, loops, block, sums);
     } else {
       dot4<T, false>(dot, &loops, sums);
     }
