@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
+_STEPS: Final = "_ZN4orch13execute_stepsE"
+"""The same of the one that calls kernels of methods by rows."""
 _STARTER: Final = "_ZN4orch12MethodLoader15start_delegatesE"
 """What the symbol of the function that makes delegates ready begins with."""
 _LANES: Final = "_ZN4orch9lane_rowsI"
@@ -162,7 +164,12 @@ class CallGraph:
             kernels: Names of the functions that the executor calls.
             starts: Names of those that the loader calls, for delegates.
         """
-        called = {EXECUTOR: sorted(kernels), _STARTER: sorted(starts), _LANES: ()}
+        called = {
+            EXECUTOR: sorted(kernels),
+            _STEPS: sorted(kernels),
+            _STARTER: sorted(starts),
+            _LANES: (),
+        }
         return _Walk(self._functions, root, called).result
 
 

@@ -63,12 +63,15 @@ class Prepared:
             each is to; None for a null pointer.
         shape: The next member, if there is one.
         numbers: Names of the other members, and what they are.
+        header: Words of the header that the struct points to, where they are not those
+            of the argument: in methods by rows.
     """
 
     struct: str
     memory: tuple[tuple[str, int | None], ...]
     shape: Shape | None = None
     numbers: tuple[tuple[str, Numbers], ...] = ()
+    header: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +119,7 @@ class LinkedMethod:
         passes: The ledger of passes; does not affect what the method computes.
         io: What the profile says of inputs and outputs.
         borders: Inputs and outputs that passes changed for it.
+        by_rows: Whether calls compute some rows: they are then written as steps.
     """
 
     model: str
@@ -129,6 +133,7 @@ class LinkedMethod:
     passes: tuple[PassRecord, ...] = field(default=(), compare=False)
     io: ModelIo = NO_IO
     borders: tuple[Border, ...] = ()
+    by_rows: bool = False
 
     @cached_property
     def places(self) -> dict[int, Place]:

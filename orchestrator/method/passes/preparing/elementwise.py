@@ -33,6 +33,8 @@ _LEAST_SHIFT: Final = -21
 _ITEM: Final = 128
 _DSP_SHIFT: Final = 13
 """Largest shift of products for DSP instructions."""
+_VECTOR_ITEM: Final = (1 << 15) - 1
+"""Largest difference from a zero point in vectors of products."""
 _TRANSPOSED_DIMS: Final = 4
 _NHWC: Final = (0, 2, 3, 1)
 
@@ -82,7 +84,14 @@ def _multiply(arguments: Arguments, isa: str) -> Form:
     rows, side_by_side = pair_rows(arguments, 0, 2, 7)
     a, b, zero_point, multiplier, shift = (arguments.number(n) for n in (1, 3, 4, 5, 6))
     path = ""
-    if isa == "mve" and side_by_side:
+    larger = max(shift, 0)
+    if (
+        isa == "mve"
+        and side_by_side
+        and multiplier >= 0
+        and abs(a) + _ITEM <= _VECTOR_ITEM >> larger
+        and abs(b) + _ITEM <= _VECTOR_ITEM
+    ):
         path = "_vectors"
     elif isa == "dsp" and max(abs(a), abs(b)) <= _ITEM and shift <= _DSP_SHIFT:
         path = "_dsp"
