@@ -72,10 +72,10 @@ struct Convolution {
 /// Images of volumes: the axis over them, and from one to the next in each
 /// tensor. In an image, which is one, there is one.
 struct Volumes {
-  Axis axis = {1, 1, 1, 1, 0, 1};
-  int32_t x = 0;
-  int32_t w = 0;
-  int32_t y = 0;
+  Axis axis;
+  int32_t x;
+  int32_t w;
+  int32_t y;
 
   template <typename Tapping>
   Taps images_at(const Tapping& tapping, int32_t d) const {
@@ -83,6 +83,9 @@ struct Volumes {
   }
   int32_t images() const { return kVolumes ? axis.out : 1; }
 };
+
+/// Those of an image.
+inline constexpr Volumes kOneImage = {{1, 1, 1, 1, 0, 1}, 0, 0, 0};
 
 /// Filters, and Volumes, of a convolution of tensors.
 struct TensorFilters : Filters {
@@ -127,12 +130,7 @@ struct TensorFilters : Filters {
     const bool narrow = w.size[3] == 1;
     column_loop = narrow ? 0 : 2;
     row_loop = narrow && w.size[2] != 1 ? 2 : 1;
-    if (kVolumes) {
-      volumes.axis = conv.axes[0];
-      volumes.x = x.depth_stride;
-      volumes.w = w.depth_stride;
-      volumes.y = y.depth_stride;
-    }
+    volumes = {conv.axes[0], x.depth_stride, w.depth_stride, y.depth_stride};
   }
 };
 

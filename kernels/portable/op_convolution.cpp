@@ -40,9 +40,10 @@ __attribute__((noinline)) void convolve(const PreparedCall& prepared,
   const float* const bias = static_cast<const float*>(call.bias);
   float* const out = static_cast<float*>(call.out);
 #if ORCH_FLOAT_VECTORS
-  convolve_vectors(*call.shape, {}, tapping, input, weight, bias, out);
+  convolve_vectors(*call.shape, kOneImage, tapping, input, weight, bias, out);
 #else
-  convolve_plain(*call.shape, {}, tapping, dots, input, weight, bias, out);
+  convolve_plain(*call.shape, kOneImage, tapping, dots, input, weight, bias,
+                 out);
 #endif
 }
 

@@ -206,7 +206,8 @@ enum class DotFactors : uint8_t {
   "vadd.f32 s2, s2, s10\n" \
   "vadd.f32 s3, s3, s11\n" \
   "subs %[k], %[k], #1\n"
-// Loops over products whose factors w are neighbours.
+// A loop over products whose factors w are neighbours, as many in a turn; the
+// others are left.
 #define ORCH_DOT_NEAR(count, loads, block) \
   "subs %[k], %[k], #" count "\n" \
   "blt 4f\n" \
@@ -220,7 +221,8 @@ enum class DotFactors : uint8_t {
   "bge 3b\n" \
   "4:\n" \
   "adds %[k], %[k], #" count "\n" \
-  "beq 6f\n" \
+  "beq 6f\n"
+#define ORCH_DOT_LEFT \
   "8:\n" \
   ORCH_DOT_LOAD("s4") \
   "vldmia %[w0]!, {s8}\n" \
@@ -253,7 +255,6 @@ enum class DotFactors : uint8_t {
   "cmp %[w_step], #4\n" \
   "bne 5f\n" \
   ORCH_DOT_THREES \
-  "b 6f\n" \
   ORCH_DOT_APART
 #define ORCH_DOT_LOOPS(innermost) \
   asm volatile( \
@@ -318,9 +319,9 @@ __attribute__((noinline)) void dot4_floats(const Dot<float>& dot,
   const float* w3 = w2 + dot.w_next;
   int32_t i, j, k, x_step, w_step;
   if constexpr (kFactors == DotFactors::kThrees) {
-    ORCH_DOT_LOOPS(ORCH_DOT_THREES);
+    ORCH_DOT_LOOPS(ORCH_DOT_THREES ORCH_DOT_LEFT);
   } else if constexpr (kFactors == DotFactors::kFours) {
-    ORCH_DOT_LOOPS(ORCH_DOT_FOURS);
+    ORCH_DOT_LOOPS(ORCH_DOT_FOURS ORCH_DOT_LEFT);
   } else if constexpr (kFactors == DotFactors::kApart) {
     ORCH_DOT_LOOPS(ORCH_DOT_APART);
   } else {
@@ -344,15 +345,26 @@ static_assert(offsetof(DotLoops, x_step) == 12 &&
 
 #endif
 
-/// Computes one sum or kDotBlock of them, for any call. The loops are relative.
-struct AnyDots {
+/// Computes one sum or kDotBlock of them that share x. The loops are relative.
+struct SharedDots {
   template <typename T>
   static void of(const Dot<T>& dot, const DotLoops& loops, int32_t block,
                  Compute<T>* sums) {
     if (block == 1) {
       dot1(dot, &loops, sums);
-    } else if (dot.x_next == 0) {
+    } else {
       dot4<T, true>(dot, &loops, sums);
+    }
+  }
+};
+
+/// The same, whether or not they share x.
+struct AnyDots {
+  template <typename T>
+  static void of(const Dot<T>& dot, const DotLoops& loops, int32_t block,
+                 Compute<T>* sums) {
+    if (block == 1 || dot.x_next == 0) {
+      SharedDots::of(dot, loops, block, sums);
     } else {
       dot4<T, false>(dot, &loops, sums);
     }

@@ -12,7 +12,7 @@ namespace orch {
 /// out[i][j] = finish(sum over k of a[i][k] * b[k][j], i, j), summed in order
 /// of k, starting from 0. a: [rows, inner], b: [inner, columns], out: [rows,
 /// columns].
-template <typename T, typename Finish, typename Dots = AnyDots>
+template <typename T, typename Finish, typename Dots = SharedDots>
 void matmul_plain(const Matrix<const T>& a, const Matrix<const T>& b,
                   const Matrix<T>& out, int32_t rows, int32_t inner,
                   int32_t columns, Finish finish, Dots dots = {}) {
