@@ -353,6 +353,7 @@ ORCH_HOT void compute_window(const Convolution& conv, Window window,
   steps.w_skip = (conv.columns.kernel - window.columns) * conv.out.channels;
   int32_t sums[4] = {};
   if (conv.bias != nullptr) {
+    ORCH_FEW_ROUNDS
     for (int32_t i = 0; i < count; ++i) sums[i] = conv.bias[channel + i];
   }
   if (window.rows != 0 && window.columns != 0) {

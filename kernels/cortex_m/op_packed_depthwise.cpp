@@ -254,11 +254,13 @@ ORCH_HOT void point_to_taps(const PackedDepthwise& conv, const int8_t* image,
                             const int8_t** to) {
   const int8_t** const end = to + 2 * conv.pairs;
   int32_t row = h * conv.rows.stride - conv.rows.padding;
+  ORCH_FEW_ROUNDS
   for (int32_t i = 0; i < conv.rows.kernel; ++i) {
     const bool inside =
         static_cast<uint32_t>(row) < static_cast<uint32_t>(conv.rows.in);
     const int8_t* line = image + row * conv.columns.in * conv.channels;
     int32_t column = v * conv.columns.stride - conv.columns.padding;
+    ORCH_FEW_ROUNDS
     for (int32_t j = 0; j < conv.columns.kernel; ++j) {
       const bool both = inside && static_cast<uint32_t>(column) <
                                       static_cast<uint32_t>(conv.columns.in);
@@ -267,6 +269,7 @@ ORCH_HOT void point_to_taps(const PackedDepthwise& conv, const int8_t* image,
     }
     row += conv.rows.dilation;
   }
+  ORCH_FEW_ROUNDS
   while (to != end) *to++ = padding;
 }
 
@@ -279,13 +282,16 @@ ORCH_ALWAYS_INLINE bool lies_inside(const Axis& axis, int32_t first) {
 /// have no weights.
 void measure_taps(const PackedDepthwise& conv, const int8_t** to) {
   const int8_t** const end = to + 2 * conv.pairs;
+  ORCH_FEW_ROUNDS
   for (int32_t i = 0; i < conv.rows.kernel; ++i) {
     const int32_t row = i * conv.rows.dilation * conv.columns.in;
+    ORCH_FEW_ROUNDS
     for (int32_t j = 0; j < conv.columns.kernel; ++j) {
       const int32_t items = (row + j * conv.columns.dilation) * conv.channels;
       *to++ = reinterpret_cast<const int8_t*>(items);
     }
   }
+  ORCH_FEW_ROUNDS
   while (to != end) *to++ = nullptr;
 }
 

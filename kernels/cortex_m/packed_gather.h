@@ -15,12 +15,15 @@ ORCH_ALWAYS_INLINE void copy_rows(const int8_t* from, int32_t from_step,
                                   int32_t items, int32_t rows, int8_t* to,
                                   int32_t to_step) {
   if (rows <= 0) return;
+  ORCH_FEW_ROUNDS
   for (; rows > 0; --rows) {
     int32_t i = 0;
+    ORCH_FEW_ROUNDS
     for (; i <= items - 4; i += 4) {
       const uint32_t word = load4(from + i);
       memcpy(to + i, &word, sizeof word);
     }
+    ORCH_FEW_ROUNDS
     for (; i < items; ++i) to[i] = from[i];
     from += from_step;
     to += to_step;
@@ -45,6 +48,7 @@ ORCH_HOT void gather(const PackedConvolution& conv, const int8_t* image,
     copy_rows(image, step, columns.count * channels, rows.count, to, width);
     return;
   }
+  ORCH_FEW_ROUNDS
   for (int32_t h = 0; h < rows.count; ++h) {
     copy_rows(image, conv.columns.dilation * channels, channels, columns.count,
               to, channels);
