@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 _RISKS: Final = (0.001, 0.004, 0.016, 0.06, 0.25, 1.0, 4.0)
 """Joins below the first are made, then those below the next, and so on."""
-_NODES: Final = 300
-"""Nodes that each strategy may visit between joins."""
+_NODES: Final = 4
+"""Nodes that each strategy may visit between joins, for each block that is left."""
 _SUMS: Final = 6_000
 """How many sums are compared at most for groups of certain lengths."""
 
@@ -68,7 +68,8 @@ def search_joined(
         blocks: Of a size above 0, in an order that does not depend on the caller's.
         capacity_bytes: What the plan may take; nothing is found unless the blocks fill
             it all the time.
-        nodes: When to give up: states that are looked at and blocks that are joined.
+        nodes: When to give up: states that are looked at, fewer the fewer blocks are
+            left, and blocks that are joined.
     """
     unit = max(b.alignment for b in blocks)
     start = [
@@ -88,8 +89,10 @@ def search_joined(
                 return None
             if len(pieces) == before and risk > _RISKS[0]:
                 continue
-            found, visited = _search(pieces, capacity_bytes, min(nodes, _NODES))
-            nodes -= visited
+            found, visited = _search(
+                pieces, capacity_bytes, min(nodes, _NODES * len(pieces))
+            )
+            nodes -= visited * len(pieces) // len(blocks)
             if found:
                 return found
             if found is not None:
